@@ -1,0 +1,1 @@
+"""MemBoard's collector: records memory, host and timing data inside PyTorch training."""

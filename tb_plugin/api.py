@@ -1,0 +1,460 @@
+"""The HTTP contract: one frozen dataclass per response, spoken by both ends.
+
+Both ends ship together, so this contract lives one release only. It imports nothing
+but the standard library; `tb_plugin/typescript.py` generates
+`frontend/src/api/types.gen.ts` from it, and a test fails when the two differ.
+
+On the wire a response is one binary body (`application/octet-stream`)::
+
+    u32 LE  header length in bytes, padding included
+    ...     UTF-8 JSON: {"api_version", "response": class name, "data": {...},
+            "columns": [{"dtype", "offset", "length"}, ...]}, padded with spaces
+    ...     columns, each starting at a multiple of 8 bytes counted from the body's
+            start; `offset` counts from the body's start, `length` is in elements
+
+A column stands in `data` as `{"$column": index}`. Numbers are little-endian. In f64
+columns NaN means "not recorded": absence is never zero. Times are milliseconds since
+the epoch; sizes are bytes (an f64 holds bytes exactly up to 9 PB).
+
+Requests are GET with these parameters (all optional unless the route says so)::
+
+    run     RunSummary.id, from our own index, never a path
+    rank    one rank: narrows the view to it
+    ranks   "0-7,64": the ranks to draw; absent means all
+    pinned  "12,40": ranks drawn as lines even where bands are drawn
+    series  SeriesInfo.key
+    x       "step" | "relative" | "wall"
+    x0, x1  visible range in units of x
+    px      width in pixels the answer will be drawn on
+    rows    height in pixels (heatmap)
+    phase   name of the phase whose steps are drawn (default: the training phase)
+
+Errors are JSON (`application/json`, HTTP 4xx/5xx) of the shape of `ErrorResponse`.
+Every data route answers `ETag`; a poll with `If-None-Match` costs a 304.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+API_VERSION = 1
+"""Raised whenever a response changes shape; the page asks for a reload on mismatch."""
+
+XKind: TypeAlias = Literal["step", "relative", "wall"]
+"""Training step; milliseconds since the attempt began; milliseconds since the epoch."""
+
+Unit: TypeAlias = Literal[
+    "bytes",
+    "bytes_per_step",
+    "bytes_per_second",
+    "count",
+    "per_second",
+    "percent",
+    "seconds",
+    "celsius",
+    "watts",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class F64Column:
+    """Little-endian float64; NaN where nothing was recorded."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class I32Column:
+    """Little-endian int32."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class U16Column:
+    """Little-endian uint16."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class U8Column:
+    """uint8."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorResponse:
+    """What went wrong, where, and what to do about it."""
+
+    what: str
+    where: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that could not be read whole. Nothing else is lost by it."""
+
+    severity: Literal["warning", "error"]
+    path: str
+    """Relative to the logdir."""
+    what: str
+    where: str
+    """Byte offset or record, for a person."""
+    salvaged: str
+    """What was read in spite of it."""
+    remedy: str
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignFiles:
+    """Other tools' files seen in the logdir, by kind."""
+
+    kind: Literal["tfevents", "snapshot_pickle", "kineto_trace", "memprofiler", "other"]
+    num_files: int
+    example: str
+    """One path, relative to the logdir."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One training job: what the run picker shows."""
+
+    id: str
+    name: str
+    """As TensorBoard names it; may hold any text, show as text."""
+    num_ranks: int
+    world_size: int
+    num_attempts: int
+    first_ms: float
+    last_ms: float
+    """When the newest row was written."""
+    last_step: int | None
+    live: bool
+    """Rows arrived within the last 30 s and no rank's last attempt has closed."""
+    simulated: bool
+    device_type: str
+    """cuda, xpu, mps ... or cpu where no accelerator was recorded."""
+    num_problems: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunsResponse:
+    """Route `/runs`: everything the logdir holds."""
+
+    logdirs: tuple[str, ...]
+    """What was looked at, as the user gave it."""
+    runs: tuple[RunSummary, ...]
+    foreign: tuple[ForeignFiles, ...]
+    problems: tuple[Problem, ...]
+    """Problems that belong to no run."""
+    plugin_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One start of the job in the same logdir."""
+
+    index: int
+    """1 for the first."""
+    started_ms: float
+    ended_ms: float | None
+    """None while it may still run."""
+    first_step: int | None
+    last_step: int | None
+    num_ranks: int
+    ended: Literal["closed", "exception", "lost", "running"]
+    """lost: no closing record and no new rows: killed, or the disk went away."""
+    overlaps_previous: bool
+    """Two jobs wrote into this run at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """One of the six headline numbers."""
+
+    key: Literal[
+        "peak_allocated",
+        "peak_reserved",
+        "headroom",
+        "fragmentation",
+        "non_torch",
+        "growth",
+        "rss_peak",
+        "rss_headroom",
+        "rss_growth",
+        "step_time",
+        "cpu",
+        "workers_rss",
+    ]
+    value: float | None
+    unit: Unit
+    rank: int | None
+    """The worst rank, where the number is a rank's."""
+    step: int | None
+    sparkline: F64Column
+    """At most 120 values over the run, of the worst rank."""
+    caveats: tuple[
+        Literal[
+            "sampled",
+            "estimated",
+            "cumulative_peak",
+            "no_limit",
+            "few_steps",
+            "after_warmup",
+            "one_host",
+        ],
+        ...,
+    ]
+    absent_reason: str | None
+    """Why there is no value; set exactly when value is None."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankStrip:
+    """One entry per rank, in rank order; feeds the strip and the rank table."""
+
+    peak_series: str
+    """SeriesInfo.key of the peak shown."""
+    capacity_kind: Literal["device", "cgroup_limit", "host_memory", "none"]
+    rank: I32Column
+    host: I32Column
+    """Index into `hosts`."""
+    peak_bytes: F64Column
+    peak_step: F64Column
+    capacity_bytes: F64Column
+    growth_bytes_per_step: F64Column
+    num_alloc_retries: F64Column
+    num_ooms: F64Column
+    last_step: F64Column
+    lost: U8Column
+    """1 where the rank's last attempt ended without a closing record."""
+    hosts: tuple[str, ...]
+    median_peak_bytes: float | None
+    outliers: tuple[int, ...]
+    """Ranks far above the others (see analysis/ranks.py), worst first, at most 16."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One source: was it recorded, and if not, why and what to do."""
+
+    source: str
+    status: Literal["recorded", "absent", "off", "failed"]
+    num_ranks: int
+    """Ranks with this status."""
+    reason: str
+    remedy: str
+    cost: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFact:
+    """A fact of the run's headers, e.g. torch version; `value` is text to show."""
+
+    key: Literal[
+        "device_name",
+        "torch_version",
+        "driver_version",
+        "hosts",
+        "mesh",
+        "allocator_settings",
+        "memboard_version",
+        "python_version",
+        "dropped_rows",
+    ]
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewResponse:
+    """Route `/overview` (run, rank)."""
+
+    run: RunSummary
+    rank: int | None
+    headlines: tuple[Headline, ...]
+    strip: RankStrip
+    recorded: tuple[Recorded, ...]
+    attempts: tuple[Attempt, ...]
+    problems: tuple[Problem, ...]
+    facts: tuple[RunFact, ...]
+    planted: tuple[str, ...]
+    """Simulated runs say which faults were planted; empty for real runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesInfo:
+    """A recorded column that can be drawn."""
+
+    key: str
+    """`table/column`, e.g. `step/allocated_peak_bytes`."""
+    unit: Unit
+    group: Literal["device", "process", "timing", "host", "sensor", "progress"]
+    headline: bool
+    """Kept pre-aggregated: instant at any number of ranks."""
+    num_ranks: int
+    """Ranks that recorded it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentSeries:
+    """A series some source would give, with the reason it is not there."""
+
+    group: Literal["device", "process", "timing", "host", "sensor", "progress"]
+    source: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An instant on the x axis."""
+
+    kind: Literal["attempt", "epoch", "phase", "oom", "retry", "dropped", "user"]
+    x: float
+    rank: int | None
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankLine:
+    """One rank's line; x ascends; columns have equal length.
+
+    Where rows were merged for the width, y is the highest value inside each merged
+    group (peaks never vanish) and y_low the lowest; otherwise both are equal.
+    """
+
+    rank: int
+    why: Literal["selected", "pinned", "high", "low", "oom"]
+    x: F64Column
+    y: F64Column
+    y_low: F64Column
+
+
+@dataclass(frozen=True, slots=True)
+class RankBand:
+    """Spread over ranks at each x: columns of equal length."""
+
+    num_ranks: int
+    x: F64Column
+    low: F64Column
+    p5: F64Column
+    median: F64Column
+    p95: F64Column
+    high: F64Column
+    high_rank: I32Column
+    """Which rank is the highest at each x."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineResponse:
+    """Route `/timeline` (run, rank, ranks, pinned, series, x, x0, x1, px, phase)."""
+
+    run: RunSummary
+    series: SeriesInfo | None
+    """None where the run has nothing to draw (then `absent` says why)."""
+    x: XKind
+    x_low: float
+    x_high: float
+    """Full extent of the data, whatever part was asked for."""
+    rows_per_point: int
+    """1 where every row is drawn."""
+    lines: tuple[RankLine, ...]
+    band: RankBand | None
+    """Present above 16 ranks."""
+    capacity_bytes: float | None
+    """The smallest device (or memory limit) among the ranks drawn."""
+    marks: tuple[Mark, ...]
+    available: tuple[SeriesInfo, ...]
+    absent: tuple[AbsentSeries, ...]
+    phases: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatmapResponse:
+    """Route `/heatmap` (run, ranks, series, x0, x1, px, rows, phase): rank by step.
+
+    `values` is row-major: `num_rows` rows of `num_columns` cells; 0 means nothing was
+    recorded, 1..65535 maps linearly onto value_low..value_high. Each cell is the
+    highest value inside it. Row i covers `ranks_per_row` ranks from `row_rank[i]`.
+    """
+
+    run: RunSummary
+    series: SeriesInfo | None
+    x_low: float
+    x_high: float
+    """Full extent in steps."""
+    x0: float
+    steps_per_column: float
+    """Column c covers steps x0 + c * steps_per_column and the following."""
+    num_rows: int
+    num_columns: int
+    ranks_per_row: int
+    row_rank: I32Column
+    values: U16Column
+    value_low: float
+    value_high: float
+    capacity_bytes: float | None
+    exact: bool
+    """False while the cells come from pre-aggregated buckets wider than a column."""
+    marks: tuple[Mark, ...]
+    absent: tuple[AbsentSeries, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostLine:
+    """One line of a host track."""
+
+    name: str
+    """The column, e.g. `cpu_user_pct`, `rss_bytes`, `gpu_temperature_celsius`."""
+    rank: int
+    """The rank that recorded it."""
+    x: F64Column
+    y: F64Column
+    y_low: F64Column
+
+
+@dataclass(frozen=True, slots=True)
+class HostTrack:
+    """One chart of the Host view."""
+
+    key: Literal[
+        "cpu",
+        "memory",
+        "process_memory",
+        "swap",
+        "disk",
+        "network",
+        "gpu_utilization",
+        "gpu_memory",
+        "gpu_temperature",
+        "gpu_power",
+    ]
+    unit: Unit
+    limit: float | None
+    """Total memory, memory limit or 100 %, where one exists."""
+    lines: tuple[HostLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostResponse:
+    """Route `/host` (run, rank, x, x0, x1, px).
+
+    One line per host and column: the lowest rank of each host speaks for it, except
+    for process and GPU columns, which are the chosen rank's (default: the lowest).
+    """
+
+    run: RunSummary
+    rank: int
+    hosts: tuple[str, ...]
+    x: XKind
+    x_low: float
+    x_high: float
+    tracks: tuple[HostTrack, ...]
+    absent: tuple[AbsentSeries, ...]
+    marks: tuple[Mark, ...]
