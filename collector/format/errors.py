@@ -1,0 +1,20 @@
+"""What can be wrong with bytes on disk.
+
+FormatError            the base: catch this to survive any input
+├── CorruptError       bytes that are not what they claim to be
+└── TooNewError        written by a newer MemBoard than the one reading
+"""
+
+from __future__ import annotations
+
+
+class FormatError(Exception):
+    """Bytes that cannot be decoded; the message says what and where."""
+
+
+class CorruptError(FormatError):
+    """Bytes that are not what they claim to be: torn, flipped or foreign."""
+
+
+class TooNewError(FormatError):
+    """A format version this installation does not know; upgrade the viewer."""

@@ -1,0 +1,201 @@
+"""Payloads to TFRecord-framed `Event` protobufs and back.
+
+A frame is `u64 length | u32 masked CRC32C of the length | data | u32 masked CRC32C of
+the data`. The data is an `Event` with one summary value: tag `memboard/<kind>`, a
+string tensor holding the payload, and `plugin_data` naming the plugin, so any
+TensorBoard tool can read the file (`tensorboard --inspect --event_file`).
+
+Reading survives anything: a torn tail is where reading resumes later, a flipped bit
+costs one record, and behind a broken length the next intact frame is found again.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import google_crc32c
+from tensorboard.compat.proto import event_pb2, types_pb2
+
+from collector.format.names import PLUGIN_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TAG_PREFIX: Final = f"{PLUGIN_NAME}/"
+
+FILE_VERSION: Final = "brain.Event:2"
+"""First event of every event file, as TensorBoard's readers expect."""
+
+MAX_EVENT_BYTES: Final = 1 << 30
+"""A length above this is damage, whatever its CRC says: protobuf ends at 2 GiB."""
+
+_FRAME_HEAD: Final = struct.Struct("<QI")
+_CRC: Final = struct.Struct("<I")
+_MARKER: Final = TAG_PREFIX.encode()
+_MARKER_REACH: Final = 64
+"""The tag starts at most this many bytes behind the start of its frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Framed:
+    """An intact record of a file."""
+
+    offset: int
+    """Where its frame starts in the file."""
+    end: int
+    """Where the next frame starts."""
+    kind: str
+    """Empty for events that are not ours."""
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A stretch of a file that holds no intact record."""
+
+    offset: int
+    end: int
+    what: str
+
+
+def frame_record(kind: str, payload: bytes, *, wall_time: float, step: int) -> bytes:
+    """One record, ready to append to a rank's file."""
+    event = event_pb2.Event(wall_time=wall_time, step=step)
+    value = event.summary.value.add(tag=TAG_PREFIX + kind)
+    value.metadata.plugin_data.plugin_name = PLUGIN_NAME
+    value.metadata.data_class = 2  # DATA_CLASS_TENSOR: unset would hide it from tools
+    value.tensor.dtype = types_pb2.DT_STRING
+    value.tensor.tensor_shape.SetInParent()
+    value.tensor.string_val.append(payload)
+    return frame(event.SerializeToString())
+
+
+def frame_version(wall_time: float) -> bytes:
+    """The first event of an event file."""
+    event = event_pb2.Event(wall_time=wall_time, file_version=FILE_VERSION)
+    return frame(event.SerializeToString())
+
+
+def frame(data: bytes) -> bytes:
+    """Wrap the bytes of one event in a TFRecord frame."""
+    length = struct.pack("<Q", len(data))
+    return b"".join(
+        (
+            length,
+            _CRC.pack(_masked_crc(length)),
+            data,
+            _CRC.pack(_masked_crc(data)),
+        )
+    )
+
+
+def read_frames(
+    buffer: bytes | memoryview, base: int = 0, *, last: bool = False
+) -> Iterator[Framed | Damage]:
+    """Walk the frames of `buffer`, which starts at offset `base` of its file.
+
+    Yields what is intact and what is damaged, in order, and stops before a tail that
+    is not complete: the caller reads again from the last yielded `end`. With `last`,
+    an incomplete tail is reported as damage (nobody will complete it).
+    """
+    view = memoryview(buffer)
+    at = 0
+    while at < len(view):
+        found = _frame_at(view, at)
+        if isinstance(found, _Intact):
+            parsed = _parse(view[at + _FRAME_HEAD.size : found.end - _CRC.size])
+            if parsed is None:
+                yield Damage(base + at, base + found.end, "the event does not parse")
+            else:
+                kind, payload = parsed
+                yield Framed(base + at, base + found.end, kind, payload)
+            at = found.end
+        elif found is None:
+            if last:
+                yield Damage(base + at, base + len(view), "the record is cut off")
+            return
+        else:
+            end = found.end
+            if end is None:
+                resumed = find_frame(view, at + 1)
+                if resumed is None and not last:
+                    # The next intact frame may not have arrived yet.
+                    yield Damage(base + at, base + len(view), found.what)
+                    return
+                end = len(view) if resumed is None else resumed
+            yield Damage(base + at, base + end, found.what)
+            at = end
+
+
+def find_frame(buffer: bytes | memoryview, start: int = 0) -> int | None:
+    """Offset of the first intact frame of ours at or behind `start`, or None."""
+    data = bytes(buffer)
+    at = start
+    while (marker := data.find(_MARKER, at)) >= 0:
+        for candidate in range(max(start, marker - _MARKER_REACH), marker):
+            if isinstance(_frame_at(memoryview(data), candidate), _Intact):
+                return candidate
+        at = marker + 1
+    return None
+
+
+def find_last_frame(buffer: bytes | memoryview) -> int | None:
+    """Offset of the last intact frame of ours in `buffer`, or None."""
+    data = bytes(buffer)
+    end = len(data)
+    while (marker := data.rfind(_MARKER, 0, end)) >= 0:
+        for candidate in range(max(0, marker - _MARKER_REACH), marker):
+            if isinstance(_frame_at(memoryview(data), candidate), _Intact):
+                return candidate
+        end = marker + len(_MARKER) - 1
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Intact:
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    end: int | None
+    """Where the next frame starts, where the length can be trusted."""
+    what: str
+
+
+def _frame_at(view: memoryview, at: int) -> _Intact | _Broken | None:
+    """None: not enough bytes to tell yet."""
+    if len(view) - at < _FRAME_HEAD.size:
+        return None
+    length, length_crc = _FRAME_HEAD.unpack_from(view, at)
+    if _masked_crc(bytes(view[at : at + 8])) != length_crc or length > MAX_EVENT_BYTES:
+        return _Broken(None, "the length of a record fails its checksum")
+    end = at + _FRAME_HEAD.size + length + _CRC.size
+    if end > len(view):
+        return None
+    data = bytes(view[at + _FRAME_HEAD.size : end - _CRC.size])
+    if _masked_crc(data) != _CRC.unpack_from(view, end - _CRC.size)[0]:
+        return _Broken(end, "the data of a record fails its checksum")
+    return _Intact(end)
+
+
+def _parse(data: memoryview) -> tuple[str, bytes] | None:
+    """(kind, payload) of an event; kind is empty where it is not ours."""
+    try:
+        event: Any = event_pb2.Event.FromString(bytes(data))
+    except Exception:  # noqa: BLE001  # protobuf raises its backend's own class
+        return None
+    values = event.summary.value
+    if len(values) != 1 or not values[0].tag.startswith(TAG_PREFIX):
+        return "", b""
+    strings = values[0].tensor.string_val
+    if len(strings) != 1:
+        return None
+    return values[0].tag[len(TAG_PREFIX) :], strings[0]
+
+
+def _masked_crc(data: bytes) -> int:
+    crc = int(google_crc32c.value(data))
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF

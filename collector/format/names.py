@@ -1,0 +1,59 @@
+"""Directories, file names and version numbers of the disk format."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+PLUGIN_NAME: Final = "memboard"
+"""TensorBoard's name for the plugin, and the `plugin_data` name of every record."""
+
+FORMAT_VERSION: Final = 1
+"""Major version of a rank's file. Raised only when old readers would misread it."""
+
+RANK_FILES_DIR: Final = ("plugins", PLUGIN_NAME)
+"""Below a run: where the rank files lie."""
+
+SCALARS_DIR: Final = PLUGIN_NAME
+"""Below a run: rank 0's only real `tfevents` file, alone in its directory.
+
+Two writers in one directory lose data under both of TensorBoard's loaders.
+"""
+
+_ATTEMPT = r"[0-9]{8}T[0-9]{9}-[0-9a-f]{8}"
+_RANK_FILE = re.compile(
+    rf"rank(?P<rank>[0-9]{{5,7}})-(?P<attempt>{_ATTEMPT})"
+    r"(?:\.(?P<segment>[0-9]{4,8}))?\.events"
+)
+
+
+class RankFileName(NamedTuple):
+    """The parts of a rank file's name."""
+
+    rank: int
+    attempt: str
+    """UTC start time to the millisecond and a random suffix: sorts by time."""
+    segment: int | None
+    """Number of an immutable segment on object stores; None for one growing file."""
+
+
+def rank_file_name(rank: int, attempt: str, segment: int | None = None) -> str:
+    """Name of a rank's file, e.g. `rank00012-20261120T101530123-1f2e3d4c.events`.
+
+    It must not contain `tfevents`: TensorBoard's loaders then leave it to the plugin.
+    """
+    middle = "" if segment is None else f".{segment:04d}"
+    return f"rank{rank:05d}-{attempt}{middle}.events"
+
+
+def parse_rank_file_name(name: str) -> RankFileName | None:
+    """The parts of `name`, or None where it is not a rank file's name."""
+    match = _RANK_FILE.fullmatch(name)
+    if match is None:
+        return None
+    segment = match["segment"]
+    return RankFileName(
+        rank=int(match["rank"]),
+        attempt=match["attempt"],
+        segment=None if segment is None else int(segment),
+    )

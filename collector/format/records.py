@@ -1,0 +1,191 @@
+"""The records of a rank's file, in the order they appear in it.
+
+A file is: one `Header`; then, in any order, `Schema` before the first `Chunk` that
+uses it, `Note`s as things happen, a `Digest` now and then; at a clean end a last
+`Digest` and a `Close`. Whatever is missing at the end was lost with the process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from collector.format.columns import Column
+
+    IntArray: TypeAlias = npt.NDArray[np.int64]
+    Values: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockAnchor:
+    """Wall and monotonic clock read together, to align processes later."""
+
+    wall_ns: int
+    monotonic_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """Who wrote the file, where, and under which settings. Unknown is None."""
+
+    run_id: str
+    attempt: str
+    """The attempt part of the file's own name."""
+    job: str
+    """Same text on every rank of one start of the job (from the launcher's
+    environment); empty where the environment tells nothing."""
+    rank: int
+    local_rank: int
+    world_size: int
+    local_world_size: int | None
+    node_rank: int | None
+    host: str
+    pid: int
+    started: ClockAnchor
+    device_type: str
+    """cuda, xpu, mps ...; cpu where there is no accelerator."""
+    device_index: int | None = None
+    device_name: str | None = None
+    device_uuid: str | None = None
+    device_total_bytes: int | None = None
+    memory_limit_bytes: int | None = None
+    """The control group's limit on host memory, where there is one."""
+    memory_total_bytes: int | None = None
+    mesh: Mapping[str, int] = field(default_factory=dict)
+    """Coordinates by dimension name (dp, tp, pp, ep ...)."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """memboard, python, torch, cuda, driver ..."""
+    allocator_settings: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """The effective configuration, plain data."""
+    simulated: bool = False
+    planted: tuple[str, ...] = ()
+    """Faults a simulated run was given, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """The columns of one table; a table whose columns change gets another schema."""
+
+    schema_id: int
+    table: str
+    """`step` or the name of a timed source."""
+    phase: str
+    """Phase whose rows these are; "train" for the training phase and timed tables."""
+    columns: tuple[Column, ...]
+    """The axes come first."""
+    interval_seconds: float | None = None
+    """Pace of a timed table; None for the step table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkSpan:
+    """What a chunk covers: enough to decide whether to read it."""
+
+    schema_id: int
+    num_rows: int
+    first_step: int
+    last_step: int
+    first_ns: int
+    last_ns: int
+    digest_offset: int
+    """Where the file's latest digest record starts; 0 where there is none yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """Some rows of one table, as equal-length columns in schema order.
+
+    Integer columns are int64 with `ABSENT` (-2**63) where nothing was recorded,
+    float columns float64 with NaN.
+    """
+
+    schema_id: int
+    columns: tuple[Values, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDigest:
+    """Everything known about one table's rows up to the digest.
+
+    The directory arrays list the table's chunks since the previous digest; the
+    rollup is cumulative (see `rollup.Rollup`).
+    """
+
+    schema_id: int
+    num_rows: int
+    chunk_offset: IntArray
+    """Where each chunk's frame starts in the file."""
+    chunk_rows: IntArray
+    chunk_first_step: IntArray
+    chunk_last_step: IntArray
+    chunk_first_ns: IntArray
+    chunk_last_ns: IntArray
+    fine_rows: int
+    """Rows per bucket of the fine rollup (headline columns)."""
+    fine: Mapping[str, Values]
+    """`step_first`, `step_last`, `ns_first`, `ns_last`, and `<column>:max`, `:min`,
+    `:mean` for each headline column; one value per bucket."""
+    coarse_rows: int
+    """Rows per bucket of the coarse rollup (all other columns)."""
+    coarse: Mapping[str, Values]
+    """Axes as in `fine`, and `<column>:max`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """Index and pre-aggregate of everything before it in the file."""
+
+    previous_offset: int
+    """Where the previous digest record starts; 0 where there is none."""
+    tables: tuple[TableDigest, ...]
+    notes: tuple[Note, ...]
+    """All notes so far (bounded by the writer), so one read tells the whole story."""
+    schemas: tuple[Schema, ...]
+    """All schemas so far, for the same reason."""
+
+
+NoteKind: TypeAlias = Literal[
+    "source",  # name, status (recorded|absent|off|failed), reason, remedy, cost
+    "epoch",  # epoch, length (or None)
+    "phase",  # phase
+    "mark",  # label
+    "dropped",  # table, num_rows (so far, all in all), reason
+    "clock",  # monotonic_ns (time_ns is the wall clock): a fresh ClockAnchor
+    "oom",  # anything known about an out-of-memory error
+    "mesh",  # coordinates by dimension name, known only later
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something that happened, or something known only after the header."""
+
+    kind: NoteKind | str
+    """Unknown kinds are ignored by readers."""
+    time_ns: int
+    step: int | None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Plain JSON data; keys by kind as listed at `NoteKind`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close:
+    """The last record of a file that ended in order."""
+
+    time_ns: int
+    how: Literal["closed", "exception"]
+    """exception: `record`'s with-block ended in an exception."""
+    message: str
+    """First line of the exception; empty when closed."""
+    digest_offset: int
+    num_dropped: int
+
+
+Record: TypeAlias = Header | Schema | Chunk | Digest | Note | Close

@@ -1,0 +1,62 @@
+"""What a source is. Two kinds: sampled at each step, or on a timer.
+
+A source opens or says why it cannot: `Unavailable` carries the reason and the remedy
+that the page shows, because absence is not zero. Anything else that escapes a source
+is a fault: the recorder logs it once, switches that source off and goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.format.columns import Column
+
+
+class Unavailable(Exception):  # noqa: N818  # a state of the machine, not an error
+    """A source cannot measure here."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        """`reason` and `remedy` are shown to the user as they are."""
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceInfo:
+    """What the page says about a source, recorded or not."""
+
+    name: str
+    cost: str
+    """What it costs where, in words, e.g. "3 us per step"."""
+
+
+class StepSource(Protocol):
+    """Sampled on the training thread at every `rec.step()`: a few microseconds."""
+
+    info: SourceInfo
+    columns: Sequence[Column]
+
+    def sample(self) -> Sequence[int | float | None]:
+        """Values for `columns`, in their order. Must not block or synchronise."""
+
+    def close(self) -> None:
+        """Give back what it holds (descriptors, patched functions)."""
+
+
+class TimedSource(Protocol):
+    """Sampled on the recorder's own thread every `interval_seconds`."""
+
+    info: SourceInfo
+    columns: Sequence[Column]
+    interval_seconds: float
+
+    def sample(self) -> Sequence[int | float | None]:
+        """Values for `columns`, in their order. May take milliseconds."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
