@@ -1,0 +1,320 @@
+// Generated from tb_plugin/api.py by `npm run gen`. Do not edit.
+
+import {
+  f64Column,
+  field,
+  flag,
+  i32Column,
+  integer,
+  list,
+  number,
+  orNull,
+  record,
+  text,
+  u16Column,
+  u8Column,
+  word,
+  type Read,
+} from "./check";
+import type * as types from "./types.gen";
+
+export const readXKind: Read<types.XKind> = word(
+  "step", "relative", "wall",
+);
+
+export const readUnit: Read<types.Unit> = word(
+  "bytes", "bytes_per_step", "bytes_per_second", "count", "per_second", "percent", "seconds", "celsius", "watts",
+);
+
+export const readErrorResponse: Read<types.ErrorResponse> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    what: field(fields, "what", text, at, columns),
+    where: field(fields, "where", text, at, columns),
+    remedy: field(fields, "remedy", text, at, columns),
+  };
+};
+
+export const readProblem: Read<types.Problem> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    severity: field(fields, "severity", word("warning", "error"), at, columns),
+    path: field(fields, "path", text, at, columns),
+    what: field(fields, "what", text, at, columns),
+    where: field(fields, "where", text, at, columns),
+    salvaged: field(fields, "salvaged", text, at, columns),
+    remedy: field(fields, "remedy", text, at, columns),
+    rank: field(fields, "rank", orNull(integer), at, columns),
+  };
+};
+
+export const readForeignFiles: Read<types.ForeignFiles> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    kind: field(fields, "kind", word("tfevents", "snapshot_pickle", "kineto_trace", "memprofiler", "other"), at, columns),
+    numFiles: field(fields, "num_files", integer, at, columns),
+    example: field(fields, "example", text, at, columns),
+  };
+};
+
+export const readRunSummary: Read<types.RunSummary> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    id: field(fields, "id", text, at, columns),
+    name: field(fields, "name", text, at, columns),
+    numRanks: field(fields, "num_ranks", integer, at, columns),
+    worldSize: field(fields, "world_size", integer, at, columns),
+    numAttempts: field(fields, "num_attempts", integer, at, columns),
+    firstMs: field(fields, "first_ms", number, at, columns),
+    lastMs: field(fields, "last_ms", number, at, columns),
+    lastStep: field(fields, "last_step", orNull(integer), at, columns),
+    live: field(fields, "live", flag, at, columns),
+    simulated: field(fields, "simulated", flag, at, columns),
+    deviceType: field(fields, "device_type", text, at, columns),
+    numProblems: field(fields, "num_problems", integer, at, columns),
+  };
+};
+
+export const readRunsResponse: Read<types.RunsResponse> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    logdirs: field(fields, "logdirs", list(text), at, columns),
+    runs: field(fields, "runs", list(readRunSummary), at, columns),
+    foreign: field(fields, "foreign", list(readForeignFiles), at, columns),
+    problems: field(fields, "problems", list(readProblem), at, columns),
+    pluginVersion: field(fields, "plugin_version", text, at, columns),
+  };
+};
+
+export const readAttempt: Read<types.Attempt> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    index: field(fields, "index", integer, at, columns),
+    startedMs: field(fields, "started_ms", number, at, columns),
+    endedMs: field(fields, "ended_ms", orNull(number), at, columns),
+    firstStep: field(fields, "first_step", orNull(integer), at, columns),
+    lastStep: field(fields, "last_step", orNull(integer), at, columns),
+    numRanks: field(fields, "num_ranks", integer, at, columns),
+    ended: field(fields, "ended", word("closed", "exception", "lost", "running"), at, columns),
+    overlapsPrevious: field(fields, "overlaps_previous", flag, at, columns),
+  };
+};
+
+export const readHeadline: Read<types.Headline> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    key: field(fields, "key", word("peak_allocated", "peak_reserved", "headroom", "fragmentation", "non_torch", "growth", "rss_peak", "rss_headroom", "rss_growth", "step_time", "cpu", "workers_rss"), at, columns),
+    value: field(fields, "value", orNull(number), at, columns),
+    unit: field(fields, "unit", readUnit, at, columns),
+    rank: field(fields, "rank", orNull(integer), at, columns),
+    step: field(fields, "step", orNull(integer), at, columns),
+    sparkline: field(fields, "sparkline", f64Column, at, columns),
+    caveats: field(fields, "caveats", list(word("sampled", "estimated", "cumulative_peak", "no_limit", "few_steps", "after_warmup", "one_host")), at, columns),
+    absentReason: field(fields, "absent_reason", orNull(text), at, columns),
+  };
+};
+
+export const readRankStrip: Read<types.RankStrip> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    peakSeries: field(fields, "peak_series", text, at, columns),
+    capacityKind: field(fields, "capacity_kind", word("device", "cgroup_limit", "host_memory", "none"), at, columns),
+    rank: field(fields, "rank", i32Column, at, columns),
+    host: field(fields, "host", i32Column, at, columns),
+    peakBytes: field(fields, "peak_bytes", f64Column, at, columns),
+    peakStep: field(fields, "peak_step", f64Column, at, columns),
+    capacityBytes: field(fields, "capacity_bytes", f64Column, at, columns),
+    growthBytesPerStep: field(fields, "growth_bytes_per_step", f64Column, at, columns),
+    numAllocRetries: field(fields, "num_alloc_retries", f64Column, at, columns),
+    numOoms: field(fields, "num_ooms", f64Column, at, columns),
+    lastStep: field(fields, "last_step", f64Column, at, columns),
+    lost: field(fields, "lost", u8Column, at, columns),
+    hosts: field(fields, "hosts", list(text), at, columns),
+    medianPeakBytes: field(fields, "median_peak_bytes", orNull(number), at, columns),
+    outliers: field(fields, "outliers", list(integer), at, columns),
+  };
+};
+
+export const readRecorded: Read<types.Recorded> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    source: field(fields, "source", text, at, columns),
+    status: field(fields, "status", word("recorded", "absent", "off", "failed"), at, columns),
+    numRanks: field(fields, "num_ranks", integer, at, columns),
+    reason: field(fields, "reason", text, at, columns),
+    remedy: field(fields, "remedy", text, at, columns),
+    cost: field(fields, "cost", text, at, columns),
+  };
+};
+
+export const readRunFact: Read<types.RunFact> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    key: field(fields, "key", word("device_name", "torch_version", "driver_version", "hosts", "mesh", "allocator_settings", "memboard_version", "python_version", "dropped_rows"), at, columns),
+    value: field(fields, "value", text, at, columns),
+  };
+};
+
+export const readOverviewResponse: Read<types.OverviewResponse> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    run: field(fields, "run", readRunSummary, at, columns),
+    rank: field(fields, "rank", orNull(integer), at, columns),
+    headlines: field(fields, "headlines", list(readHeadline), at, columns),
+    strip: field(fields, "strip", readRankStrip, at, columns),
+    recorded: field(fields, "recorded", list(readRecorded), at, columns),
+    attempts: field(fields, "attempts", list(readAttempt), at, columns),
+    problems: field(fields, "problems", list(readProblem), at, columns),
+    facts: field(fields, "facts", list(readRunFact), at, columns),
+    planted: field(fields, "planted", list(text), at, columns),
+  };
+};
+
+export const readSeriesInfo: Read<types.SeriesInfo> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    key: field(fields, "key", text, at, columns),
+    unit: field(fields, "unit", readUnit, at, columns),
+    group: field(fields, "group", word("device", "process", "timing", "host", "sensor", "progress"), at, columns),
+    headline: field(fields, "headline", flag, at, columns),
+    numRanks: field(fields, "num_ranks", integer, at, columns),
+  };
+};
+
+export const readAbsentSeries: Read<types.AbsentSeries> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    group: field(fields, "group", word("device", "process", "timing", "host", "sensor", "progress"), at, columns),
+    source: field(fields, "source", text, at, columns),
+    reason: field(fields, "reason", text, at, columns),
+    remedy: field(fields, "remedy", text, at, columns),
+  };
+};
+
+export const readMark: Read<types.Mark> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    kind: field(fields, "kind", word("attempt", "epoch", "phase", "oom", "retry", "dropped", "user"), at, columns),
+    x: field(fields, "x", number, at, columns),
+    rank: field(fields, "rank", orNull(integer), at, columns),
+    label: field(fields, "label", text, at, columns),
+  };
+};
+
+export const readRankLine: Read<types.RankLine> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    rank: field(fields, "rank", integer, at, columns),
+    why: field(fields, "why", word("selected", "pinned", "high", "low", "oom"), at, columns),
+    x: field(fields, "x", f64Column, at, columns),
+    y: field(fields, "y", f64Column, at, columns),
+    yLow: field(fields, "y_low", f64Column, at, columns),
+  };
+};
+
+export const readRankBand: Read<types.RankBand> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    numRanks: field(fields, "num_ranks", integer, at, columns),
+    x: field(fields, "x", f64Column, at, columns),
+    low: field(fields, "low", f64Column, at, columns),
+    p5: field(fields, "p5", f64Column, at, columns),
+    median: field(fields, "median", f64Column, at, columns),
+    p95: field(fields, "p95", f64Column, at, columns),
+    high: field(fields, "high", f64Column, at, columns),
+    highRank: field(fields, "high_rank", i32Column, at, columns),
+  };
+};
+
+export const readTimelineResponse: Read<types.TimelineResponse> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    run: field(fields, "run", readRunSummary, at, columns),
+    series: field(fields, "series", orNull(readSeriesInfo), at, columns),
+    x: field(fields, "x", readXKind, at, columns),
+    xLow: field(fields, "x_low", number, at, columns),
+    xHigh: field(fields, "x_high", number, at, columns),
+    rowsPerPoint: field(fields, "rows_per_point", integer, at, columns),
+    lines: field(fields, "lines", list(readRankLine), at, columns),
+    band: field(fields, "band", orNull(readRankBand), at, columns),
+    capacityBytes: field(fields, "capacity_bytes", orNull(number), at, columns),
+    marks: field(fields, "marks", list(readMark), at, columns),
+    available: field(fields, "available", list(readSeriesInfo), at, columns),
+    absent: field(fields, "absent", list(readAbsentSeries), at, columns),
+    phases: field(fields, "phases", list(text), at, columns),
+    problems: field(fields, "problems", list(readProblem), at, columns),
+  };
+};
+
+export const readHeatmapResponse: Read<types.HeatmapResponse> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    run: field(fields, "run", readRunSummary, at, columns),
+    series: field(fields, "series", orNull(readSeriesInfo), at, columns),
+    xLow: field(fields, "x_low", number, at, columns),
+    xHigh: field(fields, "x_high", number, at, columns),
+    x0: field(fields, "x0", number, at, columns),
+    stepsPerColumn: field(fields, "steps_per_column", number, at, columns),
+    numRows: field(fields, "num_rows", integer, at, columns),
+    numColumns: field(fields, "num_columns", integer, at, columns),
+    ranksPerRow: field(fields, "ranks_per_row", integer, at, columns),
+    rowRank: field(fields, "row_rank", i32Column, at, columns),
+    values: field(fields, "values", u16Column, at, columns),
+    valueLow: field(fields, "value_low", number, at, columns),
+    valueHigh: field(fields, "value_high", number, at, columns),
+    capacityBytes: field(fields, "capacity_bytes", orNull(number), at, columns),
+    exact: field(fields, "exact", flag, at, columns),
+    marks: field(fields, "marks", list(readMark), at, columns),
+    absent: field(fields, "absent", list(readAbsentSeries), at, columns),
+  };
+};
+
+export const readHostLine: Read<types.HostLine> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    name: field(fields, "name", text, at, columns),
+    rank: field(fields, "rank", integer, at, columns),
+    x: field(fields, "x", f64Column, at, columns),
+    y: field(fields, "y", f64Column, at, columns),
+    yLow: field(fields, "y_low", f64Column, at, columns),
+  };
+};
+
+export const readHostTrack: Read<types.HostTrack> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    key: field(fields, "key", word("cpu", "memory", "process_memory", "swap", "disk", "network", "gpu_utilization", "gpu_memory", "gpu_temperature", "gpu_power"), at, columns),
+    unit: field(fields, "unit", readUnit, at, columns),
+    limit: field(fields, "limit", orNull(number), at, columns),
+    lines: field(fields, "lines", list(readHostLine), at, columns),
+  };
+};
+
+export const readHostResponse: Read<types.HostResponse> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    run: field(fields, "run", readRunSummary, at, columns),
+    rank: field(fields, "rank", integer, at, columns),
+    hosts: field(fields, "hosts", list(text), at, columns),
+    x: field(fields, "x", readXKind, at, columns),
+    xLow: field(fields, "x_low", number, at, columns),
+    xHigh: field(fields, "x_high", number, at, columns),
+    tracks: field(fields, "tracks", list(readHostTrack), at, columns),
+    absent: field(fields, "absent", list(readAbsentSeries), at, columns),
+    marks: field(fields, "marks", list(readMark), at, columns),
+  };
+};
+
+/** Per route: the response's name on the wire and how to read it. */
+export const routes: {
+  readonly [R in keyof types.Responses]: {
+    readonly response: string;
+    readonly read: Read<types.Responses[R]>;
+  };
+} = {
+  runs: { response: "RunsResponse", read: readRunsResponse },
+  overview: { response: "OverviewResponse", read: readOverviewResponse },
+  timeline: { response: "TimelineResponse", read: readTimelineResponse },
+  heatmap: { response: "HeatmapResponse", read: readHeatmapResponse },
+  host: { response: "HostResponse", read: readHostResponse },
+};
