@@ -1,0 +1,111 @@
+"""Columns survive encoding exactly, and damaged blocks fail in one way only."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from collector.format.errors import CorruptError
+from collector.format.numeric import (
+    ABSENT,
+    block_num_rows,
+    decode_block,
+    encode_block,
+)
+
+BIG = st.integers(-(2**62), 2**62 - 1)
+LENGTHS = st.integers(0, 200)
+
+
+def int_columns(num_rows: int) -> st.SearchStrategy[np.ndarray]:
+    """Columns of every shape a source makes: constant, counter, noisy, with gaps."""
+    free = arrays.arrays(np.int64, num_rows, elements=BIG)
+    small = arrays.arrays(np.int64, num_rows, elements=st.integers(0, 255))
+    counter = small.map(lambda a: np.cumsum(a, dtype=np.int64) + 1795177286703913739)
+    gaps = st.tuples(small, arrays.arrays(np.bool_, num_rows)).map(
+        lambda pair: np.where(pair[1], ABSENT, pair[0])
+    )
+    return st.one_of(free, small, counter, gaps)
+
+
+@given(st.data(), LENGTHS)
+def test_integers_and_floats_come_back_bit_for_bit(data, num_rows):
+    columns = data.draw(st.lists(int_columns(num_rows), min_size=1, max_size=6))
+    floats = data.draw(arrays.arrays(np.float64, num_rows))
+    block = encode_block([*columns, floats], ["i8"] * len(columns) + ["f8"])
+    decoded = decode_block(block)
+    assert block_num_rows(block) == num_rows
+    for expected, actual in zip([*columns, floats], decoded, strict=True):
+        assert expected.tobytes() == actual.tobytes()
+
+
+@given(st.data(), LENGTHS)
+def test_one_column_decodes_as_it_does_among_all(data, num_rows):
+    columns = data.draw(st.lists(int_columns(num_rows), min_size=3, max_size=3))
+    block = encode_block(columns, ["i8"] * 3)
+    picked = decode_block(block, [2, 0])
+    assert picked[0].tobytes() == columns[2].tobytes()
+    assert picked[1].tobytes() == columns[0].tobytes()
+
+
+@pytest.mark.parametrize("num_rows", [1, 47, 48, 1000])
+def test_extremes_of_int64_survive(num_rows):
+    lowest, highest = -(2**63) + 1, 2**63 - 1
+    swing = np.array([lowest, highest] * num_rows, np.int64)[:num_rows]
+    absent = np.full(num_rows, ABSENT)
+    for column in (swing, absent, np.full(num_rows, highest)):
+        (back,) = decode_block(encode_block([column], ["i8"]))
+        assert np.array_equal(back, column)
+
+
+def test_float32_columns_keep_float32_precision_and_nan():
+    values = np.array([1.5, np.nan, np.inf, -0.0, 1e-40])
+    (back,) = decode_block(encode_block([values], ["f4"]))
+    assert np.array_equal(back, values.astype(np.float32), equal_nan=True)
+
+
+def test_equal_values_cost_no_bytes_per_row():
+    sizes = [len(encode_block([np.full(n, 7 << 30)], ["i8"])) for n in (1_000, 100_000)]
+    assert sizes[1] - sizes[0] < 8
+
+
+@given(st.binary(max_size=300))
+def test_garbage_is_refused_as_corrupt(garbage):
+    try:
+        decoded = decode_block(garbage)
+    except CorruptError:
+        return
+    # Whatever decodes must be what its own head promises.
+    assert all(len(column) == block_num_rows(garbage) for column in decoded)
+
+
+@given(st.data())
+def test_a_damaged_block_is_corrupt_or_has_the_promised_shape(data):
+    column = np.arange(100, dtype=np.int64) ** 3
+    block = bytearray(encode_block([column, column * 2], ["i8", "i8"]))
+    at = data.draw(st.integers(0, len(block) - 1))
+    block[at] ^= data.draw(st.integers(1, 255))
+    try:
+        decoded = decode_block(bytes(block))
+    except CorruptError:
+        return
+    assert all(len(c) == block_num_rows(bytes(block)) for c in decoded)
+
+
+def test_a_deflate_bomb_is_refused_without_being_inflated():
+    honest = encode_block([np.arange(10, dtype=np.int64)], ["i8"])
+    bomb = honest[:12] + zlib.compress(bytes(1 << 28), 9)
+    with pytest.raises(CorruptError, match="longer than its header says"):
+        decode_block(bomb)
+
+
+def test_a_block_that_claims_billions_of_rows_is_refused():
+    honest = bytearray(encode_block([np.zeros(10, np.int64)], ["i8"]))
+    honest[0:4] = (2**32 - 1).to_bytes(4, "little")
+    with pytest.raises(CorruptError, match="claims 4294967295 rows"):
+        decode_block(bytes(honest))
