@@ -1,0 +1,171 @@
+/**
+ * Columns of points into what is stroked: at most four points per pixel column (first,
+ * lowest, highest, last), so that a million points cost no more than the screen is wide
+ * and no peak is lost. A NaN breaks the line; it never becomes zero.
+ */
+
+export type Project = (value: number) => number;
+
+/** Unbroken runs of points: x, y, x, y ... in px. */
+export type Runs = readonly Float64Array[];
+
+/** First index whose x is at least `value`. */
+export function lowerBound(x: Float64Array, value: number): number {
+  let low = 0;
+  let high = x.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((x[middle] ?? Infinity) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** [first, end) of the points in [low, high] and one more on each side, for the joins. */
+export function visibleRange(
+  x: Float64Array,
+  low: number,
+  high: number,
+): readonly [number, number] {
+  const first = Math.max(0, lowerBound(x, low) - 1);
+  let end = lowerBound(x, high);
+  while (end < x.length && (x[end] ?? Infinity) <= high) end += 1;
+  return [first, Math.min(x.length, end + 1)];
+}
+
+/** Collects points into runs, keeping four points of each pixel column. */
+class RunBuilder {
+  readonly runs: Float64Array[] = [];
+  #points: number[] = [];
+  #column = NaN;
+  /** x, y of the pixel column's first, lowest, highest and last point. */
+  #first: [number, number] = [0, 0];
+  #low: [number, number] = [0, 0];
+  #high: [number, number] = [0, 0];
+  #last: [number, number] = [0, 0];
+
+  add(x: number, y: number): void {
+    const column = Math.floor(x);
+    if (column === this.#column) {
+      if (y < this.#low[1]) this.#low = [x, y];
+      if (y > this.#high[1]) this.#high = [x, y];
+      this.#last = [x, y];
+      return;
+    }
+    this.#flush();
+    this.#column = column;
+    this.#first = this.#low = this.#high = this.#last = [x, y];
+  }
+
+  end(): void {
+    this.#flush();
+    this.#column = NaN;
+    if (this.#points.length > 0) this.runs.push(Float64Array.from(this.#points));
+    this.#points = [];
+  }
+
+  #flush(): void {
+    if (Number.isNaN(this.#column)) return;
+    const inner =
+      this.#low[0] <= this.#high[0] ? [this.#low, this.#high] : [this.#high, this.#low];
+    let previous: [number, number] | null = null;
+    for (const point of [this.#first, ...inner, this.#last]) {
+      if (point === previous) continue;
+      this.#points.push(point[0], point[1]);
+      previous = point;
+    }
+  }
+}
+
+/** The line through (x, y) over [low, high], in px. */
+export function polyline(
+  x: Float64Array,
+  y: Float64Array,
+  low: number,
+  high: number,
+  toX: Project,
+  toY: Project,
+): Runs {
+  const [first, end] = visibleRange(x, low, high);
+  const builder = new RunBuilder();
+  for (let i = first; i < end; i += 1) {
+    const py = toY(y[i] ?? NaN);
+    if (Number.isFinite(py)) builder.add(toX(x[i] ?? NaN), py);
+    else builder.end();
+  }
+  builder.end();
+  return builder.runs;
+}
+
+/**
+ * The area between two columns over [low, high]: closed outlines, upper edge forwards
+ * and lower edge backwards. Within a pixel column the outermost values count.
+ */
+export function area(
+  x: Float64Array,
+  lower: Float64Array,
+  upper: Float64Array,
+  low: number,
+  high: number,
+  toX: Project,
+  toY: Project,
+): Runs {
+  const [first, end] = visibleRange(x, low, high);
+  const outlines: Float64Array[] = [];
+  let columns: { x: number; top: number; bottom: number }[] = [];
+  const close = (): void => {
+    if (columns.length > 0) {
+      const forward = columns.flatMap((c) => [c.x, c.top]);
+      const back = columns.reverse().flatMap((c) => [c.x, c.bottom]);
+      outlines.push(Float64Array.from([...forward, ...back]));
+    }
+    columns = [];
+  };
+  for (let i = first; i < end; i += 1) {
+    const a = toY(upper[i] ?? NaN);
+    const b = toY(lower[i] ?? NaN);
+    if (!Number.isFinite(a) || !Number.isFinite(b)) {
+      close();
+      continue;
+    }
+    const px = toX(x[i] ?? NaN);
+    const last = columns.at(-1);
+    const [top, bottom] = [Math.min(a, b), Math.max(a, b)];
+    if (last !== undefined && Math.floor(last.x) === Math.floor(px)) {
+      last.top = Math.min(last.top, top);
+      last.bottom = Math.max(last.bottom, bottom);
+    } else columns.push({ x: px, top, bottom });
+  }
+  close();
+  return outlines;
+}
+
+/** Index of the point nearest to `at`; -1 where there is none. */
+export function nearestIndex(x: Float64Array, at: number): number {
+  if (x.length === 0) return -1;
+  const right = lowerBound(x, at);
+  if (right === 0) return 0;
+  if (right === x.length) return right - 1;
+  const left = right - 1;
+  return at - (x[left] ?? -Infinity) <= (x[right] ?? Infinity) - at ? left : right;
+}
+
+/** Lowest and highest finite value over [low, high]; null where there is none. */
+export function valueRange(
+  x: Float64Array,
+  columns: readonly Float64Array[],
+  low: number,
+  high: number,
+): readonly [number, number] | null {
+  const [first, end] = visibleRange(x, low, high);
+  let least = Infinity;
+  let most = -Infinity;
+  for (const column of columns) {
+    for (let i = first; i < end; i += 1) {
+      const value = column[i] ?? NaN;
+      if (value < least) least = value;
+      if (value > most && value < Infinity) most = value;
+    }
+  }
+  return most >= least ? [least, most] : null;
+}

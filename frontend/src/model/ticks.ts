@@ -1,0 +1,102 @@
+/**
+ * Where an axis puts its ticks. Bytes step in powers of two of IEC units, times in
+ * steps of the clock, everything else in 1, 2, 5. Pure numbers; text is made elsewhere.
+ */
+
+const MAX_TICKS = 200;
+
+function multiples(low: number, high: number, step: number): number[] {
+  if (!(step > 0) || !(high >= low)) return [];
+  const ticks: number[] = [];
+  // Slack of a millionth of a step keeps ticks that rounding pushed over the edge.
+  const first = Math.ceil(low / step - 1e-6) + 0; // + 0 turns -0 into 0
+  for (let i = first; i * step <= high + step * 1e-6; i += 1) {
+    if (ticks.length >= MAX_TICKS) break;
+    ticks.push(i * step);
+  }
+  return ticks;
+}
+
+/** The least power of two that needs at most `most` steps from low to high. */
+export function byteStep(low: number, high: number, most: number): number {
+  const wanted = Math.max((high - low) / Math.max(1, most), 1);
+  return 2 ** Math.ceil(Math.log2(wanted) - 1e-9);
+}
+
+/** The least of 1, 2, 5 times a power of ten that needs at most `most` steps. */
+export function decimalStep(low: number, high: number, most: number): number {
+  const wanted = (high - low) / Math.max(1, most);
+  if (!(wanted > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  const rest = wanted / power;
+  const factor = [1, 2, 5].find((f) => rest <= f * (1 + 1e-9)) ?? 10;
+  return factor * power;
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const TIME_STEPS: readonly number[] = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * SECOND),
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE),
+  ...[1, 2, 3, 6, 12].map((n) => n * HOUR),
+  ...[1, 2, 7, 14, 30, 90, 365].map((n) => n * DAY),
+];
+
+/** The least step of the clock, in milliseconds, that needs at most `most` steps. */
+export function timeStep(low: number, high: number, most: number): number {
+  const wanted = (high - low) / Math.max(1, most);
+  return TIME_STEPS.find((step) => step >= wanted) ?? decimalStep(low, high, most);
+}
+
+export interface Ticks {
+  readonly step: number;
+  readonly values: readonly number[];
+}
+
+export function byteTicks(low: number, high: number, most: number): Ticks {
+  const step = byteStep(low, high, most);
+  return { step, values: multiples(low, high, step) };
+}
+
+export function decimalTicks(low: number, high: number, most: number): Ticks {
+  const step = decimalStep(low, high, most);
+  return { step, values: multiples(low, high, step) };
+}
+
+/** Whole numbers only: there is no step 2.5. */
+export function wholeTicks(low: number, high: number, most: number): Ticks {
+  const step = Math.max(1, decimalStep(low, high, most));
+  return { step, values: multiples(low, high, step) };
+}
+
+/**
+ * Ticks of a time axis in milliseconds. `offsetMs` is the local clock's distance from
+ * UTC (positive east), so that midnight is a tick; 0 for relative time.
+ */
+export function timeTicks(
+  low: number,
+  high: number,
+  most: number,
+  offsetMs = 0,
+): Ticks {
+  const step = timeStep(low, high, most);
+  const local = multiples(low + offsetMs, high + offsetMs, step);
+  return { step, values: local.map((value) => value - offsetMs) };
+}
+
+/** Ticks of a logarithmic axis: powers of `base`, thinned to at most `most`. */
+export function logTicks(low: number, high: number, most: number, base: 2 | 10): Ticks {
+  if (!(low > 0) || !(high > low)) return { step: base, values: [] };
+  const log = (value: number): number => Math.log(value) / Math.log(base);
+  const first = Math.ceil(log(low) - 1e-9);
+  const last = Math.floor(log(high) + 1e-9);
+  const every = Math.max(1, Math.ceil((last - first + 1) / Math.max(1, most)));
+  const values: number[] = [];
+  for (let power = first; power <= last; power += 1) {
+    if (power % every === 0) values.push(base ** power);
+  }
+  return { step: base ** every, values };
+}

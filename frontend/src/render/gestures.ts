@@ -1,0 +1,241 @@
+/**
+ * Pointer, wheel and keyboard on a drawing, turned into viewports: wheel and W/S zoom,
+ * drag and A/D pan, shift-drag draws a box, a double click or F fits. The owner keeps
+ * the viewport; this file keeps only what a gesture in progress needs.
+ */
+
+import type { Limits, RectPx, SizePx, Viewport } from "./viewport";
+import { boxView, clampView, panBy, pxToX, pxToY, sameView, zoomAt } from "./viewport";
+
+/** Which axes a gesture changes. */
+export type Axes = "x" | "y" | "both";
+
+export interface PointPx {
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface GestureHost {
+  /** CSS px of the plot; points are measured from its top left corner. */
+  readonly size: () => SizePx;
+  readonly view: () => Viewport;
+  readonly limits: () => Limits;
+  /** What a wheel turn at this point zooms. */
+  readonly wheelAxes: (at: PointPx) => Axes;
+  readonly dragAxes: Axes;
+  readonly onView: (view: Viewport) => void;
+  readonly onFit: () => void;
+  /** The box being drawn; null when it is done or given up. */
+  readonly onBox: (box: RectPx | null) => void;
+  /** The box that was drawn, at least 4 px on one side. */
+  readonly onBoxDone: (view: Viewport, box: RectPx) => void;
+  readonly onHover: (at: PointPx | null) => void;
+  readonly onClick: (at: PointPx) => void;
+}
+
+/** A pointer that moved less than this has clicked, not dragged. */
+const CLICK_PX = 4;
+const ZOOM_STEP = 0.8;
+const PAN_STEP = 0.15;
+
+/** The zoom factor of a wheel event: the same for wheels, trackpads and lines. */
+export function wheelFactor(deltaY: number, deltaMode: number): number {
+  const px = deltaMode === 0 ? deltaY : deltaY * 33;
+  return Math.exp(Math.min(Math.max(px, -240), 240) * 0.0022);
+}
+
+/** The rectangle between two corners, held inside the plot. */
+export function boxOf(from: PointPx, to: PointPx, size: SizePx): RectPx {
+  const x0 = Math.max(0, Math.min(from.x, to.x));
+  const y0 = Math.max(0, Math.min(from.y, to.y));
+  const x1 = Math.min(size.widthPx, Math.max(from.x, to.x));
+  const y1 = Math.min(size.heightPx, Math.max(from.y, to.y));
+  return { x: x0, y: y0, width: Math.max(0, x1 - x0), height: Math.max(0, y1 - y0) };
+}
+
+/** Zoom in (sign -1) or out (+1) around the middle, as keys and buttons do. */
+export function zoomStep(
+  view: Viewport,
+  limits: Limits,
+  sign: number,
+  axes: Axes,
+): Viewport {
+  const factor = sign < 0 ? ZOOM_STEP : 1 / ZOOM_STEP;
+  const middle = { x: (view.x0 + view.x1) / 2, y: (view.y0 + view.y1) / 2 };
+  return zoomAt(
+    view,
+    limits,
+    middle,
+    axes === "y" ? 1 : factor,
+    axes === "x" ? 1 : factor,
+  );
+}
+
+/** Pan by a share of the span along x. */
+export function panStep(view: Viewport, limits: Limits, sign: number): Viewport {
+  return panBy(view, limits, sign * PAN_STEP * (view.x1 - view.x0), 0);
+}
+
+/** What W, S, A, D and + and - make of a viewport; null for every other key. */
+export function viewAfterKey(
+  key: string,
+  view: Viewport,
+  limits: Limits,
+  axes: Axes,
+): Viewport | null {
+  switch (key) {
+    case "w":
+    case "W":
+    case "+":
+    case "=":
+      return zoomStep(view, limits, -1, axes);
+    case "s":
+    case "S":
+    case "-":
+      return zoomStep(view, limits, 1, axes);
+    case "a":
+    case "A":
+      return panStep(view, limits, -1);
+    case "d":
+    case "D":
+      return panStep(view, limits, 1);
+    default:
+      return null;
+  }
+}
+
+interface Drag {
+  readonly pointerId: number;
+  readonly from: PointPx;
+  readonly view: Viewport;
+  readonly box: boolean;
+  moved: boolean;
+}
+
+/** Listen on `target`; the function returned stops listening. */
+export function attachGestures(target: HTMLElement, host: GestureHost): () => void {
+  const stop = new AbortController();
+  const { signal } = stop;
+  let drag: Drag | null = null;
+
+  function pointOf(event: MouseEvent): PointPx {
+    const rect = target.getBoundingClientRect();
+    return { x: event.clientX - rect.left, y: event.clientY - rect.top };
+  }
+
+  function dragged(state: Drag, at: PointPx): Viewport {
+    const size = host.size();
+    const { view } = state;
+    const dx = ((state.from.x - at.x) / size.widthPx) * (view.x1 - view.x0);
+    const dy = ((state.from.y - at.y) / size.heightPx) * (view.y1 - view.y0);
+    const axes = host.dragAxes;
+    return panBy(view, host.limits(), axes === "y" ? 0 : dx, axes === "x" ? 0 : dy);
+  }
+
+  function end(event: PointerEvent, cancelled: boolean): void {
+    const state = drag;
+    if (state?.pointerId !== event.pointerId) return;
+    drag = null;
+    target.classList.remove("is-dragging");
+    const at = pointOf(event);
+    if (state.box) host.onBox(null);
+    if (cancelled) return;
+    if (!state.moved) {
+      host.onClick(at);
+      return;
+    }
+    if (!state.box) return;
+    const box = boxOf(state.from, at, host.size());
+    host.onBoxDone(
+      clampView(boxView(state.view, host.size(), box), host.limits()),
+      box,
+    );
+  }
+
+  function onDown(event: PointerEvent): void {
+    if (event.button !== 0 || drag !== null) return;
+    target.setPointerCapture(event.pointerId);
+    const from = pointOf(event);
+    const { pointerId, shiftKey } = event;
+    drag = { pointerId, from, view: host.view(), box: shiftKey, moved: false };
+  }
+
+  function onMove(event: PointerEvent): void {
+    const at = pointOf(event);
+    const state = drag;
+    if (state?.pointerId !== event.pointerId) {
+      host.onHover(at);
+      return;
+    }
+    const distance = Math.hypot(at.x - state.from.x, at.y - state.from.y);
+    if (!state.moved && distance < CLICK_PX) return;
+    state.moved = true;
+    if (state.box) {
+      host.onBox(boxOf(state.from, at, host.size()));
+    } else {
+      target.classList.add("is-dragging");
+      host.onView(dragged(state, at));
+    }
+    host.onHover(at);
+  }
+
+  function onWheel(event: WheelEvent): void {
+    const at = pointOf(event);
+    const size = host.size();
+    const view = host.view();
+    const limits = host.limits();
+    const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    let next: Viewport;
+    if (sideways) {
+      next = panBy(
+        view,
+        limits,
+        (event.deltaX / size.widthPx) * (view.x1 - view.x0),
+        0,
+      );
+    } else {
+      const factor = wheelFactor(event.deltaY, event.deltaMode);
+      const axes = host.wheelAxes(at);
+      const point = {
+        x: pxToX(view, size.widthPx, at.x),
+        y: pxToY(view, size.heightPx, at.y),
+      };
+      const x = axes === "y" ? 1 : factor;
+      next = zoomAt(view, limits, point, x, axes === "x" ? 1 : factor);
+    }
+    // At the end of the way out the wheel scrolls the page again.
+    if (sameView(next, view)) return;
+    event.preventDefault();
+    host.onView(next);
+    host.onHover(at);
+  }
+
+  target.addEventListener("pointerdown", onDown, { signal });
+  target.addEventListener("pointermove", onMove, { signal });
+  target.addEventListener("wheel", onWheel, { signal, passive: false });
+  target.addEventListener("dblclick", host.onFit, { signal });
+  target.addEventListener(
+    "pointerup",
+    (event) => {
+      end(event, false);
+    },
+    { signal },
+  );
+  target.addEventListener(
+    "pointercancel",
+    (event) => {
+      end(event, true);
+    },
+    { signal },
+  );
+  target.addEventListener(
+    "pointerleave",
+    () => {
+      if (drag === null) host.onHover(null);
+    },
+    { signal },
+  );
+  return () => {
+    stop.abort();
+  };
+}

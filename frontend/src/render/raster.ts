@@ -1,0 +1,126 @@
+/**
+ * The raster: a pixel buffer and, beside it, a buffer that says which thing each pixel
+ * shows. Drawing is a loop over typed arrays, so it runs in a worker, in Node and in
+ * tests alike, and picking is one array read.
+ */
+
+import type { Viewport } from "./viewport";
+import { xToPx, yToPx } from "./viewport";
+
+/** The id of a pixel that shows nothing. */
+export const NO_ID = -1;
+
+export interface Raster {
+  readonly widthPx: number;
+  readonly heightPx: number;
+  /** 0xAABBGGRR, row by row: the byte order of ImageData on little-endian machines. */
+  readonly pixels: Uint32Array<ArrayBuffer>;
+  readonly ids: Int32Array<ArrayBuffer>;
+}
+
+/** How a quad is filled; a pattern carries meaning where colour must not do it alone. */
+export const PATTERN = { solid: 0, hatched: 1, dotted: 2, striped: 3 } as const;
+
+/** Axis-aligned rectangles in world units, as columns of equal length. */
+export interface Quads {
+  readonly x0: Float64Array;
+  readonly x1: Float64Array;
+  readonly y0: Float64Array;
+  readonly y1: Float64Array;
+  /** 0xAABBGGRR, opaque. */
+  readonly colour: Uint32Array;
+  /** At least 0; what a pick answers. */
+  readonly id: Int32Array;
+  /** A value of PATTERN. */
+  readonly pattern: Uint8Array;
+}
+
+/** A raster filled with `background`; `ids` is reused when its size fits. */
+export function createRaster(
+  widthPx: number,
+  heightPx: number,
+  background: number,
+  reuse: Int32Array<ArrayBuffer> | null = null,
+): Raster {
+  const num = widthPx * heightPx;
+  const pixels = new Uint32Array(num);
+  const ids = reuse?.length === num ? reuse : new Int32Array(num);
+  pixels.fill(background);
+  ids.fill(NO_ID);
+  return { widthPx, heightPx, pixels, ids };
+}
+
+/** The id at a pixel; NO_ID outside. */
+export function pickId(
+  ids: Int32Array,
+  widthPx: number,
+  heightPx: number,
+  x: number,
+  y: number,
+): number {
+  const column = Math.floor(x);
+  const row = Math.floor(y);
+  if (column < 0 || row < 0 || column >= widthPx || row >= heightPx) return NO_ID;
+  return ids[row * widthPx + column] ?? NO_ID;
+}
+
+/** Halfway between two opaque colours, channel by channel. */
+export function mixHalf(a: number, b: number): number {
+  return (((a & 0xfefefe) >>> 1) + ((b & 0xfefefe) >>> 1) + 0xff000000) >>> 0;
+}
+
+/** Whether the pattern's second colour stands at a pixel. */
+function isAccent(pattern: number, x: number, y: number): boolean {
+  if (pattern === PATTERN.hatched) return ((x + y) & 7) < 2;
+  if (pattern === PATTERN.dotted) return (x & 3) === 0 && (y & 3) === 0;
+  return ((x - y) & 15) < 6;
+}
+
+/** A pixel interval: rounded outwards to one pixel, so nothing thin vanishes. */
+function pixelSpan(a: number, b: number, sizePx: number): readonly [number, number] {
+  const low = Math.min(a, b);
+  const high = Math.max(a, b);
+  if (!(high >= 0) || !(low <= sizePx)) return [0, 0];
+  const start = Math.max(0, Math.min(Math.round(low), sizePx - 1));
+  return [start, Math.min(sizePx, Math.max(Math.round(high), start + 1))];
+}
+
+/**
+ * Draw quads in order, later ones on top; ids are `firstId` + the quad's own.
+ * `accent` is the patterns' second colour.
+ */
+export function drawQuads(
+  raster: Raster,
+  view: Viewport,
+  quads: Quads,
+  accent: number,
+  firstId = 0,
+): void {
+  const { widthPx, heightPx, pixels, ids } = raster;
+  for (let i = 0; i < quads.id.length; i += 1) {
+    const [left, right] = pixelSpan(
+      xToPx(view, widthPx, quads.x0[i] ?? NaN),
+      xToPx(view, widthPx, quads.x1[i] ?? NaN),
+      widthPx,
+    );
+    const [top, bottom] = pixelSpan(
+      yToPx(view, heightPx, quads.y0[i] ?? NaN),
+      yToPx(view, heightPx, quads.y1[i] ?? NaN),
+      heightPx,
+    );
+    if (right <= left) continue;
+    const colour = quads.colour[i] ?? 0;
+    const id = firstId + (quads.id[i] ?? 0);
+    const pattern = quads.pattern[i] ?? PATTERN.solid;
+    const second = mixHalf(colour, accent);
+    for (let y = top; y < bottom; y += 1) {
+      const start = y * widthPx;
+      pixels.fill(colour, start + left, start + right);
+      ids.fill(id, start + left, start + right);
+      if (pattern === PATTERN.solid) continue;
+      for (let x = left; x < right; x += 1) {
+        if (isAccent(pattern, x, y)) pixels[start + x] = second;
+      }
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { pickId } from "./raster";
+import { resolvePick, Scene } from "./scene";
+
+const SIZE = { widthPx: 40, heightPx: 20 };
+const VIEW = { x0: 0, x1: 40, y0: 0, y1: 20 };
+
+function gridLayer(x0: number, columns: number, value: number) {
+  return {
+    kind: "grid" as const,
+    values: new Uint16Array(columns * 20).fill(value),
+    columns,
+    rows: 20,
+    x0,
+    columnWidth: 1,
+    y0: 0,
+    rowHeight: 1,
+  };
+}
+
+describe("Scene", () => {
+  it("draws finer layers over coarser ones and tells whose pixel is whose", () => {
+    const scene = new Scene();
+    scene.setLayer("detail", 1, gridLayer(10, 5, 9));
+    scene.setLayer("overview", 0, gridLayer(0, 40, 3));
+    const { ids, spans } = scene.draw(VIEW, SIZE);
+    const at = (x: number, y: number) =>
+      resolvePick(spans, pickId(ids, SIZE.widthPx, SIZE.heightPx, x, y));
+    expect(at(9, 4)).toEqual({
+      kind: "cell",
+      layer: "overview",
+      log2: 0,
+      column: 9,
+      row: 4,
+    });
+    expect(at(12, 19)).toEqual({
+      kind: "cell",
+      layer: "detail",
+      log2: 0,
+      column: 2,
+      row: 19,
+    });
+  });
+
+  it("mixes quads and grids in one id space", () => {
+    const scene = new Scene();
+    scene.setLayer("cells", 0, gridLayer(0, 40, 3));
+    scene.setLayer("blocks", 1, {
+      kind: "quads",
+      quads: {
+        x0: Float64Array.of(0),
+        x1: Float64Array.of(2),
+        y0: Float64Array.of(0),
+        y1: Float64Array.of(2),
+        colour: Uint32Array.of(0xff00ff00),
+        id: Int32Array.of(17),
+        pattern: Uint8Array.of(0),
+      },
+    });
+    const { ids, spans } = scene.draw(VIEW, SIZE);
+    const first = resolvePick(spans, ids[0] ?? -1);
+    expect(first).toEqual({ kind: "quad", layer: "blocks", id: 17 });
+    expect(resolvePick(spans, ids[3] ?? -1)?.layer).toBe("cells");
+  });
+
+  it("shows the background where a removed layer was", () => {
+    const scene = new Scene();
+    scene.setLayer("cells", 0, gridLayer(0, 40, 3));
+    scene.setLayer("cells", 0, null);
+    const { ids, spans } = scene.draw(VIEW, SIZE);
+    expect(spans).toEqual([]);
+    expect(resolvePick(spans, ids[0] ?? 0)).toBeNull();
+  });
+});

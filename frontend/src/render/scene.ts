@@ -1,0 +1,144 @@
+/**
+ * A scene is an ordered set of layers and draws any viewport of them. It holds no
+ * reference to the page: the same class runs in the worker and, where workers cannot
+ * draw, on the main thread.
+ */
+
+import type { CellColours, Grid } from "./grid";
+import { drawGrid } from "./grid";
+import { buildPyramid } from "./pyramid";
+import type { Quads } from "./raster";
+import { createRaster, drawQuads, NO_ID } from "./raster";
+import type { SizePx, Viewport } from "./viewport";
+
+/** Cells as they travel to the worker; the pyramid is built where they arrive. */
+export interface GridLayer {
+  readonly kind: "grid";
+  readonly values: Uint16Array;
+  readonly columns: number;
+  readonly rows: number;
+  readonly x0: number;
+  readonly columnWidth: number;
+  readonly y0: number;
+  readonly rowHeight: number;
+}
+
+export interface QuadLayer {
+  readonly kind: "quads";
+  readonly quads: Quads;
+}
+
+export type Layer = GridLayer | QuadLayer;
+
+export interface SceneColours {
+  readonly background: number;
+  readonly cells: CellColours;
+  /** Second colour of hatched, dotted and striped quads. */
+  readonly accent: number;
+}
+
+/** Which ids of a drawing belong to which layer, and how to read them. */
+export interface IdSpan {
+  readonly layer: string;
+  readonly firstId: number;
+  readonly numIds: number;
+  /** Grids: columns of the level drawn, and how coarse it is; quads: 0. */
+  readonly columns: number;
+  readonly log2: number;
+}
+
+export interface Drawing {
+  readonly view: Viewport;
+  readonly size: SizePx;
+  readonly pixels: Uint32Array<ArrayBuffer>;
+  readonly ids: Int32Array<ArrayBuffer>;
+  readonly spans: readonly IdSpan[];
+}
+
+/** What a pixel shows: a quad's id, or a cell of the level that was drawn. */
+export type Pick =
+  | { readonly kind: "quad"; readonly layer: string; readonly id: number }
+  | {
+      readonly kind: "cell";
+      readonly layer: string;
+      readonly log2: number;
+      readonly column: number;
+      readonly row: number;
+    };
+
+interface Held {
+  readonly order: number;
+  readonly layer: Layer;
+  readonly grid: Grid | null;
+}
+
+const DARK: SceneColours = {
+  background: 0xff000000,
+  cells: { lut: new Uint32Array(65536), absentAccent: 0xff000000 },
+  accent: 0xff000000,
+};
+
+function gridOf(layer: Layer): Grid | null {
+  if (layer.kind !== "grid") return null;
+  const { values, columns, rows, x0, columnWidth, y0, rowHeight } = layer;
+  const pyramid = buildPyramid(values, columns, rows);
+  return { pyramid, x0, columnWidth, y0, rowHeight };
+}
+
+export class Scene {
+  #layers = new Map<string, Held>();
+  #colours = DARK;
+
+  /** Add, replace or (null) remove a layer; higher orders are drawn on top. */
+  setLayer(name: string, order: number, layer: Layer | null): void {
+    if (layer === null) this.#layers.delete(name);
+    else this.#layers.set(name, { order, layer, grid: gridOf(layer) });
+  }
+
+  setColours(colours: SceneColours): void {
+    this.#colours = colours;
+  }
+
+  /** `reuse` is an id buffer of an earlier drawing that nobody reads any more. */
+  draw(
+    view: Viewport,
+    size: SizePx,
+    reuse: Int32Array<ArrayBuffer> | null = null,
+  ): Drawing {
+    const { background, cells, accent } = this.#colours;
+    const raster = createRaster(size.widthPx, size.heightPx, background, reuse);
+    const spans: IdSpan[] = [];
+    let firstId = 0;
+    const ordered = [...this.#layers].sort((a, b) => a[1].order - b[1].order);
+    for (const [layer, held] of ordered) {
+      if (held.grid !== null) {
+        const level = drawGrid(raster, view, held.grid, cells, firstId);
+        const numIds = level.columns * level.rows;
+        const { columns, log2 } = level;
+        spans.push({ layer, firstId, numIds, columns, log2 });
+        firstId += numIds;
+      } else if (held.layer.kind === "quads") {
+        const { quads } = held.layer;
+        drawQuads(raster, view, quads, accent, firstId);
+        const numIds = quads.id.reduce((most, id) => Math.max(most, id + 1), 0);
+        spans.push({ layer, firstId, numIds, columns: 0, log2: 0 });
+        firstId += numIds;
+      }
+    }
+    return { view, size, pixels: raster.pixels, ids: raster.ids, spans };
+  }
+}
+
+/** Read an id of a drawing. */
+export function resolvePick(spans: readonly IdSpan[], id: number): Pick | null {
+  if (id === NO_ID) return null;
+  for (const span of spans) {
+    const index = id - span.firstId;
+    if (index < 0 || index >= span.numIds) continue;
+    const { layer, log2, columns } = span;
+    if (columns === 0) return { kind: "quad", layer, id: index };
+    const row = Math.floor(index / columns);
+    return { kind: "cell", layer, log2, column: index % columns, row };
+  }
+  return null;
+}

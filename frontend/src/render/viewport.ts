@@ -1,0 +1,133 @@
+/**
+ * A viewport is the rectangle of world units shown on a drawing. y0 is its top edge
+ * and y1 its bottom edge, so y0 > y1 is an axis that grows upwards. All functions are
+ * pure; names say which space a number lives in (world or px).
+ */
+
+export interface Viewport {
+  readonly x0: number;
+  readonly x1: number;
+  readonly y0: number;
+  readonly y1: number;
+}
+
+export interface SizePx {
+  readonly widthPx: number;
+  readonly heightPx: number;
+}
+
+/** The world's extent, and the least span a viewport may shrink to. */
+export interface Limits {
+  readonly world: Viewport;
+  readonly leastX: number;
+  readonly leastY: number;
+}
+
+export interface RectPx {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export function sameView(a: Viewport, b: Viewport): boolean {
+  return a.x0 === b.x0 && a.x1 === b.x1 && a.y0 === b.y0 && a.y1 === b.y1;
+}
+
+export function xToPx(view: Viewport, widthPx: number, x: number): number {
+  return ((x - view.x0) / (view.x1 - view.x0)) * widthPx;
+}
+
+export function yToPx(view: Viewport, heightPx: number, y: number): number {
+  return ((y - view.y0) / (view.y1 - view.y0)) * heightPx;
+}
+
+export function pxToX(view: Viewport, widthPx: number, px: number): number {
+  return view.x0 + (px / widthPx) * (view.x1 - view.x0);
+}
+
+export function pxToY(view: Viewport, heightPx: number, px: number): number {
+  return view.y0 + (px / heightPx) * (view.y1 - view.y0);
+}
+
+/** [low, high] moved inside [min, max] without changing its span, if it fits. */
+export function clampSpan(
+  low: number,
+  high: number,
+  min: number,
+  max: number,
+  least: number,
+): readonly [number, number] {
+  const room = max - min;
+  const span = Math.min(Math.max(high - low, Math.min(least, room)), room);
+  const centre = (low + high) / 2;
+  const start = Math.min(Math.max(centre - span / 2, min), max - span);
+  return [start, start + span];
+}
+
+/** `view` moved and shrunk into the limits; keeps the direction of its y axis. */
+export function clampView(view: Viewport, limits: Limits): Viewport {
+  const { world } = limits;
+  const [x0, x1] = clampSpan(view.x0, view.x1, world.x0, world.x1, limits.leastX);
+  const down = world.y0 <= world.y1;
+  const [low, high] = clampSpan(
+    Math.min(view.y0, view.y1),
+    Math.max(view.y0, view.y1),
+    Math.min(world.y0, world.y1),
+    Math.max(world.y0, world.y1),
+    limits.leastY,
+  );
+  return down ? { x0, x1, y0: low, y1: high } : { x0, x1, y0: high, y1: low };
+}
+
+/** Zoom by factors (below 1 zooms in) so that the world point (x, y) stays put. */
+export function zoomAt(
+  view: Viewport,
+  limits: Limits,
+  at: { readonly x: number; readonly y: number },
+  factorX: number,
+  factorY: number,
+): Viewport {
+  const spanX = view.x1 - view.x0;
+  const spanY = view.y1 - view.y0;
+  const nextX = Math.max(spanX * factorX, limits.leastX);
+  const nextY = Math.sign(spanY) * Math.max(Math.abs(spanY) * factorY, limits.leastY);
+  const x0 = at.x - ((at.x - view.x0) / spanX) * nextX;
+  const y0 = at.y - ((at.y - view.y0) / spanY) * nextY;
+  return clampView({ x0, x1: x0 + nextX, y0, y1: y0 + nextY }, limits);
+}
+
+/** Move by world distances; stops at the edges without changing the span. */
+export function panBy(
+  view: Viewport,
+  limits: Limits,
+  dx: number,
+  dy: number,
+): Viewport {
+  return clampView(
+    { x0: view.x0 + dx, x1: view.x1 + dx, y0: view.y0 + dy, y1: view.y1 + dy },
+    limits,
+  );
+}
+
+/** The viewport under a box drawn from one corner to another, in px. */
+export function boxView(view: Viewport, size: SizePx, box: RectPx): Viewport {
+  return {
+    x0: pxToX(view, size.widthPx, box.x),
+    x1: pxToX(view, size.widthPx, box.x + box.width),
+    y0: pxToY(view, size.heightPx, box.y),
+    y1: pxToY(view, size.heightPx, box.y + box.height),
+  };
+}
+
+/** Where a frame drawn for `frame` lies, in px, when `shown` fills `size`. */
+export function frameRect(frame: Viewport, shown: Viewport, size: SizePx): RectPx {
+  const x = xToPx(shown, size.widthPx, frame.x0);
+  const y = yToPx(shown, size.heightPx, frame.y0);
+  return {
+    x,
+    y,
+    width: xToPx(shown, size.widthPx, frame.x1) - x,
+    height: yToPx(shown, size.heightPx, frame.y1) - y,
+  };
+}
