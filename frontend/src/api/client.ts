@@ -1,0 +1,175 @@
+/**
+ * Asks the plugin's routes. Every answer is kept with its ETag, so asking again for
+ * what has not changed costs a 304 and returns the very same object.
+ */
+
+import { decode, DecodeError, VersionError } from "./decode";
+import type { Responses } from "./types.gen";
+
+export type Route = keyof Responses;
+
+/** A route's query; null and "" leave a word out. */
+export type Query = Readonly<Record<string, string | number | null>>;
+
+/** What went wrong, where, and what to do: shown as it stands. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  constructor(
+    readonly what: string,
+    readonly where: string,
+    readonly remedy: string,
+    readonly kind: "network" | "server" | "decode" | "version",
+  ) {
+    super(what);
+  }
+}
+
+type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** Answers kept; a heatmap of a full screen is about 4 MB. */
+const MAX_KEPT = 24;
+
+interface Kept {
+  readonly etag: string;
+  readonly value: unknown;
+}
+
+export class Client {
+  readonly #fetch: Fetch;
+  readonly #folder: string;
+  readonly #kept = new Map<string, Kept>();
+
+  /** `folder` is where the routes lie, seen from the page. */
+  constructor(folder = "./", fetcher: Fetch = (url, init) => fetch(url, init)) {
+    this.#folder = folder;
+    this.#fetch = fetcher;
+  }
+
+  /** Throws `ApiError`, or a DOMException named AbortError when `signal` fires. */
+  async get<R extends Route>(
+    route: R,
+    query: Query,
+    signal?: AbortSignal,
+  ): Promise<Responses[R]> {
+    const url = this.#folder + requestPath(route, query);
+    const kept = this.#kept.get(url);
+    const response = await this.#ask(url, kept?.etag, signal);
+    if (response.status === 304 && kept !== undefined) {
+      // Sound because `url` begins with the route whose decoder made the value.
+      return kept.value as Responses[R];
+    }
+    if (!response.ok) throw await refusal(response, route);
+    const value = await this.#decoded(route, response);
+    const etag = response.headers.get("ETag");
+    if (etag !== null) this.#keep(url, { etag, value });
+    return value;
+  }
+
+  async #ask(url: string, etag?: string, signal?: AbortSignal): Promise<Response> {
+    const init: RequestInit = {
+      cache: "no-store",
+      headers: etag === undefined ? {} : { "If-None-Match": etag },
+    };
+    if (signal !== undefined) init.signal = signal;
+    try {
+      return await this.#fetch(url, init);
+    } catch (error) {
+      if (isAbort(error)) throw error;
+      throw new ApiError(
+        "TensorBoard does not answer.",
+        url,
+        "Check that its process still runs and that the connection to it stands; " +
+          "this page asks again by itself.",
+        "network",
+      );
+    }
+  }
+
+  async #decoded<R extends Route>(route: R, response: Response): Promise<Responses[R]> {
+    let body: ArrayBuffer;
+    try {
+      body = await response.arrayBuffer();
+    } catch (error) {
+      if (isAbort(error)) throw error;
+      throw new ApiError(
+        "The connection broke in the middle of an answer.",
+        route,
+        "This page asks again by itself.",
+        "network",
+      );
+    }
+    try {
+      return decode(route, body);
+    } catch (error) {
+      if (error instanceof VersionError) {
+        throw new ApiError(
+          error.message,
+          route,
+          "MemBoard was updated while this page was open: reload the page. " +
+            "If that does not help, restart TensorBoard.",
+          "version",
+        );
+      }
+      if (error instanceof DecodeError) {
+        throw new ApiError(
+          error.message,
+          route,
+          "Reload the page. If it comes back, please report it with this text.",
+          "decode",
+        );
+      }
+      throw error;
+    }
+  }
+
+  #keep(url: string, kept: Kept): void {
+    this.#kept.delete(url);
+    this.#kept.set(url, kept);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+  }
+}
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
+}
+
+/** `timeline?run=a&rank=3`; words in a fixed order, so equal queries share an ETag. */
+export function requestPath(route: Route, query: Query): string {
+  const words = new URLSearchParams();
+  for (const name of Object.keys(query).sort()) {
+    const value = query[name];
+    if (value !== undefined && value !== null && value !== "") {
+      words.set(name, value.toString());
+    }
+  }
+  const text = words.toString();
+  return text === "" ? route : `${route}?${text}`;
+}
+
+/** The server's own words where it sent them. */
+async function refusal(response: Response, route: Route): Promise<ApiError> {
+  const fallback = new ApiError(
+    `TensorBoard answered ${response.status} ${response.statusText}.`.replace(
+      " .",
+      ".",
+    ),
+    route,
+    "Look at TensorBoard's own output for the reason.",
+    "server",
+  );
+  try {
+    const body: unknown = await response.json();
+    if (typeof body !== "object" || body === null) return fallback;
+    const { what, where, remedy } = body as Record<string, unknown>;
+    if (typeof what !== "string") return fallback;
+    return new ApiError(
+      what,
+      typeof where === "string" ? where : route,
+      typeof remedy === "string" ? remedy : fallback.remedy,
+      "server",
+    );
+  } catch {
+    return fallback;
+  }
+}

@@ -1,0 +1,28 @@
+/**
+ * Whether anybody can see the page. TensorBoard keeps the iframes of other tabs running
+ * at full speed but gives them no height, so `document.hidden` alone is not enough.
+ */
+
+export interface Pulse {
+  readonly visible: () => boolean;
+  /** Calls back when the page comes into sight; the result stops that. */
+  readonly onShown: (callback: () => void) => () => void;
+}
+
+export const pagePulse: Pulse = {
+  visible: () => !document.hidden && window.innerHeight > 0,
+  onShown: (callback) => {
+    let before = pagePulse.visible();
+    const check = (): void => {
+      const now = pagePulse.visible();
+      if (now && !before) callback();
+      before = now;
+    };
+    window.addEventListener("resize", check);
+    document.addEventListener("visibilitychange", check);
+    return () => {
+      window.removeEventListener("resize", check);
+      document.removeEventListener("visibilitychange", check);
+    };
+  },
+};

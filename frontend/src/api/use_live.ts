@@ -1,0 +1,35 @@
+/** The hook by which components read the server; see `watch.ts` for its manners. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { requestPath, type Client, type Query, type Route } from "./client";
+import { pagePulse } from "./pulse";
+import type { Responses } from "./types.gen";
+import { Watch, type Live } from "./watch";
+
+/** `query` null asks for nothing; `pollMs` Infinity asks once. */
+export function useLive<R extends Route>(
+  client: Client,
+  route: R,
+  query: Query | null,
+  pollMs: number,
+): Live<Responses[R]> {
+  const [live, setLive] = useState<Live<Responses[R]>>({
+    data: null,
+    stale: false,
+    error: null,
+  });
+  const watch = useRef<Watch<R> | null>(null);
+  useEffect(() => {
+    const created = new Watch(client, route, setLive, pagePulse);
+    watch.current = created;
+    return () => {
+      created.close();
+    };
+  }, [client, route]);
+  const path = query === null ? null : requestPath(route, query);
+  useEffect(() => {
+    watch.current?.ask(query, pollMs);
+    // `path` stands for `query`, which is a new object at each drawing.
+  }, [client, route, path, pollMs]);
+  return live;
+}

@@ -1,0 +1,197 @@
+/**
+ * Keeps one request answered: asks, asks again after a pause, and shows the last answer
+ * meanwhile. Of several changes only the latest counts. A request whose visible range
+ * alone changed is let finish, so a drag shows something; any other is aborted.
+ */
+
+import {
+  ApiError,
+  isAbort,
+  requestPath,
+  type Client,
+  type Query,
+  type Route,
+} from "./client";
+import type { Pulse } from "./pulse";
+import type { Responses } from "./types.gen";
+
+export interface Live<T> {
+  /** The newest answer; null until the first. */
+  readonly data: T | null;
+  /** True while `data` belongs to an earlier query. */
+  readonly stale: boolean;
+  /** The newest failure; null again after the next success. `data` is kept. */
+  readonly error: ApiError | null;
+}
+
+/** Words that only say which part of the data is looked at. */
+const RANGE_WORDS = ["x0", "x1", "px", "rows"];
+
+/** After a failure the pause grows from the poll's to this. */
+const LONGEST_PAUSE_MS = 15_000;
+
+export interface Timers {
+  readonly start: (callback: () => void, delayMs: number) => number;
+  readonly stop: (timer: number) => void;
+}
+
+const pageTimers: Timers = {
+  start: (callback, delayMs) => window.setTimeout(callback, delayMs),
+  stop: (timer) => {
+    window.clearTimeout(timer);
+  },
+};
+
+interface Flight {
+  readonly path: string;
+  readonly subject: string;
+  readonly abort: AbortController;
+}
+
+export class Watch<R extends Route> {
+  #query: Query | null = null;
+  #pollMs = Number.POSITIVE_INFINITY;
+  #flight: Flight | null = null;
+  #timer: number | null = null;
+  #failures = 0;
+  #answered = "";
+  #live: Live<Responses[R]> = { data: null, stale: false, error: null };
+  readonly #unsubscribe: () => void;
+
+  constructor(
+    private readonly client: Client,
+    private readonly route: R,
+    private readonly onChange: (live: Live<Responses[R]>) => void,
+    private readonly pulse: Pulse,
+    private readonly timers: Timers = pageTimers,
+  ) {
+    this.#unsubscribe = pulse.onShown(() => {
+      this.refresh();
+    });
+  }
+
+  get live(): Live<Responses[R]> {
+    return this.#live;
+  }
+
+  /** Asks for something else; null asks for nothing. */
+  ask(query: Query | null, pollMs: number): void {
+    const same = query !== null && this.#path(query) === this.#path(this.#query);
+    this.#query = query;
+    this.#pollMs = pollMs;
+    if (same) {
+      if (this.#flight === null && this.#failures === 0) this.#schedule();
+      return;
+    }
+    this.#failures = 0;
+    if (query === null) {
+      this.#stop();
+      this.#publish({ data: null, stale: false, error: null });
+      return;
+    }
+    if (this.#flight !== null && this.#flight.subject !== subject(query)) this.#stop();
+    this.#publish({ ...this.#live, stale: this.#live.data !== null });
+    if (this.#flight === null) this.#go();
+  }
+
+  /** Asks again now, unless a request is under way. */
+  refresh(): void {
+    if (this.#query !== null && this.#flight === null) this.#go();
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#query = null;
+    this.#stop();
+  }
+
+  #path(query: Query | null): string | null {
+    return query === null ? null : requestPath(this.route, query);
+  }
+
+  #stop(): void {
+    this.#flight?.abort.abort();
+    this.#flight = null;
+    if (this.#timer !== null) this.timers.stop(this.#timer);
+    this.#timer = null;
+  }
+
+  #go(): void {
+    const query = this.#query;
+    if (query === null) return;
+    if (this.#timer !== null) this.timers.stop(this.#timer);
+    this.#timer = null;
+    const flight: Flight = {
+      path: requestPath(this.route, query),
+      subject: subject(query),
+      abort: new AbortController(),
+    };
+    this.#flight = flight;
+    this.client.get(this.route, query, flight.abort.signal).then(
+      (data) => {
+        this.#land(flight, () => {
+          this.#failures = 0;
+          this.#answered = flight.path;
+          const stale = flight.path !== this.#path(this.#query);
+          this.#publish({ data, stale, error: null });
+        });
+      },
+      (error: unknown) => {
+        this.#land(flight, () => {
+          if (isAbort(error)) return;
+          this.#failures += 1;
+          const stale = this.#answered !== flight.path;
+          this.#publish({ data: this.#live.data, stale, error: asApiError(error) });
+        });
+      },
+    );
+  }
+
+  /** Handles an answer, unless it was overtaken, and goes on with what is due. */
+  #land(flight: Flight, handle: () => void): void {
+    if (this.#flight !== flight) return;
+    this.#flight = null;
+    handle();
+    if (flight.path === this.#path(this.#query)) this.#schedule();
+    else this.#go();
+  }
+
+  #schedule(): void {
+    if (this.#timer !== null) this.timers.stop(this.#timer);
+    this.#timer = null;
+    if (!Number.isFinite(this.#pollMs) || this.#query === null) return;
+    const pause = Math.min(
+      this.#pollMs * 2 ** this.#failures,
+      Math.max(LONGEST_PAUSE_MS, this.#pollMs),
+    );
+    this.#timer = this.timers.start(() => {
+      this.#timer = null;
+      // While hidden nothing is asked; coming into sight asks at once.
+      if (this.pulse.visible()) this.#go();
+    }, pause);
+  }
+
+  #publish(live: Live<Responses[R]>): void {
+    const before = this.#live;
+    if (
+      before.data === live.data &&
+      before.stale === live.stale &&
+      before.error === live.error
+    ) {
+      return;
+    }
+    this.#live = live;
+    this.onChange(live);
+  }
+}
+
+function subject(query: Query): string {
+  const rest = Object.entries(query).filter(([name]) => !RANGE_WORDS.includes(name));
+  return JSON.stringify(rest.sort());
+}
+
+function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  const what = error instanceof Error ? error.message : "An unknown failure.";
+  return new ApiError(what, "this page", "Reload the page.", "decode");
+}

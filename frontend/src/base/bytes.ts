@@ -1,0 +1,66 @@
+/**
+ * The only place where bytes become text. IEC units, three significant digits; the
+ * exact count belongs into tooltips and exports.
+ */
+
+export const BYTE_UNITS = ["auto", "B", "KiB", "MiB", "GiB", "TiB"] as const;
+
+/** The unit switch of the top strip. */
+export type ByteUnit = (typeof BYTE_UNITS)[number];
+
+const SCALED_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
+
+export function isByteUnit(text: string): text is ByteUnit {
+  return BYTE_UNITS.some((unit) => unit === text);
+}
+
+/** The exponent of 1024 at which a value reads with one to four leading digits. */
+function exponentOf(bytes: number, unit: ByteUnit): number {
+  if (unit !== "auto") return SCALED_UNITS.indexOf(unit);
+  let exponent = 0;
+  // 1023.5 would print as "1024 KiB": step up where rounding would reach 1024.
+  for (let rest = Math.abs(bytes); rest >= 1023.5; rest /= 1024) exponent += 1;
+  return Math.min(exponent, SCALED_UNITS.length - 1);
+}
+
+/** Three significant digits, never fewer than the integer part has: 1.23 12.3 123 1,234. */
+export function threeDigits(value: number): string {
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  const decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+  if (size < 0.005) return value.toPrecision(1).replace("e-", "e−").replace(/^-/, "−");
+  return value
+    .toLocaleString("en-US", {
+      minimumFractionDigits: decimals,
+      maximumFractionDigits: decimals,
+    })
+    .replace(/^-/, "−");
+}
+
+/** `73.2 GiB`; a missing value reads as an en dash. */
+export function formatBytes(bytes: number | null, unit: ByteUnit = "auto"): string {
+  if (bytes === null || !Number.isFinite(bytes)) return "–";
+  const exponent = exponentOf(bytes, unit);
+  const name = SCALED_UNITS[exponent] ?? "B";
+  if (exponent === 0) return `${formatInteger(Math.round(bytes))} B`;
+  return `${threeDigits(bytes / 1024 ** exponent)} ${name}`;
+}
+
+/** `78,643,200 bytes`, for tooltips. */
+export function formatBytesExact(bytes: number | null): string {
+  if (bytes === null || !Number.isFinite(bytes)) return "not recorded";
+  return `${formatInteger(Math.round(bytes))} bytes`;
+}
+
+export function formatInteger(value: number): string {
+  return value.toLocaleString("en-US", { maximumFractionDigits: 0 }).replace(/^-/, "−");
+}
+
+/** Ticks of a byte axis share one unit: its exponent and name. */
+export function byteScale(
+  largest: number,
+  unit: ByteUnit = "auto",
+): { readonly divisor: number; readonly name: string } {
+  const exponent = exponentOf(largest, unit);
+  return { divisor: 1024 ** exponent, name: SCALED_UNITS[exponent] ?? "B" };
+}

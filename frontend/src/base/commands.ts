@@ -1,0 +1,52 @@
+/**
+ * What the user can do right now. The shell and the view shown register commands; the
+ * keyboard, the palette and the help overlay all read this one list, so none of them can
+ * promise what another does not know.
+ */
+
+import { signal, type ReadonlySignal } from "@preact/signals";
+
+export interface Command {
+  /** Stable and unique among those registered, e.g. "timeline.fit". */
+  readonly id: string;
+  /** Imperative sentence: "Fit the whole run". */
+  readonly label: string;
+  /** Where help lists it: "Go to", "View", "Timeline" ... */
+  readonly group: string;
+  /** One key as `KeyboardEvent.key`, lower case for letters, or "Ctrl+k". */
+  readonly key?: string;
+  readonly run: () => void;
+}
+
+export class Commands {
+  readonly #registered = signal<readonly Command[]>([]);
+
+  get all(): ReadonlySignal<readonly Command[]> {
+    return this.#registered;
+  }
+
+  /** Adds commands; a later one wins a key. The returned function takes them back. */
+  register(commands: readonly Command[]): () => void {
+    const own = new Set(commands);
+    this.#registered.value = [...this.#registered.peek(), ...commands];
+    return () => {
+      this.#registered.value = this.#registered.peek().filter((c) => !own.has(c));
+    };
+  }
+
+  forKey(key: string): Command | undefined {
+    return this.#registered.peek().findLast((command) => command.key === key);
+  }
+}
+
+/** The name of the key pressed, as `Command.key` writes it. */
+export function keyName(event: {
+  readonly key: string;
+  readonly ctrlKey: boolean;
+  readonly metaKey: boolean;
+  readonly altKey: boolean;
+}): string | null {
+  if (event.altKey) return null;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  return event.ctrlKey || event.metaKey ? `Ctrl+${key}` : key;
+}

@@ -1,0 +1,52 @@
+/**
+ * The rank set grammar of the page and of the routes: "0-7,64". Ranges are closed,
+ * spaces are free, order and overlap do not matter.
+ */
+
+export type RankSetResult =
+  | { readonly ok: true; readonly ranks: readonly number[] }
+  | { readonly ok: false; readonly problem: string };
+
+/** Ranks the grammar may name; keeps "0-999999999999" from filling memory. */
+const LARGEST_RANK = 1_048_575;
+
+/** Reads a rank set; the ranks come back ascending and without repeats. */
+export function parseRankSet(text: string): RankSetResult {
+  const ranks = new Set<number>();
+  for (const part of text.split(",")) {
+    const piece = part.trim();
+    if (piece === "") continue;
+    const match = /^(\d{1,9})(?:\s*-\s*(\d{1,9}))?$/.exec(piece);
+    if (match === null) {
+      return { ok: false, problem: `“${piece}” is no rank; write ranks as 0-7,64` };
+    }
+    const first = Number(match[1]);
+    const last = match[2] === undefined ? first : Number(match[2]);
+    if (last < first) {
+      return { ok: false, problem: `“${piece}” ends before it begins` };
+    }
+    if (last > LARGEST_RANK) {
+      return {
+        ok: false,
+        problem: `“${piece}” is above the largest rank there can be`,
+      };
+    }
+    for (let rank = first; rank <= last; rank++) ranks.add(rank);
+  }
+  return { ok: true, ranks: [...ranks].sort((a, b) => a - b) };
+}
+
+/** The shortest text that names exactly these ranks. */
+export function formatRankSet(ranks: readonly number[]): string {
+  const sorted = [...new Set(ranks)].sort((a, b) => a - b);
+  const parts: string[] = [];
+  let start = 0;
+  sorted.forEach((rank, i) => {
+    if (sorted[i + 1] === rank + 1) return;
+    const first = sorted[start];
+    if (first !== undefined)
+      parts.push(first === rank ? `${rank}` : `${first}-${rank}`);
+    start = i + 1;
+  });
+  return parts.join(",");
+}

@@ -1,0 +1,47 @@
+/**
+ * Colour tokens. The style sheet holds the same values as custom properties (a test
+ * compares the two); canvases, which cannot read custom properties cheaply, take them
+ * from here.
+ */
+
+export type Theme = "light" | "dark";
+
+export interface Tokens {
+  readonly bg: string;
+  readonly surface: string;
+  readonly border: string;
+  readonly text: string;
+  readonly secondary: string;
+  readonly link: string;
+  readonly bad: string;
+  readonly warn: string;
+  readonly ok: string;
+}
+
+const LIGHT: Tokens = {
+  bg: "#ffffff",
+  surface: "#fafafa",
+  border: "#ebebeb",
+  text: "#212121",
+  secondary: "#616161",
+  link: "#1976d2",
+  bad: "#c62828",
+  warn: "#b26a00",
+  ok: "#2e7d32",
+};
+
+const DARK: Tokens = {
+  bg: "#303030",
+  surface: "#3a3a3a",
+  border: "#555555",
+  text: "#ffffff",
+  secondary: "#bdbdbd",
+  link: "#42a5f5",
+  bad: "#ef9a9a",
+  warn: "#ffcc80",
+  ok: "#a5d6a7",
+};
+
+export function tokens(theme: Theme): Tokens {
+  return theme === "dark" ? DARK : LIGHT;
+}
