@@ -52,4 +52,4 @@ rm -rf "$rebuilt"
 python -m tb_plugin.bundle --check
 
 say "Python tests, the wheel end to end in Chromium included"
-python -m pytest -n 2 --dist loadfile "$@"
+python -m pytest -n 2 --dist loadgroup "$@"

@@ -1,0 +1,177 @@
+"""The product as a user has it: wheel, fresh environment, tensorboard, Chromium."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).parent.parent.parent
+CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+
+def run(*command: str | Path, **keywords) -> str:
+    """Run a command; its output is the error message where it fails."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        check=False,
+        **keywords,
+    )
+    assert done.returncode == 0, (
+        f"{command}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    )
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def viewer(tmp_path_factory) -> Path:
+    """bin/ of a fresh environment that holds the built wheel, and no torch."""
+    folder = tmp_path_factory.mktemp("viewer")
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", folder / "dist", ROOT)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    run(sys.executable, "-m", "venv", folder / "venv")
+    bin_dir = folder / "venv" / "bin"
+    constraints = ROOT / "tests" / "constraints.txt"
+    run(bin_dir / "pip", "install", "--quiet", "-c", constraints, wheel, cwd=folder)
+    return bin_dir
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory) -> Path:
+    """A logdir of the real demo: two FSDP2 ranks, trained and recorded just now."""
+    logdir = tmp_path_factory.mktemp("demo") / "runs"
+    arguments = ("--no-serve", "--ranks", "2", "--steps", "40", "--out", logdir)
+    run(sys.executable, "-m", "collector.cli", "demo", *arguments, cwd=ROOT)
+    return logdir
+
+
+@pytest.fixture(scope="session")
+def simulated(tmp_path_factory) -> Path:
+    """A logdir of 64 simulated ranks with planted faults."""
+    logdir = tmp_path_factory.mktemp("simulated") / "runs"
+    arguments = ("--no-serve", "--simulate", "64", "--out", logdir)
+    run(sys.executable, "-m", "collector.cli", "demo", *arguments, cwd=ROOT)
+    return logdir
+
+
+@dataclass(frozen=True)
+class Board:
+    """A running TensorBoard."""
+
+    url: str
+    log: Path
+
+    def get(self, path: str) -> bytes:
+        with urllib.request.urlopen(self.url + path, timeout=30) as response:
+            return response.read()
+
+
+@pytest.fixture
+def tensorboard(viewer, tmp_path) -> Iterator[Callable[..., Board]]:
+    """Start `tensorboard` from the viewer's environment; stopped with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*arguments: str | Path) -> Board:
+            return stack.enter_context(serving(viewer, tmp_path, arguments))
+
+        yield start
+
+
+@contextlib.contextmanager
+def serving(viewer: Path, folder: Path, arguments: tuple[str | Path, ...]):
+    log = folder / f"tensorboard{len(list(folder.glob('*.log')))}.log"
+    command = [viewer / "tensorboard", *arguments, "--port", "0", "--host", "127.0.0.1"]
+    # No PYTHONPATH, no checkout as working directory: only what the wheel installed.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    with log.open("w") as sink:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
+    try:
+        yield Board(url=wait_for_url(log, process), log=log)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
+
+
+def wait_for_url(log: Path, process: subprocess.Popen, seconds: float = 60) -> str:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        text = log.read_text()
+        if found := re.search(r"at (http://\S+/) \(Press", text):
+            return found[1]
+        assert process.poll() is None, f"tensorboard ended:\n{text}"
+        time.sleep(0.1)
+    raise AssertionError(f"tensorboard printed no URL:\n{log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, driven by Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    assert path, "Chromium is missing: bash tests/run.sh installs it"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=list(CHROMIUM_FLAGS)
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser) -> Iterator[Callable[..., Page]]:
+    """Open a URL; the test fails on any script error or policy violation in it."""
+    complaints: list[str] = []
+    contexts = []
+
+    def open_url(url: str, *, width: int = 1280, dark: bool = False) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        page.on("console", lambda message: note(message, complaints))
+        page.goto(url)
+        return page
+
+    yield open_url
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def note(message, complaints: list[str]) -> None:
+    """Keep what went wrong in our page; TensorBoard's own noise is not ours."""
+    if message.type != "error":
+        return
+    where = message.location.get("url", "")
+    if "plugin/memboard" in where or "Content Security Policy" in message.text:
+        complaints.append(f"{where}: {message.text}")
