@@ -5,6 +5,8 @@
 
 import type { Signal } from "@preact/signals";
 import type { Mark, Unit, XKind } from "../../api/types.gen";
+import type { ByteUnit } from "../../base/bytes";
+import type { Theme } from "../../base/tokens";
 
 /** A closed range in units of x (steps, or milliseconds). */
 export interface XRange {
@@ -46,7 +48,10 @@ export interface ChartBand {
   readonly highRank: Int32Array;
 }
 
-/** A horizontal line such as the capacity; drawn dashed and part of the y range. */
+/**
+ * A horizontal line such as the capacity, drawn dashed. It is part of the y range where
+ * the data come near it, and otherwise named at the upper edge.
+ */
 export interface ChartLimit {
   readonly value: number;
   readonly label: string;
@@ -69,7 +74,9 @@ export interface LineChartProps {
   readonly onRange: (range: XRange | null) => void;
   /** x under the pointer, shared by the charts that should move together. */
   readonly cursor: Signal<number | null>;
-  readonly theme: "light" | "dark";
+  readonly theme: Theme;
+  /** The unit switch of the top strip; default auto. */
+  readonly byteUnit?: ByteUnit;
   readonly heightPx: number;
   readonly logScale?: boolean;
   /** Weight of the exponential moving average, 0 (off, default) to below 1. */
@@ -78,7 +85,7 @@ export interface LineChartProps {
   readonly onPick?: (pick: ChartPick) => void;
   /** Small charts leave out the legend below and keep the tooltip. */
   readonly legend?: boolean;
-  /** Controls shown at the left of the chart's tool bar. */
+  /** Heading at the left of the chart's tool bar; default `label`. */
   readonly title?: string;
   /** Used in the names of exported files, e.g. the run's name. */
   readonly fileStem?: string;

@@ -1,29 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { assignSlots } from "./assign";
-import { formatRanks, parseRanks } from "./ranks";
 import { smooth } from "./smooth";
-
-describe("parseRanks", () => {
-  it("reads what people write", () => {
-    expect(parseRanks(" 64, 0-3,2 ")).toEqual({ ok: true, ranks: [0, 1, 2, 3, 64] });
-    expect(parseRanks("")).toEqual({ ok: true, ranks: [] });
-  });
-
-  it.each(["7-0", "a", "1-2-3", "-4", "1.5", "0-99999999999"])(
-    "names what is wrong with %s",
-    (text) => {
-      const result = parseRanks(text);
-      expect(result.ok).toBe(false);
-      if (!result.ok) expect(result.error).toContain(`"${text}"`);
-    },
-  );
-
-  it("round-trips through its shortest text", () => {
-    const ranks = [0, 1, 2, 3, 5, 6, 9, 64, 65, 66];
-    expect(formatRanks(ranks)).toBe("0-3,5,6,9,64-66");
-    expect(parseRanks(formatRanks(ranks))).toEqual({ ok: true, ranks });
-  });
-});
 
 describe("assignSlots", () => {
   it("keeps what was given and spreads the rest", () => {

@@ -1,0 +1,47 @@
+/** Data as a table of columns: what "View as table" shows and what exports write. */
+
+export interface TableColumn {
+  /** Heading, with the unit where there is one: "rank 3 (bytes)". */
+  readonly name: string;
+  readonly values: ArrayLike<number> | readonly string[];
+}
+
+export interface Table {
+  readonly columns: readonly TableColumn[];
+  readonly numRows: number;
+}
+
+/** A cell as text with every digit; absent numbers are empty, never zero. */
+export function cellText(column: TableColumn, row: number): string {
+  const value = column.values[row];
+  if (value === undefined) return "";
+  if (typeof value === "string") return value;
+  return Number.isFinite(value) ? String(value) : "";
+}
+
+/** All x that occur in any of the ascending columns, once each. */
+export function mergeX(columns: readonly Float64Array[]): Float64Array {
+  const distinct = [...new Set(columns)];
+  const [first] = distinct;
+  if (first !== undefined && distinct.length === 1) return first;
+  const all = new Set<number>();
+  for (const column of distinct) for (const value of column) all.add(value);
+  return Float64Array.from(all).sort();
+}
+
+/** The values of (x, y) at each of `at`, which holds every x; NaN where x has none. */
+export function alignTo(
+  at: Float64Array,
+  x: Float64Array,
+  y: Float64Array,
+): Float64Array {
+  if (at === x) return y;
+  const out = new Float64Array(at.length).fill(NaN);
+  let i = 0;
+  for (let row = 0; row < at.length && i < x.length; row += 1) {
+    if (at[row] !== x[i]) continue;
+    out[row] = y[i] ?? NaN;
+    while (i < x.length && x[i] === at[row]) i += 1;
+  }
+  return out;
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { alignTo, mergeX } from "../../model/table";
+import { toCsv, toJson } from "./csv";
+import { safeFileName } from "./download";
+import { pathData, svg, svgDocument } from "./svg";
+
+const TABLE = {
+  numRows: 3,
+  columns: [
+    { name: "step", values: Float64Array.of(1, 2, 3) },
+    { name: "rank 0 (bytes)", values: Float64Array.of(-5, NaN, 2 ** 52) },
+    { name: "host", values: ["a,b", '=HYPERLINK("x")', "@sum"] },
+  ],
+};
+
+describe("toCsv", () => {
+  it("quotes, disarms formulas in text, keeps numbers whole and absence empty", () => {
+    expect(toCsv(TABLE)).toBe(
+      "step,rank 0 (bytes),host\r\n" +
+        '1,-5,"a,b"\r\n' +
+        `2,,"'=HYPERLINK(""x"")"\r\n` +
+        "3,4503599627370496,'@sum\r\n",
+    );
+  });
+
+  it("disarms headings too: run names reach them", () => {
+    const columns = [{ name: "+1", values: Float64Array.of() }];
+    expect(toCsv({ numRows: 0, columns })).toBe("'+1\r\n");
+  });
+});
+
+describe("toJson", () => {
+  it("writes absence as null", () => {
+    const parsed: unknown = JSON.parse(toJson(TABLE, { unit: "bytes" }));
+    expect(parsed).toMatchObject({
+      unit: "bytes",
+      columns: { "rank 0 (bytes)": [-5, null, 2 ** 52] },
+    });
+  });
+});
+
+describe("svgDocument", () => {
+  it("lets no markup, quote or control character through", () => {
+    const text = svgDocument(
+      10,
+      10,
+      "<script>&",
+      svg("text", { id: '"><x y="' }, "a\u0000\ud800<b>"),
+    );
+    expect(text).toContain("<title>&lt;script&gt;&amp;</title>");
+    expect(text).toContain('id="&quot;&gt;&lt;x y=&quot;"');
+    expect(text).toContain("a\ufffd\ufffd&lt;b&gt;");
+  });
+
+  it("leaves absent attributes out and rounds coordinates", () => {
+    const text = svgDocument(1, 1, "t", svg("line", { x1: 1.23456, fill: null }));
+    expect(text).toContain('<line x1="1.23"/>');
+  });
+});
+
+describe("pathData", () => {
+  it("moves, draws and closes", () => {
+    expect(pathData(Float64Array.of(0, 1, 2.005, 3), false)).toBe("M0 1L2.01 3");
+    expect(pathData(Float64Array.of(0, 1, 2, 3), true)).toBe("M0 1L2 3Z");
+  });
+});
+
+describe("safeFileName", () => {
+  it("keeps letters of every script and nothing a path could use", () => {
+    expect(safeFileName("../../etc/passwd", "csv")).toBe("etc_passwd.csv");
+    expect(safeFileName("запуск 7/rank:3", "svg")).toBe("запуск_7_rank_3.svg");
+    expect(safeFileName("///", "png")).toBe("memboard.png");
+  });
+});
+
+describe("mergeX and alignTo", () => {
+  it("put columns of different x side by side without inventing values", () => {
+    const a = Float64Array.of(1, 2, 4);
+    const b = Float64Array.of(2, 3);
+    const x = mergeX([a, b]);
+    expect([...x]).toEqual([1, 2, 3, 4]);
+    expect([...alignTo(x, a, Float64Array.of(10, 20, 40))]).toEqual([10, 20, NaN, 40]);
+    expect([...alignTo(x, b, Float64Array.of(7, 8))]).toEqual([NaN, 7, 8, NaN]);
+  });
+
+  it("costs nothing where all columns share one x", () => {
+    const x = Float64Array.of(1, 2);
+    const y = Float64Array.of(3, 4);
+    expect(mergeX([x, x])).toBe(x);
+    expect(alignTo(x, x, y)).toBe(y);
+  });
+});

@@ -1,0 +1,47 @@
+/**
+ * Line colours. Found by search: the smallest OKLab distance between any two, over
+ * normal sight and three simulated colour blindnesses, is 15.1 in light and 13.7 in
+ * dark, and each has a contrast of at least 3:1 to its background. Lines beyond the
+ * eighth repeat the colours with a dash, so sixteen can be told apart.
+ */
+
+import type { Theme } from "../../base/tokens";
+
+const COLOURS: Readonly<Record<Theme, readonly string[]>> = {
+  light: [
+    "#1241e4",
+    "#ef6e18",
+    "#200f56",
+    "#af1a0d",
+    "#5f91f9",
+    "#743b75",
+    "#a26b8c",
+    "#4b1201",
+  ],
+  dark: [
+    "#48bdfc",
+    "#f3f94f",
+    "#d0419e",
+    "#94fbe0",
+    "#e98aa5",
+    "#978328",
+    "#636ffd",
+    "#b7c725",
+  ],
+};
+
+export const NUM_COLOURS = 8;
+
+export function lineColour(theme: Theme, index: number): string {
+  return COLOURS[theme][index % NUM_COLOURS] ?? "#888888";
+}
+
+/** The dash of a line, in px; [] is solid. */
+export function dashOf(
+  index: number,
+  dash: "solid" | "dashed" | "dotted" = "solid",
+): readonly number[] {
+  if (dash === "dashed") return [6, 4];
+  if (dash === "dotted") return [2, 3];
+  return index % (2 * NUM_COLOURS) < NUM_COLOURS ? [] : [8, 3, 2, 3];
+}
