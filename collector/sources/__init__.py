@@ -1,0 +1,123 @@
+"""What is measured: the ordered table of contents, and how sources are opened.
+
+One file per thing measured; `contract` says what a source is. `STEP` and `TIMED` list
+them in the order their columns and their notes appear. A source that is switched off,
+cannot measure here, or fails to open is not missing silently: it is returned as
+`NotOpened` with the reason and the remedy that the page shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+
+from collector.sources.contract import SourceInfo, StepSource, TimedSource, Unavailable
+
+if TYPE_CHECKING:
+    from collector.config import RecordConfig
+    from collector.sources.accelerator import Device
+
+_Source = TypeVar("_Source", StepSource, TimedSource)
+
+STEP: Final = (
+    "device",  # torch's allocator: allocated, active, reserved ..., current and peak
+    "rss",  # resident memory of the process
+)
+"""Sampled by `rec.step()`; each is a module here with `INFO` and `open_source`."""
+
+TIMED: Final = (
+    "device_free",  # the whole device, whoever uses it
+    "gpu",  # NVML's sensors
+    "pinned",  # torch's pinned host memory
+    "process",  # RSS, VMS, shared, threads, descriptors, CPU
+    "process_full",  # USS and PSS
+    "workers",  # the dataloader workers
+    "cpu",  # the host's processors
+    "memory",  # the host's memory and the control group's limit
+    "swap",  # the host's swap
+    "disk",  # the host's disks
+    "network",  # the host's network interfaces
+)
+"""Sampled on the recorder's thread; each has a `SourceConfig` of the same name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotOpened:
+    """A source that records nothing, and why. Same words as a "source" note's data."""
+
+    info: SourceInfo
+    status: Literal["absent", "off", "failed"]
+    """absent: cannot measure here; off: switched off; failed: raised while opening."""
+    reason: str
+    remedy: str
+    error: BaseException | None = None
+    """Set where the status is failed, for the log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened(Generic[_Source]):
+    """Live sources, to be closed by the caller, and the rest with their reasons."""
+
+    sources: tuple[_Source, ...]
+    not_opened: tuple[NotOpened, ...]
+
+
+def open_step_sources(config: RecordConfig, device: Device) -> Opened[StepSource]:
+    """Open what `rec.step()` samples. Never raises.
+
+    The device source owns the peak ledger; `device.ledger` is it while it lives.
+    """
+    switches = {"device": config.device != "off", "rss": config.rss}
+    sources: list[StepSource] = []
+    not_opened: list[NotOpened] = []
+    for name in STEP:
+        opened = _open(name, switches[name], config, device)
+        if isinstance(opened, NotOpened):
+            not_opened.append(opened)
+        else:
+            sources.append(opened)
+    return Opened(sources=tuple(sources), not_opened=tuple(not_opened))
+
+
+def open_timed_sources(config: RecordConfig, device: Device) -> Opened[TimedSource]:
+    """Open what the recorder's own thread samples. Never raises.
+
+    Opening may take tens of milliseconds (NVML): call it on that thread.
+    """
+    sources: list[TimedSource] = []
+    not_opened: list[NotOpened] = []
+    for name in TIMED:
+        opened = _open(name, getattr(config, name).enabled, config, device)
+        if isinstance(opened, NotOpened):
+            not_opened.append(opened)
+        else:
+            sources.append(opened)
+    return Opened(sources=tuple(sources), not_opened=tuple(not_opened))
+
+
+def _open(name: str, enabled: bool, config: RecordConfig, device: Device) -> Any:
+    info = SourceInfo(name=name, cost="")
+    try:
+        module = import_module(f"collector.sources.{name}")
+        info = module.INFO
+        if enabled:
+            return module.open_source(config, device)
+    except Unavailable as missing:
+        return NotOpened(
+            info=info, status="absent", reason=missing.reason, remedy=missing.remedy
+        )
+    except Exception as error:  # noqa: BLE001  # one source must not cost the others
+        return NotOpened(
+            info=info,
+            status="failed",
+            reason=f"{type(error).__name__}: {error}",
+            remedy=f"Switch it off with {name}=False, and report this.",
+            error=error,
+        )
+    return NotOpened(
+        info=info,
+        status="off",
+        reason="switched off in the configuration",
+        remedy=f"Remove {name} from the configuration, or set it to true.",
+    )

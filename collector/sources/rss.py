@@ -1,0 +1,93 @@
+"""Resident memory of the process, cheap enough for every step.
+
+On Linux it is one `pread` of a kept descriptor on /proc/self/statm: 1.5-3 us, where
+psutil takes 12-24 us. A descriptor opened before a fork would go on reporting the
+parent, so a forked child opens its own.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import TYPE_CHECKING, Final
+
+from collector.format.columns import RSS
+from collector.sources.contract import SourceInfo, StepSource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.config import RecordConfig
+    from collector.sources.accelerator import Device
+
+INFO: Final = SourceInfo(name="rss", cost="2 us per step (20 us without /proc)")
+
+_STATM: Final = "/proc/self/statm"
+
+
+def open_source(_config: RecordConfig, _device: Device) -> StepSource:
+    """Open the statm descriptor, or psutil's view where there is no /proc."""
+    return StatmSource() if os.path.exists(_STATM) else PsutilSource()  # noqa: PTH110
+
+
+class StatmSource:
+    """Linux: the second number of /proc/self/statm, in pages."""
+
+    info = INFO
+    columns = RSS
+
+    def __init__(self) -> None:
+        self._page_bytes = os.sysconf("SC_PAGE_SIZE")
+        self._descriptor = os.open(_STATM, os.O_RDONLY | os.O_CLOEXEC)
+        _open_sources.add(self)
+
+    def sample(self) -> Sequence[int | float | None]:
+        """The process's resident bytes."""
+        pages = os.pread(self._descriptor, 64, 0).split(b" ", 2)[1]
+        return (int(pages) * self._page_bytes,)
+
+    def close(self) -> None:
+        """Close the descriptor; twice is harmless."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def reopen(self) -> None:
+        """Replace the parent's descriptor in a forked child."""
+        if self._descriptor >= 0:
+            self.close()
+            self._descriptor = os.open(_STATM, os.O_RDONLY | os.O_CLOEXEC)
+
+
+class PsutilSource:
+    """Elsewhere: psutil, whose Process object too would report a fork's parent."""
+
+    info = INFO
+    columns = RSS
+
+    def __init__(self) -> None:
+        self._pid = -1
+
+    def sample(self) -> Sequence[int | float | None]:
+        """The process's resident bytes."""
+        if self._pid != os.getpid():
+            import psutil
+
+            self._pid = os.getpid()
+            self._process = psutil.Process()
+        return (self._process.memory_info().rss,)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+_open_sources: weakref.WeakSet[StatmSource] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for source in tuple(_open_sources):
+        source.reopen()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
