@@ -32,6 +32,7 @@ MAX_EVENT_BYTES: Final = 1 << 30
 """A length above this is damage, whatever its CRC says: protobuf ends at 2 GiB."""
 
 _FRAME_HEAD: Final = struct.Struct("<QI")
+_UPPER_HALF: Final = bytes(4)
 _CRC: Final = struct.Struct("<I")
 _MARKER: Final = TAG_PREFIX.encode()
 _MARKER_REACH: Final = 64
@@ -134,7 +135,7 @@ def find_frame(buffer: bytes | memoryview, start: int = 0) -> int | None:
     data = bytes(buffer)
     at = start
     while (marker := data.find(_MARKER, at)) >= 0:
-        for candidate in range(max(start, marker - _MARKER_REACH), marker):
+        for candidate in _candidates(data, start, marker):
             if isinstance(_frame_at(memoryview(data), candidate), _Intact):
                 return candidate
         at = marker + 1
@@ -146,11 +147,23 @@ def find_last_frame(buffer: bytes | memoryview) -> int | None:
     data = bytes(buffer)
     end = len(data)
     while (marker := data.rfind(_MARKER, 0, end)) >= 0:
-        for candidate in range(max(0, marker - _MARKER_REACH), marker):
+        for candidate in _candidates(data, 0, marker):
             if isinstance(_frame_at(memoryview(data), candidate), _Intact):
                 return candidate
         end = marker + len(_MARKER) - 1
     return None
+
+
+def _candidates(data: bytes, start: int, marker: int) -> Iterator[int]:
+    """Where a frame with the tag at `marker` may start.
+
+    No length reaches 2**32, so its upper half is zero: asking for that first makes the
+    search cheap, also over bytes that were made to look like many tags.
+    """
+    at = max(start, marker - _MARKER_REACH)
+    while (zeros := data.find(_UPPER_HALF, at + 4, marker)) >= 0:
+        at = zeros - 3
+        yield zeros - 4
 
 
 @dataclass(frozen=True, slots=True)
