@@ -30,11 +30,12 @@ export function toCsv(table: Table): string {
 /** Columns by name; absent numbers are null. */
 export function toJson(table: Table, about: Readonly<Record<string, unknown>>): string {
   const columns = Object.fromEntries(
-    table.columns.map((column) => [
-      column.name,
-      Array.from(column.values, (value) =>
-        typeof value === "string" || Number.isFinite(value) ? value : null,
-      ),
+    table.columns.map(({ name, values }) => [
+      name,
+      Array.from({ length: table.numRows }, (_, row) => {
+        const value = values[row];
+        return typeof value === "string" || Number.isFinite(value) ? value : null;
+      }),
     ]),
   );
   return `${JSON.stringify({ ...about, columns }, null, 1)}\n`;

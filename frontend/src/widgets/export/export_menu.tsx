@@ -1,10 +1,11 @@
 /** The export button of a chart: CSV, JSON, PNG and SVG of what is shown. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Table } from "../../model/table";
+import { Icon } from "../icon/icon";
+import { Menu } from "../menu/menu";
 import { toCsv, toJson } from "./csv";
 import { downloadBlob, downloadText, pngOf } from "./download";
-import "./export.css";
 
 export interface Figure {
   readonly svg: string;
@@ -22,11 +23,11 @@ export interface ExportSource {
   readonly figure: (() => Figure) | null;
 }
 
-type Format = "csv" | "json" | "png" | "svg";
+export type ExportFormat = "csv" | "json" | "png" | "svg";
 
-const LABELS: Readonly<Record<Format, string>> = {
-  csv: "CSV (data shown)",
-  json: "JSON (data shown)",
+const LABELS: Readonly<Record<ExportFormat, string>> = {
+  csv: "CSV: the data shown",
+  json: "JSON: the data shown",
   png: "PNG picture",
   svg: "SVG picture",
 };
@@ -34,7 +35,10 @@ const LABELS: Readonly<Record<Format, string>> = {
 /** Twice the screen's size: sharp on paper and on dense screens. */
 const PNG_SCALE = 2;
 
-export async function exportAs(format: Format, source: ExportSource): Promise<void> {
+export async function exportAs(
+  format: ExportFormat,
+  source: ExportSource,
+): Promise<void> {
   if (format === "csv") {
     downloadText(source.stem, "csv", toCsv(source.table()));
   } else if (format === "json") {
@@ -49,91 +53,40 @@ export async function exportAs(format: Format, source: ExportSource): Promise<vo
   }
 }
 
-export function ExportMenu({ source }: { readonly source: ExportSource }) {
-  const [open, setOpen] = useState(false);
+export function ExportMenu({
+  source,
+  subject,
+}: {
+  readonly source: ExportSource;
+  /** What is exported, for the button's label: "the heatmap". */
+  readonly subject: string;
+}) {
   const [failure, setFailure] = useState<string | null>(null);
-  const root = useRef<HTMLDivElement>(null);
-
-  useEffect(() => {
-    if (!open) return;
-    root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
-    const onDown = (event: PointerEvent): void => {
-      const inside =
-        event.target instanceof Node && root.current?.contains(event.target);
-      if (inside !== true) setOpen(false);
-    };
-    document.addEventListener("pointerdown", onDown);
-    return () => {
-      document.removeEventListener("pointerdown", onDown);
-    };
-  }, [open]);
-
-  const formats: readonly Format[] =
+  const formats: readonly ExportFormat[] =
     source.figure === null ? ["csv", "json"] : ["csv", "json", "png", "svg"];
-
-  function choose(format: Format): void {
-    setOpen(false);
-    setFailure(null);
-    exportAs(format, source).catch((error: unknown) => {
-      setFailure(`Export failed: ${String(error)}`);
-    });
-  }
-
-  function onKey(event: KeyboardEvent): void {
-    if (!open) return;
-    if (event.key === "Escape") {
-      setOpen(false);
-      root.current?.querySelector("button")?.focus();
-    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      const items = [
-        ...(root.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? []),
-      ];
-      const at = items.findIndex((item) => item === document.activeElement);
-      const next = at + (event.key === "ArrowDown" ? 1 : -1);
-      items[(next + items.length) % items.length]?.focus();
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
   return (
-    <div class="export-menu" ref={root} onKeyDown={onKey}>
-      <button
-        type="button"
-        class="icon-button"
-        title="Export what is shown"
-        aria-label="Export what is shown"
-        aria-haspopup="menu"
-        aria-expanded={open}
-        onClick={() => {
-          setOpen(!open);
-        }}
-      >
-        <svg viewBox="0 0 16 16" aria-hidden="true">
-          <path d="M8 2v8M4.5 7 8 10.5 11.5 7M2.5 13.5h11" />
-        </svg>
-      </button>
-      {open && (
-        <div role="menu" class="export-items" aria-label="Export">
-          {formats.map((format) => (
-            <button
-              key={format}
-              type="button"
-              role="menuitem"
-              onClick={() => {
-                choose(format);
-              }}
-            >
-              {LABELS[format]}
-            </button>
-          ))}
-        </div>
-      )}
+    <>
       {failure !== null && (
-        <span role="alert" class="export-failure">
+        <span role="alert" class="quiet">
           {failure}
         </span>
       )}
-    </div>
+      <Menu
+        label={`Export ${subject}`}
+        empty="Nothing to export."
+        items={formats.map((format) => ({
+          id: format,
+          label: LABELS[format],
+          run: () => {
+            setFailure(null);
+            exportAs(format, source).catch((error: unknown) => {
+              setFailure(`The export failed: ${String(error)}`);
+            });
+          },
+        }))}
+      >
+        <Icon name="download" />
+      </Menu>
+    </>
   );
 }

@@ -15,15 +15,16 @@ export function svg(
   return { name, attributes, children };
 }
 
-/** XML allows no control characters, escaped or not. */
+/** XML allows no control characters and no halves of pairs, escaped or not. */
 function isAllowed(character: string): boolean {
   const code = character.codePointAt(0) ?? 0;
   if (code === 9 || code === 10 || code === 13) return true;
-  return code >= 32 && code !== 0xfffe && code !== 0xffff;
+  const half = code >= 0xd800 && code <= 0xdfff;
+  return code >= 32 && !half && code !== 0xfffe && code !== 0xffff;
 }
 
 function escaped(text: string): string {
-  return Array.from(text.toWellFormed(), (c) => (isAllowed(c) ? c : "\ufffd"))
+  return Array.from(text, (c) => (isAllowed(c) ? c : "\ufffd"))
     .join("")
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")

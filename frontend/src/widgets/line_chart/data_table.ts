@@ -1,0 +1,42 @@
+/** The chart's data as one table: a row for each x, columns for lines and band. */
+
+import type { Unit, XKind } from "../../api/types.gen";
+import { alignTo, mergeX, type Table, type TableColumn } from "../../model/table";
+import type { ChartBand, ChartLine } from "./types";
+
+const X_NAME: Readonly<Record<XKind, string>> = {
+  step: "step",
+  relative: "relative_ms",
+  wall: "wall_ms",
+};
+
+export function chartTable(
+  x: XKind,
+  unit: Unit,
+  lines: readonly ChartLine[],
+  band: ChartBand | null,
+): Table {
+  const columnsOfX = lines.map((line) => line.x);
+  if (band !== null) columnsOfX.push(band.x);
+  const merged = mergeX(columnsOfX);
+  const columns: TableColumn[] = [{ name: X_NAME[x], values: merged }];
+  const add = (name: string, from: Float64Array, y: Float64Array): void => {
+    columns.push({ name: `${name} (${unit})`, values: alignTo(merged, from, y) });
+  };
+  if (band !== null) {
+    add("min", band.x, band.low);
+    add("p5", band.x, band.p5);
+    add("median", band.x, band.median);
+    add("p95", band.x, band.p95);
+    add("max", band.x, band.high);
+    if (band.highRank.length === band.x.length) {
+      const ranks = Float64Array.from(band.highRank);
+      columns.push({ name: "rank of max", values: alignTo(merged, band.x, ranks) });
+    }
+  }
+  for (const line of lines) {
+    add(line.label, line.x, line.y);
+    if (line.yLow !== line.y) add(`${line.label} low`, line.x, line.yLow);
+  }
+  return { columns, numRows: merged.length };
+}

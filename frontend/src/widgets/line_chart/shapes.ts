@@ -1,0 +1,248 @@
+/**
+ * What the chart draws, as shapes in px: made once, painted on the canvas and written
+ * into SVG files alike. Pure.
+ */
+
+import type { Project, Runs } from "../../model/polyline";
+import { area, polyline, valueRange } from "../../model/polyline";
+import { smooth } from "../../model/smooth";
+import type { Theme } from "../../base/tokens";
+import { tokens } from "../../base/tokens";
+import { dashOf, lineColour } from "./palette";
+import type { ChartBand, ChartLimit, ChartLine, XRange } from "./types";
+
+export interface Shape {
+  readonly kind: "fill" | "stroke";
+  readonly runs: Runs;
+  readonly colour: string;
+  readonly opacity: number;
+  /** Strokes only. */
+  readonly widthPx: number;
+  readonly dash: readonly number[];
+}
+
+/** What is shown of the plane, and on how many px. */
+export interface Frame {
+  readonly x: XRange;
+  readonly y: XRange;
+  readonly widthPx: number;
+  readonly heightPx: number;
+  readonly logScale: boolean;
+}
+
+export interface ChartData {
+  readonly lines: readonly ChartLine[];
+  readonly band: ChartBand | null;
+  readonly limit: ChartLimit | null;
+  /** Ids that are not drawn; BAND_ID hides the band. */
+  readonly hidden: ReadonlySet<string>;
+  readonly smoothing: number;
+}
+
+export const BAND_ID = "band";
+
+export function projectX(frame: Frame): Project {
+  const scale = frame.widthPx / (frame.x.high - frame.x.low || 1);
+  return (value) => (value - frame.x.low) * scale;
+}
+
+export function projectY(frame: Frame): Project {
+  const { low, high } = frame.y;
+  if (!frame.logScale) {
+    const scale = frame.heightPx / (high - low || 1);
+    return (value) => frame.heightPx - (value - low) * scale;
+  }
+  const bottom = Math.log(low);
+  const scale = frame.heightPx / (Math.log(high) - bottom || 1);
+  // What is not above zero has no place here: NaN breaks the line.
+  return (value) =>
+    value > 0 ? frame.heightPx - (Math.log(value) - bottom) * scale : NaN;
+}
+
+/** The limit belongs into the picture once the data reach this share of it. */
+const NEAR_LIMIT = 0.4;
+
+export interface YOptions {
+  readonly logScale: boolean;
+  readonly fromZero: boolean;
+}
+
+/** The y range that shows everything visible in `x`, with a little air. */
+export function fitY(data: ChartData, x: XRange, options: YOptions): XRange {
+  let low = Infinity;
+  let high = -Infinity;
+  const take = (range: readonly [number, number] | null): void => {
+    if (range === null) return;
+    low = Math.min(low, range[0]);
+    high = Math.max(high, range[1]);
+  };
+  for (const line of data.lines) {
+    if (data.hidden.has(line.id)) continue;
+    take(valueRange(line.x, [line.y, line.yLow], x.low, x.high));
+  }
+  const { band } = data;
+  if (band !== null && !data.hidden.has(BAND_ID)) {
+    take(valueRange(band.x, [band.low, band.high], x.low, x.high));
+  }
+  if (!(high >= low)) [low, high] = [0, data.limit?.value ?? 1];
+  const limit = data.limit?.value ?? NaN;
+  if (limit > 0 && high >= limit * NEAR_LIMIT && options.fromZero) {
+    high = Math.max(high, limit);
+  }
+  if (options.logScale) {
+    const bottom = low > 0 ? low : Math.max(high / 1e6, Number.MIN_VALUE);
+    return { low: bottom / 1.2, high: Math.max(high, bottom) * 1.2 };
+  }
+  if (options.fromZero && low > 0) low = 0;
+  const air = (high - low || Math.abs(high) || 1) * 0.06;
+  return { low: low === 0 ? 0 : low - air, high: high + air };
+}
+
+export function visibleLines(data: ChartData): readonly ChartLine[] {
+  return data.lines.filter((line) => !data.hidden.has(line.id));
+}
+
+/** The values between the upper and the lower edge of a box, linear axes only. */
+export function rangeUnder(
+  frame: Frame,
+  box: { readonly y: number; readonly height: number },
+): XRange {
+  const perPx = (frame.y.high - frame.y.low) / frame.heightPx;
+  const high = frame.y.high - box.y * perPx;
+  return { low: high - box.height * perPx, high };
+}
+
+/** How faint the raw line is beside its smoothed one. */
+const RAW_OPACITY = 0.28;
+
+function bandShapes(band: ChartBand, frame: Frame, theme: Theme): readonly Shape[] {
+  const { low, high } = frame.x;
+  const [toX, toY] = [projectX(frame), projectY(frame)];
+  const colour = tokens(theme).link;
+  const fill = (lower: Float64Array, upper: Float64Array, opacity: number): Shape => ({
+    kind: "fill",
+    runs: area(band.x, lower, upper, low, high, toX, toY),
+    colour,
+    opacity,
+    widthPx: 0,
+    dash: [],
+  });
+  const edge = (y: Float64Array, widthPx: number, opacity: number): Shape => ({
+    kind: "stroke",
+    runs: polyline(band.x, y, low, high, toX, toY),
+    colour,
+    opacity,
+    widthPx,
+    dash: [],
+  });
+  return [
+    fill(band.low, band.high, theme === "dark" ? 0.2 : 0.14),
+    fill(band.p5, band.p95, theme === "dark" ? 0.3 : 0.24),
+    edge(band.high, 1, 0.55),
+    edge(band.low, 1, 0.35),
+    edge(band.median, 1.75, 1),
+  ];
+}
+
+function lineShapes(
+  line: ChartLine,
+  frame: Frame,
+  theme: Theme,
+  smoothing: number,
+): readonly Shape[] {
+  const { low, high } = frame.x;
+  const [toX, toY] = [projectX(frame), projectY(frame)];
+  const colour = lineColour(theme, line.colour);
+  const shapes: Shape[] = [];
+  if (line.yLow !== line.y) {
+    shapes.push({
+      kind: "fill",
+      runs: area(line.x, line.yLow, line.y, low, high, toX, toY),
+      colour,
+      opacity: smoothing > 0 ? 0.1 : 0.22,
+      widthPx: 0,
+      dash: [],
+    });
+  }
+  const stroke = (y: Float64Array, opacity: number): Shape => ({
+    kind: "stroke",
+    runs: polyline(line.x, y, low, high, toX, toY),
+    colour,
+    opacity,
+    widthPx: line.weight === "strong" ? 2.25 : 1.5,
+    dash: dashOf(line.colour, line.dash),
+  });
+  if (smoothing <= 0) return [...shapes, stroke(line.y, 1)];
+  return [...shapes, stroke(line.y, RAW_OPACITY), stroke(smooth(line.y, smoothing), 1)];
+}
+
+/** Bands below, lines above, strong lines last, the limit on top. */
+export function chartShapes(
+  data: ChartData,
+  frame: Frame,
+  theme: Theme,
+): readonly Shape[] {
+  const shapes: Shape[] = [];
+  if (data.band !== null && !data.hidden.has(BAND_ID)) {
+    shapes.push(...bandShapes(data.band, frame, theme));
+  }
+  const ordered = data.lines
+    .filter((line) => !data.hidden.has(line.id))
+    .sort((a, b) => Number(a.weight === "strong") - Number(b.weight === "strong"));
+  for (const line of ordered) {
+    shapes.push(...lineShapes(line, frame, theme, data.smoothing));
+  }
+  const y = data.limit === null ? NaN : projectY(frame)(data.limit.value);
+  if (y >= 0 && y <= frame.heightPx) {
+    shapes.push({
+      kind: "stroke",
+      runs: [Float64Array.of(0, y, frame.widthPx, y)],
+      colour: tokens(theme).bad,
+      opacity: 0.9,
+      widthPx: 1.25,
+      dash: [7, 4],
+    });
+  }
+  return shapes;
+}
+
+/** A lone point has no length; draw it as a short dash so that it is seen. */
+function visibleRun(run: Float64Array): Float64Array {
+  if (run.length !== 2) return run;
+  const [x = 0, y = 0] = run;
+  return Float64Array.of(x - 1.5, y, x + 1.5, y);
+}
+
+export function strokeRuns(shape: Shape): Runs {
+  return shape.kind === "stroke" ? shape.runs.map(visibleRun) : shape.runs;
+}
+
+/** Paint shapes; the context is moved so that the plot's corner is its origin. */
+export function paintShapes(
+  context: CanvasRenderingContext2D,
+  shapes: readonly Shape[],
+): void {
+  context.lineJoin = "round";
+  for (const shape of shapes) {
+    context.beginPath();
+    for (const run of strokeRuns(shape)) {
+      context.moveTo(run[0] ?? 0, run[1] ?? 0);
+      for (let i = 2; i < run.length; i += 2) {
+        context.lineTo(run[i] ?? 0, run[i + 1] ?? 0);
+      }
+      if (shape.kind === "fill") context.closePath();
+    }
+    context.globalAlpha = shape.opacity;
+    if (shape.kind === "fill") {
+      context.fillStyle = shape.colour;
+      context.fill();
+    } else {
+      context.strokeStyle = shape.colour;
+      context.lineWidth = shape.widthPx;
+      context.setLineDash([...shape.dash]);
+      context.stroke();
+    }
+  }
+  context.setLineDash([]);
+  context.globalAlpha = 1;
+}

@@ -1,0 +1,107 @@
+/** The exact values under the pointer, highest first. */
+
+import type { Mark, Unit, XKind } from "../../api/types.gen";
+import type { ByteUnit } from "../../base/bytes";
+import type { Theme } from "../../base/tokens";
+import { xText } from "../../model/axis";
+import { formatExact, formatQuantity } from "../../model/quantity";
+import type { BandRow, CursorRow } from "./cursor";
+import { MARK_WORD } from "./marks";
+import { Swatch } from "./swatch";
+
+export interface TooltipProps {
+  readonly x: number;
+  readonly xKind: XKind;
+  readonly unit: Unit;
+  readonly byteUnit: ByteUnit;
+  readonly theme: Theme;
+  readonly rows: readonly CursorRow[];
+  readonly band: BandRow | null;
+  readonly marks: readonly Mark[];
+  /** Where it hangs in the chart, in CSS px; `flip` puts it left of the pointer. */
+  readonly leftPx: number;
+  readonly topPx: number;
+  readonly flip: boolean;
+}
+
+const MOST_ROWS = 12;
+const MOST_MARKS = 4;
+
+function BandRows({ band, unit, byteUnit }: TooltipProps & { band: BandRow }) {
+  const rank = band.highRank === null ? "" : ` (rank ${band.highRank})`;
+  const rows = [
+    [`highest${rank}`, band.high],
+    ["95 % of ranks below", band.p95],
+    ["median", band.median],
+    ["5 % of ranks below", band.p5],
+    ["lowest", band.low],
+  ] as const;
+  return rows.map(([name, value]) => (
+    <tr key={name}>
+      <td />
+      <td>{name}</td>
+      <td>{formatQuantity(value, unit, byteUnit)}</td>
+      <td class="chart-exact">{formatExact(value, unit)}</td>
+    </tr>
+  ));
+}
+
+function LineRow({ row, props }: { row: CursorRow; props: TooltipProps }) {
+  const { unit, byteUnit, theme } = props;
+  const merged = row.low < row.value;
+  return (
+    <tr>
+      <td>
+        <Swatch theme={theme} colour={row.colour} dash={row.dash} />
+      </td>
+      <td>
+        {row.label}
+        {row.note !== null && <span class="chart-note"> {row.note}</span>}
+      </td>
+      <td>
+        {formatQuantity(row.value, unit, byteUnit)}
+        {merged && (
+          <span class="chart-note">
+            {" "}
+            from {formatQuantity(row.low, unit, byteUnit)}
+          </span>
+        )}
+      </td>
+      <td class="chart-exact">{formatExact(row.value, unit)}</td>
+    </tr>
+  );
+}
+
+export function Tooltip(props: TooltipProps) {
+  const { rows, band, marks, flip, leftPx, topPx } = props;
+  const shown = rows.slice(0, MOST_ROWS);
+  const side = flip
+    ? { right: `calc(100% - ${leftPx - 14}px)` }
+    : { left: `${leftPx + 14}px` };
+  return (
+    <div class="chart-tip" style={{ ...side, top: `${topPx}px` }} aria-hidden="true">
+      <div class="chart-tip-x">{xText(props.x, props.xKind)}</div>
+      {marks.slice(0, MOST_MARKS).map((mark, i) => (
+        <div key={i} class={`chart-tip-mark is-${mark.kind}`}>
+          {MARK_WORD[mark.kind]}
+          {mark.rank !== null && ` on rank ${mark.rank}`}
+          {mark.label !== "" && `: ${mark.label}`}
+        </div>
+      ))}
+      {marks.length > MOST_MARKS && (
+        <div>and {marks.length - MOST_MARKS} more marks</div>
+      )}
+      <table>
+        <tbody>
+          {band !== null && <BandRows {...props} band={band} />}
+          {shown.map((row) => (
+            <LineRow key={row.id} row={row} props={props} />
+          ))}
+        </tbody>
+      </table>
+      {rows.length > shown.length && (
+        <div class="chart-note">and {rows.length - shown.length} lower ones</div>
+      )}
+    </div>
+  );
+}
