@@ -29,8 +29,9 @@ Group: TypeAlias = Literal[
     "axis", "device", "process", "timing", "host", "sensor", "progress"
 ]
 
-Kind: TypeAlias = Literal["gauge", "peak", "counter"]
-"""A momentary value; the highest since the last row; a running count."""
+Kind: TypeAlias = Literal["gauge", "peak", "cumulative_peak", "counter"]
+"""A momentary value; the highest since the last row; the highest since the start or the
+user's last reset; a running count."""
 
 STEP_TABLE: Final = "step"
 """One row per training step; every other table is named after its timed source."""
@@ -92,16 +93,17 @@ _DEVICE_HEADLINES: Final = frozenset(
 )
 
 
-def device_byte_columns() -> tuple[Column, ...]:
-    """Current and per-step peak of each byte statistic, in total and by pool.
+def device_byte_columns(peak: Kind = "peak") -> tuple[Column, ...]:
+    """Current and peak of each byte statistic, in total and by pool.
 
     Names: `allocated_bytes`, `allocated_peak_bytes`, `allocated_small_pool_bytes`,
     `allocated_small_pool_peak_bytes`, and so on for every entry of `DEVICE_STATS`.
+    `peak` is `cumulative_peak` where the counters are never reset.
     """
     columns = []
     for pool in ("", "_small_pool", "_large_pool"):
         for stat in DEVICE_STATS:
-            for suffix, kind in (("bytes", "gauge"), ("peak_bytes", "peak")):
+            for suffix, kind in (("bytes", "gauge"), ("peak_bytes", peak)):
                 name = f"{stat}{pool}_{suffix}"
                 headline = name in _DEVICE_HEADLINES
                 columns.append(_bytes(name, "device", kind, headline=headline))  # type: ignore[arg-type]

@@ -94,6 +94,7 @@ class Device:
         self.ledger: PeakLedger | None = None
         """The peak ledger, while the device source is open."""
         self._fixed = fixed
+        self._num_tries = 0
         self._identity: DeviceIdentity | None = None
 
     def in_use(self) -> bool:
@@ -113,19 +114,22 @@ class Device:
     def settle(self) -> bool:
         """Move to the device this process allocates on; whether it moved.
 
-        Asked while nothing is reserved on the present one; only while in use.
+        To be asked while nothing is reserved on the present one; tries ever less often.
         """
         if self._fixed or self.backend is None:
             return False
-        reserved = {
-            index: self.backend.stats(index)["reserved_bytes"]["all"]["current"]
-            for index in range(self.backend.count())
-        }
-        best = max(reserved, key=lambda index: reserved[index], default=self.index)
-        if best == self.index or not reserved.get(best or 0):
+        self._num_tries += 1
+        if self._num_tries & (self._num_tries - 1):
             return False
-        self.index = best
-        return True
+        reserved = [
+            self.backend.stats(index)["reserved_bytes"]["all"]["current"]
+            for index in range(self.backend.count())
+        ]
+        if not any(reserved):
+            return False
+        best = reserved.index(max(reserved))
+        moved, self.index = best != self.index, best
+        return moved
 
 
 def find_device(choice: str | int, *, local_rank: int) -> Device:

@@ -38,8 +38,13 @@ class SourceInfo:
 class StepSource(Protocol):
     """Sampled on the training thread at every `rec.step()`: a few microseconds."""
 
-    info: SourceInfo
-    columns: Sequence[Column]
+    @property
+    def info(self) -> SourceInfo:
+        """Its name and cost."""
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Without the axes; the same for as long as it is open."""
 
     def sample(self) -> Sequence[int | float | None]:
         """Values for `columns`, in their order. Must not block or synchronise."""
@@ -51,9 +56,17 @@ class StepSource(Protocol):
 class TimedSource(Protocol):
     """Sampled on the recorder's own thread every `interval_seconds`."""
 
-    info: SourceInfo
-    columns: Sequence[Column]
-    interval_seconds: float
+    @property
+    def info(self) -> SourceInfo:
+        """Its name and cost."""
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Without the axes; the same for as long as it is open."""
+
+    @property
+    def interval_seconds(self) -> float:
+        """Its pace."""
 
     def sample(self) -> Sequence[int | float | None]:
         """Values for `columns`, in their order. May take milliseconds."""
