@@ -124,7 +124,7 @@ DEVICE_FREE: Final = (
 
 PINNED: Final = (
     _bytes("pinned_allocated_bytes", "process"),
-    _bytes("pinned_allocated_peak_bytes", "process", "peak"),
+    _bytes("pinned_allocated_peak_bytes", "process", "cumulative_peak"),
     _bytes("pinned_reserved_bytes", "process"),
 )
 """torch's host (pinned) allocator."""

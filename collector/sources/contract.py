@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from collector.format.columns import Column
 
@@ -73,3 +73,16 @@ class TimedSource(Protocol):
 
     def close(self) -> None:
         """Give back what it holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionSource:
+    """A timed source that is one function and holds nothing to give back."""
+
+    info: SourceInfo
+    columns: Sequence[Column]
+    interval_seconds: float
+    sample: Callable[[], Sequence[int | float | None]]
+
+    def close(self) -> None:
+        """Nothing is held."""
