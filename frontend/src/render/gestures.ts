@@ -16,7 +16,9 @@ export interface PointPx {
 }
 
 export interface GestureHost {
-  /** CSS px of the plot; points are measured from its top left corner. */
+  /** The plot's corner inside the target, in CSS px; points are measured from it. */
+  readonly origin: PointPx;
+  /** CSS px of the plot. */
   readonly size: () => SizePx;
   readonly view: () => Viewport;
   readonly limits: () => Limits;
@@ -120,7 +122,10 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
 
   function pointOf(event: MouseEvent): PointPx {
     const rect = target.getBoundingClientRect();
-    return { x: event.clientX - rect.left, y: event.clientY - rect.top };
+    return {
+      x: event.clientX - rect.left - host.origin.x,
+      y: event.clientY - rect.top - host.origin.y,
+    };
   }
 
   function dragged(state: Drag, at: PointPx): Viewport {

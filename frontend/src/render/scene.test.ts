@@ -5,6 +5,13 @@ import { resolvePick, Scene } from "./scene";
 const SIZE = { widthPx: 40, heightPx: 20 };
 const VIEW = { x0: 0, x1: 40, y0: 0, y1: 20 };
 
+const CELLS = { lut: new Uint32Array(65536).fill(0xff00ff00), absentAccent: 0 };
+const COLOURS = {
+  background: 0xffffffff,
+  accent: 0xff000000,
+  cells: new Map(["overview", "detail", "cells"].map((name) => [name, CELLS])),
+};
+
 function gridLayer(x0: number, columns: number, value: number) {
   return {
     kind: "grid" as const,
@@ -21,6 +28,7 @@ function gridLayer(x0: number, columns: number, value: number) {
 describe("Scene", () => {
   it("draws finer layers over coarser ones and tells whose pixel is whose", () => {
     const scene = new Scene();
+    scene.setColours(COLOURS);
     scene.setLayer("detail", 1, gridLayer(10, 5, 9));
     scene.setLayer("overview", 0, gridLayer(0, 40, 3));
     const { ids, spans } = scene.draw(VIEW, SIZE);
@@ -44,6 +52,7 @@ describe("Scene", () => {
 
   it("mixes quads and grids in one id space", () => {
     const scene = new Scene();
+    scene.setColours(COLOURS);
     scene.setLayer("cells", 0, gridLayer(0, 40, 3));
     scene.setLayer("blocks", 1, {
       kind: "quads",
@@ -65,6 +74,7 @@ describe("Scene", () => {
 
   it("shows the background where a removed layer was", () => {
     const scene = new Scene();
+    scene.setColours(COLOURS);
     scene.setLayer("cells", 0, gridLayer(0, 40, 3));
     scene.setLayer("cells", 0, null);
     const { ids, spans } = scene.draw(VIEW, SIZE);

@@ -32,7 +32,8 @@ export type Layer = GridLayer | QuadLayer;
 
 export interface SceneColours {
   readonly background: number;
-  readonly cells: CellColours;
+  /** By layer: each grid is quantised in its own way. A grid without any is not drawn. */
+  readonly cells: ReadonlyMap<string, CellColours>;
   /** Second colour of hatched, dotted and striped quads. */
   readonly accent: number;
 }
@@ -74,7 +75,7 @@ interface Held {
 
 const DARK: SceneColours = {
   background: 0xff000000,
-  cells: { lut: new Uint32Array(65536), absentAccent: 0xff000000 },
+  cells: new Map(),
   accent: 0xff000000,
 };
 
@@ -111,8 +112,9 @@ export class Scene {
     let firstId = 0;
     const ordered = [...this.#layers].sort((a, b) => a[1].order - b[1].order);
     for (const [layer, held] of ordered) {
-      if (held.grid !== null) {
-        const level = drawGrid(raster, view, held.grid, cells, firstId);
+      const colours = cells.get(layer);
+      if (held.grid !== null && colours !== undefined) {
+        const level = drawGrid(raster, view, held.grid, colours, firstId);
         const numIds = level.columns * level.rows;
         const { columns, log2 } = level;
         spans.push({ layer, firstId, numIds, columns, log2 });

@@ -156,6 +156,7 @@ export function LineChart(props: LineChartProps) {
       return x.low + (px / width) * (x.high - x.low);
     };
     return attachGestures(made.over, {
+      origin: { x: 0, y: 0 },
       size: () => made.frame,
       view: viewNow,
       limits: () => limitsOf(latest.current.props.extent),

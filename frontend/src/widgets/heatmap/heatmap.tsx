@@ -1,0 +1,263 @@
+/** The rank x step heatmap: which rank, and when. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { formatInteger } from "../../base/bytes";
+import { formatQuantity } from "../../model/quantity";
+import { viewAfterKey, zoomStep } from "../../render/gestures";
+import { ChartButton } from "../line_chart/chart_button";
+import { useWidth } from "../line_chart/use_size";
+import { DataTable } from "../export/data_table";
+import { ExportMenu, type ExportSource } from "../export/export_menu";
+import { ColourBar } from "./colour_bar";
+import { HeatmapController, type Hovered } from "./controller";
+import { cellTable, summaryTable } from "./data_table";
+import { heatmapFigure } from "./figure";
+import "./heatmap.css";
+import { defaultsToCapacity, domainOf, type CellFacts } from "./layout";
+import { GUTTER } from "./paint";
+import { CellTip, cellWords } from "./tooltip";
+import type { HeatmapProps } from "./types";
+
+export function Heatmap(props: HeatmapProps) {
+  const { overview, detail, ranks, pinned, range, theme, byteUnit, cursor } = props;
+  const [byCapacity, setByCapacity] = useState<boolean | null>(null);
+  const [asTable, setAsTable] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const plot = useRef<HTMLDivElement>(null);
+  const cells = useRef<HTMLCanvasElement>(null);
+  const over = useRef<HTMLCanvasElement>(null);
+  const [controller, setController] = useState<HeatmapController | null>(null);
+  const spoken = useSignal("");
+  const descriptionId = useId();
+  const widthPx = useWidth(root);
+  const unit = overview.series?.unit ?? "bytes";
+  const scaled = byCapacity ?? defaultsToCapacity(overview);
+  const { capacityBytes, valueLow, valueHigh } = overview;
+  const domain = useMemo(
+    () => domainOf(overview, scaled),
+    // A poll brings a new answer; colours change only when their ends do.
+    [capacityBytes, valueLow, valueHigh, scaled],
+  );
+  const inputs = { overview, detail, ranks, pinned, range, theme, domain };
+  const latest = useRef({ props, inputs });
+  latest.current = { props, inputs };
+
+  useEffect(() => {
+    if (plot.current === null || cells.current === null || over.current === null)
+      return;
+    const made = new HeatmapController(
+      plot.current,
+      cells.current,
+      over.current,
+      cursor,
+      latest.current.inputs,
+      () => latest.current.props,
+    );
+    setController(made);
+    return () => {
+      made.dispose();
+      setController(null);
+    };
+  }, [cursor, asTable]);
+  useEffect(() => {
+    controller?.update(inputs);
+  });
+  useEffect(() => {
+    if (widthPx > 0) controller?.resize(widthPx, props.heightPx);
+  }, [controller, widthPx, props.heightPx]);
+
+  function announce(facts: CellFacts | null): void {
+    if (facts === null) return;
+    const words = cellWords(facts, unit, byteUnit, capacityBytes);
+    spoken.value = `${words.rank}, ${words.steps}, ${words.value}`;
+  }
+
+  function onKeyDown(event: KeyboardEvent): void {
+    if (controller === null || event.altKey || event.ctrlKey || event.metaKey) return;
+    const far = event.shiftKey ? 10 : 1;
+    if (event.key === "ArrowRight") announce(controller.moveCursor(far, 0));
+    else if (event.key === "ArrowLeft") announce(controller.moveCursor(-far, 0));
+    else if (event.key === "ArrowDown") announce(controller.moveCursor(0, far));
+    else if (event.key === "ArrowUp") announce(controller.moveCursor(0, -far));
+    else if (event.key === "Enter") controller.pickCursor();
+    else if (event.key === "Escape") controller.clearCursor();
+    else if (event.key === "f" || event.key === "F") controller.fit();
+    else {
+      const next = viewAfterKey(event.key, controller.view, controller.limits, "both");
+      if (next === null) return;
+      controller.setView(next);
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  function zoom(sign: number): void {
+    if (controller === null) return;
+    controller.setView(zoomStep(controller.view, controller.limits, sign, "both"));
+  }
+
+  const shown = detail ?? overview;
+  const source: ExportSource = {
+    stem: `${props.fileStem} ${props.label}`,
+    table: () => cellTable(shown),
+    about: () => ({
+      label: props.label,
+      unit,
+      ranks_per_row: shown.ranksPerRow,
+      steps_per_column: shown.stepsPerColumn,
+      exact: shown.exact,
+    }),
+    figure:
+      controller === null
+        ? null
+        : () =>
+            heatmapFigure({
+              title: props.label,
+              view: controller.view,
+              size: controller.size,
+              ranks,
+              theme,
+              domain,
+              lowText: formatQuantity(domain.low, unit, byteUnit),
+              highText: formatQuantity(domain.high, unit, byteUnit),
+              cellsUrl: controller.canvas.toDataURL("image/png"),
+            }),
+  };
+
+  return (
+    <figure class="chart heatmap">
+      <div class="chart-bar">
+        <figcaption>{props.label}</figcaption>
+        <ColourBar domain={domain} unit={unit} byteUnit={byteUnit} theme={theme} />
+        {capacityBytes !== null && (
+          <button
+            type="button"
+            class="heatmap-scale"
+            aria-pressed={scaled}
+            title={
+              scaled
+                ? "Spread the colours over the values there are"
+                : "Let the colours mean shares of the capacity"
+            }
+            onClick={() => {
+              setByCapacity(!scaled);
+            }}
+          >
+            {scaled ? "0 to capacity" : "range of the data"}
+          </button>
+        )}
+        <ChartButton
+          label="Zoom out (S)"
+          icon="minus"
+          onClick={() => {
+            zoom(1);
+          }}
+        />
+        <ChartButton
+          label="Zoom in (W)"
+          icon="plus"
+          onClick={() => {
+            zoom(-1);
+          }}
+        />
+        <ChartButton
+          label="Show everything (F)"
+          icon="fit"
+          onClick={() => {
+            controller?.fit();
+          }}
+        />
+        <ChartButton
+          label={asTable ? "View as heatmap" : "View as table"}
+          icon={asTable ? "chart" : "table"}
+          onClick={() => {
+            setAsTable(!asTable);
+          }}
+        />
+        <ExportMenu subject="the heatmap" source={source} />
+      </div>
+      <div ref={root}>
+        {asTable ? (
+          <DataTable
+            label={props.label}
+            heightPx={props.heightPx}
+            table={summaryTable(shown, unit)}
+          />
+        ) : (
+          <div
+            class="chart-plot heatmap-plot"
+            style={{ height: `${props.heightPx}px` }}
+            tabIndex={0}
+            role="application"
+            aria-label={`Heatmap of ${props.label}`}
+            aria-describedby={descriptionId}
+            onKeyDown={onKeyDown}
+          >
+            <canvas
+              ref={cells}
+              class="heatmap-cells"
+              style={insetStyle(props.heightPx)}
+            />
+            <canvas ref={over} class="heatmap-over" />
+            <div ref={plot} class="heatmap-input" />
+            {controller !== null && (
+              <HoverTip
+                controller={controller}
+                words={(facts) => cellWords(facts, unit, byteUnit, capacityBytes)}
+              />
+            )}
+          </div>
+        )}
+      </div>
+      <p id={descriptionId} class="off-screen">
+        {formatInteger(ranks.length)} ranks over steps {formatInteger(overview.xLow)} to{" "}
+        {formatInteger(overview.xHigh)}, highest{" "}
+        {formatQuantity(valueHigh, unit, byteUnit)}. Arrow keys read cells, Enter pins
+        the rank, W and S zoom, A and D pan, F shows everything.
+      </p>
+      <p class="off-screen" aria-live="polite">
+        {spoken}
+      </p>
+    </figure>
+  );
+}
+
+/** The plot area inside the gutters that axes need. */
+function insetStyle(heightPx: number) {
+  return {
+    left: `${GUTTER.left}px`,
+    top: `${GUTTER.top}px`,
+    width: `calc(100% - ${GUTTER.left + GUTTER.right}px)`,
+    height: `${heightPx - GUTTER.top - GUTTER.bottom}px`,
+  };
+}
+
+function HoverTip({
+  controller,
+  words,
+}: {
+  readonly controller: HeatmapController;
+  readonly words: (facts: CellFacts) => ReturnType<typeof cellWords>;
+}) {
+  const hovered: Hovered | null = controller.hovered.value;
+  const failure = controller.failure.value;
+  if (failure !== null) {
+    return (
+      <p class="heatmap-failure" role="alert">
+        The heatmap could not be drawn: {failure}. Reload the page.
+      </p>
+    );
+  }
+  if (hovered === null) return null;
+  const { at, facts } = hovered;
+  return (
+    <CellTip
+      words={words(facts)}
+      leftPx={GUTTER.left + at.x}
+      topPx={GUTTER.top + at.y}
+      flip={at.x > controller.size.widthPx / 2}
+      above={at.y > controller.size.heightPx / 2}
+    />
+  );
+}

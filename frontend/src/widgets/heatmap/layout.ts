@@ -1,0 +1,146 @@
+/**
+ * The heatmap's world: x is the step, a cell of step s reaching from s - 1/2 to s + 1/2
+ * as the points of a line chart do; y is the place of a rank among those drawn. Pure.
+ */
+
+import type { HeatmapResponse } from "../../api/types.gen";
+import { highestCell } from "../../render/pyramid";
+import { cellValue } from "../../render/palette";
+import type { GridLayer, Pick } from "../../render/scene";
+import type { Limits, SizePx, Viewport } from "../../render/viewport";
+import type { HeatmapNeed, StepRange } from "./types";
+
+/** The place of a rank among `ranks`; between two where it is not one of them. */
+export function placeOf(ranks: Int32Array, rank: number): number {
+  let low = 0;
+  let high = ranks.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ranks[middle] ?? Infinity) < rank) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export function worldOf(overview: HeatmapResponse, numRanks: number): Viewport {
+  return {
+    x0: overview.xLow - 0.5,
+    x1: overview.xHigh + 0.5,
+    y0: 0,
+    y1: Math.max(1, numRanks),
+  };
+}
+
+/** At least four steps and two ranks stay in sight. */
+export function limitsOf(world: Viewport): Limits {
+  return {
+    world,
+    leastX: Math.min(4, world.x1 - world.x0),
+    leastY: Math.min(2, world.y1 - world.y0),
+  };
+}
+
+export function layerOf(answer: HeatmapResponse, ranks: Int32Array): GridLayer {
+  return {
+    kind: "grid",
+    values: answer.values,
+    columns: answer.numColumns,
+    rows: answer.numRows,
+    x0: answer.x0 - 0.5,
+    columnWidth: answer.stepsPerColumn,
+    y0: placeOf(ranks, answer.rowRank[0] ?? 0),
+    rowHeight: answer.ranksPerRow,
+  };
+}
+
+/** The highest recorded cell under a pick, in words of ranks and steps. */
+export interface CellFacts {
+  /** NaN where nothing was recorded. */
+  readonly value: number;
+  /** The value lies within this of the truth: cells are quantised. */
+  readonly tolerance: number;
+  readonly firstStep: number;
+  readonly lastStep: number;
+  readonly firstRank: number;
+  readonly lastRank: number;
+}
+
+export function factsOf(
+  answer: HeatmapResponse,
+  ranks: Int32Array,
+  pick: Pick & { readonly kind: "cell" },
+): CellFacts {
+  const { numColumns: columns, numRows: rows, values } = answer;
+  const cell = highestCell({ columns, rows, values }, pick.log2, pick.column, pick.row);
+  const { valueLow, valueHigh, stepsPerColumn, ranksPerRow } = answer;
+  const firstStep = answer.x0 + cell.column * stepsPerColumn;
+  const firstRank = answer.rowRank[cell.row] ?? 0;
+  const lastPlace = placeOf(ranks, firstRank) + ranksPerRow - 1;
+  return {
+    value: cellValue(cell.value, valueLow, valueHigh),
+    tolerance: (valueHigh - valueLow) / 65534 / 2,
+    firstStep: Math.ceil(firstStep),
+    lastStep: Math.min(
+      Math.max(Math.ceil(firstStep + stepsPerColumn) - 1, Math.ceil(firstStep)),
+      answer.xHigh,
+    ),
+    firstRank,
+    lastRank: ranks[Math.min(lastPlace, ranks.length - 1)] ?? firstRank,
+  };
+}
+
+/** The step range under a viewport; null where it is the whole world. */
+export function rangeOf(view: Viewport, world: Viewport): StepRange | null {
+  if (view.x0 <= world.x0 && view.x1 >= world.x1) return null;
+  return { low: view.x0, high: view.x1 };
+}
+
+/** What to ask for so that the viewport becomes sharp. */
+export function needOf(
+  view: Viewport,
+  world: Viewport,
+  ranks: Int32Array,
+  size: SizePx,
+): HeatmapNeed {
+  const first = Math.max(0, Math.floor(view.y0));
+  const end = Math.min(ranks.length, Math.ceil(view.y1));
+  const allRanks = first === 0 && end === ranks.length;
+  const range = rangeOf(view, world);
+  return {
+    steps:
+      range === null
+        ? null
+        : {
+            low: Math.max(Math.floor(range.low), Math.ceil(world.x0)),
+            high: Math.min(Math.ceil(range.high), Math.floor(world.x1)),
+          },
+    px: size.widthPx,
+    rows: size.heightPx,
+    ranks: allRanks ? null : [...ranks.slice(first, end)],
+  };
+}
+
+/** What the ends of the colour scale stand for. */
+export interface Domain {
+  readonly low: number;
+  readonly high: number;
+  /** Whether `high` is the capacity. */
+  readonly capacity: boolean;
+}
+
+/** Data that fill less of the capacity than this are shown by their own range. */
+const FLAT_SHARE = 0.25;
+
+/** 0..capacity, so that 97 % looks the same everywhere, unless that would be flat. */
+export function defaultsToCapacity(answer: HeatmapResponse): boolean {
+  const { capacityBytes, valueHigh } = answer;
+  return capacityBytes !== null && valueHigh >= capacityBytes * FLAT_SHARE;
+}
+
+export function domainOf(answer: HeatmapResponse, byCapacity: boolean): Domain {
+  const { capacityBytes, valueLow, valueHigh } = answer;
+  if (byCapacity && capacityBytes !== null) {
+    return { low: 0, high: Math.max(capacityBytes, 1), capacity: true };
+  }
+  return { low: valueLow, high: Math.max(valueHigh, valueLow), capacity: false };
+}

@@ -1,0 +1,68 @@
+/** The cell under the pointer in words and numbers. */
+
+import type { Unit } from "../../api/types.gen";
+import { formatInteger, type ByteUnit } from "../../base/bytes";
+import { formatExact, formatQuantity } from "../../model/quantity";
+import type { CellFacts } from "./layout";
+
+export interface CellWords {
+  readonly rank: string;
+  readonly steps: string;
+  readonly value: string;
+  /** null where nothing was recorded. */
+  readonly exact: string | null;
+  readonly share: string | null;
+}
+
+export function cellWords(
+  facts: CellFacts,
+  unit: Unit,
+  byteUnit: ByteUnit,
+  capacity: number | null,
+): CellWords {
+  const { firstRank, lastRank, firstStep, lastStep, value, tolerance } = facts;
+  const recorded = Number.isFinite(value);
+  const one = firstStep === lastStep;
+  return {
+    rank:
+      firstRank === lastRank
+        ? `rank ${formatInteger(firstRank)}`
+        : `highest of ranks ${formatInteger(firstRank)}–${formatInteger(lastRank)}`,
+    steps: one
+      ? `step ${formatInteger(firstStep)}`
+      : `highest of steps ${formatInteger(firstStep)}–${formatInteger(lastStep)}`,
+    value: recorded ? formatQuantity(value, unit, byteUnit) : "not recorded",
+    exact: recorded
+      ? `${formatExact(Math.round(value), unit)} ± ${formatQuantity(tolerance, unit)}`
+      : null,
+    share:
+      recorded && capacity !== null && capacity > 0
+        ? `${((value / capacity) * 100).toFixed(1)} % of the capacity`
+        : null,
+  };
+}
+
+export function CellTip(props: {
+  readonly words: CellWords;
+  readonly leftPx: number;
+  readonly topPx: number;
+  readonly flip: boolean;
+  readonly above: boolean;
+}) {
+  const { words, leftPx, topPx, flip, above } = props;
+  const horizontal = flip
+    ? { right: `calc(100% - ${leftPx - 14}px)` }
+    : { left: `${leftPx + 14}px` };
+  const vertical = above
+    ? { bottom: `calc(100% - ${topPx - 10}px)` }
+    : { top: `${topPx + 12}px` };
+  return (
+    <div class="chart-tip" style={{ ...horizontal, ...vertical }} aria-hidden="true">
+      <div class="chart-tip-x">{words.value}</div>
+      {words.share !== null && <div>{words.share}</div>}
+      {words.exact !== null && <div class="chart-exact">{words.exact}</div>}
+      <div>{words.rank}</div>
+      <div>{words.steps}</div>
+    </div>
+  );
+}

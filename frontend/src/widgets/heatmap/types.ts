@@ -1,0 +1,46 @@
+/** The props of the rank x step heatmap. */
+
+import type { Signal } from "@preact/signals";
+import type { HeatmapResponse } from "../../api/types.gen";
+import type { ByteUnit } from "../../base/bytes";
+import type { Theme } from "../../base/tokens";
+
+/** A closed range of steps. */
+export interface StepRange {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The answer that would be sharp for what is shown now. */
+export interface HeatmapNeed {
+  /** null where everything is shown. */
+  readonly steps: StepRange | null;
+  readonly px: number;
+  readonly rows: number;
+  /** The ranks in sight, ascending; null where all are. */
+  readonly ranks: readonly number[] | null;
+}
+
+export interface HeatmapProps {
+  readonly label: string;
+  /** Everything, coarse: stays below while a finer answer is under way. */
+  readonly overview: HeatmapResponse;
+  /** The sharp answer for what was last asked; null until there is one. */
+  readonly detail: HeatmapResponse | null;
+  /** All ranks drawn, ascending: the rows from top to bottom. */
+  readonly ranks: Int32Array;
+  readonly pinned: readonly number[];
+  /** Steps shown; null shows all and follows them as they grow. */
+  readonly range: StepRange | null;
+  readonly onRange: (range: StepRange | null) => void;
+  /** Called once a gesture has settled, and when the size changes. */
+  readonly onNeed: (need: HeatmapNeed) => void;
+  /** A click or Enter on a rank. */
+  readonly onPick: (rank: number) => void;
+  /** The step under the pointer, shared with the charts above. */
+  readonly cursor: Signal<number | null>;
+  readonly theme: Theme;
+  readonly byteUnit: ByteUnit;
+  readonly heightPx: number;
+  readonly fileStem: string;
+}
