@@ -1,0 +1,240 @@
+/**
+ * The shell: one place (run, ranks, view, the views' words) kept in the URL, the frame
+ * around the view shown, and what holds on every page: keyboard, theme, banners.
+ */
+
+import { useSignal } from "@preact/signals";
+import { useMemo, useState } from "preact/hooks";
+import type { Client } from "../api/client";
+import { useLive } from "../api/use_live";
+import { copyText } from "../base/clipboard";
+import { Commands } from "../base/commands";
+import { rankNotes } from "../model/rank_notes";
+import type { ViewProps } from "../views/view_props";
+import { Banners } from "./banners";
+import { Content } from "./content";
+import type { HostPage } from "./host_page";
+import { withParams } from "./location";
+import { Help, Palette } from "./overlays";
+import { findPage, PAGES } from "./pages";
+import { Rail } from "./rail";
+import {
+  findRun,
+  missingRank,
+  neighbourRanks,
+  shellCommands,
+  skipToContent,
+  usePlace,
+  useRail,
+  useSaid,
+} from "./shell_state";
+import { TopStrip } from "./top_strip";
+import { useKeyboard } from "./use_keyboard";
+import { useTheme } from "./use_theme";
+import { ViewFrame } from "./view_frame";
+
+/** A run that grows is asked once a second, one that rests now and then. */
+const LIVE_POLL_MS = 1_000;
+const RESTING_POLL_MS = 10_000;
+const RUNS_POLL_MS = 2_000;
+/** The strip only feeds the rail's chips here. */
+const CHIPS_POLL_MS = 5_000;
+const MAX_CHIPS = 10;
+
+export function App({
+  client,
+  host,
+}: {
+  readonly client: Client;
+  readonly host: HostPage;
+}) {
+  const [place, show] = usePlace(host);
+  const runs = useLive(client, "runs", {}, RUNS_POLL_MS);
+  const run = runs.data === null ? null : findRun(runs.data.runs, place.run);
+  const strip =
+    useLive(
+      client,
+      "overview",
+      run === null ? null : { run: run.id },
+      run?.live === true ? CHIPS_POLL_MS : RESTING_POLL_MS,
+    ).data?.strip ?? null;
+  const notes = useMemo(
+    () => (strip === null ? [] : rankNotes(strip, MAX_CHIPS)),
+    [strip],
+  );
+  const page = findPage(place.view);
+  const { theme, choice: themeChoice, next: nextTheme } = useTheme(host);
+  const commands = useMemo(() => new Commands(), []);
+  const cursor = useSignal<number | null>(null);
+  const [overlay, setOverlay] = useState<"help" | "palette" | null>(null);
+  const [searchFocused, setSearchFocused] = useState(0);
+  const [exportOpened, setExportOpened] = useState(0);
+  const [said, say] = useSaid();
+  const [railShown, toggleRail] = useRail();
+
+  const chooseRank = (rank: number | null): void => {
+    show({ ...place, rank }, "push");
+  };
+  const neighbours = neighbourRanks(strip?.rank ?? null, place.rank);
+  const copyLink = (): void => {
+    void copyText(host.link({ ...place, run: run?.id ?? "" })).then((copied) => {
+      say(copied ? "Link copied" : "The browser refused to copy; use the address bar");
+    });
+  };
+  useKeyboard(commands, overlay === null, [
+    ...PAGES.map((one, i) => ({
+      id: `page.${one.name}`,
+      label: one.title,
+      group: "Go to",
+      key: (i + 1).toString(),
+      run: () => {
+        show({ ...place, view: one.name }, "push");
+      },
+    })),
+    ...shellCommands({
+      search: () => {
+        if (!railShown) toggleRail();
+        setSearchFocused((times) => times + 1);
+      },
+      allRanks: () => {
+        show({ ...place, rank: null, ranks: "" }, "push");
+      },
+      before: () => {
+        if (neighbours.before !== null) chooseRank(neighbours.before);
+      },
+      after: () => {
+        if (neighbours.after !== null) chooseRank(neighbours.after);
+      },
+      help: () => {
+        setOverlay("help");
+      },
+      palette: () => {
+        setOverlay("palette");
+      },
+      copyLink,
+      exportMenu: () => {
+        setExportOpened((times) => times + 1);
+      },
+      nextTheme,
+    }),
+  ]);
+
+  const choice = { rank: place.rank, filter: place.ranks, pinned: place.pinned };
+  const setPinned = (pinned: readonly number[]): void => {
+    show({ ...place, pinned }, "replace");
+  };
+  const view: Omit<ViewProps, "run"> = {
+    client,
+    ranks: choice,
+    chooseRank,
+    setPinned,
+    theme,
+    byteUnit: place.unit,
+    params: place.params,
+    setParams: (changes, how = "replace") => {
+      // Two changes within one frame must not undo each other.
+      show(withParams(host.place(), changes), how);
+    },
+    cursor,
+    pollMs: run?.live === true ? LIVE_POLL_MS : RESTING_POLL_MS,
+    commands,
+  };
+  return (
+    <div class={railShown ? "shell" : "shell rail-hidden"}>
+      <a class="skip-link" href="#content" onClick={skipToContent}>
+        Skip to the content
+      </a>
+      <Rail
+        runs={runs.data?.runs ?? []}
+        run={run}
+        page={page}
+        chooseRun={(id) => {
+          show({ ...place, run: id, rank: null, ranks: "", pinned: [] }, "push");
+        }}
+        choosePage={(name) => {
+          show({ ...place, view: name }, "push");
+        }}
+        ranks={
+          run === null
+            ? null
+            : {
+                numRanks: run.numRanks,
+                known: strip?.rank ?? null,
+                choice,
+                notes,
+                chooseRank,
+                setFilter: (ranks) => {
+                  show({ ...host.place(), rank: null, ranks }, "push");
+                },
+                setPinned,
+                focused: searchFocused,
+              }
+        }
+        version={runs.data?.pluginVersion ?? ""}
+      />
+      <div class="stage">
+        <TopStrip
+          run={run}
+          pageTitle={page.title}
+          choice={choice}
+          chooseRank={chooseRank}
+          neighbours={neighbours}
+          clearFilter={() => {
+            show({ ...place, ranks: "" }, "push");
+          }}
+          byteUnit={place.unit}
+          setByteUnit={(unit) => {
+            show({ ...place, unit }, "replace");
+          }}
+          themeChoice={themeChoice}
+          nextTheme={nextTheme}
+          exports={commands.all.value.filter((command) => command.group === "Export")}
+          exportOpened={exportOpened}
+          copyLink={copyLink}
+          showHelp={() => {
+            setOverlay("help");
+          }}
+          toggleRail={toggleRail}
+        />
+        <Banners
+          run={run}
+          error={runs.data === null ? null : runs.error}
+          missingRank={missingRank(strip?.rank ?? null, place.rank)}
+          chooseRank={chooseRank}
+        />
+        <div id="content" class="content" tabIndex={-1}>
+          <Content
+            runs={runs}
+            run={run}
+            showNewest={() => {
+              show({ ...place, run: "", rank: null, ranks: "" }, "push");
+            }}
+          >
+            {run !== null && (
+              <ViewFrame key={page.name} page={page} view={{ ...view, run }} />
+            )}
+          </Content>
+        </div>
+      </div>
+      <p class={said === "" ? "off-screen" : "toast"} role="status">
+        {said}
+      </p>
+      {overlay === "help" && (
+        <Help
+          commands={commands.all.value}
+          close={() => {
+            setOverlay(null);
+          }}
+        />
+      )}
+      {overlay === "palette" && (
+        <Palette
+          commands={commands.all.value}
+          close={() => {
+            setOverlay(null);
+          }}
+        />
+      )}
+    </div>
+  );
+}

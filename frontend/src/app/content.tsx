@@ -1,0 +1,44 @@
+/** What stands in the middle: the view, or why there is none. Never nothing. */
+
+import type { ComponentChildren } from "preact";
+import type { RunsResponse, RunSummary } from "../api/types.gen";
+import type { Live } from "../api/watch";
+import { Failure, Nothing, Skeleton } from "../widgets/state/state";
+import { Empty } from "./empty";
+
+export interface ContentProps {
+  readonly runs: Live<RunsResponse>;
+  readonly run: RunSummary | null;
+  readonly showNewest: () => void;
+  readonly children: ComponentChildren;
+}
+
+export function Content({ runs, run, showNewest, children }: ContentProps) {
+  if (runs.data === null) {
+    return (
+      <main class="view">
+        {runs.error === null ? (
+          <Skeleton heightPx={320} />
+        ) : (
+          <Failure failure={runs.error} />
+        )}
+      </main>
+    );
+  }
+  if (runs.data.runs.length === 0) return <Empty runs={runs.data} />;
+  if (run === null) {
+    return (
+      <main class="view">
+        <Nothing title="The run this link names is not in the logdir">
+          <p>It may have been moved, deleted, or belong to another TensorBoard.</p>
+          <p>
+            <button type="button" class="button" onClick={showNewest}>
+              Show the newest run
+            </button>
+          </p>
+        </Nothing>
+      </main>
+    );
+  }
+  return <main class="view">{children}</main>;
+}

@@ -1,0 +1,107 @@
+/**
+ * The page around ours: TensorBoard's, when we stand in its iframe, or none. The only
+ * file that touches `parent`.
+ */
+
+import { readHash, samePlace, START, writeHash, type Place } from "./location";
+import type { Theme } from "../base/tokens";
+
+export interface HostPage {
+  readonly place: () => Place;
+  /** Shows the place in the address bar; "push" makes a step for the back button. */
+  readonly show: (place: Place, how: "replace" | "push") => void;
+  /** The whole address that leads to this place. */
+  readonly link: (place: Place) => string;
+  /** Calls back when the user changed the address. */
+  readonly onPlace: (callback: (place: Place) => void) => () => void;
+  readonly theme: () => Theme;
+  readonly onTheme: (callback: () => void) => () => void;
+}
+
+/** TensorBoard's window, or our own where there is none we may touch. */
+function outerWindow(): { readonly outer: Window; readonly embedded: boolean } {
+  try {
+    const outer = window.parent;
+    // Reading the address throws where the parent is of another origin.
+    const embedded = outer !== window && outer.location.href !== "";
+    return embedded ? { outer, embedded } : { outer: window, embedded: false };
+  } catch {
+    return { outer: window, embedded: false };
+  }
+}
+
+export function findHostPage(): HostPage {
+  const { outer, embedded } = outerWindow();
+  let last = readHash(outer.location.hash, embedded) ?? START;
+  const address = (place: Place): string => {
+    const url = new URL(outer.location.href);
+    url.hash = writeHash(url.hash, place, embedded);
+    return url.href;
+  };
+  return {
+    place: () => last,
+    show: (place, how) => {
+      last = place;
+      // While another tab of TensorBoard is shown the address is not ours to write.
+      if (readHash(outer.location.hash, embedded) === null) return;
+      const url = address(place);
+      if (url === outer.location.href) return;
+      if (how === "push") outer.history.pushState(outer.history.state, "", url);
+      else outer.history.replaceState(outer.history.state, "", url);
+    },
+    link: address,
+    onPlace: (callback) => {
+      const changed = (): void => {
+        const place = readHash(outer.location.hash, embedded);
+        if (place === null || samePlace(place, last)) return;
+        // Coming back to the tab, TensorBoard drops our words: the state stays.
+        if (samePlace(place, START)) {
+          const url = address(last);
+          outer.history.replaceState(outer.history.state, "", url);
+          return;
+        }
+        last = place;
+        callback(place);
+      };
+      outer.addEventListener("hashchange", changed);
+      outer.addEventListener("popstate", changed);
+      return () => {
+        outer.removeEventListener("hashchange", changed);
+        outer.removeEventListener("popstate", changed);
+      };
+    },
+    theme: () => hostTheme(outer, embedded),
+    onTheme: (callback) => watchTheme(outer, embedded, callback),
+  };
+}
+
+const DARK_QUERY = "(prefers-color-scheme: dark)";
+
+function hostTheme(outer: Window, embedded: boolean): Theme {
+  const dark = embedded
+    ? outer.document.body.classList.contains("dark-mode")
+    : window.matchMedia(DARK_QUERY).matches;
+  return dark ? "dark" : "light";
+}
+
+function watchTheme(
+  outer: Window,
+  embedded: boolean,
+  callback: () => void,
+): () => void {
+  if (!embedded) {
+    const query = window.matchMedia(DARK_QUERY);
+    query.addEventListener("change", callback);
+    return () => {
+      query.removeEventListener("change", callback);
+    };
+  }
+  const observer = new MutationObserver(callback);
+  observer.observe(outer.document.body, {
+    attributes: true,
+    attributeFilter: ["class"],
+  });
+  return () => {
+    observer.disconnect();
+  };
+}

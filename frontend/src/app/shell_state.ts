@@ -1,0 +1,126 @@
+/** The shell's small decisions and pieces of state, apart from its drawing. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { RunSummary } from "../api/types.gen";
+import type { Command } from "../base/commands";
+import { readPreference, writePreference } from "../base/preferences";
+import type { HostPage } from "./host_page";
+import type { Place } from "./location";
+
+/** The place shown, and how to go elsewhere; follows the address bar. */
+export function usePlace(
+  host: HostPage,
+): readonly [Place, (place: Place, how: "replace" | "push") => void] {
+  const [place, setPlace] = useState(host.place);
+  useEffect(() => host.onPlace(setPlace), [host]);
+  const show = (next: Place, how: "replace" | "push"): void => {
+    host.show(next, how);
+    setPlace(next);
+  };
+  return [place, show];
+}
+
+const SAID_FOR_MS = 3_000;
+
+/** A sentence shown for a moment and read out. */
+export function useSaid(): readonly [string, (sentence: string) => void] {
+  const [said, setSaid] = useState("");
+  const timer = useRef(0);
+  const say = (sentence: string): void => {
+    window.clearTimeout(timer.current);
+    setSaid(sentence);
+    timer.current = window.setTimeout(() => {
+      setSaid("");
+    }, SAID_FOR_MS);
+  };
+  return [said, say];
+}
+
+/** Below this width the rail starts hidden. */
+const NARROW_PX = 760;
+
+export function useRail(): readonly [boolean, () => void] {
+  const [shown, setShown] = useState(() => {
+    const kept = readPreference("rail");
+    return kept === null ? window.innerWidth >= NARROW_PX : kept === "shown";
+  });
+  const toggle = (): void => {
+    writePreference("rail", shown ? "hidden" : "shown");
+    setShown(!shown);
+  };
+  return [shown, toggle];
+}
+
+/** The run a link names, or the newest one; null where the named one is not there. */
+export function findRun(runs: readonly RunSummary[], id: string): RunSummary | null {
+  if (id !== "") return runs.find((run) => run.id === id) ?? null;
+  let newest: RunSummary | null = null;
+  for (const run of runs) {
+    if (newest === null || run.lastMs > newest.lastMs) newest = run;
+  }
+  return newest;
+}
+
+export interface Neighbours {
+  readonly before: number | null;
+  readonly after: number | null;
+}
+
+/** The ranks that exist just below and above the chosen one; `known` ascends. */
+export function neighbourRanks(
+  known: Int32Array | null,
+  rank: number | null,
+): Neighbours {
+  if (known === null || rank === null) return { before: null, after: null };
+  return {
+    before: known.findLast((other) => other < rank) ?? null,
+    after: known.find((other) => other > rank) ?? null,
+  };
+}
+
+/** The chosen rank where the run does not have it. */
+export function missingRank(
+  known: Int32Array | null,
+  rank: number | null,
+): number | null {
+  return known !== null && rank !== null && !known.includes(rank) ? rank : null;
+}
+
+export interface ShellActions {
+  readonly search: () => void;
+  readonly allRanks: () => void;
+  readonly before: () => void;
+  readonly after: () => void;
+  readonly help: () => void;
+  readonly palette: () => void;
+  readonly copyLink: () => void;
+  readonly exportMenu: () => void;
+  readonly nextTheme: () => void;
+}
+
+export function shellCommands(actions: ShellActions): readonly Command[] {
+  const command = (
+    id: string,
+    group: string,
+    label: string,
+    run: () => void,
+    key?: string,
+  ): Command => ({ id, group, label, run, ...(key === undefined ? {} : { key }) });
+  return [
+    command("ranks.search", "Ranks", "Choose ranks", actions.search, "/"),
+    command("ranks.before", "Ranks", "Previous rank", actions.before, ","),
+    command("ranks.after", "Ranks", "Next rank", actions.after, "."),
+    command("ranks.all", "Ranks", "Show all ranks", actions.allRanks),
+    command("page.copy", "Page", "Copy a link to what is shown", actions.copyLink, "c"),
+    command("page.export", "Page", "Export", actions.exportMenu, "e"),
+    command("page.theme", "Page", "Change the theme", actions.nextTheme),
+    command("page.palette", "Page", "Find a command", actions.palette, "Ctrl+k"),
+    command("page.help", "Page", "Keyboard and help", actions.help, "?"),
+  ];
+}
+
+/** Moves the focus; a plain link would replace the state in the hash. */
+export function skipToContent(event: Event): void {
+  event.preventDefault();
+  document.getElementById("content")?.focus();
+}

@@ -1,0 +1,47 @@
+/** Registers the shell's commands and runs whatever command a key names. */
+
+import { useEffect, useRef } from "preact/hooks";
+import { keyName, type Command, type Commands } from "../base/commands";
+
+/** `listening` is false while a dialog has the keyboard. */
+export function useKeyboard(
+  commands: Commands,
+  listening: boolean,
+  own: readonly Command[],
+): void {
+  // Registered once; each runs the newest version of itself.
+  const newest = useRef(own);
+  newest.current = own;
+  useEffect(
+    () =>
+      commands.register(
+        newest.current.map((command) => ({
+          ...command,
+          run: () => newest.current.find((one) => one.id === command.id)?.run(),
+        })),
+      ),
+    [commands],
+  );
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent): void => {
+      if (!listening || event.defaultPrevented) return;
+      const key = keyName(event);
+      if (key === null || (isTyping(event.target) && !key.startsWith("Ctrl+"))) return;
+      const command = commands.forKey(key);
+      if (command === undefined) return;
+      event.preventDefault();
+      command.run();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => {
+      document.removeEventListener("keydown", pressed);
+    };
+  }, [commands, listening]);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))
+  );
+}

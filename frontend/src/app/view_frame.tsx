@@ -1,0 +1,85 @@
+/** Loads a view's code when it is first shown, and catches what it throws. */
+
+import { Component, type ComponentChildren, type ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { ViewProps } from "../views/view_props";
+import { Failure, Skeleton } from "../widgets/state/state";
+import type { Page } from "./pages";
+
+type Loaded =
+  | { readonly kind: "loading" }
+  | { readonly kind: "failed"; readonly what: string }
+  | { readonly kind: "ready"; readonly View: ComponentType<ViewProps> };
+
+export function ViewFrame({
+  page,
+  view,
+}: {
+  readonly page: Page;
+  readonly view: ViewProps;
+}) {
+  const [loaded, setLoaded] = useState<Loaded>({ kind: "loading" });
+  useEffect(() => {
+    let wanted = true;
+    page.load().then(
+      (View) => {
+        if (wanted) setLoaded({ kind: "ready", View });
+      },
+      (error: unknown) => {
+        if (wanted) setLoaded({ kind: "failed", what: messageOf(error) });
+      },
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [page]);
+  if (loaded.kind === "loading") return <Skeleton heightPx={320} />;
+  if (loaded.kind === "failed") {
+    return (
+      <Failure
+        failure={{
+          what: "This page’s code could not be loaded.",
+          where: loaded.what,
+          remedy:
+            "TensorBoard was stopped or updated meanwhile: start it again and reload.",
+        }}
+      />
+    );
+  }
+  return (
+    // A new run gets a fresh view, and a fresh chance after a failure.
+    <Border key={view.run.id}>
+      <loaded.View {...view} />
+    </Border>
+  );
+}
+
+class Border extends Component<
+  { readonly children: ComponentChildren },
+  { readonly what: string | null }
+> {
+  override state: { readonly what: string | null } = { what: null };
+
+  static override getDerivedStateFromError(error: unknown): { readonly what: string } {
+    return { what: messageOf(error) };
+  }
+
+  override render() {
+    return this.state.what === null ? (
+      this.props.children
+    ) : (
+      <Failure
+        failure={{
+          what: "This page failed while it was drawn.",
+          where: this.state.what,
+          remedy:
+            "The other pages still work. Reload to try again; if it comes back, please report it with this text.",
+        }}
+      />
+    );
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : "unknown failure";
+}

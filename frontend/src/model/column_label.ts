@@ -1,0 +1,39 @@
+/**
+ * A recorded column's name as a person reads it: `gpu_temperature_celsius` -> "GPU
+ * temperature", `step/allocated_peak_bytes` -> "Allocated peak". Made from the name, so
+ * a column that is added tomorrow has a label too.
+ */
+
+const SUFFIXES = [
+  "_bytes_per_second",
+  "_per_second",
+  "_bytes",
+  "_seconds",
+  "_pct",
+  "_celsius",
+  "_watts",
+] as const;
+
+const ACRONYMS = new Map(
+  ["CPU", "GPU", "RSS", "USS", "IO", "NVML", "FDs", "OOM", "OOMs"].map((word) => [
+    word.toLowerCase(),
+    word,
+  ]),
+);
+
+export function columnLabel(name: string): string {
+  const column = name.slice(name.lastIndexOf("/") + 1).replace(/^num_/, "");
+  const suffix = SUFFIXES.find((one) => column.endsWith(one));
+  const stem = suffix === undefined ? column : column.slice(0, -suffix.length);
+  return sentenceCase(stem);
+}
+
+/** `rank_lost` -> "Rank lost", with acronyms as they are written. */
+export function sentenceCase(name: string): string {
+  const words = name
+    .split(/[_\s]+/)
+    .filter(Boolean)
+    .map((word) => ACRONYMS.get(word) ?? word);
+  const [first = "", ...rest] = words;
+  return [first.charAt(0).toUpperCase() + first.slice(1), ...rest].join(" ");
+}

@@ -1,0 +1,198 @@
+/** Host: CPU, memory, disk, network and GPU sensors over one shared x axis. */
+
+import { useRef } from "preact/hooks";
+import { isXKind, X_KINDS, X_WORDS } from "../../model/x_kind";
+import type { AbsentSeries, HostResponse, HostTrack, XKind } from "../../api/types.gen";
+import { useLive } from "../../api/use_live";
+import { formatInteger } from "../../base/bytes";
+import { sentenceCase } from "../../model/column_label";
+import { LineChart } from "../../widgets/line_chart/line_chart";
+import type { XRange } from "../../widgets/line_chart/types";
+import { useWidth } from "../../widgets/line_chart/use_size";
+import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import type { ViewProps } from "../view_props";
+import { trackLimit, trackLines, TRACKS } from "./tracks";
+import "./host.css";
+
+const TRACK_PX = 148;
+
+export function HostView(props: ViewProps) {
+  const { client, run, ranks, params, setParams } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const widthPx = useWidth(box);
+  const chosen = params.get("x") ?? "";
+  const x = isXKind(chosen) ? chosen : "wall";
+  const range = readRange(params);
+  const query =
+    widthPx === 0
+      ? null
+      : {
+          run: run.id,
+          rank: ranks.rank,
+          x,
+          x0: range?.low ?? null,
+          x1: range?.high ?? null,
+          px: Math.round(widthPx),
+        };
+  const { data, stale, error } = useLive(client, "host", query, props.pollMs);
+  const setRange = (next: XRange | null): void => {
+    setParams({
+      x0: next === null ? null : next.low.toString(),
+      x1: next === null ? null : next.high.toString(),
+    });
+  };
+  return (
+    <div class="host" ref={box} aria-busy={stale}>
+      <header class="panel-head">
+        <h2>{data === null ? "Host" : hostTitle(data)}</h2>
+        <XSwitch
+          x={x}
+          setX={(next) => {
+            setParams({ x: next, x0: null, x1: null });
+          }}
+        />
+        {range !== null && (
+          <button
+            type="button"
+            class="button"
+            onClick={() => {
+              setRange(null);
+            }}
+          >
+            Fit
+          </button>
+        )}
+      </header>
+      {error !== null && <Failure failure={error} />}
+      {data === null && error === null && <Skeleton heightPx={480} />}
+      {data !== null && data.tracks.length === 0 && (
+        <Nothing title="No host measurements in this run">
+          <p>The reasons stand below, with what to do about each.</p>
+        </Nothing>
+      )}
+      {data?.tracks.map((track) => (
+        <Track
+          key={track.key}
+          track={track}
+          data={data}
+          x={data.x}
+          range={range}
+          setRange={setRange}
+          view={props}
+        />
+      ))}
+      {data !== null && data.absent.length > 0 && <Absent absent={data.absent} />}
+    </div>
+  );
+}
+
+/** `x0` and `x1` of the address; null unless both are numbers in order. */
+export function readRange(params: ReadonlyMap<string, string>): XRange | null {
+  const low = Number.parseFloat(params.get("x0") ?? "");
+  const high = Number.parseFloat(params.get("x1") ?? "");
+  return Number.isFinite(low) && Number.isFinite(high) && low < high
+    ? { low, high }
+    : null;
+}
+
+function hostTitle(data: HostResponse): string {
+  const [only] = data.hosts;
+  const hosts =
+    data.hosts.length === 1 && only !== undefined
+      ? only
+      : `${formatInteger(data.hosts.length)} hosts`;
+  return `${hosts}; process and GPU of rank ${data.rank}`;
+}
+
+function XSwitch(props: { readonly x: XKind; readonly setX: (x: XKind) => void }) {
+  return (
+    <div class="segmented" role="group" aria-label="Horizontal axis">
+      {X_KINDS.map((kind) => (
+        <button
+          key={kind}
+          type="button"
+          class="button"
+          aria-pressed={kind === props.x}
+          onClick={() => {
+            props.setX(kind);
+          }}
+        >
+          {X_WORDS[kind]}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Track(props: {
+  readonly track: HostTrack;
+  readonly data: HostResponse;
+  readonly x: XKind;
+  readonly range: XRange | null;
+  readonly setRange: (range: XRange | null) => void;
+  readonly view: ViewProps;
+}) {
+  const { track, data, view } = props;
+  const { lines, numLeftOut } = trackLines(track);
+  const title = TRACKS[track.key].title;
+  return (
+    <section class="track" aria-label={title}>
+      <LineChart
+        label={title}
+        title={title}
+        unit={track.unit}
+        byteUnit={view.byteUnit}
+        x={props.x}
+        lines={lines}
+        marks={data.marks}
+        limit={trackLimit(track)}
+        extent={{ low: data.xLow, high: data.xHigh }}
+        range={props.range}
+        onRange={props.setRange}
+        cursor={view.cursor}
+        theme={view.theme}
+        heightPx={TRACK_PX}
+        legend={lines.length > 1}
+        fileStem={`${data.run.name}-${track.key}`}
+      />
+      {numLeftOut > 0 && (
+        <p class="quiet">
+          {lines.length} of {formatInteger(lines.length + numLeftOut)} lines are drawn;
+          choose a rank to see its host alone.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Absent({ absent }: { readonly absent: readonly AbsentSeries[] }) {
+  return (
+    <section aria-labelledby="absent-title">
+      <header class="panel-head">
+        <h2 id="absent-title">Not recorded</h2>
+      </header>
+      <div class="table-scroll">
+        <table class="data-table">
+          <thead>
+            <tr>
+              <th scope="col">Source</th>
+              <th scope="col">Why</th>
+              <th scope="col">What to do</th>
+            </tr>
+          </thead>
+          <tbody>
+            {absent.map((one) => (
+              <tr key={`${one.source} ${one.reason}`}>
+                <th scope="row" class="source">
+                  {sentenceCase(one.source)}
+                </th>
+                <td>{one.reason}</td>
+                <td class="quiet">{one.remedy}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,116 @@
+/** The headline numbers: value, where it was worst, its shape over the run, its caveat. */
+
+import type { Headline, Unit } from "../../api/types.gen";
+import { formatInteger, type ByteUnit } from "../../base/bytes";
+import { formatExact, formatQuantity } from "../../model/quantity";
+import { Icon } from "../../widgets/icon/icon";
+import { Sparkline } from "../../widgets/sparkline/sparkline";
+import { Tip } from "../../widgets/tip/tip";
+import { CAVEATS, HEADLINES } from "./headline_words";
+
+export interface HeadlineCardsProps {
+  readonly headlines: readonly Headline[];
+  readonly byteUnit: ByteUnit;
+  /** Set while one rank is chosen: the cards need not name it again. */
+  readonly rank: number | null;
+  readonly chooseRank: (rank: number) => void;
+}
+
+export function HeadlineCards(props: HeadlineCardsProps) {
+  return (
+    <ul class="cards" aria-label="Headline numbers">
+      {props.headlines.map((headline) => (
+        <Card key={headline.key} headline={headline} {...props} />
+      ))}
+    </ul>
+  );
+}
+
+function Card(props: HeadlineCardsProps & { readonly headline: Headline }) {
+  const { headline, byteUnit } = props;
+  const words = HEADLINES[headline.key];
+  return (
+    <li class="card">
+      <div class="card-title">
+        <Tip text={words.meaning} focusable>
+          <span class="explained">{words.title}</span>
+        </Tip>
+        {headline.caveats.length > 0 && <CaveatMark headline={headline} />}
+      </div>
+      {headline.value === null ? (
+        <p class="card-absent">{headline.absentReason ?? "Not recorded."}</p>
+      ) : (
+        <>
+          <div class="card-value">
+            <Tip text={formatExact(headline.value, headline.unit)}>
+              <Value value={headline.value} unit={headline.unit} byteUnit={byteUnit} />
+            </Tip>
+          </div>
+          <p class="card-where quiet">
+            <Where {...props} />
+          </p>
+          <div class="card-line">
+            <Sparkline
+              values={headline.sparkline}
+              label={`${words.title} over the run`}
+            />
+          </div>
+        </>
+      )}
+    </li>
+  );
+}
+
+/** Number and unit apart, so the unit can stand back. */
+function Value(props: {
+  readonly value: number;
+  readonly unit: Unit;
+  readonly byteUnit: ByteUnit;
+}) {
+  const text = formatQuantity(props.value, props.unit, props.byteUnit);
+  const gap = text.search(/[\s/]/);
+  const signed = props.unit === "bytes_per_step" && props.value > 0 ? "+" : "";
+  return (
+    <span>
+      {signed}
+      {gap < 0 ? text : text.slice(0, gap)}
+      {gap >= 0 && <small>{text.slice(gap)}</small>}
+    </span>
+  );
+}
+
+function Where({ headline, rank, chooseRank }: Parameters<typeof Card>[0]) {
+  const step = headline.step === null ? "" : `step ${formatInteger(headline.step)}`;
+  const worst = headline.rank;
+  if (worst === null || worst === rank) return <>{step === "" ? "\u00a0" : step}</>;
+  return (
+    <>
+      <button
+        type="button"
+        class="text-button"
+        onClick={() => {
+          chooseRank(worst);
+        }}
+      >
+        rank {worst}
+      </button>
+      {step !== "" && ` · ${step}`}
+    </>
+  );
+}
+
+function CaveatMark({ headline }: { readonly headline: Headline }) {
+  const sentences = headline.caveats.map((caveat) => CAVEATS[caveat]);
+  return (
+    <Tip
+      class="caveat"
+      text={sentences.map((sentence) => (
+        <div key={sentence}>{sentence}</div>
+      ))}
+      focusable
+    >
+      <Icon name="info" sizePx={14} />
+      <span class="off-screen">{sentences.join(" ")}</span>
+    </Tip>
+  );
+}

@@ -1,0 +1,149 @@
+/**
+ * Overview: the verdict, six headline numbers, every rank's peak, and what was recorded.
+ * With a rank chosen it is that rank's page.
+ */
+
+import { useEffect, useRef } from "preact/hooks";
+import type { OverviewResponse } from "../../api/types.gen";
+import { useLive } from "../../api/use_live";
+import { Icon, type IconName } from "../../widgets/icon/icon";
+import { ProblemList } from "../../widgets/problem_list/problem_list";
+import { Failure, Skeleton } from "../../widgets/state/state";
+import type { ViewProps } from "../view_props";
+import { overviewExports } from "./exports";
+import { HeadlineCards } from "./headline_cards";
+import { RankStripChart } from "./rank_strip";
+import { RecordedTable } from "./recorded_table";
+import { Attempts, Facts } from "./run_details";
+import { STRIP_ORDERS } from "./strip_layout";
+import { verdict, type Verdict } from "./verdict";
+import "./overview.css";
+
+export function OverviewView(props: ViewProps) {
+  const { client, run, ranks, commands } = props;
+  const query = { run: run.id, rank: ranks.rank };
+  const { data, stale, error } = useLive(client, "overview", query, props.pollMs);
+  const newest = useRef(data);
+  newest.current = data;
+  useEffect(() => commands.register(overviewExports(() => newest.current)), [commands]);
+  if (data === null) {
+    return error === null ? <Loading /> : <Failure failure={error} />;
+  }
+  return (
+    <div class={stale ? "overview stale" : "overview"} aria-busy={stale}>
+      {error !== null && (
+        <Failure failure={error} note="What was read before stays below." />
+      )}
+      <Body data={data} {...props} />
+    </div>
+  );
+}
+
+function Loading() {
+  return (
+    <div class="overview">
+      <Skeleton heightPx={32} />
+      <Skeleton heightPx={136} />
+      <Skeleton heightPx={220} />
+    </div>
+  );
+}
+
+function Body(props: ViewProps & { readonly data: OverviewResponse }) {
+  const { data, ranks, theme, byteUnit, chooseRank, params, setParams } = props;
+  const order = STRIP_ORDERS.find((one) => one === params.get("sort")) ?? "rank";
+  return (
+    <>
+      <VerdictLine
+        verdict={verdict(data.strip, ranks.rank, byteUnit)}
+        rank={ranks.rank}
+        chooseRank={chooseRank}
+      />
+      {data.planted.length > 0 && <Planted faults={data.planted} />}
+      <HeadlineCards
+        headlines={data.headlines}
+        byteUnit={byteUnit}
+        rank={ranks.rank}
+        chooseRank={chooseRank}
+      />
+      {data.strip.rank.length > 0 && (
+        <RankStripChart
+          strip={data.strip}
+          choice={ranks}
+          theme={theme}
+          byteUnit={byteUnit}
+          order={order}
+          setOrder={(sort) => {
+            setParams({ sort: sort === "rank" ? null : sort });
+          }}
+          chooseRank={chooseRank}
+        />
+      )}
+      {data.problems.length > 0 && (
+        <section class="panel" aria-labelledby="problems-title">
+          <header class="panel-head">
+            <h2 id="problems-title">Files that could not be read whole</h2>
+          </header>
+          <ProblemList problems={data.problems} />
+        </section>
+      )}
+      <RecordedTable recorded={data.recorded} />
+      <div class="columns">
+        <Attempts attempts={data.attempts} />
+        {data.facts.length > 0 && <Facts facts={data.facts} />}
+      </div>
+    </>
+  );
+}
+
+const VERDICT_LOOKS: Readonly<
+  Record<Verdict["tone"], { readonly icon: IconName; readonly tone: string }>
+> = {
+  bad: { icon: "cross", tone: "status-bad" },
+  warn: { icon: "warning", tone: "status-warn" },
+  ok: { icon: "check", tone: "status-ok" },
+  quiet: { icon: "minus", tone: "status-quiet" },
+};
+
+function VerdictLine(props: {
+  readonly verdict: Verdict;
+  readonly rank: number | null;
+  readonly chooseRank: (rank: number) => void;
+}) {
+  const { verdict: found, chooseRank } = props;
+  const look = VERDICT_LOOKS[found.tone];
+  const { rank } = found;
+  return (
+    <div class={`verdict ${found.tone}`}>
+      <span class={look.tone}>
+        <Icon name={look.icon} sizePx={20} />
+        <strong>{found.word}</strong>
+      </span>
+      <p>{found.sentence}</p>
+      {rank !== null && rank !== props.rank && found.tone !== "ok" && (
+        <button
+          type="button"
+          class="button"
+          onClick={() => {
+            chooseRank(rank);
+          }}
+        >
+          Open rank {rank}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Planted({ faults }: { readonly faults: readonly string[] }) {
+  return (
+    <section class="planted" aria-labelledby="planted-title">
+      <h2 id="planted-title">Faults planted in this simulation</h2>
+      <ul>
+        {faults.map((fault) => (
+          <li key={fault}>{fault}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}

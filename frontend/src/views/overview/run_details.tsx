@@ -1,0 +1,113 @@
+/** Attempts and the facts of the run's headers. */
+
+import type { Attempt, RunFact } from "../../api/types.gen";
+import { formatInteger } from "../../base/bytes";
+import { formatInstant, formatSeconds } from "../../base/durations";
+import { Icon, type IconName } from "../../widgets/icon/icon";
+
+const ENDINGS: Readonly<
+  Record<
+    Attempt["ended"],
+    { readonly word: string; readonly icon: IconName; readonly tone: string }
+  >
+> = {
+  closed: { word: "Closed", icon: "check", tone: "status-ok" },
+  running: { word: "Running", icon: "check", tone: "status-ok" },
+  exception: { word: "Exception", icon: "cross", tone: "status-bad" },
+  lost: { word: "Lost", icon: "warning", tone: "status-bad" },
+};
+
+export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }) {
+  return (
+    <section class="panel" aria-labelledby="attempts-title">
+      <header class="panel-head">
+        <h2 id="attempts-title">Attempts</h2>
+      </header>
+      <div class="table-scroll">
+        <table class="data-table">
+          <thead>
+            <tr>
+              <th scope="col" class="num">
+                #
+              </th>
+              <th scope="col">Started</th>
+              <th scope="col">Lasted</th>
+              <th scope="col">Steps</th>
+              <th scope="col" class="num">
+                Ranks
+              </th>
+              <th scope="col">Ended</th>
+            </tr>
+          </thead>
+          <tbody>
+            {attempts.map((attempt) => (
+              <AttemptRow key={attempt.index} attempt={attempt} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function AttemptRow({ attempt }: { readonly attempt: Attempt }) {
+  const ending = ENDINGS[attempt.ended];
+  const { firstStep, lastStep, endedMs, startedMs } = attempt;
+  const steps =
+    firstStep === null || lastStep === null
+      ? "–"
+      : `${formatInteger(firstStep)}–${formatInteger(lastStep)}`;
+  return (
+    <tr>
+      <td class="num">{attempt.index}</td>
+      <td class="nowrap">{formatInstant(startedMs)}</td>
+      <td class="nowrap">
+        {endedMs === null ? "–" : formatSeconds((endedMs - startedMs) / 1000)}
+      </td>
+      <td class="nowrap">{steps}</td>
+      <td class="num">{formatInteger(attempt.numRanks)}</td>
+      <td>
+        <span class={ending.tone}>
+          <Icon name={ending.icon} />
+          {ending.word}
+        </span>
+        {attempt.overlapsPrevious && (
+          <span class="status-warn">
+            <Icon name="warning" />
+            overlaps the attempt before: two jobs wrote into this run
+          </span>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+const FACTS: Readonly<Record<RunFact["key"], string>> = {
+  device_name: "Device",
+  torch_version: "PyTorch",
+  driver_version: "Driver",
+  hosts: "Hosts",
+  mesh: "Device mesh",
+  allocator_settings: "Allocator settings",
+  memboard_version: "Recorded by MemBoard",
+  python_version: "Python",
+  dropped_rows: "Dropped rows",
+};
+
+export function Facts({ facts }: { readonly facts: readonly RunFact[] }) {
+  return (
+    <section class="panel" aria-labelledby="facts-title">
+      <header class="panel-head">
+        <h2 id="facts-title">Run</h2>
+      </header>
+      <dl class="facts">
+        {facts.map((fact) => (
+          <div key={fact.key}>
+            <dt>{FACTS[fact.key]}</dt>
+            <dd>{fact.value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

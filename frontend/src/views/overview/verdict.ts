@@ -1,0 +1,151 @@
+/**
+ * The first sentence of the page: the most serious thing the strip knows. It only puts
+ * the server's findings into words; what counts as an outlier is decided there.
+ */
+
+import type { RankStrip } from "../../api/types.gen";
+import {
+  formatBytes,
+  formatInteger,
+  threeDigits,
+  type ByteUnit,
+} from "../../base/bytes";
+import { formatRankSet } from "../../base/rank_set";
+import { highestRank } from "../../model/rank_notes";
+
+export interface Verdict {
+  readonly tone: "bad" | "warn" | "ok" | "quiet";
+  readonly word: string;
+  readonly sentence: string;
+  /** The rank to look at first. */
+  readonly rank: number | null;
+}
+
+/** Ranks named in full before "and 12 more". */
+const MAX_NAMED = 6;
+
+/** The verdict over all ranks, or over one. */
+export function verdict(
+  strip: RankStrip,
+  rank: number | null,
+  byteUnit: ByteUnit,
+): Verdict {
+  const chosen = rank === null ? null : strip.rank.indexOf(rank);
+  if (chosen !== null) return chosen < 0 ? nothing() : oneRank(strip, chosen, byteUnit);
+  const oom = ranksWhere(strip, (i) => (strip.numOoms[i] ?? 0) > 0);
+  const [firstOom] = oom;
+  if (firstOom !== undefined) {
+    const sentence =
+      `${nameRanks(oom, strip)} ran out of memory. ` + peakSentence(strip, byteUnit);
+    return { tone: "bad", word: "OOM", sentence, rank: firstOom };
+  }
+  const lost = ranksWhere(strip, (i) => strip.lost[i] === 1);
+  const [firstLost] = lost;
+  if (firstLost !== undefined) {
+    const sentence =
+      `${nameRanks(lost, strip)} ended without a closing record: killed, or the disk went away. ` +
+      (outlierSentence(strip, byteUnit) ?? peakSentence(strip, byteUnit));
+    return { tone: "bad", word: "Lost", sentence, rank: firstLost };
+  }
+  const outliers = outlierSentence(strip, byteUnit);
+  if (outliers !== null) {
+    const [worst = null] = strip.outliers;
+    return { tone: "warn", word: "Uneven", sentence: outliers, rank: worst };
+  }
+  const highest = highestRank(strip);
+  if (highest === null) return nothing();
+  const even = strip.rank.length > 1 ? " No rank stands out." : "";
+  return {
+    tone: "ok",
+    word: "No OOM",
+    sentence: peakSentence(strip, byteUnit) + even,
+    rank: highest,
+  };
+}
+
+function nothing(): Verdict {
+  const sentence = "No rank has recorded its memory yet.";
+  return { tone: "quiet", word: "Waiting", sentence, rank: null };
+}
+
+function oneRank(strip: RankStrip, i: number, byteUnit: ByteUnit): Verdict {
+  const rank = strip.rank[i] ?? null;
+  const facts = `Its peak is ${peakWords(strip, i, byteUnit)}${versusMedian(strip, i, byteUnit)}.`;
+  const ooms = strip.numOoms[i] ?? 0;
+  if (ooms > 0) {
+    const times = ooms === 1 ? "once" : `${formatInteger(ooms)} times`;
+    const sentence = `Rank ${rank ?? ""} ran out of memory ${times}. ${facts}`;
+    return { tone: "bad", word: "OOM", sentence, rank };
+  }
+  if (strip.lost[i] === 1) {
+    const sentence = `Rank ${rank ?? ""} ended without a closing record. ${facts}`;
+    return { tone: "bad", word: "Lost", sentence, rank };
+  }
+  const stands = rank !== null && strip.outliers.includes(rank);
+  const sentence = stands
+    ? `Rank ${rank} is far above the others. ${facts}`
+    : `Rank ${rank ?? ""} never ran out of memory. ${facts}`;
+  return {
+    tone: stands ? "warn" : "ok",
+    word: stands ? "Outlier" : "No OOM",
+    sentence,
+    rank,
+  };
+}
+
+function ranksWhere(strip: RankStrip, holds: (i: number) => boolean): number[] {
+  return [...strip.rank].filter((_, i) => holds(i));
+}
+
+function nameRanks(ranks: readonly number[], strip: RankStrip): string {
+  const total = formatInteger(strip.rank.length);
+  if (ranks.length === strip.rank.length && ranks.length > 1)
+    return `All ${total} ranks`;
+  if (ranks.length === 1) return `Rank ${ranks[0] ?? ""}`;
+  if (ranks.length <= MAX_NAMED) return `Ranks ${formatRankSet(ranks)} of ${total}`;
+  const named = ranks.slice(0, MAX_NAMED);
+  const rest = formatInteger(ranks.length - MAX_NAMED);
+  return `Ranks ${formatRankSet(named)} and ${rest} more of ${total}`;
+}
+
+function outlierSentence(strip: RankStrip, byteUnit: ByteUnit): string | null {
+  const [worst] = strip.outliers;
+  const median = strip.medianPeakBytes;
+  if (worst === undefined || median === null) return null;
+  const peak = strip.peakBytes[strip.rank.indexOf(worst)] ?? Number.NaN;
+  const above = formatBytes(peak - median, byteUnit);
+  const all = formatInteger(strip.rank.length);
+  const others =
+    strip.outliers.length === 1
+      ? "No other rank stands out."
+      : `Also far above: ${nameRanks(strip.outliers.slice(1), strip)
+          .replace(/ of .*$/, "")
+          .replace(/^Rank/, "rank")}.`;
+  return `Rank ${worst} peaks ${above} above the median of ${all} ranks. ${others}`;
+}
+
+function peakSentence(strip: RankStrip, byteUnit: ByteUnit): string {
+  const highest = highestRank(strip);
+  if (highest === null) return "";
+  const i = strip.rank.indexOf(highest);
+  return `The highest peak is ${peakWords(strip, i, byteUnit)}, on rank ${highest}.`;
+}
+
+function peakWords(strip: RankStrip, i: number, byteUnit: ByteUnit): string {
+  const peak = strip.peakBytes[i] ?? Number.NaN;
+  const capacity = strip.capacityBytes[i] ?? Number.NaN;
+  if (!Number.isFinite(peak)) return "not recorded";
+  const text = formatBytes(peak, byteUnit);
+  if (!(capacity > 0)) return text;
+  const share = threeDigits((100 * peak) / capacity);
+  return `${text}, ${share} % of ${formatBytes(capacity, byteUnit)}`;
+}
+
+function versusMedian(strip: RankStrip, i: number, byteUnit: ByteUnit): string {
+  const difference =
+    (strip.peakBytes[i] ?? Number.NaN) - (strip.medianPeakBytes ?? NaN);
+  if (!Number.isFinite(difference) || strip.rank.length < 2) return "";
+  if (Math.abs(difference) < 1) return ", the median of all ranks";
+  const side = difference > 0 ? "above" : "below";
+  return `, ${formatBytes(Math.abs(difference), byteUnit)} ${side} the median of all ranks`;
+}

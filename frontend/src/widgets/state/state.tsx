@@ -1,0 +1,61 @@
+/** What stands where content cannot: loading, failed, nothing recorded. */
+
+import type { ComponentChildren } from "preact";
+import { Icon } from "../icon/icon";
+import "./state.css";
+
+/** Grey blocks where content will stand; appears late, so quick answers do not flash. */
+export function Skeleton({ heightPx }: { readonly heightPx: number }) {
+  return (
+    <div
+      class="skeleton"
+      role="status"
+      aria-label="Loading"
+      style={{ height: `${heightPx}px` }}
+    />
+  );
+}
+
+export interface FailureProps {
+  readonly failure: {
+    readonly what: string;
+    readonly where: string;
+    readonly remedy: string;
+  };
+  /** Said where older content still stands beside the message. */
+  readonly note?: string;
+}
+
+export function Failure({ failure: { what, where, remedy }, note }: FailureProps) {
+  return (
+    <div class="failure" role="alert">
+      <span class="failure-sign">
+        <Icon name="warning" sizePx={20} />
+      </span>
+      <div>
+        <strong>{what}</strong>
+        <p>{remedy}</p>
+        <p class="quiet">
+          {note !== undefined && <>{note} </>}
+          <code>{where}</code>
+        </p>
+      </div>
+    </div>
+  );
+}
+
+/** A quiet place holder: what is not there, why, and how to get it. */
+export function Nothing({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children?: ComponentChildren;
+}) {
+  return (
+    <div class="nothing">
+      <strong>{title}</strong>
+      {children}
+    </div>
+  );
+}
