@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import asdict, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -190,10 +191,16 @@ def _encode_digest(digest: Digest) -> bytes:
             "previous_offset": digest.previous_offset,
             "tables": tables,
             "notes": [asdict(note) for note in digest.notes],
-            "schemas": [asdict(schema) for schema in digest.schemas],
+            "schemas": [_plain_schema(schema) for schema in digest.schemas],
         }
     )
     return _LENGTH.pack(len(head)) + head + b"".join(blocks)
+
+
+@lru_cache(maxsize=256)
+def _plain_schema(schema: Schema) -> dict[str, Any]:
+    """Every digest repeats the schemas, which do not change; callers only read it."""
+    return asdict(schema)
 
 
 def _encode_rollup(columns: Mapping[str, Values]) -> tuple[list[str], bytes]:

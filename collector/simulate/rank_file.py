@@ -1,0 +1,227 @@
+"""The bytes of one rank's file, as the recorder would have left them.
+
+Tables are written window by window: the step rows of the window, then the timed rows up
+to its end, so that all advance together. Digests come where the recorder writes them:
+after 64 chunks or 1,024 rows, then whenever a quarter more has come, and at the close.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from collector.format import codec
+from collector.format.framing import frame_record, frame_version
+from collector.format.records import Close, Digest, TableDigest
+from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.format.numeric import Values
+    from collector.format.records import Header, Note, Schema
+
+    NonChunk: TypeAlias = Header | Schema | Digest | Note | Close
+
+_DIGEST_CHUNKS: Final = 64
+_DIGEST_ROWS: Final = 1024
+_DIGEST_GROWTH: Final = 1.25
+_NUM_AXES: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """All rows of one table of one rank, in schema order, axes first."""
+
+    schema: Schema
+    columns: Sequence[Values]
+
+
+def rank_file_bytes(
+    header: Header,
+    notes: Sequence[Note],
+    tables: Sequence[TableRows],
+    *,
+    rows_per_chunk: int,
+    close: bool,
+) -> bytes:
+    """A whole file; `tables[0]` is the step table, whose rows set the windows.
+
+    Without `close` the file ends as that of a killed process does: after a chunk.
+    """
+    out = _File(header, [_Table(rows) for rows in tables])
+    for table in tables:
+        out.schema(table.schema)
+    times = tables[0].columns[0]
+    waiting = sorted(notes, key=lambda note: note.time_ns)
+    for start in range(0, len(times), rows_per_chunk):
+        until = int(times[min(start + rows_per_chunk, len(times)) - 1])
+        while waiting and waiting[0].time_ns <= until:
+            out.note(waiting.pop(0))
+        out.chunks(until)
+    for note in waiting:
+        out.note(note)
+    if close:
+        out.close()
+    return out.content()
+
+
+class _File:
+    """Grows record by record, and knows the offset of the next one."""
+
+    def __init__(self, header: Header, tables: Sequence[_Table]) -> None:
+        self._tables = tables
+        self._now_ns = header.started.wall_ns
+        self._parts = [frame_version(self._now_ns / 1e9)]
+        self._size = len(self._parts[0])
+        self._notes: list[Note] = []
+        self._digest_offset = 0
+        self._digest_is_fresh = False
+        self._num_chunks = self._num_rows = 0
+        self._chunks_due: float = _DIGEST_CHUNKS
+        self._rows_due: float = _DIGEST_ROWS
+        self.record(header)
+
+    def content(self) -> bytes:
+        return b"".join(self._parts)
+
+    def record(self, record: NonChunk) -> int:
+        return self._append(codec.kind_of(record), codec.encode_record(record), 0)
+
+    def schema(self, schema: Schema) -> None:
+        self._append(codec.SCHEMA, _encoded_schema(schema), 0)
+
+    def note(self, note: Note) -> None:
+        self._now_ns = max(self._now_ns, note.time_ns)
+        self._notes.append(note)
+        self.record(note)
+
+    def chunks(self, until_ns: int) -> None:
+        """The rows of every table up to a moment, then a digest where one is due."""
+        for table in self._tables:
+            part = table.part(until_ns)
+            if part is None:
+                continue
+            times, steps = part[0], part[1]
+            self._now_ns = max(self._now_ns, int(times[-1]))
+            payload = codec.encode_chunk(
+                table.schema, part, digest_offset=self._digest_offset
+            )
+            offset = self._append(codec.CHUNK, payload, int(steps[-1]))
+            table.list_chunk(offset, times, steps)
+            self._num_chunks += 1
+            self._num_rows += len(times)
+        if self._num_chunks >= self._chunks_due or self._num_rows >= self._rows_due:
+            self.digest()
+
+    def digest(self) -> None:
+        self._digest_offset = self.record(
+            Digest(
+                previous_offset=self._digest_offset,
+                tables=tuple(table.digest() for table in self._tables),
+                notes=tuple(self._notes),
+                schemas=tuple(table.schema for table in self._tables),
+            )
+        )
+        self._digest_is_fresh = True
+        self._chunks_due = max(_DIGEST_CHUNKS, self._num_chunks * _DIGEST_GROWTH)
+        self._rows_due = max(_DIGEST_ROWS, self._num_rows * _DIGEST_GROWTH)
+
+    def close(self) -> None:
+        """End in order; the last digest covers everything."""
+        if not self._digest_is_fresh:
+            self.digest()
+        self.record(
+            Close(
+                time_ns=self._now_ns,
+                how="closed",
+                message="",
+                digest_offset=self._digest_offset,
+                num_dropped=0,
+            )
+        )
+
+    def _append(self, kind: str, payload: bytes, step: int) -> int:
+        self._digest_is_fresh = False
+        offset = self._size
+        framed = frame_record(kind, payload, wall_time=self._now_ns / 1e9, step=step)
+        self._parts.append(framed)
+        self._size += len(framed)
+        return offset
+
+
+@cache
+def _encoded_schema(schema: Schema) -> bytes:
+    """All ranks have the same few schemas."""
+    return codec.encode_record(schema)
+
+
+class _Table:
+    """One table's rows, what of them is written, and what is rolled up."""
+
+    def __init__(self, rows: TableRows) -> None:
+        self.schema = rows.schema
+        self._columns = rows.columns
+        self._written = 0
+        self._rolled = 0
+        self._directory: list[tuple[int, int, int, int, int, int]] = []
+        # Places from the axes on, not counting them.
+        values = list(enumerate(rows.schema.columns))[_NUM_AXES:]
+        self._headlines = [at for at, column in values if column.headline]
+        self._others = [at for at, column in values if not column.headline]
+        names = [column.name for column in rows.schema.columns]
+        self._fine = Rollup(
+            [names[at] for at in self._headlines], max_buckets=FINE_BUCKETS
+        )
+        self._coarse = Rollup(
+            [names[at] for at in self._others],
+            max_buckets=COARSE_BUCKETS,
+            max_only=True,
+        )
+
+    def part(self, until_ns: int) -> list[Values] | None:
+        """The next rows up to a moment, or None where there are none."""
+        end = int(np.searchsorted(self._columns[0], until_ns, "right"))
+        start, self._written = self._written, max(end, self._written)
+        if end <= start:
+            return None
+        return [column[start:end] for column in self._columns]
+
+    def list_chunk(self, offset: int, times: Values, steps: Values) -> None:
+        self._directory.append(
+            (
+                offset,
+                len(times),
+                int(steps[0]),
+                int(steps[-1]),
+                int(times[0]),
+                int(times[-1]),
+            )
+        )
+
+    def digest(self) -> TableDigest:
+        """Roll up what was written since the last digest, and empty the directory."""
+        new = slice(self._rolled, self._written)
+        times, steps = self._columns[0][new], self._columns[1][new]
+        self._fine.add(times, steps, [self._columns[at][new] for at in self._headlines])  # type: ignore[arg-type]
+        self._coarse.add(times, steps, [self._columns[at][new] for at in self._others])  # type: ignore[arg-type]
+        self._rolled = self._written
+        directory = np.array(self._directory, np.int64).reshape(-1, 6)
+        self._directory = []
+        return TableDigest(
+            schema_id=self.schema.schema_id,
+            num_rows=self._rolled,
+            chunk_offset=directory[:, 0],
+            chunk_rows=directory[:, 1],
+            chunk_first_step=directory[:, 2],
+            chunk_last_step=directory[:, 3],
+            chunk_first_ns=directory[:, 4],
+            chunk_last_ns=directory[:, 5],
+            fine_rows=self._fine.rows_per_bucket,
+            fine=self._fine.columns(),
+            coarse_rows=self._coarse.rows_per_bucket,
+            coarse=self._coarse.columns(),
+        )

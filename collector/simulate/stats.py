@@ -1,0 +1,73 @@
+"""Byte counters of an allocator: current and peak, in total and by pool."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collector.format.columns import DEVICE_STATS
+
+ALLOCATED: Final = 0
+ACTIVE: Final = 1
+RESERVED: Final = 2
+INACTIVE_SPLIT: Final = 3
+REQUESTED: Final = 4
+
+TOTAL: Final = 0
+SMALL: Final = 1
+LARGE: Final = 2
+
+POOL_INFIXES: Final = ("", "_small_pool", "_large_pool")
+"""As they stand in the column names of `collector.format.columns`."""
+
+_NUM_STATS: Final = len(DEVICE_STATS)
+
+
+class ByteStats:
+    """The five byte statistics of torch's allocator, three times: total and by pool.
+
+    Values lie flat, pool by pool: `pool * 5 + stat`.
+    """
+
+    __slots__ = ("current", "peak")
+
+    def __init__(self) -> None:
+        self.current = [0] * (_NUM_STATS * 3)
+        self.peak = [0] * (_NUM_STATS * 3)
+
+    def add(self, pool: int, stat: int, amount_bytes: int) -> None:
+        """Change one statistic of `pool` and of the total; peaks follow."""
+        current, peak = self.current, self.peak
+        value = current[stat] + amount_bytes
+        current[stat] = value
+        peak[stat] = max(peak[stat], value)
+        index = pool * _NUM_STATS + stat
+        value = current[index] + amount_bytes
+        current[index] = value
+        peak[index] = max(peak[index], value)
+
+    def reset_peaks(self) -> None:
+        """Peaks start again from the current values, as at the start of a step."""
+        self.peak = self.current.copy()
+
+    def get(self, stat: int, pool: int = TOTAL) -> int:
+        """Current bytes."""
+        return self.current[pool * _NUM_STATS + stat]
+
+    def get_peak(self, stat: int, pool: int = TOTAL) -> int:
+        """Highest bytes since the peaks were reset."""
+        return self.peak[pool * _NUM_STATS + stat]
+
+    def row(self) -> list[int]:
+        """Current and peak of each statistic, in the order of `row_names`."""
+        pairs = zip(self.current, self.peak, strict=True)
+        return [value for pair in pairs for value in pair]
+
+
+def row_names() -> list[str]:
+    """Column names of `ByteStats.row`: `allocated_bytes`, `allocated_peak_bytes` ..."""
+    return [
+        f"{stat}{infix}_{suffix}"
+        for infix in POOL_INFIXES
+        for stat in DEVICE_STATS
+        for suffix in ("bytes", "peak_bytes")
+    ]
