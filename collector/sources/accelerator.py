@@ -142,6 +142,7 @@ def find_device(choice: str | int, *, local_rank: int) -> Device:
     try:
         backend = _backend()
         count = backend.count()
+        current = backend.current() if backend.in_use() else 0
     except Unavailable as absent:
         return Device(absent=absent)
     except Exception as error:  # noqa: BLE001  # a broken driver must not stop training
@@ -163,10 +164,9 @@ def find_device(choice: str | int, *, local_rank: int) -> Device:
                 f"Set device to auto or to an index below {count}.",
             )
         )
-    index = backend.current() if backend.in_use() else 0
-    if index == 0 and local_rank < count:
-        index = local_rank
-    return Device(backend, index, fixed=count == 1)
+    if current == 0 and local_rank < count:
+        current = local_rank
+    return Device(backend, current, fixed=count == 1)
 
 
 def _backend() -> Backend:
@@ -250,17 +250,19 @@ class AcceleratorBackend:
         self._accelerator = torch.accelerator
         self._module = getattr(torch, kind, None)
         self._c = torch._C  # noqa: SLF001
-        if not hasattr(self._c, "_accelerator_getDeviceStats"):
+        try:
+            self._c._accelerator_isAllocatorInitialized()  # noqa: SLF001  # mps raises
+            self._stats: Callable[[int], Mapping[str, Any]] = original(
+                self._c._accelerator_getDeviceStats  # noqa: SLF001
+            )
+            self._reset: Callable[[int], None] = original(
+                self._c._accelerator_resetPeakStats  # noqa: SLF001
+            )
+        except (AttributeError, RuntimeError):
             raise Unavailable(
                 f"torch {torch.__version__} has no memory statistics for {kind}",
-                "Use torch 2.9 or newer.",
-            )
-        self._stats: Callable[[int], Mapping[str, Any]] = original(
-            self._c._accelerator_getDeviceStats  # noqa: SLF001
-        )
-        self._reset: Callable[[int], None] = original(
-            self._c._accelerator_resetPeakStats  # noqa: SLF001
-        )
+                "Newer releases may have them.",
+            ) from None
 
     def in_use(self) -> bool:
         """See `Backend`."""

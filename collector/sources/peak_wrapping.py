@@ -51,7 +51,7 @@ def open_ledger(device: Device, *, resets: bool) -> PeakLedger:
 def release_ledger(ledger: PeakLedger) -> None:
     """Give back a ledger; the last recorder's puts torch's functions back."""
     with _lock:
-        for wrapping in _wrappings.values():
+        for wrapping in tuple(_wrappings.values()):
             wrapping.release(ledger)
 
 
@@ -99,6 +99,7 @@ class _Wrapping:
     """The wrapped functions of one kind of device, and its ledgers by index."""
 
     def __init__(self, backend: Backend) -> None:
+        self._type = backend.type
         self._points = backend.entry_points()
         self._wrapped: dict[EntryPoint, tuple[Any, Any]] = {}
         self.shared: dict[int, _Shared] = {}
@@ -141,6 +142,8 @@ class _Wrapping:
             if getattr(point.owner, point.name) is wrapper:
                 setattr(point.owner, point.name, before)
                 del self._wrapped[point]
+        if not self._wrapped:
+            del _wrappings[self._type]
 
     def _wrapper(self, before: Any, *, resets: bool) -> Any:
         @functools.wraps(before)
