@@ -1,0 +1,71 @@
+"""One append-only file whose bytes are always whole frames."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+
+
+class AppendFile:
+    """A file this process alone created and alone appends to.
+
+    Either all of an `append` lies in the file or none of it: what a full disk cuts off
+    is taken back, so a reader never meets half a batch in the middle of a file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Create `path` and its directories.
+
+        Raises:
+            OSError: it cannot be created, or is there already (never append to
+                another process's file).
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.end = 0
+        """Bytes in the file: where the next append will start."""
+        self._fd = os.open(path, _CREATE, 0o644)
+        self._torn = False
+
+    def append(self, data: bytes) -> int:
+        """Append all of `data`; returns the offset at which it starts.
+
+        Raises:
+            OSError: nothing was appended.
+        """
+        if self._torn:
+            self._take_back()
+        start = self.end
+        rest = memoryview(data)
+        try:
+            while rest:  # a second round only where the disk took a part
+                rest = rest[os.write(self._fd, rest) :]
+        except OSError:
+            self._torn = True
+            self._take_back()
+            raise
+        self.end += len(data)
+        return start
+
+    def is_deleted(self) -> bool:
+        """Whether somebody removed the file: writing would go nowhere, silently."""
+        return os.fstat(self._fd).st_nlink == 0
+
+    def fileno(self) -> int:
+        """The descriptor, for locking."""
+        return self._fd
+
+    def close(self) -> None:
+        """Give the descriptor back. Safe to call again."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def _take_back(self) -> None:
+        os.ftruncate(self._fd, self.end)
+        self._torn = False

@@ -1,0 +1,86 @@
+"""The live recorders of this process, and what happens to them at its turns.
+
+- At exit, a recorder that nobody closed is closed, as ended by the exception that ends
+  the program where there is one.
+- In a forked child (a dataloader worker), every recorder of the parent is dead: its
+  calls return at once, nothing is written. The child may start one of its own.
+
+The newest live recorder is the active one: `collector.span` and `collector.active` mean
+it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from typing import Final, Literal, Protocol
+
+_MAX_MESSAGE: Final = 500
+
+
+class Living(Protocol):
+    """What a recorder must do at the turns of the process."""
+
+    def close_for(self, error: BaseException | None) -> None:
+        """Close, saying how it ended."""
+
+    def forget(self) -> None:
+        """Be dead: this is a forked child."""
+
+
+_live: list[Living] = []
+_hooked = False
+
+
+def add(recorder: Living) -> None:
+    """A recorder has started."""
+    global _hooked  # noqa: PLW0603  # hooks are per process and cannot be removed
+    if not _hooked:
+        _hooked = True
+        atexit.register(_at_exit)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_after_fork)
+    _live.append(recorder)
+
+
+def remove(recorder: Living) -> None:
+    """A recorder has closed."""
+    if recorder in _live:
+        _live.remove(recorder)
+
+
+def newest() -> Living | None:
+    """The active recorder, or None."""
+    return _live[-1] if _live else None
+
+
+def ending(
+    error: BaseException | None,
+) -> tuple[Literal["closed", "exception"], str]:
+    """How a recording ended, and the first line of why. `sys.exit(0)` is no error."""
+    if error is None or (isinstance(error, SystemExit) and not error.code):
+        return "closed", ""
+    text = str(error).strip().split("\n", 1)[0]
+    name = type(error).__name__
+    return "exception", (f"{name}: {text}" if text else name)[:_MAX_MESSAGE]
+
+
+def _at_exit() -> None:
+    error = _last_uncaught()
+    for recorder in reversed(_live.copy()):
+        recorder.close_for(error)
+
+
+def _last_uncaught() -> BaseException | None:
+    """The exception that ends the program; the interpreter leaves it in `sys`."""
+    if hasattr(sys, "ps1"):
+        return None  # an interactive session goes on after its errors
+    error: object = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    return error if isinstance(error, BaseException) else None
+
+
+def _after_fork() -> None:
+    for recorder in _live:
+        recorder.forget()
+    _live.clear()

@@ -1,0 +1,51 @@
+"""Notes on their way to the file, and those that every digest repeats."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collector.format.records import Note
+
+_KEPT: Final = {"source": 256, "epoch": 512, "phase": 512, "mark": 512, "span": 256}
+_KEPT_OTHERS: Final = 64
+"""How many notes of a kind, the newest, a digest repeats: it must stay small."""
+
+_KINDS: Final = 64
+"""Kinds of notes that are told apart; a program that invents more shares one."""
+
+
+class Notebook:
+    """Notes in the order they came. `take` may be repeated; `commit` forgets."""
+
+    def __init__(self) -> None:
+        self._pending: list[Note] = []
+        self._kept: dict[str, deque[tuple[int, Note]]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Notes that are not on disk yet."""
+        return len(self._pending)
+
+    def add(self, note: Note) -> None:
+        """Take a note."""
+        self._pending.append(note)
+
+    def pending(self) -> list[Note]:
+        """Notes that are not on disk yet."""
+        return list(self._pending)
+
+    def commit(self) -> None:
+        """The pending notes are on disk."""
+        for note in self._pending:
+            kind = note.kind if len(self._kept) < _KINDS else ""
+            limit = _KEPT.get(kind, _KEPT_OTHERS)
+            self._count += 1
+            self._kept.setdefault(kind, deque(maxlen=limit)).append((self._count, note))
+        self._pending = []
+
+    def kept(self) -> tuple[Note, ...]:
+        """What a digest repeats, in the order it came."""
+        numbered = [pair for notes in self._kept.values() for pair in notes]
+        return tuple(note for _, note in sorted(numbered, key=lambda pair: pair[0]))

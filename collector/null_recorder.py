@@ -1,0 +1,126 @@
+"""A recorder that is switched off: no thread, no file, no import, every call a return."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from collector.progress import PhaseBlock
+from collector.recorder import Recorder
+from collector.spans import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from collector.loader import RecordedLoader
+
+Batch = TypeVar("Batch")
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+
+class _NoSpan(Span):
+    __slots__ = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        return None
+
+    def __call__(self, function: Function) -> Function:
+        return function
+
+
+_NO_SPAN = _NoSpan("")
+_NO_BLOCK = PhaseBlock(str, None)
+
+
+class NullRecorder(Recorder):
+    """What `record` returns where it is switched off or cannot start."""
+
+    def __init__(self) -> None:  # the live recorder's would start one
+        pass
+
+    def step(
+        self,
+        step: int | None = None,
+        *,
+        tokens: int | None = None,
+        samples: int | None = None,
+    ) -> None:
+        """Do nothing."""
+
+    def attach(
+        self, *, model: Any = None, optimizer: Any = None, mesh: Any = None
+    ) -> None:
+        """Do nothing."""
+
+    def epoch(self, n: int, length: int | None = None) -> None:
+        """Do nothing."""
+
+    def phase(self, name: str) -> PhaseBlock:  # noqa: ARG002
+        """Return a block that does nothing."""
+        return _NO_BLOCK
+
+    def loader(self, dataloader: Iterable[Batch]) -> RecordedLoader[Batch]:
+        """Return the dataloader itself."""
+        return dataloader  # type: ignore[return-value]  # it is all that a wrapper is
+
+    def span(self, name: str) -> Span:  # noqa: ARG002
+        """Return a span that does nothing; as a decorator, the function itself."""
+        return _NO_SPAN
+
+    def mark(self, label: str) -> None:
+        """Do nothing."""
+
+    def flush(self, timeout: float = 0.0) -> bool:  # noqa: ARG002
+        """Nothing is pending, and nothing is on disk."""
+        return False
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def close_for(self, error: BaseException | None) -> None:
+        """Do nothing."""
+
+    def forget(self) -> None:
+        """Do nothing."""
+
+    def open_span(self) -> None:
+        """Do nothing."""
+
+    def close_span(self, name: str, duration_ns: int, opened: Any) -> None:
+        """Do nothing."""
+
+    @property
+    def path(self) -> Path | None:
+        """There is no file."""
+        return None
+
+    @property
+    def rank(self) -> int:
+        """Not asked for; 0."""
+        return 0
+
+    @property
+    def attempt(self) -> str:
+        """There is none."""
+        return ""
+
+    @property
+    def num_batches(self) -> int:
+        """Nothing is counted."""
+        return 0
+
+    @property
+    def num_dropped(self) -> int:
+        """Nothing is dropped."""
+        return 0

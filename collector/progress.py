@@ -1,0 +1,127 @@
+"""Where training stands: phases, their step counters, and what the user reported.
+
+Each phase counts its own steps from 0, or from where the user's own numbers lead. What
+cannot be used as a number (NaN, text, a tensor, whose value would have to be waited
+for) is refused with a word and never raised.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+TRAIN: Final = "train"
+"""The phase a recording starts in."""
+
+OTHER: Final = "other"
+"""Stands for all phases beyond `MAX_PHASES`."""
+
+MAX_PHASES: Final = 32
+"""Each phase costs a table; names made up in a loop must not cost memory for ever."""
+
+_MAX_NAME: Final = 200
+_LARGEST: Final = 2**62
+
+
+class Phase:
+    """One phase's own counters."""
+
+    __slots__ = ("last_ns", "name", "next_step", "num_steps", "samples", "tokens")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.next_step = 0
+        self.num_steps = 0
+        """Steps taken, whatever their numbers."""
+        self.last_ns: int | None = None
+        """Monotonic end of the step before; None where the next has no beginning."""
+        self.samples: int | None = None
+        self.tokens: int | None = None
+        """Totals; None as long as nobody reported any."""
+
+
+class Progress:
+    """The phases of one recording, one of them current."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, Phase] = {TRAIN: Phase(TRAIN)}
+        self.phase = self.phases[TRAIN]
+        self.epoch: int | None = None
+
+    @property
+    def train_step(self) -> int:
+        """The training step under way: rows of timed sources belong to it."""
+        return self.phases[TRAIN].next_step
+
+    def enter(self, name: object, now_ns: int) -> Phase:
+        """Make a phase the current one; its next step begins now."""
+        text = str(name)[:_MAX_NAME] or TRAIN
+        if text not in self.phases and len(self.phases) >= MAX_PHASES:
+            text = OTHER
+        phase = self.phases.setdefault(text, Phase(text))
+        phase.last_ns = now_ns
+        self.phase = phase
+        return phase
+
+    def advance(self, step: int | None) -> tuple[int, int | None]:
+        """Count a step of the current phase: its number, and the one it went back from.
+
+        A number that does not grow is taken as it is; the second is None where it does.
+        """
+        phase = self.phase
+        number = phase.next_step if step is None else step
+        back = phase.next_step - 1 if phase.num_steps else None
+        phase.next_step = number + 1
+        phase.num_steps += 1
+        return number, back if back is not None and number < back else None
+
+    def report(self, *, tokens: int | None, samples: int | None) -> None:
+        """Add to the current phase's totals."""
+        phase = self.phase
+        if tokens is not None:
+            phase.tokens = (phase.tokens or 0) + tokens
+        if samples is not None:
+            phase.samples = (phase.samples or 0) + samples
+
+
+class PhaseBlock:
+    """The `with` half of `Recorder.phase`: afterwards the phase before continues."""
+
+    __slots__ = ("_before", "_enter")
+
+    def __init__(self, enter: Callable[[str], object], before: str | None) -> None:
+        self._enter = enter
+        self._before = before
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._before is not None:
+            self._enter(self._before)
+
+
+def whole_number(value: Any) -> int | None:
+    """`value` as an int where it is one in any guise that needs no waiting, else None.
+
+    A tensor is none: reading it may synchronise with the device.
+    """
+    if isinstance(value, float):
+        if not math.isfinite(value) or not value.is_integer():
+            return None
+    elif not isinstance(value, numbers.Integral):
+        return None
+    number = int(value)
+    return number if -_LARGEST < number < _LARGEST else None

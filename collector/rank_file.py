@@ -1,0 +1,242 @@
+"""The file of one rank: records in, whole batches on disk.
+
+A batch is encoded, appended with one write, and only then counted as done. Where the
+write fails nothing has changed, and the next `flush` tries again with what came since.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from collector.append import AppendFile
+from collector.format import codec
+from collector.format.framing import Framed, frame_record, frame_version, read_frames
+from collector.format.records import Close, Digest, Note
+from collector.notebook import Notebook
+from collector.tables import DigestPace, Table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from collector.format.records import Header, Schema
+    from collector.tables import Row
+
+_REST: Final = 1 << 20
+_REST_SHARE: Final = 8
+"""Kept free below the disk budget for the digests and notes that come after it: a MiB,
+at most an eighth."""
+
+
+class RankFile:
+    """Tables and notes of one recorder, and the file they go to."""
+
+    def __init__(self, *, max_bytes: int) -> None:
+        """`max_bytes`: the disk budget; 0: none."""
+        self.tables: dict[int, Table] = {}
+        self.notes = Notebook()
+        self.num_over_budget = 0
+        """Rows that only the rollup kept because the budget was spent."""
+        self.is_full = False
+        """Whether the budget is spent: from then on only digests and notes are written."""
+        self._max_bytes = max_bytes - min(_REST, max_bytes // _REST_SHARE)
+        self._new_schemas: list[Schema] = []
+        self._pace = DigestPace()
+        self._digest_offset = 0
+        self._file: AppendFile | None = None
+        self._step = 0
+        self._time_ns = 0
+
+    @property
+    def path(self) -> Path | None:
+        """Where it lies; None while it is not open."""
+        return self._file.path if self._file else None
+
+    @property
+    def num_pending(self) -> int:
+        """Rows and notes that are not on disk yet."""
+        return sum(t.num_pending for t in self.tables.values()) + len(self.notes)
+
+    def is_deleted(self) -> bool:
+        """Whether somebody removed the file."""
+        return self._file is not None and self._file.is_deleted()
+
+    def open(self, path: Path, header: Header) -> None:
+        """Create the file, headed by `header` and every schema so far.
+
+        Where a file was open before, it is given up: its rows live on in the rollup.
+
+        Raises:
+            OSError: it cannot be created or written; what was open before is closed.
+        """
+        self.release()
+        file = AppendFile(path)
+        wall_time = header.started.wall_ns / 1e9
+        frames = [frame_version(wall_time)]
+        frames.append(_frame(header, wall_time, 0))
+        frames += [_frame(table.schema, wall_time, 0) for table in self.tables.values()]
+        try:
+            file.append(b"".join(frames))
+        except OSError:
+            file.close()
+            path.unlink(missing_ok=True)  # a headless file helps nobody
+            raise
+        self._file = file
+        self._new_schemas = []
+        self._digest_offset = 0
+        for table in self.tables.values():
+            table.start_directory()
+        self._pace = DigestPace()
+        if any(table.num_rows for table in self.tables.values()):
+            self._pace.hurry()  # the rollup of what came before is nowhere else
+        self._time_ns = header.started.wall_ns
+
+    def add_schema(self, schema: Schema) -> None:
+        """Open a table; its schema precedes its first chunk."""
+        self.tables[schema.schema_id] = Table(schema)
+        self._new_schemas.append(schema)
+
+    def add_row(self, schema_id: int, row: Row) -> None:
+        """Take a row of a table opened before."""
+        self.tables[schema_id].add(row)
+        self._time_ns = int(row[0] or 0)
+        self._step = int(row[1] or 0)
+
+    def flush(self) -> None:
+        """Write all that is pending, and a digest when one is due.
+
+        Raises:
+            OSError: what was pending still is, or only the digest could not be written.
+        """
+        if self._file is None:
+            raise FileNotFoundError("the rank's file is not open")
+        wall_time, step = self._time_ns / 1e9, self._step
+        frames = [_frame(schema, wall_time, step) for schema in self._new_schemas]
+        frames += [
+            _frame(note, note.time_ns / 1e9, note.step or 0)
+            for note in self.notes.pending()
+        ]
+        tables = [table for table in self.tables.values() if table.num_pending]
+        at = self._file.end + sum(map(len, frames))
+        offsets: list[int | None] = []
+        for table in tables:
+            payload = table.encode(digest_offset=self._digest_offset)
+            chunk = frame_record(codec.CHUNK, payload, wall_time=wall_time, step=step)
+            if self.is_full or 0 < self._max_bytes < at + len(chunk):
+                self.is_full = True
+                offsets.append(None)
+            else:
+                offsets.append(at)
+                frames.append(chunk)
+                at += len(chunk)
+        if frames:
+            self._file.append(b"".join(frames))
+        self._new_schemas = []
+        self.notes.commit()
+        for table, offset in zip(tables, offsets, strict=True):
+            num_rows = table.num_pending
+            if offset is None:
+                self.num_over_budget += num_rows
+            with np.errstate(all="ignore"):  # infinities are data
+                table.commit(offset)
+            self._pace.count(0 if offset is None else 1, num_rows)
+        if self._pace.is_due:
+            self._write_digest()
+
+    def close(
+        self,
+        how: Literal["closed", "exception"],
+        message: str,
+        *,
+        num_dropped: int,
+        time_ns: int,
+    ) -> None:
+        """Write a last digest and the close record after what is pending.
+
+        Raises:
+            OSError: not all of it was written.
+        """
+        try:
+            self.flush()
+            self._write_digest()
+            if self._file is not None:
+                end = Close(
+                    time_ns=time_ns,
+                    how=how,
+                    message=message,
+                    digest_offset=self._digest_offset,
+                    num_dropped=num_dropped,
+                )
+                self._file.append(_frame(end, time_ns / 1e9, self._step))
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Give the descriptor back and write nothing more."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def discard_pending(self) -> int:
+        """Drop the rows and notes that wait; returns the number of rows."""
+        self.notes = Notebook()
+        return sum(table.discard() for table in self.tables.values())
+
+    def move(self, path: Path, header: Header) -> None:
+        """Go on under another name and header, taking along what was written so far.
+
+        Raises:
+            OSError: the new file cannot be written; the old one is kept, closed.
+        """
+        old = self.path
+        self.open(path, header)
+        if old is None or self._file is None:
+            return
+        kept = self.notes.kept()
+        for note in kept:
+            self._file.append(_frame(note, note.time_ns / 1e9, note.step or 0))
+        for framed in read_frames(old.read_bytes(), last=True):
+            if isinstance(framed, Framed) and framed.kind == codec.CHUNK:
+                self._copy_chunk(framed.payload)
+        old.unlink(missing_ok=True)
+
+    def _copy_chunk(self, payload: bytes) -> None:
+        """Offsets of digests do not carry over, so the chunk is encoded anew."""
+        chunk = codec.decode_chunk(payload)
+        table = self.tables[chunk.schema_id]
+        again = codec.encode_chunk(table.schema, chunk.columns, digest_offset=0)
+        times, steps = chunk.columns[0], chunk.columns[1]
+        frame = frame_record(
+            codec.CHUNK, again, wall_time=int(times[-1]) / 1e9, step=int(steps[-1])
+        )
+        if self._file is not None:
+            table.list_chunk(self._file.append(frame), times, steps)
+            self._pace.count(1, len(times))
+
+    def _write_digest(self) -> None:
+        if self._file is None:
+            return
+        digest = Digest(
+            previous_offset=self._digest_offset,
+            tables=tuple(table.digest() for table in self.tables.values()),
+            notes=self.notes.kept(),
+            schemas=tuple(table.schema for table in self.tables.values()),
+        )
+        with np.errstate(all="ignore"):
+            frame = _frame(digest, self._time_ns / 1e9, self._step)
+        self._digest_offset = self._file.append(frame)
+        for table in self.tables.values():
+            table.start_directory()
+        self._pace.written()
+
+
+def _frame(
+    record: Header | Schema | Digest | Note | Close, wall_time: float, step: int
+) -> bytes:
+    return frame_record(
+        codec.kind_of(record),
+        codec.encode_record(record),
+        wall_time=wall_time,
+        step=step,
+    )

@@ -1,0 +1,381 @@
+"""The main path: the life of a recording, from `record` to `close`.
+
+`record` reads the settings, opens the sources and starts two threads: one writes, one
+samples what has its own pace. `Recorder.step` samples what belongs to a step, on the
+training thread, and queues one row. `close` ends the file.
+
+From the moment `record` has returned, nothing here raises into training: every entry is
+guarded, the first fault is logged with its traceback, and the rest goes on.
+
+Defined where one might wonder:
+
+- Steps count from 0 per phase, or follow the numbers given. A number that goes back is
+  recorded as it is and marked; the next default continues from it.
+- Any thread may call; concurrent steps are taken one after the other.
+- Several recorders may live in one process, each with its own file and attempt. The
+  newest is the active one. Of those in the same run, the first writes the scalars.
+- A recorder that is never closed is closed at exit; a killed process loses at most
+  `flush_seconds`. A forked child's copy is dead, silently.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from collector import lifecycle, loader, spans
+from collector.attached import describe_model, reference
+from collector.config import load
+from collector.errors import ConfigError
+from collector.progress import PhaseBlock, Progress, whole_number
+from collector.rank import mesh_coordinates
+from collector.trouble import Troubles, logger
+
+if TYPE_CHECKING:
+    import weakref
+    from collections.abc import Iterable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from collector.config import RecordConfig
+
+Batch = TypeVar("Batch")
+
+FLUSH_SECONDS: Final = 2.0
+"""How long `flush` waits unless told otherwise."""
+
+_MAX_TEXT: Final = 1000
+
+
+def record(
+    logdir: str | Path,
+    *,
+    model: Any = None,
+    optimizer: Any = None,
+    config: Any = None,
+    mesh: Any = None,
+    **keywords: Any,
+) -> Recorder:
+    """Start recording this process into the run directory `logdir`.
+
+    Args:
+        logdir: the run's own directory, e.g. `runs/exp1` for `tensorboard --logdir
+            runs`. All ranks of a job give the same one.
+        model: the module being trained; may be attached later.
+        optimizer: its optimizer; may be attached later.
+        config: a YAML file, a mapping or a `RecordConfig`; see `collector.config`.
+        mesh: a DeviceMesh, or a mapping such as `{"dp": 0, "tp": 1}`.
+        **keywords: single settings; they win over `config` and the environment.
+
+    Returns:
+        A live recorder, also usable as a context manager. With `enabled=False` (or
+        `MEMBOARD_ENABLED=0`), and where recording cannot start, one that does nothing.
+
+    Raises:
+        ConfigError: a setting, the mesh or the logdir cannot be right.
+    """
+    settings = load(config, **keywords)
+    if not settings.enabled:
+        return _null()
+    run_dir = _run_dir(logdir)
+    coordinates = mesh_coordinates(mesh)
+    logger.setLevel(getattr(logging, settings.log_level.upper()))
+    try:
+        recorder = Recorder(run_dir, settings, coordinates)
+    except Exception:  # noqa: BLE001  # of the two, training matters
+        logger.exception("recording could not start; training goes on without it")
+        return _null()
+    recorder.attach(model=model, optimizer=optimizer)
+    return recorder
+
+
+def active() -> Recorder | None:
+    """The newest live recorder of this process, or None."""
+    return cast("Recorder | None", lifecycle.newest())
+
+
+class Recorder:
+    """A live recording. Made by `record`; all methods are safe at any time."""
+
+    def __init__(
+        self, run_dir: Path, config: RecordConfig, mesh: dict[str, int]
+    ) -> None:
+        # Here and not above, so that `import collector` and a recorder that is switched
+        # off stay light; and not on a thread, so that no fork meets a half import.
+        from collector.engine import Engine
+
+        self._progress = Progress()
+        self._troubles = Troubles()
+        self._num_batches = 0
+        self._model: weakref.ref[Any] | None = None
+        self._optimizer: weakref.ref[Any] | None = None
+        # Reentrant: a signal handler or finaliser may call while a step is taken.
+        self._lock = threading.RLock()
+        self._engine = Engine(run_dir, config, mesh, self._progress, self._troubles)
+        self._live = True
+        lifecycle.add(self)
+
+    # What training calls.
+
+    def step(
+        self,
+        step: int | None = None,
+        *,
+        tokens: int | None = None,
+        samples: int | None = None,
+    ) -> None:
+        """Say that a step of the current phase is done, and record it.
+
+        Args:
+            step: its number; None: one more than the last, from 0.
+            tokens: tokens it consumed on this rank.
+            samples: samples it consumed on this rank.
+        """
+        if not self._live:
+            return
+        with self._lock:
+            try:
+                self._take_step(step, tokens, samples)
+            except Exception as error:  # noqa: BLE001  # the border to training
+                self._fault("step", error)
+
+    def attach(
+        self, *, model: Any = None, optimizer: Any = None, mesh: Any = None
+    ) -> None:
+        """Connect what did not exist yet at `record`. None leaves things as they are."""
+        if not self._live:
+            return
+        try:
+            if model is not None:
+                self._model = reference(model)
+                self._note("model", describe_model(model))
+            if optimizer is not None:
+                self._optimizer = reference(optimizer)
+                self._note("optimizer", {"type": type(optimizer).__name__})
+            if mesh is not None:
+                self._engine.mesh = mesh_coordinates(mesh)
+                self._note("mesh", self._engine.mesh)
+        except ConfigError as error:
+            self._troubles.tell("mesh", "%s It is ignored.", error)
+        except Exception as error:  # noqa: BLE001  # the border to training
+            self._fault("attach", error)
+
+    def epoch(self, n: int, length: int | None = None) -> None:
+        """Say that epoch `n` begins, of `length` steps where that is known."""
+        if self._live:
+            number = self._number("epoch", n)
+            if number is not None:
+                self._progress.epoch = number
+                of = self._number("length", length)
+                self._note("epoch", {"epoch": number, "length": of})
+
+    def phase(self, name: str) -> PhaseBlock:
+        """Say that another phase begins: a plain call, or `with rec.phase("val"):`.
+
+        Each phase counts its own steps and has its own rows. At the end of the block
+        the phase before it continues.
+        """
+        if not self._live:
+            return PhaseBlock(self._enter_phase, None)
+        before = self._progress.phase.name
+        self._enter_phase(name)
+        return PhaseBlock(self._enter_phase, before)
+
+    def loader(self, dataloader: Iterable[Batch]) -> loader.RecordedLoader[Batch]:
+        """Wrap a dataloader so that its batches are counted; all else is its own."""
+        if self._live:
+            try:
+                self._note("loader", loader.describe(dataloader))
+            except Exception as error:  # noqa: BLE001  # the border to training
+                self._fault("loader", error)
+        return loader.RecordedLoader(dataloader, self._count_batch)
+
+    def span(self, name: str) -> spans.Span:
+        """A context manager and decorator that times a stretch of code."""
+        return spans.Span(str(name)[:_MAX_TEXT], self)
+
+    def mark(self, label: str) -> None:
+        """Put a labelled mark at this moment of the timeline."""
+        if self._live:
+            self._note("mark", {"label": str(label)[:_MAX_TEXT]}, user=True)
+
+    def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
+        """Have everything so far on disk now; whether that was done in time."""
+        return self._live and self._engine.writer.flush(timeout)
+
+    def close(self) -> None:
+        """End the recording. Takes at most 2 s; calling again does nothing."""
+        self.close_for(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close_for(error)
+
+    # What can be asked.
+
+    @property
+    def path(self) -> Path | None:
+        """The rank's file; None before it is created and after it is closed."""
+        return self._engine.writer.path
+
+    @property
+    def rank(self) -> int:
+        """This process's global rank, as far as it is known by now."""
+        return self._engine.writer.identity.rank
+
+    @property
+    def attempt(self) -> str:
+        """Name of this start, part of the file's name."""
+        return self._engine.writer.attempt
+
+    @property
+    def num_batches(self) -> int:
+        """Batches that recorded loaders have handed out."""
+        return self._num_batches
+
+    @property
+    def num_dropped(self) -> int:
+        """Rows and notes that could not be kept, for whatever reason."""
+        return self._engine.writer.num_dropped
+
+    # Behind the calls.
+
+    def _take_step(self, step: Any, tokens: Any, samples: Any) -> None:
+        now = time.perf_counter_ns()
+        progress = self._progress
+        phase = progress.phase
+        if step is not None and type(step) is not int:
+            step = self._number("step", step)
+        if tokens is not None or samples is not None:
+            progress.report(
+                tokens=self._number("tokens", tokens),
+                samples=self._number("samples", samples),
+            )
+        number, back_from = progress.advance(step)
+        since, phase.last_ns = phase.last_ns, now
+        seconds = None if since is None else (now - since) * 1e-9
+        row = [time.time_ns(), number, seconds]
+        row += (progress.epoch, phase.samples, phase.tokens)
+        self._engine.write_step(phase.name, row)
+        if back_from is not None:
+            self.mark(f"step went back from {back_from} to {number}")
+
+    def _number(self, what: str, value: Any) -> int | None:
+        if value is None:
+            return None
+        number = whole_number(value)
+        if number is None:
+            self._troubles.tell(
+                f"number {what}",
+                "%s must be a whole number, got %s; it is ignored. Pass a Python int: a"
+                " tensor would have to wait for the device.",
+                what,
+                type(value).__name__,
+            )
+        return number
+
+    def _enter_phase(self, name: str) -> None:
+        try:
+            with self._lock:
+                phase = self._progress.enter(name, time.perf_counter_ns())
+                self._note("phase", {"phase": phase.name})
+        except Exception as error:  # noqa: BLE001  # the border to training
+            self._fault("phase", error)
+
+    def _count_batch(self) -> None:
+        self._num_batches += 1
+
+    def open_span(self) -> Any:
+        """See `spans.SpanSink`."""
+        try:
+            ledger = self._engine.device.ledger if self._live else None
+            return None if ledger is None else (ledger, ledger.open())
+        except Exception as error:  # noqa: BLE001  # the border to training
+            self._fault("span", error)
+            return None
+
+    def close_span(self, name: str, duration_ns: int, opened: Any) -> None:
+        """See `spans.SpanSink`."""
+        try:
+            data: dict[str, Any] = {"name": name, "duration_us": duration_ns // 1000}
+            reading = None if opened is None else opened[0].close(opened[1])
+            if reading is not None:
+                data["allocated_peak_bytes"] = reading.peaks[0]
+            if self._live:
+                self._note("span", data, user=True)
+        except Exception as error:  # noqa: BLE001  # the border to training
+            self._fault("span", error)
+
+    def _note(self, kind: str, data: dict[str, Any], *, user: bool = False) -> None:
+        step = self._progress.phase.next_step
+        self._engine.note(kind, data, step=step, user=user)
+
+    def _fault(self, where: str, error: BaseException) -> None:
+        self._troubles.tell(
+            f"fault {where}",
+            "%s failed; training goes on, and so does the rest of the recording."
+            " Please report this.",
+            where,
+            error=error,
+        )
+
+    def close_for(self, error: BaseException | None) -> None:
+        """See `lifecycle.Living`."""
+        try:
+            with self._lock:
+                if not self._live:
+                    return
+                if _is_out_of_memory(error):
+                    self._note_oom(str(error))
+                self._live = False
+            lifecycle.remove(self)
+            self._engine.stop(*lifecycle.ending(error))
+        except Exception as fault:  # noqa: BLE001  # the border to training
+            self._fault("close", fault)
+
+    def _note_oom(self, message: str) -> None:
+        """The failed step has no row, so what is known of it goes into the note."""
+        data = {"message": message[:_MAX_TEXT], "values": self._engine.step_values()}
+        self._note("oom", data)
+
+    def forget(self) -> None:
+        """See `lifecycle.Living`."""
+        self._live = False
+        self._engine.forget()
+
+
+def _run_dir(logdir: str | Path) -> Path:
+    text = str(logdir)
+    if "://" in text:
+        raise ConfigError(
+            f"logdir {text!r} is not a local directory. Record into a local one and copy"
+            " it, or mount the store as a file system."
+        )
+    if not text.strip():
+        raise ConfigError("logdir is empty. Name the run's directory, e.g. runs/exp1.")
+    # Absolute now: training may change the working directory.
+    return Path(os.path.abspath(Path(text).expanduser()))  # noqa: PTH100
+
+
+def _null() -> Recorder:
+    from collector.null_recorder import NullRecorder
+
+    return NullRecorder()
+
+
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether it is an OutOfMemoryError of torch, of any device, or the host's."""
+    names = {cls.__name__ for cls in type(error).__mro__}
+    return bool(names & {"OutOfMemoryError", "MemoryError"})

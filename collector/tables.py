@@ -1,0 +1,195 @@
+"""Rows of one table on their way to the file: pending, then a chunk, then a digest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from collector.format.codec import encode_chunk
+from collector.format.numeric import ABSENT
+from collector.format.records import TableDigest
+from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.format.columns import Column, Dtype
+    from collector.format.numeric import Values
+    from collector.format.records import IntArray, Schema
+
+Row: TypeAlias = "Sequence[int | float | None]"
+"""Values in schema order, the axes (time_ns, step) first."""
+
+_NUM_AXES: Final = 2
+_INT64_MAX: Final = 2**63 - 1
+
+_DIGEST_CHUNKS: Final = 64
+_DIGEST_ROWS: Final = 1024
+_DIGEST_GROWTH: Final = 1.25
+"""A digest repeats the rollup, so digests must grow rarer: each time what they cover
+has grown by a quarter, all digests together stay a bounded multiple of the last."""
+
+
+class Table:
+    """One schema's rows. `encode` may be repeated; `commit` says it is on disk."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.num_rows = 0
+        """Rows rolled up so far, all in all."""
+        self._pending: list[Row] = []
+        self._encoded: list[Values] = []
+        self._directory: list[tuple[int, int, int, int, int, int]] = []
+        self._headlines = _places(schema.columns, headline=True)
+        self._others = _places(schema.columns, headline=False)
+        self._fine = Rollup(
+            [schema.columns[at].name for at in self._headlines],
+            max_buckets=FINE_BUCKETS,
+        )
+        self._coarse = Rollup(
+            [schema.columns[at].name for at in self._others],
+            max_buckets=COARSE_BUCKETS,
+            max_only=True,
+        )
+
+    @property
+    def num_pending(self) -> int:
+        """Rows that are not on disk yet."""
+        return len(self._pending)
+
+    def add(self, row: Row) -> None:
+        """Take a row; its length is the schema's."""
+        self._pending.append(row)
+
+    def encode(self, *, digest_offset: int) -> bytes:
+        """The pending rows as the payload of a chunk."""
+        columns = self.schema.columns
+        self._encoded = [
+            to_column(values, column.dtype)
+            for values, column in zip(
+                zip(*self._pending, strict=True), columns, strict=True
+            )
+        ]
+        return encode_chunk(self.schema, self._encoded, digest_offset=digest_offset)
+
+    def commit(self, offset: int | None) -> None:
+        """What was encoded lies at `offset`; None: nowhere, only the rollup keeps it."""
+        columns, self._encoded = self._encoded, []
+        times, steps = columns[0], columns[1]
+        self._fine.add(times, steps, [columns[at] for at in self._headlines])  # type: ignore[arg-type]
+        self._coarse.add(times, steps, [columns[at] for at in self._others])  # type: ignore[arg-type]
+        self.num_rows += len(times)
+        self._pending = []
+        if offset is not None:
+            self.list_chunk(offset, times, steps)
+
+    def list_chunk(self, offset: int, times: Values, steps: Values) -> None:
+        """Enter a chunk into the directory that the next digest carries."""
+        self._directory.append(
+            (
+                offset,
+                len(times),
+                int(steps.min()),
+                int(steps.max()),
+                int(times.min()),
+                int(times.max()),
+            )
+        )
+
+    def discard(self) -> int:
+        """Drop the pending rows; returns how many."""
+        num_rows = len(self._pending)
+        self._pending, self._encoded = [], []
+        return num_rows
+
+    def digest(self) -> TableDigest:
+        """All that is known about the rows on disk."""
+        directory: list[IntArray] = [
+            np.array(values, np.int64)
+            for values in (
+                zip(*self._directory, strict=True) if self._directory else [[]] * 6
+            )
+        ]
+        return TableDigest(
+            schema_id=self.schema.schema_id,
+            num_rows=self.num_rows,
+            chunk_offset=directory[0],
+            chunk_rows=directory[1],
+            chunk_first_step=directory[2],
+            chunk_last_step=directory[3],
+            chunk_first_ns=directory[4],
+            chunk_last_ns=directory[5],
+            fine_rows=self._fine.rows_per_bucket,
+            fine=self._fine.columns(),
+            coarse_rows=self._coarse.rows_per_bucket,
+            coarse=self._coarse.columns(),
+        )
+
+    def start_directory(self) -> None:
+        """Forget the chunks listed so far: a digest has them, or their file is gone."""
+        self._directory = []
+
+
+class DigestPace:
+    """When the next digest is due."""
+
+    def __init__(self) -> None:
+        self._chunks = 0
+        self._rows = 0
+        self._chunks_due: float = _DIGEST_CHUNKS
+        self._rows_due: float = _DIGEST_ROWS
+
+    def hurry(self) -> None:
+        """Make the next digest due now."""
+        self._chunks_due = 0
+
+    def count(self, num_chunks: int, num_rows: int) -> None:
+        """So much was written or rolled up since the last call."""
+        self._chunks += num_chunks
+        self._rows += num_rows
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough came since the last digest."""
+        return self._chunks >= self._chunks_due or self._rows >= self._rows_due
+
+    def written(self) -> None:
+        """A digest covers everything up to now."""
+        self._chunks_due = max(_DIGEST_CHUNKS, self._chunks * _DIGEST_GROWTH)
+        self._rows_due = max(_DIGEST_ROWS, self._rows * _DIGEST_GROWTH)
+
+
+def to_column(values: Sequence[int | float | None], dtype: Dtype) -> Values:
+    """One column's values as an array; None, and what does not fit, as absent."""
+    try:
+        if dtype == "i8":
+            return np.array(values, np.int64)
+        return np.array(values, np.float64)  # None becomes NaN
+    except (TypeError, ValueError, OverflowError):
+        if dtype == "i8":
+            return np.array([_to_int(value) for value in values], np.int64)
+        return np.array([_to_float(value) for value in values], np.float64)
+
+
+def _to_int(value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):  # None, NaN, infinity
+        return ABSENT
+    return number if -_INT64_MAX <= number <= _INT64_MAX else ABSENT
+
+
+def _to_float(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def _places(columns: Sequence[Column], *, headline: bool) -> list[int]:
+    return [
+        at
+        for at, column in enumerate(columns)
+        if at >= _NUM_AXES and column.headline == headline
+    ]

@@ -1,0 +1,40 @@
+"""What goes wrong while training runs: told once each, with the remedy, never raised."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from typing import Final
+
+logger: Final = logging.getLogger("memboard")
+
+_NO_SPACE: Final = {errno.ENOSPC, errno.EDQUOT}
+_NOT_ALLOWED: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NOT_THERE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.EEXIST}
+
+
+class Troubles:
+    """Tells each kind of trouble once; thereafter it is silent about it."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def tell(
+        self, key: str, message: str, *args: object, error: BaseException | None = None
+    ) -> None:
+        """Log a warning, with the traceback of `error`, the first time for `key`."""
+        if key in self._told:
+            return
+        self._told.add(key)
+        logger.warning(message, *args, exc_info=error)
+
+
+def remedy_for(error: OSError) -> str:
+    """What the user can do about a file that cannot be written."""
+    if error.errno in _NO_SPACE:
+        return "Free space there, or record into another directory."
+    if error.errno in _NOT_ALLOWED:
+        return "Make the directory writable, or record into another one."
+    if error.errno in _NOT_THERE:
+        return "Make sure that the path is a directory, or record into another one."
+    return "Check the file system, or record into another directory."
