@@ -119,7 +119,7 @@ def _sample(
         [step_ends[i, batch.num_steps[row] - 1] for i, row in enumerate(rows)]
     )
     pace = int(table.interval_seconds * 1e9)
-    first = step_ends[:, :1] - _first_step_ns(batch, rows)
+    first = batch.started_ns[rows][:, None]
     most = max(1, int((last - first[:, 0]).max()) // pace)
     wobble = random.integers(0, 2_000_000, (len(rows), most))
     time_ns = first + np.arange(1, most + 1) * pace + wobble
@@ -143,11 +143,6 @@ def _sample(
         step,
         dict(zip(names, values, strict=True)),
     )
-
-
-def _first_step_ns(batch: RankBatch, rows: Sequence[int]) -> Ints:
-    seconds = batch.columns["step_time_seconds"][rows, :1]
-    return (seconds * 1e9).astype(np.int64)
 
 
 class _View:
@@ -174,9 +169,8 @@ class _View:
     def around(self, mean: float, spread: float, digits: int = 1) -> Floats:
         """Noise around a mean, never below zero, as coarse as the real counters."""
         noise = mean + spread * self.random.standard_normal(self.shape)
-        rounded: Floats = np.maximum(noise, 0.0, dtype=np.float64)
-        rounded = np.round(rounded, digits)
-        return rounded
+        positive: Floats = np.maximum(noise, 0.0, dtype=np.float64)
+        return np.round(positive, digits)
 
     def count(self, value: int) -> Ints:
         """The same number everywhere."""

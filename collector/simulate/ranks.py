@@ -53,6 +53,8 @@ class RankBatch:
     ranks: range
     num_steps: Ints
     """Steps each rank recorded: fewer where it ran out of memory."""
+    started_ns: Ints
+    """When each rank's training began, one value per rank."""
     time_ns: Ints
     """When each step ended."""
     columns: Columns
@@ -71,15 +73,14 @@ def derive_batch(
             for row in _rows(fault, ranks):
                 num_steps[row] = fault.last_step + 1
     seconds = _step_seconds(random, curves, ranks, shape, faults, seed)
-    columns: dict[str, Ints | Floats] = {"step_time_seconds": seconds}
+    columns: dict[str, Ints | Floats] = {"step_time_seconds": _recorded(seconds)}
     columns.update(_progress(curves, which))
     columns["rss_bytes"] = _rss(random, shape)
     columns.update(_device(random, curves, which, ranks, faults))
-    starts = random.integers(0, 40_000_000, (shape[0], 1))
-    elapsed = np.cumsum(seconds, axis=1) * 1e9
-    return RankBatch(
-        ranks, num_steps, STARTED_NS + starts + elapsed.astype(np.int64), columns
-    )
+    started_ns = STARTED_NS + random.integers(0, 40_000_000, shape[0])
+    elapsed = (np.cumsum(seconds, axis=1) * 1e9).astype(np.int64)
+    time_ns = started_ns[:, None] + elapsed
+    return RankBatch(ranks, num_steps, started_ns, time_ns, columns)
 
 
 def _device(
@@ -209,6 +210,13 @@ def _step_seconds(
             for row in _rows(fault, ranks):
                 seconds[row, fault.first_step :] *= STRAGGLER_FACTOR
     return seconds
+
+
+def _recorded(seconds: Floats) -> Floats:
+    """As a recorder has it: the first step has no step before it to be timed from."""
+    recorded: Floats = seconds.copy()
+    recorded[:, 0] = np.nan
+    return recorded
 
 
 def _progress(

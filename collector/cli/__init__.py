@@ -1,0 +1,52 @@
+"""`memboard <verb>`: one module per verb, each loading what it needs when it runs.
+
+A verb is a module with `HELP`, `add_arguments(parser)` and `run(options) -> exit code`.
+What goes wrong in a way the user can mend is a `Failure`: three lines, no traceback.
+
+Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from collector.cli.failure import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERBS: Final = ("demo",)
+
+INTERRUPTED: Final = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb; `arguments` default to the command line's. Returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="memboard",
+        description="See what filled your GPUs, on every rank, after the crash too.",
+    )
+    verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
+    for name in VERBS:
+        verb = import_module(f"collector.cli.{name}")
+        verb_parser = verbs.add_parser(
+            name,
+            help=verb.HELP,
+            description=verb.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        verb.add_arguments(verb_parser)
+        verb_parser.set_defaults(run=verb.run)
+    options = parser.parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except Failure as failure:
+        print(f"memboard {options.verb}: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"\nmemboard {options.verb}: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return code

@@ -1,0 +1,167 @@
+"""Record a small real training and watch it live in TensorBoard.
+
+Without --simulate it trains a small FSDP2 transformer (on the GPUs where there are any,
+else on the CPU) with every rank recorded, and needs PyTorch. With --simulate N it writes
+a simulated run of N ranks instead, with planted faults, marked as simulated on every
+page; that needs no PyTorch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from collector.cli.failure import Failure
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+HELP = "train a small model, record it and watch it in TensorBoard"
+
+DEFAULT_OUT: Final = "memboard-demo"
+DEFAULT_STEPS: Final = 200
+"""Of a real training: about 45 s with four ranks on two CPU cores."""
+DEFAULT_SIMULATED_STEPS: Final = 200
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `memboard demo`."""
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path(DEFAULT_OUT),
+        metavar="DIR",
+        help="logdir to write; a run that is there already stays (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--ranks",
+        type=int,
+        default=None,
+        metavar="N",
+        help="ranks to train with (default: 4, or one per GPU where there are GPUs)",
+    )
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=None,
+        metavar="N",
+        help=f"training steps (default: {DEFAULT_STEPS})",
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=0,
+        metavar="P",
+        help="port of TensorBoard (default: a free one)",
+    )
+    parser.add_argument(
+        "--no-serve",
+        action="store_true",
+        help="write the logdir and exit, without TensorBoard",
+    )
+    parser.add_argument(
+        "--simulate",
+        type=int,
+        default=None,
+        metavar="N",
+        help="write a simulated run of N ranks instead of training",
+    )
+    parser.add_argument(
+        "--metrics",
+        choices=("all", "8"),
+        default="all",
+        help="with --simulate: all that a real run records, or eight columns of the"
+        " step table (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="equal seeds give equal simulated runs and equal batches"
+        " (default: %(default)s)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what the options ask; returns the exit code."""
+    _check(options)
+    write = _simulating(options) if options.simulate else _training(options)
+    logdir: Path = options.out
+    try:
+        logdir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(
+            f"the logdir cannot be created: {error.strerror}",
+            where=str(logdir),
+            remedy="Name a directory you may write to with --out.",
+        ) from error
+    if options.no_serve:
+        write(logdir)
+        print(f"Look at it with:\n  tensorboard --logdir {logdir}")
+        return 0
+    from collector.cli.tensorboard import serving
+
+    # Started first, so that the open tab grows while the run is written.
+    with serving(logdir, options.port) as server:
+        print(f"TensorBoard: {server.url}#{server.tab}", flush=True)
+        write(logdir)
+        print(f"Serving {server.url}#{server.tab} until Ctrl-C.", flush=True)
+        server.wait()
+    return 0
+
+
+def free_run_dir(logdir: Path, name: str) -> Path:
+    """`logdir/name`, or `name-2`, `name-3` ... where that is taken."""
+    candidate, number = logdir / name, 1
+    while candidate.exists():
+        number += 1
+        candidate = logdir / f"{name}-{number}"
+    return candidate
+
+
+def _check(options: argparse.Namespace) -> None:
+    for name in ("ranks", "steps", "simulate"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise Failure(
+                f"--{name} is {value}", remedy=f"Give --{name} a number from 1 on."
+            )
+    if not 0 <= options.port <= 65535:
+        raise Failure(
+            f"--port is {options.port}",
+            remedy="Give a port from 1 to 65535, or 0 for a free one.",
+        )
+    if options.simulate and options.ranks is not None:
+        raise Failure(
+            "--ranks and --simulate were both given",
+            remedy="--simulate N is the number of simulated ranks; leave --ranks out.",
+        )
+    if not options.simulate and options.metrics != "all":
+        raise Failure(
+            "--metrics was given without --simulate",
+            remedy="A training records by its configuration; --metrics is for"
+            " simulated runs.",
+        )
+
+
+def _simulating(options: argparse.Namespace) -> Callable[[Path], None]:
+    from collector.cli.demo_simulated import write_simulated
+
+    def write(logdir: Path) -> None:
+        steps = options.steps or DEFAULT_SIMULATED_STEPS
+        write_simulated(logdir, options.simulate, steps, options.metrics, options.seed)
+
+    return write
+
+
+def _training(options: argparse.Namespace) -> Callable[[Path], None]:
+    from collector.cli.demo_launch import plan_training
+
+    plan = plan_training(options.ranks, options.steps or DEFAULT_STEPS, options.seed)
+
+    def write(logdir: Path) -> None:
+        plan.run(free_run_dir(logdir, "demo"))
+
+    return write

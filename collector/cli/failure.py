@@ -1,0 +1,16 @@
+"""What a verb raises for the user to read."""
+
+from __future__ import annotations
+
+
+class Failure(Exception):  # noqa: N818  # it ends a command, not a program
+    """Something the user can mend; printed without a traceback."""
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        """`what` went wrong, `where`, and the `remedy`; printed a line each."""
+        lines = [what]
+        if where:
+            lines.append(f"  where: {where}")
+        if remedy:
+            lines.append(f"  what to do: {remedy}")
+        super().__init__("\n".join(lines))
