@@ -33,8 +33,8 @@ _MAX_DEPTH: Final = 3
 _SERVICES: Final = (b"resource_tracker", b"compile_worker")
 """Words in the command line of processes that load no data, nor do their children."""
 
-_SERVERS: Final = (b"forkserver",)
-"""Words in that of processes whose children may be workers."""
+_SERVER: Final = b"forkserver"
+"""In the command line of a process whose children are workers; theirs reads the same."""
 
 
 def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
@@ -67,10 +67,10 @@ class ProcFamily:
         """Resident bytes of each worker below `pid`."""
         sizes: list[int] = []
         seen: dict[tuple[int, bytes], bytes] = {}
-        level = [pid]
+        level = [(pid, b"")]
         for _ in range(_MAX_DEPTH):
-            below: list[int] = []
-            for child in self._children(level):
+            below: list[tuple[int, bytes]] = []
+            for child, above in self._children(level):
                 if len(seen) >= MAX_PROCESSES:
                     break
                 try:
@@ -79,16 +79,19 @@ class ProcFamily:
                     continue  # it has ended meanwhile
                 if any(word in command for word in _SERVICES):
                     continue
-                below.append(child)
+                below.append((child, command))
+                serves = _SERVER in command and _SERVER not in above
                 # A process that has ended but is not collected yet holds nothing.
-                if size and not any(word in command for word in _SERVERS):
+                if size and not serves:
                     sizes.append(size)
             level = below
         self._commands = seen
         return sizes
 
-    def _children(self, parents: Iterable[int]) -> Iterable[int]:
-        for parent in parents:
+    def _children(
+        self, parents: Iterable[tuple[int, bytes]]
+    ) -> Iterable[tuple[int, bytes]]:
+        for parent, command in parents:
             try:
                 threads = list((self._proc / str(parent) / "task").iterdir())
             except OSError:
@@ -98,7 +101,7 @@ class ProcFamily:
                     text = (thread / "children").read_bytes()
                 except OSError:
                     continue
-                yield from map(int, text.split())
+                yield from ((int(child), command) for child in text.split())
 
     def _look(
         self, pid: int, seen: dict[tuple[int, bytes], bytes]
@@ -127,8 +130,9 @@ class PsutilFamily:
             try:
                 command = " ".join(child.cmdline()).encode(errors="replace")
                 size = child.memory_info().rss
+                serves = _SERVER in command and child.ppid() == pid
             except psutil.Error:
                 continue  # it has ended meanwhile, or is not ours to look at
-            if size and not any(word in command for word in (*_SERVICES, *_SERVERS)):
+            if size and not serves and not any(word in command for word in _SERVICES):
                 sizes.append(size)
         return sizes

@@ -1,0 +1,311 @@
+"""Which device is recorded, when it is asked, and what a row of it says."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from collector.config import load
+from collector.format.columns import DEVICE_COUNTERS, device_byte_columns
+from collector.sources import accelerator, device_free, pinned
+from collector.sources.accelerator import (
+    AcceleratorBackend,
+    CudaBackend,
+    Device,
+    find_device,
+)
+from collector.sources.contract import Unavailable
+from collector.sources.device import DeviceSource, open_source
+
+
+@pytest.fixture
+def visible(monkeypatch, fakes):
+    """Make `find_device` see a model with that many devices."""
+
+    def make(num_devices, **changes):
+        backend = fakes.Backend(num_devices)
+        vars(backend).update(changes)
+        monkeypatch.setattr(accelerator, "_backend", lambda: backend)
+        return backend
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("num_devices", "local_rank", "current", "initialized", "expected"),
+    [
+        (8, 3, 0, False, 3),  # torchrun, before set_device
+        (8, 3, 3, True, 3),  # torchrun, after set_device
+        (8, 0, 5, True, 5),  # set_device without a launcher
+        (1, 3, 0, False, 0),  # one visible device per process
+        (2, 7, 0, False, 0),  # a rank that no device is left for
+    ],
+)
+def test_the_device_of_this_rank(
+    visible, num_devices, local_rank, current, initialized, expected
+):
+    backend = visible(num_devices, current_index=current, initialized=initialized)
+    device = find_device("auto", local_rank=local_rank)
+    assert (device.type, device.index, device.absent) == ("cuda", expected, None)
+    assert backend.calls == []
+
+
+def test_a_named_device_is_taken_and_never_left(visible):
+    backend = visible(4)
+    device = find_device(2, local_rank=0)
+    backend.devices[1].move(100)
+    assert not device.settle()
+    assert device.index == 2
+
+
+@pytest.mark.parametrize(
+    ("choice", "count", "reason", "remedy"),
+    [
+        ("off", 4, "switched off in the configuration", ""),
+        (4, 4, "the configuration names device 4, torch sees 4", "an index below 4"),
+        ("auto", 0, "torch supports cuda but sees no such device", "driver"),
+    ],
+)
+def test_no_device_says_why(visible, choice, count, reason, remedy):
+    visible(count)
+    device = find_device(choice, local_rank=0)
+    assert (device.type, device.index) == ("cpu", None)
+    assert device.absent.reason == reason
+    assert remedy in device.absent.remedy
+    assert device.identity().device_type == "cpu"
+    with pytest.raises(Unavailable):
+        open_source(load(), device)
+    with pytest.raises(Unavailable):
+        device_free.open_source(load(), device)
+
+
+def test_a_driver_that_raises_is_an_absence(visible):
+    def broken():
+        raise RuntimeError("driver/library version mismatch")
+
+    visible(1, count=broken)
+    device = find_device("auto", local_rank=0)
+    assert "driver/library version mismatch" in device.absent.reason
+
+
+def test_without_torch_the_device_is_absent(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    device = find_device("auto", local_rank=0)
+    assert device.absent.reason == "torch is not installed"
+
+
+def test_it_moves_to_where_the_process_allocates(visible):
+    """`model.to("cuda:1")` without `set_device`: the record follows."""
+    backend = visible(4)
+    device = find_device("auto", local_rank=0)
+    source = DeviceSource(device, resets=True)
+    assert source.sample()[0] == 0
+    backend.devices[1].move(1000)
+    for _ in range(4):  # asked at every power of two
+        source.sample()
+    assert device.index == 1
+    assert source.sample()[0] == 1000
+    assert device.identity().device_uuid == "uuid-1"
+    source.close()
+    for index in range(4):
+        backend.c._cuda_resetPeakMemoryStats(index)
+
+
+def test_asking_where_the_process_allocates_gets_rare(visible):
+    backend = visible(8)
+    source = DeviceSource(find_device("auto", local_rank=0), resets=True)
+    backend.calls.clear()
+    for _ in range(1000):
+        source.sample()
+    assert backend.calls.count("stats") <= 1000 + 10 * 8
+    source.close()
+
+
+def test_a_row_names_every_number_it_holds(fakes):
+    backend = fakes.Backend()
+    source = DeviceSource(Device(backend, 0), resets=True)
+    allocator = backend.devices[0]
+    allocator.move(3 * 2**20)
+    allocator.move(1000)
+    allocator.move(-(3 * 2**20))
+    allocator.num_ooms = 2
+    row = dict(zip([c.name for c in source.columns], source.sample(), strict=True))
+    stats = allocator.stats()
+    assert row["num_ooms"] == 2
+    assert row["num_alloc_retries"] == 0
+    for stat in ("allocated", "active", "reserved", "inactive_split", "requested"):
+        for pool, infix in (
+            ("all", ""),
+            ("small_pool", "_small_pool"),
+            ("large_pool", "_large_pool"),
+        ):
+            current = stats[f"{stat}_bytes"][pool]["current"]
+            assert row[f"{stat}{infix}_bytes"] == current
+    assert row["allocated_large_pool_peak_bytes"] == 3 * 2**20
+    assert row["allocated_large_pool_bytes"] == 0
+    assert row["allocated_small_pool_peak_bytes"] == 1000
+    assert row["allocated_peak_bytes"] == 3 * 2**20 + 1000
+    assert tuple(source.columns) == (*device_byte_columns(), *DEVICE_COUNTERS)
+    source.close()
+    backend.c._cuda_resetPeakMemoryStats(0)
+
+
+def test_identity_is_complete_once_the_device_is_used(visible):
+    backend = visible(1, initialized=False)
+    device = find_device("auto", local_rank=0)
+    assert device.identity().device_uuid is None
+    assert device.identity().device_index == 0
+    backend.initialized = True
+    identity = device.identity()
+    assert (identity.device_name, identity.device_uuid) == ("Model 1", "uuid-0")
+    assert identity.device_total_bytes == 100
+    backend.identity = None  # asked once, kept from then on
+    assert device.identity() is identity
+
+
+def test_the_whole_device_is_read_once_it_is_in_use(visible):
+    backend = visible(2, initialized=False)
+    source = device_free.open_source(load(), find_device(1, local_rank=0))
+    assert tuple(source.sample()) == (None, None, None)
+    backend.initialized = True
+    assert tuple(source.sample()) == (31, 100, 69)
+
+
+def fake_torch(c, **modules):
+    torch = ModuleType("torch")
+    torch.__version__ = "2.99"
+    torch._C = c
+    vars(torch).update(modules)
+    return torch
+
+
+class Recorded:
+    """Answers any call with what it was told, and remembers the arguments."""
+
+    def __init__(self, answer=None):
+        self.answer, self.arguments = answer, []
+
+    def __call__(self, *arguments):
+        self.arguments.append(arguments)
+        return self.answer
+
+
+def test_cuda_is_asked_through_torchs_own_names(fakes):
+    stats = fakes.Allocator().stats()
+    c = SimpleNamespace(
+        _cuda_memoryStats=Recorded(stats), _cuda_resetPeakMemoryStats=Recorded()
+    )
+    properties = SimpleNamespace(name="Model 1", uuid="abc", total_memory=7)
+    cuda = SimpleNamespace(
+        is_initialized=Recorded(True),
+        device_count=Recorded(2),
+        current_device=Recorded(1),
+        mem_get_info=Recorded((3, 7)),
+        get_device_properties=Recorded(properties),
+    )
+    backend = CudaBackend(fake_torch(c, cuda=cuda))
+    assert (backend.in_use(), backend.count(), backend.current()) == (True, 2, 1)
+    assert backend.stats(1) is stats
+    backend.reset_peaks(1)
+    assert backend.memory_info(1) == (3, 7)
+    assert backend.identity(1) == accelerator.DeviceIdentity(
+        device_type="cuda",
+        device_index=1,
+        device_name="Model 1",
+        device_uuid="abc",
+        device_total_bytes=7,
+    )
+    assert c._cuda_memoryStats.arguments == [(1,)]
+    assert c._cuda_resetPeakMemoryStats.arguments == [(1,)]
+    assert [point.name for point in backend.entry_points()] == [
+        "_cuda_memoryStats",
+        "_cuda_resetPeakMemoryStats",
+    ]
+
+
+def accelerator_torch(**changes):
+    c = SimpleNamespace(
+        _accelerator_isAllocatorInitialized=Recorded(True),
+        _accelerator_getDeviceStats=Recorded({"reserved_bytes": {}}),
+        _accelerator_resetPeakStats=Recorded(),
+        _xpu_memoryStats=Recorded(),
+        _xpu_resetPeakMemoryStats=Recorded(),
+    )
+    vars(c).update(changes)
+    return fake_torch(
+        c,
+        accelerator=SimpleNamespace(
+            device_count=Recorded(1),
+            current_device_index=Recorded(0),
+            get_memory_info=Recorded((1, 2)),
+        ),
+        xpu=SimpleNamespace(is_initialized=Recorded(True)),
+    )
+
+
+def test_another_accelerator_is_asked_through_torch_accelerator():
+    torch = accelerator_torch()
+    backend = AcceleratorBackend(torch, "xpu")
+    assert (backend.in_use(), backend.count(), backend.current()) == (True, 1, 0)
+    assert backend.stats(0) == {"reserved_bytes": {}}
+    assert backend.memory_info(0) == (1, 2)
+    assert backend.identity(0).device_name is None
+    names = {point.name: point.resets for point in backend.entry_points()}
+    assert names == {
+        "_accelerator_getDeviceStats": False,
+        "_accelerator_resetPeakStats": True,
+        "_xpu_memoryStats": False,
+        "_xpu_resetPeakMemoryStats": True,
+    }
+    torch.xpu.is_initialized.answer = False
+    assert not backend.in_use()
+
+
+def test_an_accelerator_without_statistics_says_so():
+    def no_device_allocator():
+        raise RuntimeError("Allocator for mps is not a DeviceAllocator.")
+
+    torch = accelerator_torch(_accelerator_isAllocatorInitialized=no_device_allocator)
+    with pytest.raises(Unavailable, match="no memory statistics for mps"):
+        AcceleratorBackend(torch, "mps")
+    torch = accelerator_torch()
+    del torch._C._accelerator_getDeviceStats
+    with pytest.raises(Unavailable, match=r"torch 2\.99 has no memory statistics"):
+        AcceleratorBackend(torch, "xpu")
+
+
+HOST_2_8 = {
+    "allocated_bytes": {"current": 64, "peak": 128, "allocated": 192, "freed": 128},
+    "reserved_bytes": {"current": 256, "peak": 256, "allocated": 256, "freed": 0},
+}
+HOST_2_13 = {
+    "active_bytes": {"current": 64, "peak": 128, "allocated": 192, "freed": 128},
+    "allocated_bytes": {"current": 256, "peak": 256, "allocated": 256, "freed": 0},
+}
+
+
+@pytest.mark.parametrize("stats", [HOST_2_8, HOST_2_13])
+def test_pinned_memory_means_the_same_in_every_torch(visible, monkeypatch, stats):
+    import torch
+
+    backend = visible(1, initialized=False)
+    monkeypatch.setattr(torch._C, "_cuda_hostMemoryStats", lambda: stats, raising=False)
+    source = pinned.open_source(load(), find_device("auto", local_rank=0))
+    assert tuple(source.sample()) == (None, None, None)
+    backend.initialized = True
+    assert tuple(source.sample()) == (64, 128, 256)
+
+
+def test_pinned_memory_is_absent_with_its_reason(visible, monkeypatch):
+    import torch
+
+    monkeypatch.delattr(torch._C, "_cuda_hostMemoryStats", raising=False)
+    visible(1)
+    with pytest.raises(Unavailable, match="does not count pinned memory") as raised:
+        pinned.open_source(load(), find_device("auto", local_rank=0))
+    assert raised.value.remedy == "Use torch 2.8 or newer."
+    visible(1, type="xpu")
+    with pytest.raises(Unavailable, match="for CUDA only, not xpu"):
+        pinned.open_source(load(), find_device("auto", local_rank=0))

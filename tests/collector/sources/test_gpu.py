@@ -1,0 +1,211 @@
+"""NVML's readings, with a model of pynvml."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from collector.config import load
+from collector.sources import gpu
+from collector.sources.accelerator import Device
+from collector.sources.contract import Unavailable
+
+
+class NvmlError(Exception):
+    pass
+
+
+class NotSupportedError(NvmlError):
+    pass
+
+
+class NoPermissionError(NvmlError):
+    pass
+
+
+class NotFoundError(NvmlError):
+    pass
+
+
+class GpuIsLostError(NvmlError):
+    pass
+
+
+class Nvml:
+    """The part of pynvml that is used; devices by uuid."""
+
+    NVMLError = NvmlError
+    NVMLError_NotSupported = NotSupportedError
+    NVMLError_NoPermission = NoPermissionError
+    NVMLError_NotFound = NotFoundError
+    NVML_TEMPERATURE_GPU = 0
+
+    def __init__(self, *uuids):
+        self.uuids = uuids
+        self.users = 0
+        self.processes = []
+        self.missing = set()
+
+    def nvmlInit(self):  # noqa: N802
+        self.users += 1
+
+    def nvmlShutdown(self):  # noqa: N802
+        self.users -= 1
+
+    def nvmlDeviceGetHandleByUUID(self, uuid):  # noqa: N802
+        if uuid not in self.uuids:
+            raise NotFoundError
+        return uuid
+
+    def answer(self, name, value):
+        if name in self.missing:
+            raise NotSupportedError
+        return value
+
+    def nvmlDeviceGetUtilizationRates(self, handle):  # noqa: N802
+        return self.answer("load", SimpleNamespace(gpu=87, memory=40))
+
+    def nvmlDeviceGetTemperature(self, handle, sensor):  # noqa: N802
+        return self.answer("temperature", 61)
+
+    def nvmlDeviceGetPowerUsage(self, handle):  # noqa: N802
+        return self.answer("power", 412_500)
+
+    def nvmlDeviceGetMemoryInfo(self, handle):  # noqa: N802
+        return self.answer("memory", SimpleNamespace(used=len(handle)))
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle):  # noqa: N802
+        return self.answer("processes", self.processes)
+
+
+def process(pid, used):
+    return SimpleNamespace(pid=pid, usedGpuMemory=used)
+
+
+@pytest.fixture
+def opened(fakes, monkeypatch):
+    monkeypatch.setattr(gpu, "_sees_host_pids", lambda: True)
+
+    def make(nvml, **changes):
+        monkeypatch.setitem(sys.modules, "pynvml", nvml)
+        backend = fakes.Backend(2)
+        vars(backend).update(changes)
+        device = Device(backend, 1)
+        return gpu.open_source(load(gpu=7.0), device), backend
+
+    return make
+
+
+def row(source):
+    return dict(zip([c.name for c in source.columns], source.sample(), strict=True))
+
+
+def test_every_sensor_of_the_right_gpu(opened):
+    nvml = Nvml("GPU-uuid-0", "GPU-uuid-1")
+    nvml.processes = [process(1, 5), process(os.getpid(), 77)]
+    source, _ = opened(nvml)
+    assert source.interval_seconds == 7.0
+    assert row(source) == {
+        "gpu_utilization_pct": 87.0,
+        "gpu_memory_utilization_pct": 40.0,
+        "gpu_temperature_celsius": 61.0,
+        "gpu_power_watts": 412.5,
+        "gpu_memory_used_bytes": len("GPU-uuid-1"),
+        "gpu_process_memory_bytes": 77,
+    }
+    source.close()
+    source.close()
+    assert nvml.users == 0
+
+
+def test_nothing_is_asked_before_training_uses_the_device(opened):
+    source, backend = opened(Nvml("GPU-uuid-1"), initialized=False)
+    assert set(row(source).values()) == {None}
+    backend.initialized = True
+    assert row(source)["gpu_utilization_pct"] == 87.0
+
+
+def test_a_slice_is_found_and_what_it_lacks_is_none(opened):
+    nvml = Nvml("MIG-uuid-1")
+    nvml.missing = {"load", "power", "processes"}
+    source, _ = opened(nvml)
+    values = row(source)
+    assert values["gpu_utilization_pct"] is None
+    assert values["gpu_power_watts"] is None
+    assert values["gpu_process_memory_bytes"] is None
+    assert values["gpu_temperature_celsius"] == 61.0
+    assert values["gpu_memory_used_bytes"] == len("MIG-uuid-1")
+
+
+@pytest.mark.parametrize(
+    ("host_pids", "processes", "expected"),
+    [
+        (True, [(1, 5)], None),  # another's process
+        (False, [(1, 5)], 5),  # alone on the device, so it is ours
+        (False, [("own", 5), (1, 6)], None),  # a number that means nothing here
+        (True, [("own", None)], None),  # the driver does not tell
+        (True, [], None),
+    ],
+)
+def test_own_memory_is_only_claimed_where_it_is_known(
+    opened, monkeypatch, host_pids, processes, expected
+):
+    monkeypatch.setattr(gpu, "_sees_host_pids", lambda: host_pids)
+    nvml = Nvml("GPU-uuid-1")
+    nvml.processes = [
+        process(os.getpid() if pid == "own" else pid, used) for pid, used in processes
+    ]
+    source, _ = opened(nvml)
+    assert row(source)["gpu_process_memory_bytes"] == expected
+
+
+def test_a_gpu_that_nvml_does_not_know_is_named(opened):
+    source, _ = opened(Nvml("GPU-other"))
+    with pytest.raises(Unavailable, match="NVML does not know the GPU uuid-1"):
+        source.sample()
+
+
+def test_a_fault_of_the_gpu_is_the_recorders_business(opened):
+    nvml = Nvml("GPU-uuid-1")
+
+    def lost(handle):
+        raise GpuIsLostError
+
+    nvml.nvmlDeviceGetPowerUsage = lost
+    source, _ = opened(nvml)
+    with pytest.raises(GpuIsLostError):
+        source.sample()
+
+
+def test_absence_has_its_reason(fakes, monkeypatch):
+    config = load()
+    missing = Device(absent=Unavailable("no accelerator"))
+    with pytest.raises(Unavailable, match="no accelerator"):
+        gpu.open_source(config, missing)
+    backend = fakes.Backend()
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    with pytest.raises(Unavailable, match="nvidia-ml-py is not installed") as raised:
+        gpu.open_source(config, Device(backend, 0))
+    assert raised.value.remedy == "pip install nvidia-ml-py"
+    nvml = Nvml()
+
+    def no_driver():
+        raise NvmlError("Driver Not Loaded")
+
+    nvml.nvmlInit = no_driver
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    with pytest.raises(Unavailable, match="NVML does not answer: Driver Not Loaded"):
+        gpu.open_source(config, Device(backend, 0))
+    backend.type = "xpu"
+    with pytest.raises(Unavailable, match="this device is xpu"):
+        gpu.open_source(config, Device(backend, 0))
+
+
+def test_the_model_uses_names_that_pynvml_has():
+    pynvml = pytest.importorskip("pynvml")
+    names = [name for name in dir(Nvml) if name.startswith(("nvml", "NVML"))]
+    assert len(names) > 10
+    assert [name for name in names if not hasattr(pynvml, name)] == []

@@ -1,0 +1,160 @@
+"""The process's own figures against what the system says by another way."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import time
+
+import psutil
+import pytest
+
+from collector.config import load
+from collector.sources import process, process_full, rss
+from collector.sources.accelerator import Device
+from collector.sources.contract import Unavailable
+
+MIB = 2**20
+DEVICE = Device(absent=Unavailable("none"))
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+
+
+def touched(num_bytes):
+    """Anonymous memory with every page written, so that it is resident."""
+    memory = mmap.mmap(-1, num_bytes)
+    for page in range(0, num_bytes, mmap.PAGESIZE):
+        memory[page] = 1
+    return memory
+
+
+def in_child(check):
+    """Exit status of a forked child: 0 where `check()` is true."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = 0 if check() else 2
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def rss_sources():
+    sources = [rss.PsutilSource]
+    if sys.platform == "linux":
+        sources.append(rss.StatmSource)
+    return sources
+
+
+@pytest.mark.parametrize("make", rss_sources())
+def test_resident_memory_grows_and_shrinks_with_what_is_touched(make):
+    source = make()
+    (before,) = source.sample()
+    assert abs(before - psutil.Process().memory_info().rss) < 4 * MIB
+    memory = touched(64 * MIB)
+    (grown,) = source.sample()
+    memory.close()
+    (after,) = source.sample()
+    assert abs(grown - before - 64 * MIB) < 4 * MIB
+    assert abs(grown - after - 64 * MIB) < 4 * MIB
+    source.close()
+    source.close()
+
+
+@forks
+@pytest.mark.parametrize("make", rss_sources())
+@pytest.mark.filterwarnings("ignore:This process .*is multi-threaded")
+def test_a_forked_child_reports_itself_not_its_parent(make):
+    source = make()
+    source.sample()
+
+    def the_child_grows():
+        (before,) = source.sample()
+        memory = touched(64 * MIB)
+        grown = source.sample()[0] - before
+        memory.close()
+        return abs(grown - 64 * MIB) < 4 * MIB
+
+    assert in_child(the_child_grows) == 0
+    source.close()
+
+
+@linux
+@forks
+@pytest.mark.filterwarnings("ignore:This process .*is multi-threaded")
+def test_a_closed_source_is_not_opened_again_by_a_fork():
+    source = rss.StatmSource()
+    source.close()
+
+    def still_closed():
+        try:
+            source.sample()
+        except OSError:
+            return True
+        return False
+
+    assert in_child(still_closed) == 0
+
+
+@linux
+def test_the_source_keeps_one_descriptor_and_gives_it_back():
+    before = psutil.Process().num_fds()
+    source = rss.open_source(load(), DEVICE)
+    for _ in range(10):
+        source.sample()
+    assert psutil.Process().num_fds() == before + 1
+    source.close()
+    assert psutil.Process().num_fds() == before
+
+
+def row(source):
+    return dict(zip([c.name for c in source.columns], source.sample(), strict=True))
+
+
+def test_the_process_as_the_system_sees_it():
+    source = process.open_source(load(process=0.5), DEVICE)
+    assert source.interval_seconds == 0.5
+    busy_until = time.monotonic() + 0.3
+    while time.monotonic() < busy_until:
+        pass
+    values = row(source)
+    info = psutil.Process().memory_info()
+    assert abs(values["process_rss_bytes"] - info.rss) < 4 * MIB
+    assert values["process_vms_bytes"] == pytest.approx(info.vms, rel=0.05)
+    assert values["process_num_threads"] >= 1
+    assert values["process_num_fds"] == psutil.Process().num_fds()
+    assert 0 < values["process_cpu_pct"] < 110
+    if sys.platform == "linux":
+        assert 0 < values["process_shared_bytes"] <= values["process_rss_bytes"]
+
+
+def test_unique_memory_grows_with_private_pages():
+    source = process_full.open_source(load(), DEVICE)
+    before = row(source)
+    memory = touched(64 * MIB)
+    grown = row(source)
+    memory.close()
+    for name in ("process_uss_bytes", "process_pss_bytes"):
+        assert abs(grown[name] - before[name] - 64 * MIB) < 4 * MIB
+
+
+def test_the_page_table_totals_are_added_up():
+    text = (
+        "00400000-7fff 000000 ---p 00000000 00:00 0    [rollup]\n"
+        "Rss:              900 kB\nPss:              700 kB\nPss_Dirty:  9 kB\n"
+        "Shared_Clean:     300 kB\nPrivate_Clean:     20 kB\n"
+        "Private_Dirty:    500 kB\nPrivate_Hugetlb:    4 kB\n"
+    )
+    assert process_full.parsed(text) == (524 * 1024, 700 * 1024)
+
+
+def test_page_tables_out_of_reach_are_an_absence(monkeypatch):
+    def closed(self):
+        raise psutil.AccessDenied
+
+    monkeypatch.setattr(psutil.Process, "memory_full_info", closed)
+    with pytest.raises(Unavailable, match="does not let the process read"):
+        process_full._from_psutil()
