@@ -1,0 +1,384 @@
+"""Settings: one precedence, and errors that name the key, the place and the remedy."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.config import (
+    RecordConfig,
+    SourceConfig,
+    load,
+    sections,
+    settings,
+    variable,
+)
+from collector.errors import ConfigError, MemBoardError
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    import os
+
+    for name in list(os.environ):
+        if name.startswith("MEMBOARD_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def yaml_file(tmp_path):
+    def write(text):
+        path = tmp_path / "memboard.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def error_of(*args, **kwargs):
+    with pytest.raises(ConfigError) as raised:
+        load(*args, **kwargs)
+    assert isinstance(raised.value, (MemBoardError, ValueError))
+    return str(raised.value)
+
+
+# Precedence.
+
+
+@pytest.mark.parametrize(
+    "layers", list(itertools.product([False, True], repeat=3)), ids=str
+)
+@pytest.mark.parametrize(
+    ("path", "default"), [("queue_rows", 8192), ("cpu.interval_seconds", 1.0)]
+)
+def test_keywords_beat_variables_beat_the_file_beat_defaults(
+    yaml_file, monkeypatch, layers, path, default
+):
+    in_file, in_environment, in_keywords = layers
+    name, _, leaf = path.partition(".")
+    expected, config, keywords = default, None, {}
+    if in_file:
+        config, expected = (
+            yaml_file(f"{name}: {{{leaf}: 100}}" if leaf else f"{name}: 100"),
+            100,
+        )
+    if in_environment:
+        monkeypatch.setenv(variable(path), "200")
+        expected = 200
+    if in_keywords:
+        keywords, expected = {name: {leaf: 300} if leaf else 300}, 300
+    effective = load(config, **keywords)
+    value = getattr(effective, name)
+    assert (getattr(value, leaf) if leaf else value) == expected
+
+
+def test_layers_merge_leaf_by_leaf(yaml_file, monkeypatch):
+    monkeypatch.setenv("MEMBOARD_CPU_INTERVAL_SECONDS", "7")
+    path = yaml_file("cpu: {enabled: false, interval_seconds: 3}\nmemory: 4\n")
+    config = load(path, memory={"enabled": False})
+    assert config.cpu == SourceConfig(enabled=False, interval_seconds=7.0)
+    assert config.memory == SourceConfig(enabled=False, interval_seconds=4.0)
+
+
+def test_a_files_name_may_come_from_the_environment(yaml_file, monkeypatch):
+    monkeypatch.setenv("MEMBOARD_CONFIG", str(yaml_file("queue_rows: 99")))
+    assert load().queue_rows == 99
+    assert load({}).queue_rows == 8192, "a given config is used instead of it"
+
+
+def test_every_kind_of_config_is_taken(yaml_file):
+    path = yaml_file("flush_seconds: 5\n")
+    made = RecordConfig(flush_seconds=5.0)
+    assert load(path) == load(str(path)) == load({"flush_seconds": 5}) == load(made)
+    assert load(made) == made
+    assert load(made, flush_seconds=6).flush_seconds == 6.0
+
+
+def test_an_empty_file_and_empty_sections_set_nothing(yaml_file):
+    assert load(yaml_file("")) == RecordConfig()
+    assert load(yaml_file("# all commented out\ncpu:\n")) == RecordConfig()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (False, SourceConfig(enabled=False, interval_seconds=10.0)),
+        (True, SourceConfig(interval_seconds=10.0)),
+        (5, SourceConfig(interval_seconds=5.0)),
+        (0.5, SourceConfig(interval_seconds=0.5)),
+        ({"interval_seconds": 3}, SourceConfig(interval_seconds=3.0)),
+        ({"enabled": False}, SourceConfig(enabled=False, interval_seconds=10.0)),
+        (SourceConfig(interval_seconds=9), SourceConfig(interval_seconds=9.0)),
+    ],
+)
+def test_a_source_has_short_forms_and_keeps_its_own_default_pace(given, expected):
+    assert load(swap=given).swap == expected
+    assert load({"swap": given}).swap == expected
+
+
+@pytest.mark.parametrize(
+    ("variable_name", "text", "path", "expected"),
+    [
+        ("MEMBOARD_ENABLED", "0", "enabled", False),
+        ("MEMBOARD_ENABLED", "Yes", "enabled", True),
+        ("MEMBOARD_RSS", "off", "rss", False),
+        ("MEMBOARD_RANK", "7", "rank", 7),
+        ("MEMBOARD_RANK", "null", "rank", None),
+        ("MEMBOARD_DEVICE", "3", "device", 3),
+        ("MEMBOARD_DEVICE", "off", "device", "off"),
+        ("MEMBOARD_DEVICE_PEAKS", "run", "device_peaks", "run"),
+        ("MEMBOARD_FLUSH_SECONDS", "1e1", "flush_seconds", 10.0),
+        ("MEMBOARD_FLUSH_SECONDS", "", "flush_seconds", 2.0),
+        ("MEMBOARD_PROCESS_FULL_ENABLED", "false", "process_full.enabled", False),
+        ("MEMBOARD_CPU", "false", "cpu.enabled", False),
+        ("MEMBOARD_CPU", "2.5", "cpu.interval_seconds", 2.5),
+        ("MEMBOARD_CPU", "1", "cpu.interval_seconds", 1.0),
+    ],
+)
+def test_variables_read_as_their_type(monkeypatch, variable_name, text, path, expected):
+    monkeypatch.setenv(variable_name, text)
+    value = load()
+    for name in path.split("."):
+        value = getattr(value, name)
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+def test_a_sources_own_variable_wins_over_its_short_form(monkeypatch):
+    monkeypatch.setenv("MEMBOARD_CPU_ENABLED", "false")
+    monkeypatch.setenv("MEMBOARD_CPU", "5")
+    assert load().cpu == SourceConfig(enabled=False, interval_seconds=5.0)
+
+
+def test_yamls_bare_off_means_off(yaml_file):
+    assert load(yaml_file("device: off\n")).device == "off"
+
+
+def test_variables_of_the_viewer_are_left_alone(monkeypatch):
+    monkeypatch.setenv("MEMBOARD_PLUGIN_ANYTHING", "1")
+    assert load() == RecordConfig()
+
+
+# Errors. The texts are the interface: they are what a person reads at 2 a.m.
+
+
+def test_an_unknown_key_in_a_file(yaml_file):
+    path = yaml_file("# mine\nflush_seconds: 2\nqueue_row: 5\n")
+    assert error_of(path) == (
+        f"unknown key 'queue_row' in {path}, line 3: did you mean 'queue_rows'?"
+        " Rename it or remove it; `python -m collector.config --markdown` lists every"
+        " key."
+    )
+
+
+def test_an_unknown_key_of_a_source(yaml_file):
+    path = yaml_file("cpu:\n  enabled: true\n  intervall: 5\n")
+    assert error_of(path).startswith(
+        f"unknown key 'cpu.intervall' in {path}, line 3: did you mean"
+        " 'cpu.interval_seconds'?"
+    )
+
+
+def test_an_unknown_keyword():
+    assert error_of(flush_second=1).startswith(
+        "unknown key 'flush_second' in the keywords: did you mean 'flush_seconds'?"
+    )
+    assert error_of({"zzzzzz": 1}).startswith(
+        "unknown key 'zzzzzz' in the given mapping: no key is like it."
+    )
+
+
+def test_an_unknown_variable(monkeypatch):
+    monkeypatch.setenv("MEMBOARD_FLUSH_SECOND", "1")
+    assert error_of() == (
+        "unknown environment variable MEMBOARD_FLUSH_SECOND: did you mean"
+        " 'MEMBOARD_FLUSH_SECONDS'? Rename it, or unset it."
+    )
+
+
+def test_a_wrong_type_in_a_file(yaml_file):
+    path = yaml_file("\n\nflush_seconds: fast\n")
+    assert error_of(path) == (
+        f"'flush_seconds' in {path}, line 3 must be a number from 0.05 to 3600, got the"
+        " text 'fast'. Correct it, or remove it for the default, 2.0."
+    )
+
+
+def test_a_wrong_value_in_a_variable(monkeypatch):
+    monkeypatch.setenv("MEMBOARD_CPU_INTERVAL_SECONDS", "often")
+    assert error_of() == (
+        "'cpu.interval_seconds' in the environment variable"
+        " MEMBOARD_CPU_INTERVAL_SECONDS must be a number from 0.05 to 86400, got the"
+        " text 'often'. Correct it, or remove it for the default, 1.0."
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"enabled": 1}, "true or false, got the number 1"),
+        ({"enabled": "yes"}, "true or false, got the text 'yes'"),
+        ({"queue_rows": 1}, "a whole number from 16 to 16777216, got the number 1"),
+        ({"queue_rows": 64.0}, "got the number 64.0"),
+        ({"queue_rows": True}, "got true"),
+        ({"queue_rows": None}, "got null"),
+        ({"rank": -1}, "a whole number from 0 up or null, got the number -1"),
+        ({"flush_seconds": float("nan")}, "got the number nan"),
+        ({"flush_seconds": float("inf")}, "got the number inf"),
+        ({"flush_seconds": 10**400}, "got a int"),
+        ({"device": "cuda"}, "'auto', 'off' or a whole number from 0 up, got the text"),
+        ({"device": True}, "got true"),
+        ({"device_peaks": "epoch"}, "'step' or 'run', got the text 'epoch'"),
+        ({"log_level": ["info"]}, "got a list"),
+        ({"cpu": {"interval_seconds": 0}}, "a number from 0.05 to 86400, got"),
+        ({"cpu": 0}, "'cpu.interval_seconds' in the given mapping must be"),
+        (
+            {"cpu": "often"},
+            "'cpu' in the given mapping must be true, false, an interval",
+        ),
+        ({"cpu": [1]}, "got a list"),
+    ],
+)
+def test_what_a_value_must_be(given, words):
+    assert words in error_of(given)
+
+
+def test_a_text_of_any_length_stays_short_in_the_message():
+    assert len(error_of({"flush_seconds": "x" * 10**6})) < 400
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("cpu: {enabled: [", "is not valid YAML"),
+        ("- a\n- b\n", "must hold keys and values (flush_seconds: 2), not a list"),
+        ("just words\n", "not the text 'just words'"),
+        ("rank: 1\nrank: 2\n", "'rank' stands twice in"),
+        ("cpu:\n  enabled: true\n  enabled: false\n", "'cpu.enabled' stands twice in"),
+        ("a: 1\n---\nb: 2\n", "is not valid YAML"),
+        ("a: !!python/object/apply:os.getcwd []\n", "is not valid YAML"),
+        ("? [1, 2]\n: 3\n", "is not valid YAML"),
+        ("1: 2\n", "unknown key '1' in"),
+    ],
+)
+def test_files_that_are_not_settings(yaml_file, text, words):
+    path = yaml_file(text)
+    message = error_of(path)
+    assert words in message
+    assert str(path) in message
+
+
+def test_a_yaml_error_names_its_line(yaml_file):
+    path = yaml_file("rank: 1\nlocal_rank: '2\n")
+    assert error_of(path).startswith(f"{path}, line ")
+
+
+def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
+    assert error_of(tmp_path / "none.yaml") == (
+        f"cannot read the configuration file {tmp_path}/none.yaml: No such file or"
+        " directory. Correct the path given as config or in MEMBOARD_CONFIG."
+    )
+    assert "cannot read" in error_of(tmp_path)
+    (tmp_path / "b.yaml").write_bytes(b"\xff\xfe\x00rank")
+    assert "it is not UTF-8 text" in error_of(tmp_path / "b.yaml")
+    assert "must be a file, a mapping or a RecordConfig, got the number 5" in error_of(
+        5
+    )
+
+
+def test_settings_made_by_hand_are_checked_too():
+    with pytest.raises(ConfigError, match=r"'flush_seconds' in RecordConfig\(\) must"):
+        RecordConfig(flush_seconds="2")
+    with pytest.raises(
+        ConfigError, match=r"'enabled' in SourceConfig\(\) must be true"
+    ):
+        SourceConfig(enabled="no")
+    with pytest.raises(ConfigError, match=r"'cpu' in RecordConfig\(\) must be a Sour"):
+        RecordConfig(cpu=False)
+    with pytest.raises(FrozenInstanceError):
+        RecordConfig().rank = 3
+    with pytest.raises(TypeError):
+        RecordConfig(False)
+
+
+# Round trips.
+
+
+def test_plain_data_is_json_and_loads_back():
+    made = RecordConfig(rank=3, device=1, cpu=SourceConfig(enabled=False))
+    plain = json.loads(json.dumps(made.to_plain()))
+    assert load(plain) == made
+    assert plain["cpu"] == {"enabled": False, "interval_seconds": 1.0}
+
+
+def values_of(setting):
+    least, most = setting.limits.get("least", 0), setting.limits.get("most", 2**40)
+    kinds = {
+        bool: st.booleans(),
+        int: st.integers(int(least), int(most)),
+        float: st.floats(least, most),
+        type(None): st.none(),
+    }
+    choices = [kinds[kind] for kind in setting.accepts if kind in kinds]
+    return st.one_of(*choices, *map(st.just, setting.words))
+
+
+@given(
+    st.fixed_dictionaries(
+        {}, optional={path: values_of(setting) for path, setting in settings().items()}
+    )
+)
+def test_any_settings_survive_the_trip_through_a_file(tmp_path_factory, chosen):
+    nested = {}
+    for path, value in chosen.items():
+        name, _, leaf = path.partition(".")
+        if leaf:
+            nested.setdefault(name, {})[leaf] = value
+        else:
+            nested[name] = value
+    path = tmp_path_factory.getbasetemp() / "settings.yaml"
+    path.write_text(json.dumps(nested))  # JSON is YAML, but for floats like 1e-05
+    config = load(nested)
+    for dotted, value in chosen.items():
+        held = config
+        for name in dotted.split("."):
+            held = getattr(held, name)
+        assert held == value
+    assert load(config.to_plain()) == config
+    if "e-" not in path.read_text() and "e+" not in path.read_text():
+        assert load(path) == config
+
+
+def test_every_setting_has_its_own_variable():
+    names = [variable(path) for path in (*settings(), *sections())]
+    assert len(names) == len(set(names))
+    assert "MEMBOARD_CONFIG" not in names
+
+
+def test_every_leaf_can_be_set_by_its_variable(monkeypatch):
+    for path, setting in settings().items():
+        text = {bool: "false", int: "17", float: "17"}.get(setting.accepts[0])
+        text = text or setting.words[-1]
+        monkeypatch.setenv(variable(path), text)
+    config, default = load(), RecordConfig()
+    for item in fields(RecordConfig):
+        assert getattr(config, item.name) != getattr(default, item.name), item.name
+    assert replace(config, rank=18).rank == 18
+
+
+def test_importing_the_settings_loads_nothing_heavy():
+    code = (
+        "import sys; from collector.config import load; load(cpu=3);"
+        "print(sorted({'torch','psutil','yaml','numpy','difflib'} & set(sys.modules)))"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert output.stdout.strip() == "[]"

@@ -1,0 +1,70 @@
+"""The settings' table in the README is what the dataclass says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from collector.config import RecordConfig, SourceConfig, settings, variable
+from collector.config_table import BEGIN, END, main, markdown, meanings, replaced
+from collector.errors import ConfigError
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_the_readmes_table_is_current():
+    text = README.read_text(encoding="utf-8")
+    assert BEGIN in text, f"README.md lacks the lines {BEGIN} and {END}"
+    assert replaced(text) == text, "run: python -m collector.config --write README.md"
+
+
+def test_every_field_has_its_meaning():
+    for owner in (RecordConfig, SourceConfig):
+        found = meanings(owner)
+        assert list(found) == [item.name for item in fields(owner)]
+        for name, meaning in found.items():
+            assert meaning.endswith("."), name
+            assert len(meaning) > 15, name
+
+
+def test_the_table_has_a_row_for_every_key():
+    rows = markdown().splitlines()[2:]
+    assert len(rows) == len(settings())
+    for row, path in zip(rows, settings(), strict=True):
+        assert row.startswith(f"| `{path}` | ")
+        assert f"`{variable(path)}`" in row
+        assert row.replace("\\|", "").count("|") == 6
+
+
+def test_the_command_prints_and_writes_the_table(tmp_path, capsys):
+    printed = subprocess.run(
+        [sys.executable, "-m", "collector.config", "--markdown"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=README.parent,
+    )
+    assert printed.stdout == markdown() + "\n"
+    assert printed.stderr == ""
+    page = tmp_path / "page.md"
+    page.write_text(f"above\n{BEGIN}\nold\n{END}\nbelow\n")
+    assert main(["--write", str(page)]) == 0
+    expected = f"above\n{BEGIN}\n{markdown()}\n{END}\nbelow\n"
+    assert page.read_text() == expected
+    assert main(["--write", str(page)]) == 0
+    assert page.read_text() == expected
+    page.write_text("no markers\n")
+    with pytest.raises(SystemExit):
+        main(["--write", str(page)])
+    assert BEGIN in capsys.readouterr().err
+    assert page.read_text() == "no markers\n"
+
+
+def test_markers_must_be_whole_and_alone():
+    for text in ("", BEGIN, f"{END} {BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"):
+        with pytest.raises(ConfigError, match="put the lines"):
+            replaced(text)
