@@ -44,7 +44,7 @@ export function DataTable({ label, table, heightPx }: DataTableProps) {
   const abovePx = Math.min(first * ROW_PX, Math.max(0, totalPx - rows.length * ROW_PX));
   return (
     <div
-      class="data-table"
+      class="cell-table"
       style={{ height: `${heightPx}px` }}
       tabIndex={0}
       role="region"

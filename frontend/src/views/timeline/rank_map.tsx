@@ -1,0 +1,109 @@
+/** The heatmap under the chart: asks for the coarse and for the sharp answer. */
+
+import { useSignal } from "@preact/signals";
+import { useRef, useState } from "preact/hooks";
+import type { Query } from "../../api/client";
+import { useLive } from "../../api/use_live";
+import { formatRankSet } from "../../base/rank_set";
+import { Heatmap } from "../../widgets/heatmap/heatmap";
+import type { HeatmapNeed } from "../../widgets/heatmap/types";
+import type { XRange } from "../../widgets/line_chart/types";
+import { Failure, Skeleton } from "../../widgets/state/state";
+import type { ViewProps } from "../view_props";
+import type { TimelineParams } from "./params";
+import { drawnRanks, keepIfEqual, ranksOfRows } from "./rank_list";
+
+const ROW_PX = 20;
+const LEAST_PX = 96;
+const MOST_PX = 420;
+
+export interface RankMapProps {
+  readonly view: ViewProps;
+  readonly params: TimelineParams;
+  readonly label: string;
+  /** All ranks of the run; null until they are known. */
+  readonly known: Int32Array | null;
+  /** Shared with the chart where its x is the step; null where it is not. */
+  readonly range: XRange | null;
+  readonly setRange: (range: XRange | null) => void;
+  readonly onPin: (rank: number) => void;
+  readonly px: number;
+}
+
+export function RankMap(props: RankMapProps) {
+  const { view, params, label, known, px } = props;
+  const { client, run, ranks: choice, pollMs } = view;
+  const onSteps = params.x === "step";
+  const [ownRange, setOwnRange] = useState<XRange | null>(null);
+  const ownCursor = useSignal<number | null>(null);
+  const [need, setNeed] = useState<HeatmapNeed | null>(null);
+  const ratio = Math.min(window.devicePixelRatio || 1, 2);
+  const subject = {
+    run: run.id,
+    ranks: choice.filter,
+    series: params.series,
+    phase: params.phase,
+  };
+  const size = { px: Math.round(px * ratio), rows: Math.round(MOST_PX * ratio) };
+  const overview = useLive(
+    client,
+    "heatmap",
+    px === 0 ? null : { ...subject, ...size },
+    pollMs,
+  );
+  const detail = useLive(client, "heatmap", detailQuery(subject, need), pollMs);
+  const subjectKey = JSON.stringify(subject);
+  const kept = useRef<Int32Array>(new Int32Array());
+  const sharpOf = useRef<{ key: string; need: HeatmapNeed | null }>({ key: "", need });
+  if (!detail.stale && detail.data !== null)
+    sharpOf.current = { key: subjectKey, need };
+
+  const answer = overview.data;
+  if (answer === null) {
+    return overview.error === null ? (
+      <Skeleton heightPx={MOST_PX} />
+    ) : (
+      <Failure failure={overview.error} />
+    );
+  }
+  if (answer.series === null || answer.numRows === 0) return null;
+  const found = known ?? ranksOfRows(answer, run.numRanks);
+  kept.current = keepIfEqual(kept.current, drawnRanks(found, choice.filter));
+  const ranks = kept.current;
+  // A sharp answer of another series would mix two meanings in one picture.
+  const sharp =
+    detail.data?.series?.key === answer.series.key && sharpOf.current.key === subjectKey
+      ? detail.data
+      : null;
+  return (
+    <Heatmap
+      label={label}
+      overview={answer}
+      detail={sharp}
+      ranks={ranks}
+      pinned={choice.pinned}
+      range={onSteps ? props.range : ownRange}
+      onRange={onSteps ? props.setRange : setOwnRange}
+      onNeed={setNeed}
+      onPick={props.onPin}
+      cursor={onSteps ? view.cursor : ownCursor}
+      theme={view.theme}
+      byteUnit={view.byteUnit}
+      heightPx={Math.min(MOST_PX, Math.max(LEAST_PX, ranks.length * ROW_PX + 28))}
+      fileStem={run.name}
+    />
+  );
+}
+
+/** null while the coarse answer is sharp enough: everything is in sight. */
+function detailQuery(subject: Query, need: HeatmapNeed | null): Query | null {
+  if (need === null || (need.steps === null && need.ranks === null)) return null;
+  return {
+    ...subject,
+    x0: need.steps?.low ?? null,
+    x1: need.steps?.high ?? null,
+    px: need.px,
+    rows: need.rows,
+    ...(need.ranks === null ? {} : { ranks: formatRankSet(need.ranks) }),
+  };
+}

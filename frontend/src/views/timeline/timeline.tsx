@@ -1,0 +1,300 @@
+/**
+ * Timeline: one series of every rank over steps or time. Few ranks are lines; many are
+ * bands with their outliers, and the heatmap below says which rank. The table says it
+ * in numbers.
+ */
+
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { TimelineResponse } from "../../api/types.gen";
+import { useLive } from "../../api/use_live";
+import { formatInteger } from "../../base/bytes";
+import { parseRankSet } from "../../base/rank_set";
+import { formatQuantity } from "../../model/quantity";
+import { panStep, zoomStep } from "../../render/gestures";
+import { LineChart } from "../../widgets/line_chart/line_chart";
+import type { ChartData } from "../../widgets/line_chart/shapes";
+import type { ChartPick, XRange } from "../../widgets/line_chart/types";
+import { useWidth } from "../../widgets/line_chart/use_size";
+import { ProblemList } from "../../widgets/problem_list/problem_list";
+import { RankTable } from "../../widgets/rank_table/rank_table";
+import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import type { ViewProps } from "../view_props";
+import { AbsentList } from "./absent_list";
+import { Controls } from "./controls";
+import {
+  chartBand,
+  chartLimit,
+  chartLines,
+  nextSlots,
+  peakOf,
+  rankOfId,
+  seriesLabel,
+} from "./lines";
+import { Minimap } from "./minimap";
+import { readParams } from "./params";
+import { RankMap } from "./rank_map";
+import "./timeline.css";
+import { useRange } from "./use_range";
+import { useTimeline } from "./use_timeline";
+
+const CHART_PX = 320;
+const TABLE_PX = 320;
+/** Each side of the peak shown by "jump to the peak", as a share of the run. */
+const PEAK_SHARE = 0.02;
+
+export function TimelineView(props: ViewProps) {
+  const { client, run, ranks, pollMs, commands, cursor } = props;
+  const params = readParams(props.params);
+  const box = useRef<HTMLDivElement>(null);
+  const px = useWidth(box);
+  const { shown, settled, setRange } = useRange(props.params, props.setParams);
+  const data = useTimeline(props, params, shown, settled, px);
+  const overview = useLive(client, "overview", { run: run.id }, pollMs);
+  const strip = overview.data?.strip ?? null;
+  const { drawn, whole } = data;
+  const answer = drawn ?? whole;
+  const extent = useMemo(
+    () => (answer === null ? { low: 0, high: 1 } : extentOf(answer)),
+    [answer?.xLow, answer?.xHigh, answer?.x],
+  );
+  const latest = useRef({ extent, shown, whole, answer });
+  latest.current = { extent, shown, whole, answer };
+  const move = useRef(setRange);
+  move.current = setRange;
+
+  useEffect(() => {
+    const change = (next: (view: View, limits: Limits) => View): void => {
+      const { extent: all, shown: now } = latest.current;
+      const from = now ?? all;
+      const limits = {
+        world: { x0: all.low, x1: all.high, y0: 0, y1: 1 },
+        leastX: (all.high - all.low) / 1e5,
+        leastY: 1,
+      };
+      const view = next({ x0: from.low, x1: from.high, y0: 0, y1: 1 }, limits);
+      const everything = view.x0 <= all.low && view.x1 >= all.high;
+      move.current(everything ? null : { low: view.x0, high: view.x1 });
+    };
+    const toPeak = (): void => {
+      const found = latest.current.whole ?? latest.current.answer;
+      const peak = found === null ? null : peakOf(found);
+      if (peak === null) return;
+      const { low, high } = latest.current.extent;
+      const side = (high - low) * PEAK_SHARE;
+      cursor.value = peak.x;
+      move.current({
+        low: Math.max(low, peak.x - side),
+        high: Math.min(high, peak.x + side),
+      });
+    };
+    const group = "Timeline";
+    return commands.register([
+      {
+        id: "timeline.fit",
+        label: "Show the whole run",
+        group,
+        key: "f",
+        run: () => {
+          move.current(null);
+        },
+      },
+      { id: "timeline.peak", label: "Jump to the peak", group, key: "p", run: toPeak },
+      ...(
+        [
+          ["in", "Zoom in", "w", (v: View, l: Limits) => zoomStep(v, l, -1, "x")],
+          ["out", "Zoom out", "s", (v: View, l: Limits) => zoomStep(v, l, 1, "x")],
+          ["left", "Move left", "a", (v: View, l: Limits) => panStep(v, l, -1)],
+          ["right", "Move right", "d", (v: View, l: Limits) => panStep(v, l, 1)],
+        ] as const
+      ).map(([id, label, key, next]) => ({
+        id: `timeline.${id}`,
+        label,
+        group,
+        key,
+        run: () => {
+          change(next);
+        },
+      })),
+    ]);
+  }, [commands, cursor]);
+
+  const togglePin = (rank: number): void => {
+    const { pinned } = ranks;
+    props.setPinned(
+      pinned.includes(rank)
+        ? pinned.filter((other) => other !== rank)
+        : [...pinned, rank].sort((a, b) => a - b),
+    );
+  };
+  const filtered = useMemo(() => {
+    const parsed = parseRankSet(ranks.filter);
+    return parsed.ok && parsed.ranks.length > 0 ? new Set(parsed.ranks) : null;
+  }, [ranks.filter]);
+
+  return (
+    <div class="timeline" ref={box} aria-busy={data.stale}>
+      {data.error !== null && <Failure failure={data.error} />}
+      {answer === null && data.error === null && (
+        <>
+          <Skeleton heightPx={32} />
+          <Skeleton heightPx={CHART_PX} />
+        </>
+      )}
+      {answer !== null && (
+        <>
+          <Controls answer={answer} params={params} setParams={props.setParams} />
+          {answer.series === null ? (
+            <Nothing title="Nothing to draw yet">
+              <p>
+                No rank has recorded a series. The list below says why; the page fills
+                by itself once data arrive.
+              </p>
+            </Nothing>
+          ) : (
+            <Chart
+              view={props}
+              drawn={answer}
+              whole={whole}
+              stale={data.stale}
+              extent={extent}
+              range={shown}
+              setRange={setRange}
+              onPin={togglePin}
+              logScale={params.logScale}
+              smoothing={params.smoothing}
+            />
+          )}
+          {answer.series !== null && ranks.rank === null && run.numRanks > 1 && (
+            <RankMap
+              view={props}
+              params={params}
+              label={`${seriesLabel(answer.series, answer.available)} by rank and step`}
+              known={strip === null ? null : strip.rank}
+              range={shown}
+              setRange={setRange}
+              onPin={togglePin}
+              px={px}
+            />
+          )}
+          {strip !== null && ranks.rank === null && strip.rank.length > 0 && (
+            <RankTable
+              strip={strip}
+              ranks={filtered}
+              pinned={ranks.pinned}
+              onPin={togglePin}
+              onPick={props.chooseRank}
+              byteUnit={props.byteUnit}
+              heightPx={Math.min(TABLE_PX, strip.rank.length * 24 + 40)}
+              fileStem={run.name}
+            />
+          )}
+          {answer.absent.length > 0 && <AbsentList absent={answer.absent} />}
+          {answer.problems.length > 0 && <ProblemList problems={answer.problems} />}
+        </>
+      )}
+    </div>
+  );
+}
+
+type View = Parameters<typeof panStep>[0];
+type Limits = Parameters<typeof panStep>[1];
+
+/** Steps reach half a step to either side, as the heatmap's cells do. */
+function extentOf(answer: TimelineResponse): XRange {
+  const half = answer.x === "step" ? 0.5 : 0;
+  return { low: answer.xLow - half, high: answer.xHigh + half };
+}
+
+interface ChartProps {
+  readonly view: ViewProps;
+  readonly drawn: TimelineResponse;
+  readonly whole: TimelineResponse | null;
+  readonly stale: boolean;
+  readonly extent: XRange;
+  readonly range: XRange | null;
+  readonly setRange: (range: XRange | null) => void;
+  readonly onPin: (rank: number) => void;
+  readonly logScale: boolean;
+  readonly smoothing: number;
+}
+
+function Chart(props: ChartProps) {
+  const { view, drawn, whole, extent, range, setRange, onPin } = props;
+  const { byteUnit, theme, ranks, run } = view;
+  const slots = useRef<ReadonlyMap<string, number>>(new Map());
+  const parts = useMemo(() => {
+    slots.current = nextSlots(drawn.lines, slots.current);
+    return { lines: chartLines(drawn.lines, slots.current), band: chartBand(drawn) };
+  }, [drawn]);
+  const map = useMemo<ChartData | null>(
+    () =>
+      whole === null
+        ? null
+        : {
+            lines: chartLines(whole.lines, slots.current),
+            band: chartBand(whole),
+            limit: null,
+            hidden: new Set(),
+            smoothing: 0,
+          },
+    [whole, parts],
+  );
+  const limit = useMemo(() => chartLimit(drawn, byteUnit), [drawn, byteUnit]);
+  const { series } = drawn;
+  if (series === null) return null;
+  const label = seriesLabel(series, drawn.available);
+  const peak = whole === null ? null : peakOf(whole);
+  const pick = (picked: ChartPick): void => {
+    onPin(picked.kind === "line" ? rankOfId(picked.id) : picked.rank);
+  };
+  return (
+    <section class={props.stale ? "timeline-chart stale" : "timeline-chart"}>
+      <LineChart
+        label={label}
+        title={ranks.rank === null ? label : `${label} of rank ${ranks.rank}`}
+        unit={series.unit}
+        byteUnit={byteUnit}
+        x={drawn.x}
+        lines={parts.lines}
+        band={parts.band}
+        marks={drawn.marks}
+        limit={limit}
+        extent={extent}
+        range={range}
+        onRange={setRange}
+        cursor={view.cursor}
+        theme={theme}
+        heightPx={CHART_PX}
+        logScale={props.logScale}
+        smoothing={props.smoothing}
+        onPick={pick}
+        fileStem={run.name}
+      />
+      {map !== null && (
+        <Minimap
+          data={map}
+          extent={extent}
+          range={range}
+          onRange={setRange}
+          theme={theme}
+        />
+      )}
+      <p class="timeline-facts quiet">
+        {peak !== null && (
+          <span>
+            Highest {formatQuantity(peak.value, series.unit, byteUnit)} on rank{" "}
+            {peak.rank}
+          </span>
+        )}
+        <span>
+          {drawn.rowsPerPoint > 1
+            ? `Each point stands for ${formatInteger(drawn.rowsPerPoint)} rows: the line is their highest, the shade reaches to their lowest`
+            : "Every row is drawn"}
+        </span>
+        {run.live && (
+          <span>{range === null ? "Following live" : "Live; F follows"}</span>
+        )}
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,252 @@
+/**
+ * All ranks with their peaks, sortable, in a virtual table: four thousand rows scroll
+ * as forty do. A row opens its rank, the pin keeps it drawn.
+ */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import {
+  FormatModule,
+  InteractionModule,
+  SortModule,
+  Tabulator,
+  type CellComponent,
+  type ColumnDefinition,
+} from "tabulator-tables";
+import "tabulator-tables/dist/css/tabulator_simple.min.css";
+import type { RankStrip } from "../../api/types.gen";
+import { formatInteger, type ByteUnit } from "../../base/bytes";
+import { formatExact, formatQuantity } from "../../model/quantity";
+import { ExportMenu } from "../export/export_menu";
+import "./rank_table.css";
+import { compareAbsentLow, rankRows, rowsTable, type RankRow } from "./rows";
+
+Tabulator.registerModule([FormatModule, InteractionModule, SortModule]);
+
+export interface RankTableProps {
+  readonly strip: RankStrip;
+  /** The ranks shown; null shows all. */
+  readonly ranks: ReadonlySet<number> | null;
+  readonly pinned: readonly number[];
+  readonly onPin: (rank: number) => void;
+  /** A click on a row. */
+  readonly onPick: (rank: number) => void;
+  readonly byteUnit: ByteUnit;
+  readonly heightPx: number;
+  readonly fileStem: string;
+}
+
+const ROW_PX = 24;
+
+function span(text: string, title?: string, className?: string): HTMLElement {
+  // Text goes in as text: host names come from the training machines.
+  const element = document.createElement("span");
+  element.textContent = text;
+  if (title !== undefined) element.title = title;
+  if (className !== undefined) element.className = className;
+  return element;
+}
+
+function rowOf(cell: CellComponent): RankRow {
+  // Tabulator hands back the very rows it was given.
+  return cell.getData() as RankRow;
+}
+
+function pinButton(cell: CellComponent): HTMLElement {
+  const { rank, pinned } = rowOf(cell);
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "rank-pin";
+  button.setAttribute("aria-pressed", String(pinned));
+  button.setAttribute("aria-label", `${pinned ? "Unpin" : "Pin"} rank ${rank}`);
+  button.title = pinned ? "No longer draw this rank always" : "Always draw this rank";
+  return button;
+}
+
+function shareBar(cell: CellComponent): HTMLElement {
+  const { share } = rowOf(cell);
+  if (!Number.isFinite(share)) return span("–");
+  const cellBar = document.createElement("span");
+  cellBar.className = share >= 0.97 ? "rank-share is-full" : "rank-share";
+  const bar = document.createElement("span");
+  bar.style.width = `${Math.min(share, 1) * 100}%`;
+  cellBar.append(bar, span(`${(share * 100).toFixed(1)} %`));
+  return cellBar;
+}
+
+/** Reads the unit at drawing time, so that switching it needs no new table. */
+function columnsOf(
+  byteUnit: () => ByteUnit,
+  onPin: (rank: number) => void,
+): ColumnDefinition[] {
+  const number = (
+    title: string,
+    field: keyof RankRow,
+    text: (row: RankRow) => HTMLElement,
+    widthGrow = 1,
+  ): ColumnDefinition => ({
+    title,
+    field,
+    hozAlign: "right",
+    headerHozAlign: "right",
+    headerSortStartingDir: "desc",
+    minWidth: 84,
+    widthGrow,
+    sorter: (a: unknown, b: unknown) => compareAbsentLow(Number(a), Number(b)),
+    formatter: (cell: CellComponent) => text(rowOf(cell)),
+  });
+  const count = (value: number): HTMLElement =>
+    span(Number.isFinite(value) ? formatInteger(value) : "–");
+  return [
+    {
+      title: "Pin",
+      field: "pinned",
+      width: 52,
+      hozAlign: "center",
+      headerHozAlign: "center",
+      headerSortStartingDir: "desc",
+      sorter: (a: unknown, b: unknown) => Number(a) - Number(b),
+      formatter: pinButton,
+      cellClick: (event: Event, cell: CellComponent) => {
+        event.stopPropagation();
+        onPin(rowOf(cell).rank);
+      },
+    },
+    {
+      ...number("Rank", "rank", (row) =>
+        span(String(row.rank), undefined, "rank-link"),
+      ),
+      headerSortStartingDir: "asc",
+      minWidth: 64,
+    },
+    {
+      title: "Host",
+      field: "host",
+      minWidth: 90,
+      widthGrow: 2,
+      formatter: (cell: CellComponent) => span(rowOf(cell).host, rowOf(cell).host),
+    },
+    number("Peak", "peakBytes", (row) =>
+      span(
+        formatQuantity(row.peakBytes, "bytes", byteUnit()),
+        formatExact(row.peakBytes, "bytes"),
+      ),
+    ),
+    number("At step", "peakStep", (row) => count(row.peakStep)),
+    {
+      ...number("Of capacity", "share", () => span("")),
+      minWidth: 140,
+      widthGrow: 2,
+      formatter: shareBar,
+    },
+    number("Growth", "growthBytesPerStep", (row) =>
+      span(
+        formatQuantity(row.growthBytesPerStep, "bytes_per_step", byteUnit()),
+        formatExact(row.growthBytesPerStep, "bytes_per_step"),
+      ),
+    ),
+    number("Retries", "numAllocRetries", (row) => count(row.numAllocRetries)),
+    number("OOMs", "numOoms", (row) =>
+      row.numOoms > 0
+        ? span(`✖ ${formatInteger(row.numOoms)}`, "Out of memory", "rank-bad")
+        : count(row.numOoms),
+    ),
+    number("Last step", "lastStep", (row) => count(row.lastStep)),
+    {
+      title: "Ended",
+      field: "lost",
+      minWidth: 84,
+      sorter: (a: unknown, b: unknown) => Number(a) - Number(b),
+      formatter: (cell: CellComponent) =>
+        rowOf(cell).lost
+          ? span(
+              "⚠ lost",
+              "No closing record: killed, or the disk went away",
+              "rank-bad",
+            )
+          : span(""),
+    },
+  ];
+}
+
+/** Headers sort by keyboard too. */
+function makeHeadersFocusable(table: Tabulator): void {
+  for (const column of table.getColumns()) {
+    const header = column.getElement();
+    header.tabIndex = 0;
+    header.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      header.click();
+    });
+  }
+}
+
+export function RankTable(props: RankTableProps) {
+  const { strip, ranks, pinned, byteUnit, heightPx } = props;
+  const root = useRef<HTMLDivElement>(null);
+  const [table, setTable] = useState<Tabulator | null>(null);
+  const rows = useMemo(() => rankRows(strip, ranks, pinned), [strip, ranks, pinned]);
+  const latest = useRef({ props, rows });
+  latest.current = { props, rows };
+
+  useEffect(() => {
+    if (root.current === null) return;
+    const made = new Tabulator(root.current, {
+      data: latest.current.rows,
+      index: "rank",
+      layout: "fitColumns",
+      height: latest.current.props.heightPx,
+      rowHeight: ROW_PX,
+      columnDefaults: { resizable: false },
+      placeholder: "No rank has recorded a step yet.",
+      initialSort: [{ column: "peakBytes", dir: "desc" }],
+      columns: columnsOf(
+        () => latest.current.props.byteUnit,
+        (rank) => {
+          latest.current.props.onPin(rank);
+        },
+      ),
+      rowFormatter: (row) => {
+        const { pinned: isPinned } = row.getData() as RankRow;
+        row.getElement().classList.toggle("is-pinned", isPinned);
+      },
+    });
+    made.on("tableBuilt", () => {
+      makeHeadersFocusable(made);
+      setTable(made);
+    });
+    made.on("rowClick", (event, row) => {
+      if (event.defaultPrevented) return;
+      latest.current.props.onPick((row.getData() as RankRow).rank);
+    });
+    return () => {
+      made.destroy();
+      setTable(null);
+    };
+  }, []);
+  useEffect(() => {
+    // Keeps the order chosen and the place scrolled to.
+    void table?.replaceData(rows);
+  }, [table, rows, byteUnit]);
+  useEffect(() => {
+    table?.setHeight(heightPx);
+  }, [table, heightPx]);
+
+  return (
+    <section class="rank-table" aria-label="Ranks">
+      <div class="chart-bar">
+        <h3>{formatInteger(rows.length)} ranks</h3>
+        <ExportMenu
+          subject="the table of ranks"
+          source={{
+            stem: `${props.fileStem} ranks`,
+            table: () => rowsTable(latest.current.rows),
+            about: () => ({ peak_series: strip.peakSeries }),
+            figure: null,
+          }}
+        />
+      </div>
+      <div ref={root} />
+    </section>
+  );
+}
