@@ -76,7 +76,7 @@ class GpuSource:
     def sample(self) -> Sequence[int | float | None]:
         """One reading of every sensor."""
         uuid = self._device.identity().device_uuid
-        if uuid is None:
+        if uuid is None or not self._device.in_use():
             return (None,) * len(GPU)
         if uuid != self._uuid:
             self._handle, self._uuid = self._find(uuid), uuid

@@ -1,0 +1,248 @@
+"""Every number of the device sources against torch, the driver and NVML, by hand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from collector.config import load
+from collector.sources import open_step_sources, open_timed_sources
+from collector.sources.accelerator import find_device, original
+
+torch = pytest.importorskip("torch")
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+
+MIB = 2**20
+STATS = ("allocated", "active", "reserved", "inactive_split", "requested")
+POOLS = (("all", ""), ("small_pool", "_small_pool"), ("large_pool", "_large_pool"))
+
+
+@pytest.fixture
+def device():
+    torch.zeros(1, device="cuda")
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    return find_device("auto", local_rank=0)
+
+
+@pytest.fixture
+def step_source(device):
+    opened = open_step_sources(load(rss=False), device)
+    (source,) = opened.sources
+    yield source
+    source.close()
+    torch.cuda.reset_peak_memory_stats()
+
+
+def row(source):
+    return dict(zip([c.name for c in source.columns], source.sample(), strict=True))
+
+
+def timed(name, device):
+    opened = open_timed_sources(load(), device)
+    found = None
+    for source in opened.sources:
+        if source.info.name == name:
+            found = source
+        else:
+            source.close()
+    reasons = {m.info.name: m.reason for m in opened.not_opened}
+    assert found is not None, reasons.get(name)
+    return found
+
+
+def raw_counters():
+    """torch's own counters, behind whatever is wrapped around them."""
+    return original(torch._C._cuda_memoryStats)(torch.cuda.current_device())
+
+
+def work(megabytes):
+    """Allocate, free and keep pieces of both pools on two streams."""
+    big = torch.empty(megabytes * MIB, dtype=torch.uint8, device="cuda")
+    small = [torch.empty(1000 + i, device="cuda") for i in range(20)]
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        big.record_stream(side)
+    kept = torch.empty(3 * MIB + megabytes, dtype=torch.uint8, device="cuda")
+    del big, small
+    return kept
+
+
+def test_every_number_is_torchs_own(step_source):
+    kept = []
+    for megabytes in (64, 8, 200, 1, 40):
+        kept.append(work(megabytes))
+        torch.cuda.synchronize()
+        by_hand = raw_counters()
+        values = row(step_source)
+        for stat in STATS:
+            for pool, infix in POOLS:
+                leaf = by_hand[f"{stat}_bytes"][pool]
+                assert values[f"{stat}{infix}_bytes"] == leaf["current"], stat
+                assert values[f"{stat}{infix}_peak_bytes"] == leaf["peak"], stat
+        assert values["num_alloc_retries"] == by_hand["num_alloc_retries"]
+        assert values["num_ooms"] == by_hand["num_ooms"]
+        assert values["allocated_bytes"] == torch.cuda.memory_allocated()
+        assert values["reserved_bytes"] == torch.cuda.memory_reserved()
+
+
+def test_peaks_are_the_steps_own(step_source):
+    base = row(step_source)["allocated_bytes"]
+    for megabytes in (64, 8, 200, 1):
+        block = torch.empty(megabytes * MIB, dtype=torch.uint8, device="cuda")
+        del block
+        assert row(step_source)["allocated_peak_bytes"] == base + megabytes * MIB
+    assert row(step_source)["allocated_peak_bytes"] == base
+
+
+def test_the_users_own_reading_is_unaffected(step_source):
+    base = torch.cuda.memory_allocated()
+    block = torch.empty(100 * MIB, dtype=torch.uint8, device="cuda")
+    del block
+    for _ in range(3):
+        step_source.sample()
+    assert torch.cuda.max_memory_allocated() == base + 100 * MIB
+    assert torch.cuda.memory_stats()["allocated_bytes.all.peak"] == base + 100 * MIB
+    if hasattr(torch.accelerator, "max_memory_allocated"):
+        assert torch.accelerator.max_memory_allocated() == base + 100 * MIB
+    torch.cuda.reset_peak_memory_stats()
+    assert torch.cuda.max_memory_allocated() == base
+    block = torch.empty(7 * MIB, dtype=torch.uint8, device="cuda")
+    del block
+    assert row(step_source)["allocated_peak_bytes"] == base + 7 * MIB
+    step_source.sample()
+    assert torch.cuda.max_memory_allocated() == base + 7 * MIB
+    step_source.close()
+    assert torch.cuda.max_memory_allocated() == base + 7 * MIB
+    torch.cuda.reset_peak_memory_stats()
+    assert original(torch._C._cuda_memoryStats) is torch._C._cuda_memoryStats
+
+
+def test_nested_spans_keep_their_peaks_across_steps(device, step_source):
+    base = torch.cuda.memory_allocated()
+    outer = device.ledger.open()
+    block = torch.empty(50 * MIB, dtype=torch.uint8, device="cuda")
+    del block
+    inner = device.ledger.open()
+    block = torch.empty(20 * MIB, dtype=torch.uint8, device="cuda")
+    del block
+    step_source.sample()
+    assert device.ledger.close(inner).peaks[0] == base + 20 * MIB
+    assert device.ledger.close(outer).peaks[0] == base + 50 * MIB
+
+
+def test_an_out_of_memory_error_is_counted(step_source):
+    before = row(step_source)
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        torch.empty(2**50, dtype=torch.uint8, device="cuda")
+    after = row(step_source)
+    assert after["num_ooms"] == before["num_ooms"] + 1
+    assert after["num_alloc_retries"] == raw_counters()["num_alloc_retries"]
+
+
+def test_the_whole_device_is_what_the_driver_says(device):
+    source = timed("device_free", device)
+    held = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")
+    values = row(source)
+    free, total = torch.cuda.mem_get_info()
+    assert values["device_total_bytes"] == total
+    assert abs(values["device_free_bytes"] - free) <= 256 * MIB  # others may run here
+    assert values["device_used_bytes"] == total - values["device_free_bytes"]
+    assert values["device_used_bytes"] >= held.numel()
+    source.close()
+
+
+def test_pinned_memory_is_torchs_own(device):
+    if not hasattr(torch._C, "_cuda_hostMemoryStats"):
+        pytest.skip("this torch does not count pinned memory")
+    source = timed("pinned", device)
+    before = row(source)["pinned_allocated_bytes"]
+    held = torch.empty(8 * MIB, dtype=torch.uint8, pin_memory=True)
+    values = row(source)
+    assert values["pinned_allocated_bytes"] - before >= held.numel()
+    assert values["pinned_reserved_bytes"] >= values["pinned_allocated_bytes"]
+    assert values["pinned_allocated_peak_bytes"] >= values["pinned_allocated_bytes"]
+
+
+def test_the_sensors_are_those_of_torchs_device(device):
+    pynvml = pytest.importorskip("pynvml")
+    source = timed("gpu", device)
+    held = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")
+    values = row(source)
+    assert pynvml.nvmlDeviceGetName(source._handle) == torch.cuda.get_device_name()
+    assert values["gpu_memory_used_bytes"] >= held.numel()
+    assert 0 <= values["gpu_utilization_pct"] <= 100
+    assert 0 < values["gpu_temperature_celsius"] < 120
+    assert 0 < values["gpu_power_watts"] < 2000
+    own = values["gpu_process_memory_bytes"]
+    assert own is None or own >= held.numel()
+    source.close()
+
+
+def test_the_devices_identity_is_torchs(device):
+    properties = torch.cuda.get_device_properties(0)
+    identity = device.identity()
+    assert identity.device_name == properties.name
+    assert identity.device_total_bytes == properties.total_memory
+
+
+def fresh(code):
+    """Run code in a new interpreter; its output's last line."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent.parent.parent,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+OPEN = """
+import os, torch
+from collector.config import load
+from collector.sources import open_step_sources, open_timed_sources
+from collector.sources.accelerator import find_device
+device = find_device("auto", local_rank=0)
+sources = [*open_step_sources(load(), device).sources,
+           *open_timed_sources(load(), device).sources]
+def device_values():
+    return {v for s in sources if s.info.name in ("device", "device_free", "gpu")
+            for v in s.sample()}
+"""
+
+
+def test_watching_does_not_initialise_cuda_and_forking_stays_possible():
+    code = f"""{OPEN}
+assert device.type == "cuda" and device_values() == {{None}}
+child = os.fork()
+if child == 0:
+    try:
+        torch.zeros(1, device="cuda")
+        os._exit(0 if any(v for v in device_values()) else 3)
+    except BaseException:
+        os._exit(1)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print(torch.cuda.is_initialized(), status)
+"""
+    assert fresh(code) == "False 0"
+
+
+def test_a_child_forked_after_cuda_was_used_samples_nothing():
+    code = f"""{OPEN}
+torch.zeros(1, device="cuda")
+assert any(device_values())
+child = os.fork()
+if child == 0:
+    os._exit(0 if device_values() == {{None}} else 3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert fresh(code) == "0"
