@@ -8,6 +8,9 @@ page; that needs no PyTorch.
 
 from __future__ import annotations
 
+import signal
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +18,7 @@ from collector.cli.failure import Failure
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 HELP = "train a small model, record it and watch it in TensorBoard"
 
@@ -97,19 +100,38 @@ def run(options: argparse.Namespace) -> int:
             where=str(logdir),
             remedy="Name a directory you may write to with --out.",
         ) from error
-    if options.no_serve:
-        write(logdir)
-        print(f"Look at it with:\n  tensorboard --logdir {logdir}")
-        return 0
-    from collector.cli.tensorboard import serving
+    with _ending_in_order():
+        if options.no_serve:
+            write(logdir)
+            print(f"Look at it with:\n  tensorboard --logdir {logdir}")
+            return 0
+        from collector.cli.tensorboard import serving
 
-    # Started first, so that the open tab grows while the run is written.
-    with serving(logdir, options.port) as server:
-        print(f"TensorBoard: {server.url}#{server.tab}", flush=True)
-        write(logdir)
-        print(f"Serving {server.url}#{server.tab} until Ctrl-C.", flush=True)
-        server.wait()
+        # Started first, so that the open tab grows while the run is written.
+        with serving(logdir, options.port) as server:
+            print(f"TensorBoard: {server.url}#{server.tab}", flush=True)
+            write(logdir)
+            print(f"Serving {server.url}#{server.tab} until Ctrl-C.", flush=True)
+            server.wait()
     return 0
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Being terminated stops the ranks and TensorBoard as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {
+        number: signal.signal(number, signal.default_int_handler)
+        for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
+        if signal.getsignal(number) is not signal.SIG_IGN  # as under nohup
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def free_run_dir(logdir: Path, name: str) -> Path:

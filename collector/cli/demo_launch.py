@@ -25,6 +25,9 @@ _LAST_LINES: Final = 20
 _STOP_SECONDS: Final = 6.0
 _WATCH_SECONDS: Final = 0.1
 
+_WITHOUT_TRAINING: Final = (
+    "Look at a simulated run, which needs no PyTorch: memboard demo --simulate 64"
+)
 _INSTALL: Final = f'{sys.executable} -m pip install "torch>=2.6"'
 
 
@@ -102,8 +105,14 @@ def plan_training(num_ranks: int | None, num_steps: int, seed: int) -> TrainingP
     """Choose the device: GPUs where there is one for every rank, else the CPU.
 
     Raises:
-        Failure: PyTorch is missing, too old or without torch.distributed.
+        Failure: PyTorch is missing, too old or without torch.distributed, or this is
+            no POSIX system.
     """
+    if os.name != "posix":
+        raise Failure(
+            "the demo's training runs on Linux and macOS",
+            remedy=_WITHOUT_TRAINING,
+        )
     torch = _import_torch()
     num_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     wanted = num_ranks or num_gpus or DEFAULT_RANKS
@@ -122,14 +131,11 @@ def plan_training(num_ranks: int | None, num_steps: int, seed: int) -> TrainingP
 
 
 def _import_torch() -> Any:
-    without = (
-        "Or look at a simulated run, which needs none: memboard demo --simulate 64"
-    )
     if find_spec("torch") is None:
         raise Failure(
             "the demo trains a real model and needs PyTorch, which is not installed",
             where=sys.executable,
-            remedy=f"{_INSTALL}\n  {without}",
+            remedy=f"{_INSTALL}\n  Or: {_WITHOUT_TRAINING}",
         )
     import torch
     import torch.distributed
@@ -138,7 +144,7 @@ def _import_torch() -> Any:
         raise Failure(
             f"this PyTorch ({torch.__version__}) is built without torch.distributed",
             where=str(torch.__file__),
-            remedy=f"{_INSTALL}\n  {without}",
+            remedy=f"{_INSTALL}\n  Or: {_WITHOUT_TRAINING}",
         )
     import torch.distributed.fsdp
 
@@ -146,7 +152,7 @@ def _import_torch() -> Any:
         raise Failure(
             f"this PyTorch ({torch.__version__}) is too old: the demo needs FSDP2",
             where=str(torch.__file__),
-            remedy=f"{_INSTALL}\n  {without}",
+            remedy=f"{_INSTALL}\n  Or: {_WITHOUT_TRAINING}",
         )
     return torch
 

@@ -140,8 +140,11 @@ def _fill_until_oom(
         if fault.kind != "oom":
             continue
         for row in _rows(fault, ranks):
-            peak = columns["active_peak_bytes"][row] + held[row] + jitter[row]
+            peak = (
+                columns["active_large_pool_peak_bytes"][row] + held[row] + jitter[row]
+            )
             room = RESERVED_LIMIT_BYTES - peak
+            room -= columns["reserved_small_pool_peak_bytes"][row]
             span = max(1, fault.last_step - fault.first_step)
             share = (np.arange(len(peak)) - fault.first_step) / span
             grown = np.clip(share, 0, 1) * room[fault.last_step]

@@ -88,6 +88,8 @@ class SimulatedRun:
             raise ValueError(
                 f"{self.num_steps} simulated steps: give a number from 1 to 10000000"
             )
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed {self.seed}: give a number from 0 to 4294967295")
         if not 1 <= self.rows_per_chunk <= 1 << 20:
             raise ValueError(
                 f"{self.rows_per_chunk} rows per chunk: give a number from 1 to 1048576"
