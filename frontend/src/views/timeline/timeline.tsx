@@ -269,16 +269,17 @@ function Chart(props: ChartProps) {
         smoothing={props.smoothing}
         onPick={pick}
         fileStem={run.name}
-      />
-      {map !== null && (
-        <Minimap
-          data={map}
-          extent={extent}
-          range={range}
-          onRange={setRange}
-          theme={theme}
-        />
-      )}
+      >
+        {map !== null && (
+          <Minimap
+            data={map}
+            extent={extent}
+            range={range}
+            onRange={setRange}
+            theme={theme}
+          />
+        )}
+      </LineChart>
       <p class="timeline-facts quiet">
         {peak !== null && (
           <span>

@@ -52,6 +52,7 @@ export class HeatmapController {
   #view: Viewport;
   #size: SizePx = { widthPx: 1, heightPx: 1 };
   #place: number | null = null;
+  #pointer: PointPx | null = null;
   #box: RectPx | null = null;
   #settle: number | null = null;
   #frame: number | null = null;
@@ -75,6 +76,8 @@ export class HeatmapController {
     this.#surface = new RasterSurface(cells, {
       onPaint: (frame) => {
         this.failure.value = null;
+        // What lies under a resting pointer may have changed, or become sharper.
+        if (this.#pointer !== null) this.#hover(this.#pointer);
         plot.dataset["drawMs"] = frame.drawMs.toFixed(1);
       },
       onFailure: (message) => {
@@ -292,6 +295,7 @@ export class HeatmapController {
   }
 
   #hover(at: PointPx | null): void {
+    this.#pointer = at;
     const facts = at === null ? null : this.#factsAt(at);
     this.hovered.value = at === null || facts === null ? null : { at, facts };
     if (at === null) this.#place = null;

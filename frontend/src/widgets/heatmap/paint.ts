@@ -1,6 +1,7 @@
 /** Axes, marks, pins and the cross hair: what is drawn over the cells. */
 
 import type { Mark } from "../../api/types.gen";
+import { formatInteger } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
 import { xTicks, type Tick } from "../../model/axis";
@@ -13,6 +14,8 @@ import { placeOf } from "./layout";
 /** The gutter equals the line chart's, so that steps stand below steps. */
 export const GUTTER = { left: 72, right: 14, top: 2, bottom: 26 } as const;
 
+/** Labels of the rank axis need this much room. */
+const LABEL_PX = 12;
 const FONT = "11px Roboto, Helvetica, Arial, sans-serif";
 
 export function plotSize(widthPx: number, heightPx: number): SizePx {
@@ -32,7 +35,9 @@ export function rankTicks(
   const { values } = wholeTicks(view.y0, view.y1 - 1, most);
   return values.flatMap((place) => {
     const rank = ranks[place];
-    return rank === undefined ? [] : [{ value: place + 0.5, text: String(rank) }];
+    return rank === undefined
+      ? []
+      : [{ value: place + 0.5, text: formatInteger(rank) }];
   });
 }
 
@@ -71,42 +76,57 @@ function paintAxes(context: CanvasRenderingContext2D, state: OverlayState): void
     context.fillText(tick.text, x, bottom + 17);
   }
   context.textAlign = "right";
-  const marked = new Set(state.pinned);
+  const pins = pinPlaces(state).map((pin) => pin.y);
   for (const tick of rankTicks(view, ranks, size.heightPx)) {
-    if (marked.has(Number(tick.text))) continue;
-    const y = GUTTER.top + yToPx(view, size.heightPx, tick.value);
-    context.fillText(tick.text, GUTTER.left - 8, y + 4);
+    const y = yToPx(view, size.heightPx, tick.value);
+    if (pins.some((pin) => Math.abs(pin - y) < LABEL_PX)) continue;
+    context.fillText(tick.text, GUTTER.left - 8, GUTTER.top + y + 4);
   }
 }
 
-function paintPins(context: CanvasRenderingContext2D, state: OverlayState): void {
-  const { view, size, ranks, theme } = state;
-  const { link } = tokens(theme);
-  context.font = `bold ${FONT}`;
-  context.textAlign = "right";
-  for (const rank of state.pinned) {
+interface PinPlace {
+  readonly rank: number;
+  /** Top, middle and bottom of its row, in px of the plot. */
+  readonly top: number;
+  readonly y: number;
+  readonly bottom: number;
+}
+
+/** The pinned rows in sight. */
+function pinPlaces({ view, size, ranks, pinned }: OverlayState): readonly PinPlace[] {
+  return pinned.flatMap((rank) => {
     const place = placeOf(ranks, rank);
-    if (ranks[place] !== rank) continue;
+    if (ranks[place] !== rank) return [];
     const top = yToPx(view, size.heightPx, place);
     const bottom = yToPx(view, size.heightPx, place + 1);
-    const middle = GUTTER.top + (top + bottom) / 2;
-    if (bottom < 0 || top > size.heightPx) continue;
-    context.fillStyle = link;
+    if (bottom < 0 || top > size.heightPx) return [];
+    return [{ rank, top, y: (top + bottom) / 2, bottom }];
+  });
+}
+
+function paintPins(context: CanvasRenderingContext2D, state: OverlayState): void {
+  const { link } = tokens(state.theme);
+  context.font = `bold ${FONT}`;
+  context.textAlign = "right";
+  context.fillStyle = link;
+  context.strokeStyle = link;
+  context.lineWidth = 1.5;
+  let labelled = -Infinity;
+  for (const { rank, top, y, bottom } of pinPlaces(state)) {
+    const middle = GUTTER.top + y;
     context.beginPath();
     context.moveTo(GUTTER.left - 1, middle);
     context.lineTo(GUTTER.left - 7, middle - 4);
     context.lineTo(GUTTER.left - 7, middle + 4);
     context.fill();
-    context.fillText(String(rank), GUTTER.left - 10, middle + 4);
+    // Pins too close to name keep their arrow; zooming in names them.
+    if (y - labelled >= LABEL_PX) {
+      context.fillText(formatInteger(rank), GUTTER.left - 10, middle + 4);
+      labelled = y;
+    }
     if (bottom - top < 4) continue;
-    context.strokeStyle = link;
-    context.lineWidth = 1.5;
-    context.strokeRect(
-      GUTTER.left - 2,
-      GUTTER.top + top,
-      size.widthPx + 4,
-      bottom - top,
-    );
+    const { widthPx } = state.size;
+    context.strokeRect(GUTTER.left - 2, GUTTER.top + top, widthPx + 4, bottom - top);
   }
 }
 

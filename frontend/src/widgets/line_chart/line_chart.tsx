@@ -324,6 +324,7 @@ export function LineChart(props: LineChartProps) {
           />
         )}
       </div>
+      {props.children}
       {props.legend !== false && (
         <Legend
           lines={lines}

@@ -57,6 +57,10 @@ export class Plot {
   readonly #uplot: uPlot;
   #state: PlotState;
   #shapes: readonly Shape[] = [];
+  #cursor: { readonly x: number | null; readonly topPx: number | null } = {
+    x: null,
+    topPx: null,
+  };
 
   constructor(root: HTMLElement, state: PlotState) {
     this.#state = state;
@@ -111,10 +115,13 @@ export class Plot {
       // Scales may be the same while data, theme or units changed.
       plot.redraw(false, true);
     });
+    // The cursor stays at its x, whose place has moved.
+    this.setCursor(this.#cursor.x, this.#cursor.topPx);
   }
 
   /** Show the cross hair at x (null hides it) and at a height in CSS px. */
   setCursor(x: number | null, topPx: number | null): void {
+    this.#cursor = { x, topPx };
     const frame = this.frame;
     const left = x === null ? -10 : projectX(frame)(x);
     const inside = left >= 0 && left <= frame.widthPx;

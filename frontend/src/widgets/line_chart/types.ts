@@ -4,6 +4,7 @@
  */
 
 import type { Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import type { Mark, Unit, XKind } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
@@ -87,6 +88,8 @@ export interface LineChartProps {
   readonly legend?: boolean;
   /** Heading at the left of the chart's tool bar; default `label`. */
   readonly title?: string;
+  /** Stands between the plot and the legend, e.g. a minimap. */
+  readonly children?: ComponentChildren;
   /** Used in the names of exported files, e.g. the run's name. */
   readonly fileStem?: string;
 }

@@ -197,7 +197,6 @@ export function RankTable(props: RankTableProps) {
       layout: "fitColumns",
       height: latest.current.props.heightPx,
       rowHeight: ROW_PX,
-      columnDefaults: { resizable: false },
       placeholder: "No rank has recorded a step yet.",
       initialSort: [{ column: "peakBytes", dir: "desc" }],
       columns: columnsOf(
