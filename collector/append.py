@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+_CREATE |= getattr(os, "O_BINARY", 0)  # Windows would turn every 0x0A into two bytes
 
 
 class AppendFile:
@@ -54,7 +55,10 @@ class AppendFile:
 
     def is_deleted(self) -> bool:
         """Whether somebody removed the file: writing would go nowhere, silently."""
-        return os.fstat(self._fd).st_nlink == 0
+        try:
+            return os.fstat(self._fd).st_nlink == 0
+        except OSError:  # a network file system says so by ESTALE
+            return True
 
     def fileno(self) -> int:
         """The descriptor, for locking."""

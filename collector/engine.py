@@ -7,8 +7,10 @@ columns are absent from then on.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -18,8 +20,9 @@ from collector.header import clock_anchor, device_fields, host_memory, make_head
 from collector.progress import TRAIN
 from collector.rank import identify, new_attempt
 from collector.sampler import Sampler
-from collector.sources import open_step_sources, open_timed_sources
+from collector.sources import TIMED, open_step_sources, open_timed_sources
 from collector.sources.accelerator import find_device
+from collector.spans import SpanTotals
 from collector.writer import Writer, WriterPlan
 
 if TYPE_CHECKING:
@@ -64,6 +67,7 @@ class Engine:
         self._progress = progress
         self._troubles = troubles
         self._started = clock_anchor()
+        self.spans = SpanTotals()
         self._lock = threading.RLock()
         self._schema_ids = count()
         self._schemas: dict[tuple[str, str], int] = {}
@@ -93,8 +97,13 @@ class Engine:
             self._columns += tuple(source.columns)
         self._width = len(self._columns)
         self._sampler = Sampler(self._open_timed, self)
-        self.writer.start()
-        self._sampler.start()
+        _import_ahead()
+        try:
+            self.writer.start()
+            self._sampler.start()
+        except BaseException:  # no thread to be had: leave torch as it was
+            self._close_sources()
+            raise
 
     def write_step(self, phase: str, row: list[int | float | None]) -> None:
         """Queue a step's row: `row` holds the head's values, the sources add theirs."""
@@ -133,8 +142,7 @@ class Engine:
         """Stop sampling, write what is queued and end the file, in bounded time."""
         deadline = time.monotonic() + STOP_SECONDS
         self._sampler.stop(STOP_SECONDS * _SAMPLER_SHARE)
-        for index in range(len(self._sources)):
-            self._close_source(index)
+        self._close_sources()
         self.writer.close(how, message, max(0.1, deadline - time.monotonic()))
 
     def forget(self) -> None:
@@ -183,6 +191,8 @@ class Engine:
         stuck = self._sampler.replace_if_stuck()
         if stuck is not None:
             self._note_failed(stuck.info, TimeoutError("a sample did not come back"))
+        for data in self.spans.take():
+            self.note("span", data, step=self._progress.train_step)
         known = self.device.identity()
         if known != self._told_device:  # training has begun to use it
             self._told_device = known
@@ -209,6 +219,10 @@ class Engine:
                 if found != expected:
                     error = ValueError(f"{found} values for {expected} columns")
                     self._switch_off(index, error)
+
+    def _close_sources(self) -> None:
+        for index in range(len(self._sources)):
+            self._close_source(index)
 
     def _close_source(self, index: int) -> None:
         source, self._sources[index] = self._sources[index], None
@@ -276,3 +290,14 @@ class Engine:
             self.writer.put_schema(schema)
             self._schemas[table, phase] = schema_id
         return schema_id
+
+
+def _import_ahead() -> None:
+    """Import on this thread what the sampler would import on its own.
+
+    A module half imported by another thread at a fork stays locked in the child for
+    ever: a dataloader worker that imports it too would hang.
+    """
+    for name in (*(f"collector.sources.{name}" for name in TIMED), "psutil", "pynvml"):
+        with contextlib.suppress(Exception):  # told when the source opens
+            import_module(name)

@@ -118,6 +118,8 @@ def whole_number(value: Any) -> int | None:
 
     A tensor is none: reading it may synchronise with the device.
     """
+    if type(value) is int:  # the usual case, and it is asked at every step
+        return value if -_LARGEST < value < _LARGEST else None
     if isinstance(value, float):
         if not math.isfinite(value) or not value.is_integer():
             return None

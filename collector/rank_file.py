@@ -38,6 +38,8 @@ class RankFile:
         self.notes = Notebook()
         self.num_over_budget = 0
         """Rows that only the rollup kept because the budget was spent."""
+        self.path: Path | None = None
+        """Where it lies, or lay last."""
         self.is_full = False
         """Whether the budget is spent: from then on only digests and notes are written."""
         self._max_bytes = max_bytes - min(_REST, max_bytes // _REST_SHARE)
@@ -49,9 +51,9 @@ class RankFile:
         self._time_ns = 0
 
     @property
-    def path(self) -> Path | None:
-        """Where it lies; None while it is not open."""
-        return self._file.path if self._file else None
+    def is_open(self) -> bool:
+        """Whether there is a file to write to."""
+        return self._file is not None
 
     @property
     def num_pending(self) -> int:
@@ -83,6 +85,7 @@ class RankFile:
             path.unlink(missing_ok=True)  # a headless file helps nobody
             raise
         self._file = file
+        self.path = path
         self._new_schemas = []
         self._digest_offset = 0
         for table in self.tables.values():

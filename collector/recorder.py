@@ -88,7 +88,9 @@ def record(
     try:
         recorder = Recorder(run_dir, settings, coordinates)
     except Exception:  # noqa: BLE001  # of the two, training matters
-        logger.exception("recording could not start; training goes on without it")
+        logger.exception(
+            "memboard: recording could not start; training goes on without it"
+        )
         return _null()
     recorder.attach(model=model, optimizer=optimizer)
     return recorder
@@ -227,7 +229,7 @@ class Recorder:
 
     @property
     def path(self) -> Path | None:
-        """The rank's file; None before it is created and after it is closed."""
+        """The rank's file; None until it is created."""
         return self._engine.writer.path
 
     @property
@@ -256,7 +258,7 @@ class Recorder:
         now = time.perf_counter_ns()
         progress = self._progress
         phase = progress.phase
-        if step is not None and type(step) is not int:
+        if step is not None:
             step = self._number("step", step)
         if tokens is not None or samples is not None:
             progress.report(
@@ -309,12 +311,10 @@ class Recorder:
     def close_span(self, name: str, duration_ns: int, opened: Any) -> None:
         """See `spans.SpanSink`."""
         try:
-            data: dict[str, Any] = {"name": name, "duration_us": duration_ns // 1000}
             reading = None if opened is None else opened[0].close(opened[1])
-            if reading is not None:
-                data["allocated_peak_bytes"] = reading.peaks[0]
+            peak_bytes = None if reading is None else reading.peaks[0]
             if self._live:
-                self._note("span", data, user=True)
+                self._engine.spans.add(name, duration_ns // 1000, peak_bytes)
         except Exception as error:  # noqa: BLE001  # the border to training
             self._fault("span", error)
 

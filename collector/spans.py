@@ -4,16 +4,18 @@
     with collector.span("forward"):    # of whichever is active, or of none
     @collector.span("validate")        # functions, coroutines and generators
 
-Without a live recorder the code runs straight through. A recorder writes each span as
-a note; the number of notes per flush is bounded.
+Without a live recorder the code runs straight through. A recorder writes one note per
+name and flush: how many, how long in total and at most, and the highest peak. A span
+that comes once in a while thus has its own note, and one in every step costs no more.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from collector import lifecycle
 
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
 
+MAX_NAMES: Final = 64
+"""Names made up in a loop must not fill the disk."""
+
+OTHER: Final = "other"
+
+
 class SpanSink(Protocol):
     """Who takes spans: a recorder. Neither may raise."""
 
@@ -34,6 +42,41 @@ class SpanSink(Protocol):
 
     def close_span(self, name: str, duration_ns: int, opened: Any) -> None:
         """It has ended."""
+
+
+class SpanTotals:
+    """Spans since the last flush, by name. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._totals: dict[str, list[int | None]] = {}
+
+    def add(self, name: str, duration_us: int, peak_bytes: int | None) -> None:
+        """Count a span; beyond `MAX_NAMES` names since the last flush as other."""
+        with self._lock:
+            totals = self._totals
+            if name not in totals and len(totals) >= MAX_NAMES:
+                name = OTHER
+            number, total, most, peak = totals.get(name) or (0, 0, 0, None)
+            if peak_bytes is not None and peak_bytes > (peak or 0):
+                peak = peak_bytes
+            most = max(most or 0, duration_us)
+            totals[name] = [(number or 0) + 1, (total or 0) + duration_us, most, peak]
+
+    def take(self) -> list[dict[str, Any]]:
+        """The notes' data, and begin anew."""
+        with self._lock:
+            totals, self._totals = self._totals, {}
+        return [
+            {
+                "name": name,
+                "num_spans": number,
+                "total_us": total,
+                "max_us": most,
+                "allocated_peak_bytes": peak,
+            }
+            for name, (number, total, most, peak) in totals.items()
+        ]
 
 
 class Span:

@@ -26,7 +26,7 @@ class Troubles:
         if key in self._told:
             return
         self._told.add(key)
-        logger.warning(message, *args, exc_info=error)
+        logger.warning("memboard: %s", message % args, exc_info=error)
 
 
 def remedy_for(error: OSError) -> str:

@@ -11,6 +11,7 @@ belongs to the parent's file.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
@@ -49,9 +50,6 @@ _MAX_FAULTS: Final = 8
 _NOTES_PER_FLUSH: Final = 256
 """Notes a user's code may cause between two flushes; more are dropped and counted."""
 
-_NOTES: Final = -1
-"""Stands for the notes where rows are counted by schema."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterPlan:
@@ -81,7 +79,9 @@ class Writer:
         self._queue: deque[tuple[int, Row] | Note | Schema] = deque()
         self._wake_at = max(1, plan.queue_rows // 2)
         self._dropped: dict[int, int] = {}
-        self._dropped_told: dict[str, int] = {}
+        self._num_notes_dropped = 0
+        self._num_rows_lost = 0
+        self._dropped_told: dict[tuple[str, str], int] = {}
         self._num_user_notes = 0
         self._file = RankFile(max_bytes=plan.max_file_bytes)
         self._scalars = Scalars(plan.run_dir, self._header, self._tell_no_scalars)
@@ -132,7 +132,7 @@ class Writer:
         if user:
             self._num_user_notes += 1
             if self._num_user_notes > _NOTES_PER_FLUSH:
-                self._dropped[_NOTES] = self._dropped.get(_NOTES, 0) + 1
+                self._num_notes_dropped += 1
                 return
         self._queue.append(
             Note(kind=kind, time_ns=time.time_ns(), step=step, data=data)
@@ -161,7 +161,7 @@ class Writer:
         self._thread.join(timeout)
         if self._thread.is_alive():
             logger.warning(
-                "%s could not be completed within %g s: the disk is slow. What was"
+                "memboard: %s could not be completed within %g s: the disk is slow. What was"
                 " flushed before is readable.",
                 self._file.path or self._plan.run_dir,
                 timeout,
@@ -175,13 +175,14 @@ class Writer:
 
     @property
     def path(self) -> Path | None:
-        """The rank's file; None while it is not open."""
+        """The rank's file; None until it is created."""
         return self._file.path
 
     @property
     def num_dropped(self) -> int:
         """Rows and notes dropped so far, for whatever reason."""
-        return sum(self._dropped.values()) + self._file.num_over_budget
+        by_queue = sum(self._dropped.values()) + self._num_notes_dropped
+        return by_queue + self._num_rows_lost + self._file.num_over_budget
 
     # On the writer's thread, in the order of a round.
 
@@ -202,7 +203,7 @@ class Writer:
             if self._end is None:
                 self._wake.wait(period)
         logger.warning(
-            "recording into %s is switched off after %d faults; training goes on",
+            "memboard: recording into %s is switched off after %d faults; training goes on",
             self._plan.run_dir,
             _MAX_FAULTS,
         )
@@ -214,7 +215,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001  # the border: nothing reaches training
             self._num_faults += 1
             num_rows = self._file.discard_pending()
-            self._dropped[_NOTES] = self._dropped.get(_NOTES, 0) + num_rows
+            self._num_rows_lost += num_rows
             self._troubles.tell(
                 "fault",
                 "the writer failed and dropped %d rows; training and recording go on."
@@ -222,6 +223,9 @@ class Writer:
                 num_rows,
                 error=error,
             )
+            if end is not None:
+                with contextlib.suppress(Exception):  # told above, or much the same
+                    self._end_file(end)
 
     def _write(self, end: tuple[Literal["closed", "exception"], str] | None) -> None:
         now = time.monotonic()
@@ -235,9 +239,7 @@ class Writer:
             if end is None:
                 self._file.flush()
             else:
-                self._file.close(
-                    *end, num_dropped=self.num_dropped, time_ns=time.time_ns()
-                )
+                self._end_file(end)
         except OSError as error:
             self._fail(error, closing=end is not None)
         else:
@@ -253,15 +255,18 @@ class Writer:
         if self._plan.scalars:
             self._scalars.flush(closing=end is not None)
 
+    def _end_file(self, end: tuple[Literal["closed", "exception"], str]) -> None:
+        self._file.close(*end, num_dropped=self.num_dropped, time_ns=time.time_ns())
+
     def _open(self) -> None:
         """Make sure that the file is there and has the right name."""
         if not self.identity.settled:
             identity = self._plan.identify()
             moved = _numbers(identity) != _numbers(self.identity)
             self.identity = identity
-            if moved and self._file.path is not None:
+            if moved and self._file.is_open:
                 self._move()
-        if self._file.path is None:
+        if not self._file.is_open:
             self._file.open(self._new_path(), self._header())
         elif self._file.is_deleted():
             self._troubles.tell(
@@ -270,7 +275,7 @@ class Writer:
                 " lost. Delete a run's directory only after training.",
                 self._file.path,
             )
-            self._file.open(self._file.path, self._header())
+            self._file.open(self._new_path(), self._header())
 
     def _move(self) -> None:
         """Other numbers than at the start: go on under the name they give."""
@@ -315,7 +320,7 @@ class Writer:
         if closing:
             self._file.release()
             logger.warning(
-                "%d rows and notes could not be written to %s",
+                "memboard: %d rows and notes could not be written to %s",
                 self._file.num_pending,
                 where,
             )
@@ -329,20 +334,21 @@ class Writer:
         """Say how many rows are missing, where that has changed."""
         if now < self._next_dropped and not closing:
             return
-        counts: dict[str, int] = {}
+        counts = {
+            ("notes", "too many between two flushes"): self._num_notes_dropped,
+            ("all", "the writer failed"): self._num_rows_lost,
+            ("all", "max_file_bytes is reached"): self._file.num_over_budget,
+        }
         for schema_id, num_rows in tuple(self._dropped.items()):
             table = self._file.tables.get(schema_id)
-            name = "notes" if table is None else table.schema.table
-            counts[name] = counts.get(name, 0) + num_rows
-        counts["budget"] = self._file.num_over_budget
-        for name, num_rows in counts.items():
-            if num_rows != self._dropped_told.get(name, 0):
+            name = "all" if table is None else table.schema.table
+            key = name, "the disk was too slow or full"
+            counts[key] = counts.get(key, 0) + num_rows
+        for key, num_rows in counts.items():
+            if num_rows != self._dropped_told.get(key, 0):
                 self._next_dropped = now + _DROPPED_SECONDS
-                self._dropped_told[name] = num_rows
-                reason = "the disk was too slow or full"
-                if name == "budget":
-                    reason = "max_file_bytes is reached"
-                data = {"table": name, "num_rows": num_rows, "reason": reason}
+                self._dropped_told[key] = num_rows
+                data = {"table": key[0], "num_rows": num_rows, "reason": key[1]}
                 self.put_note("dropped", None, data)
 
     def _tell_no_scalars(self, reason: str, remedy: str) -> None:

@@ -1,0 +1,636 @@
+"""The life of a recording: what is called, what lies on disk afterwards."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import math
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import collector
+from collector.null_recorder import NullRecorder
+from collector.recorder import Recorder
+from tests.collector.recordings import (
+    ONLY_STEPS,
+    rank_files,
+    read,
+    read_only_file,
+    wait_until,
+)
+
+ROOT = Path(__file__).parents[2]
+
+
+def record(run_dir, **keywords):
+    return collector.record(run_dir, **{**ONLY_STEPS, **keywords})
+
+
+def fail(error, rec=None, after=0.0):
+    """A training that takes a step, or some time, and fails."""
+    if rec is not None:
+        rec.step()
+    time.sleep(after)
+    raise error
+
+
+def run_python(code, *arguments, check=True):
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=check,
+        timeout=120,
+    )
+
+
+# Steps and their numbers.
+
+
+def test_each_step_is_one_row_with_its_time_and_memory(tmp_path):
+    before = time.time_ns()
+    with record(tmp_path / "run") as rec:
+        for _ in range(5):
+            time.sleep(0.01)
+            rec.step()
+    after = time.time_ns()
+    found = read_only_file(tmp_path / "run")
+    assert found.steps() == [0, 1, 2, 3, 4]
+    times = found.column("time_ns")
+    assert before <= times[0] <= times[-1] <= after
+    assert times == sorted(times)
+    seconds = found.column("step_time_seconds")
+    assert seconds[0] is None  # nobody knows when the first step began
+    assert all(0.009 < value < 5 for value in seconds[1:])
+    assert all(2**20 < value < 2**40 for value in found.column("rss_bytes"))
+    assert found.close.how == "closed"
+    assert found.damages == []
+
+
+def test_rows_seen_by_the_page_equal_the_process_itself(tmp_path):
+    psutil = pytest.importorskip("psutil")
+    with record(tmp_path / "run") as rec:
+        ballast = np.ones(2**24)  # 128 MiB, touched
+        rec.step()
+        high = psutil.Process().memory_info().rss
+        del ballast
+        rec.step()
+        low = psutil.Process().memory_info().rss
+    rows = read_only_file(tmp_path / "run").column("rss_bytes")
+    assert abs(rows[0] - high) < 8 * 2**20
+    assert abs(rows[1] - low) < 8 * 2**20
+    assert rows[0] - rows[1] > 100 * 2**20
+
+
+def test_own_numbers_lead_and_the_default_continues_from_them(tmp_path):
+    with record(tmp_path / "run") as rec:
+        rec.step(100)
+        rec.step()
+        rec.step(500)
+        rec.step()
+        rec.step(np.int64(700))
+        rec.step(800.0)
+    steps = read_only_file(tmp_path / "run").steps()
+    assert steps == [100, 101, 500, 501, 700, 800]
+
+
+def test_a_step_that_goes_back_is_recorded_as_it_is_and_marked(tmp_path):
+    with record(tmp_path / "run") as rec:
+        for step in (10, 11, 11, 5, 6):
+            rec.step(step)
+        rec.step()
+    found = read_only_file(tmp_path / "run")
+    assert found.steps() == [10, 11, 11, 5, 6, 7]
+    assert found.notes_of("mark") == [{"label": "step went back from 11 to 5"}]
+
+
+def test_what_is_no_number_is_told_once_and_replaced_by_the_count(tmp_path, caplog):
+    class Tensor:
+        def __index__(self):
+            raise AssertionError("reading a tensor would wait for the device")
+
+    bad = [math.nan, math.inf, "7", Tensor(), 1.5, 2**70, [3]]
+    with record(tmp_path / "run") as rec:
+        for value in bad:
+            rec.step(value, tokens=value, samples=value)
+    found = read_only_file(tmp_path / "run")
+    assert found.steps() == list(range(len(bad)))
+    assert found.column("tokens") == [None] * len(bad)
+    told = [r for r in caplog.records if "must be a whole number" in r.getMessage()]
+    assert [r.getMessage().split()[1] for r in told] == ["step", "tokens", "samples"]
+
+
+def test_tokens_and_samples_are_totals_and_epochs_are_columns(tmp_path):
+    with record(tmp_path / "run") as rec:
+        rec.step()
+        rec.epoch(3, 20)
+        rec.step(tokens=100, samples=4)
+        rec.step(tokens=50)
+        rec.epoch(4)
+        rec.step(samples=np.int32(6))
+    found = read_only_file(tmp_path / "run")
+    assert found.column("tokens") == [None, 100, 150, 150]
+    assert found.column("samples") == [None, 4, 4, 10]
+    assert found.column("epoch") == [None, 3, 3, 4]
+    assert found.notes_of("epoch") == [
+        {"epoch": 3, "length": 20},
+        {"epoch": 4, "length": None},
+    ]
+
+
+def test_steps_from_several_threads_are_all_taken_one_by_one(tmp_path):
+    def train():
+        for _ in range(500):
+            rec.step(tokens=1)
+
+    with record(tmp_path / "run", queue_rows=10_000) as rec:
+        threads = [threading.Thread(target=train) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    found = read_only_file(tmp_path / "run")
+    assert found.steps() == list(range(2000))
+    assert found.column("tokens") == list(range(1, 2001))
+
+
+def test_a_step_within_a_step_does_not_lock_up(tmp_path):
+    with record(tmp_path / "run") as rec:
+        source = rec._engine._samples[0]
+
+        def sample():
+            rec._engine._samples[0] = source
+            rec.step()  # as a signal handler or a finaliser might
+            return source()
+
+        rec._engine._samples[0] = sample
+        rec.step()
+        rec.step()
+    assert sorted(read_only_file(tmp_path / "run").steps()) == [0, 1, 2]
+
+
+# Phases, spans, marks, loaders.
+
+
+def test_phases_count_their_own_steps_and_have_their_own_rows(tmp_path):
+    with record(tmp_path / "run") as rec:
+        rec.step(samples=1)
+        rec.step(samples=1)
+        with rec.phase("val"):
+            rec.step(samples=100)
+            time.sleep(0.05)
+        rec.step(samples=1)
+        with rec.phase("val"):
+            rec.step()
+        rec.phase("test")
+        rec.step()
+        rec.phase("train")
+        rec.step()
+    found = read_only_file(tmp_path / "run")
+    assert found.steps() == [0, 1, 2, 3]
+    assert found.steps("val") == [0, 1]
+    assert found.steps("test") == [0]
+    assert found.column("samples") == [1, 2, 3, 3]
+    assert found.column("samples", phase="val") == [100, 100]
+    phases = [note["phase"] for note in found.notes_of("phase")]
+    assert phases == ["val", "train", "val", "train", "test", "train"]
+    # The step after a validation does not pay for it.
+    assert found.column("step_time_seconds")[2] < 0.04
+
+
+def test_phase_names_made_up_in_a_loop_share_a_table(tmp_path):
+    with record(tmp_path / "run") as rec:
+        for index in range(100):
+            with rec.phase(f"phase{index}"):
+                rec.step()
+        with rec.phase(""):
+            rec.step()
+    found = read_only_file(tmp_path / "run")
+    assert len(found.schemas) == 33
+    assert len(found.steps("other")) == 69
+    assert found.steps() == [0]
+
+
+def test_spans_time_code_and_keep_results_and_errors(tmp_path):
+    with record(tmp_path / "run") as rec:
+
+        @rec.span("double")
+        def double(x):
+            """Doubles."""
+            return 2 * x
+
+        @collector.span("count")
+        def count(n):
+            yield from range(n)
+
+        @collector.span("later")
+        async def later():
+            return 7
+
+        assert [double(2), double(3)] == [4, 6]
+        assert double.__doc__ == "Doubles."
+        assert list(count(3)) == [0, 1, 2]
+        with pytest.raises(StopIteration):
+            later().send(None)
+        with pytest.raises(ValueError, match="mine"), rec.span("outer"):
+            fail(ValueError("mine"), after=0.02)
+    spans = {
+        note["name"]: note for note in read_only_file(tmp_path / "run").notes_of("span")
+    }
+    assert {name: note["num_spans"] for name, note in spans.items()} == {
+        "double": 2,
+        "count": 1,
+        "later": 1,
+        "outer": 1,
+    }
+    assert 20_000 <= spans["outer"]["max_us"] == spans["outer"]["total_us"] < 5_000_000
+
+
+def test_a_nested_span_of_one_object_keeps_both_times(tmp_path):
+    with record(tmp_path / "run") as rec:
+        again = rec.span("again")
+        with again:
+            time.sleep(0.02)
+            with again:
+                pass
+    (note,) = read_only_file(tmp_path / "run").notes_of("span")
+    assert note["num_spans"] == 2
+    assert note["max_us"] >= 20_000
+    assert note["total_us"] < note["max_us"] + 10_000
+
+
+def test_spans_without_a_recorder_call_straight_through():
+    @collector.span("free")
+    def free():
+        return "result"
+
+    assert collector.active() is None
+    assert free() == "result"
+    with collector.span("block"):
+        pass
+
+
+def test_spans_and_marks_are_bounded_per_flush_and_what_is_lost_is_counted(tmp_path):
+    with record(tmp_path / "run", flush_seconds=60) as rec:
+        rec.flush()
+        for index in range(1000):
+            rec.mark(f"mark {index} " + "x" * 5000)
+            with rec.span(f"span {index}"):
+                pass
+    found = read_only_file(tmp_path / "run")
+    marks = found.notes_of("mark")
+    assert len(marks) == 256
+    assert max(len(note["label"]) for note in marks) == 1000
+    spans = {note["name"]: note["num_spans"] for note in found.notes_of("span")}
+    assert len(spans) == 65
+    assert sum(spans.values()) == 1000  # none is lost
+    (dropped,) = found.notes_of("dropped")
+    assert (dropped["table"], dropped["num_rows"]) == ("notes", 744)
+    assert rec.num_dropped == 744
+
+
+def test_the_loader_is_passed_through_and_counted(tmp_path):
+    class Loader:
+        num_workers = 3
+        dataset = "the data"
+
+        def __len__(self):
+            return 4
+
+        def __iter__(self):
+            return iter("abcd")
+
+    class Endless:
+        def __iter__(self):
+            while True:
+                yield 1
+
+    with record(tmp_path / "run") as rec:
+        wrapped = rec.loader(Loader())
+        assert list(wrapped) == ["a", "b", "c", "d"]
+        assert (len(wrapped), wrapped.dataset) == (4, "the data")
+        for _, batch in zip(range(2), wrapped, strict=False):
+            assert batch in "ab"
+        assert rec.num_batches >= 6
+        endless = rec.loader(Endless())
+        assert next(iter(endless)) == 1
+        with pytest.raises(TypeError):
+            len(endless)
+        with pytest.raises(AttributeError):
+            _ = endless.no_such_thing
+    notes = read_only_file(tmp_path / "run").notes_of("loader")
+    assert [(n["type"], n["length"], n["num_workers"]) for n in notes] == [
+        ("Loader", 4, 3),
+        ("Endless", None, None),
+    ]
+
+
+# What the header and the notes say.
+
+
+def test_the_header_says_who_and_how(tmp_path):
+    class Mesh:
+        mesh_dim_names = ("dp", "tp")
+
+        def get_coordinate(self):
+            return [1, 0]
+
+    with record(
+        tmp_path / "exp1", rank=3, local_rank=1, world_size=4, mesh=Mesh()
+    ) as rec:
+        rec.step()
+        assert rec.rank == 3
+        attempt = rec.attempt
+    (path,) = rank_files(tmp_path / "exp1")
+    assert path.name == f"rank00003-{attempt}.events"
+    header = read(path).header
+    assert (header.run_id, header.attempt) == ("exp1", attempt)
+    assert (header.rank, header.local_rank, header.world_size) == (3, 1, 4)
+    assert header.mesh == {"dp": 1, "tp": 0}
+    assert header.config["flush_seconds"] == 0.1
+    assert header.config["cpu"]["enabled"] is False
+    assert header.memory_total_bytes > 2**28
+    assert header.device_type in {"cpu", "cuda"}
+    assert set(header.versions) >= {"python", "memboard"}
+    assert abs(header.started.wall_ns - time.time_ns()) < 60e9
+
+
+def test_sources_say_whether_they_record_and_why_not(tmp_path):
+    with record(tmp_path / "run", rss=True) as rec:
+        rec.step()
+        wait_until(lambda: rec.flush() and b"network" in rec.path.read_bytes())
+    found = read_only_file(tmp_path / "run")
+    assert found.source("rss")["status"] == "recorded"
+    network = found.source("network")
+    assert network["status"] == "off"
+    assert network["reason"]
+    assert {n["name"] for n in found.notes_of("source")} >= {"device", "cpu", "gpu"}
+
+
+def test_timed_sources_record_at_their_own_pace(tmp_path):
+    only = {name: off for name, off in ONLY_STEPS.items() if off is False}
+    config = {**only, "memory": 0.05, "cpu": 0.2, "flush_seconds": 0.1}
+    with collector.record(tmp_path / "run", config=config) as rec:
+        rec.step(41)
+        time.sleep(1.0)
+    found = read_only_file(tmp_path / "run")
+    tables = {schema.table: schema for schema in found.schemas.values()}
+    assert tables["memory"].interval_seconds == 0.05
+    used = found.column("memory_used_bytes", table="memory")
+    assert 10 <= len(used) <= 24
+    assert 3 <= len(found.column("cpu_total_pct", table="cpu")) <= 8
+    assert all(value > 2**20 for value in used)
+    assert set(found.column("step", table="memory")) <= {0, 42}
+
+
+def test_model_optimizer_and_mesh_may_come_later(tmp_path):
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Linear(3, 2)
+    model.bias.requires_grad_(False)
+    with record(tmp_path / "run") as rec:
+        rec.attach(model=model, optimizer=torch.optim.SGD(model.parameters()))
+        rec.attach(mesh={"dp": 2})
+        rec.attach(mesh="nonsense")
+        rec.attach(model=object())
+    found = read_only_file(tmp_path / "run")
+    assert found.notes_of("model")[0] == {
+        "type": "Linear",
+        "num_params": 8,
+        "num_trainable_params": 6,
+    }
+    assert found.notes_of("optimizer") == [{"type": "SGD"}]
+    assert found.notes_of("mesh") == [{"dp": 2}]
+
+
+# The end.
+
+
+def test_an_exception_in_the_block_is_the_users_and_ends_the_file(tmp_path):
+    with pytest.raises(ZeroDivisionError), record(tmp_path / "run") as rec:
+        fail(ZeroDivisionError("first line\nsecond line"), rec)
+    close = read_only_file(tmp_path / "run").close
+    assert (close.how, close.message) == ("exception", "ZeroDivisionError: first line")
+
+
+@pytest.mark.parametrize(
+    ("error", "how", "message"),
+    [
+        (SystemExit(0), "closed", ""),
+        (SystemExit(), "closed", ""),
+        (SystemExit(3), "exception", "SystemExit: 3"),
+        (KeyboardInterrupt(), "exception", "KeyboardInterrupt"),
+    ],
+)
+def test_leaving_by_exit_or_interrupt(tmp_path, error, how, message):
+    with pytest.raises(type(error)), record(tmp_path / "run"):
+        raise error
+    close = read_only_file(tmp_path / "run").close
+    assert (close.how, close.message) == (how, message)
+
+
+def test_an_out_of_memory_error_leaves_what_is_known_of_the_failed_step(tmp_path):
+    class OutOfMemoryError(RuntimeError):
+        """Named as torch names its own."""
+
+    with pytest.raises(OutOfMemoryError), record(tmp_path / "run") as rec:
+        fail(OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), rec)
+    found = read_only_file(tmp_path / "run")
+    (note,) = found.notes_of("oom")
+    assert note["message"].startswith("CUDA out of memory")
+    assert note["values"]["rss_bytes"] > 2**20
+    assert found.steps() == [0]  # the failed step is no row
+
+
+def test_after_close_every_call_returns_at_once(tmp_path):
+    rec = record(tmp_path / "run")
+    rec.step()
+    rec.close()
+    size = rec.path.stat().st_size
+    rec.close()
+    rec.step(5, tokens=1)
+    rec.epoch(1)
+    rec.mark("late")
+    rec.attach(model=object())
+    with rec.phase("val"), rec.span("late"):
+        pass
+    assert list(rec.loader([1, 2])) == [1, 2]
+    assert rec.flush() is False
+    assert rec.path.stat().st_size == size
+    assert collector.active() is None
+
+
+def test_flush_puts_everything_on_disk_now(tmp_path):
+    with record(tmp_path / "run", flush_seconds=3600) as rec:
+        for done in range(3):
+            rec.step()
+            assert rec.flush()
+            assert read(rec.path).steps() == list(range(done + 1))
+
+
+def test_a_recorder_that_is_never_closed_is_closed_at_exit(tmp_path):
+    run_python(
+        "import sys, collector\n"
+        "rec = collector.record(sys.argv[1], flush_seconds=3600)\n"
+        "for _ in range(7): rec.step()\n",
+        tmp_path / "run",
+    )
+    found = read_only_file(tmp_path / "run")
+    assert found.steps() == list(range(7))
+    assert found.close.how == "closed"
+
+
+def test_a_program_that_dies_of_an_exception_says_so_at_exit(tmp_path):
+    result = run_python(
+        "import sys, collector\n"
+        "rec = collector.record(sys.argv[1], flush_seconds=3600)\n"
+        "rec.step()\n"
+        "raise RuntimeError('loss is NaN')\n",
+        tmp_path / "run",
+        check=False,
+    )
+    assert result.returncode == 1
+    found = read_only_file(tmp_path / "run")
+    assert found.steps() == [0]
+    assert (found.close.how, found.close.message) == (
+        "exception",
+        "RuntimeError: loss is NaN",
+    )
+
+
+def test_changing_the_working_directory_changes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with record("runs/a", flush_seconds=3600) as rec:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        rec.step()
+    assert read_only_file(tmp_path / "runs" / "a").steps() == [0]
+
+
+# Several recorders.
+
+
+def test_two_recorders_in_one_process_have_their_own_files(tmp_path):
+    with record(tmp_path / "run") as first:
+        assert collector.active() is first
+        with record(tmp_path / "run") as second:
+            assert collector.active() is second
+            first.step()
+            second.step(10)
+        assert collector.active() is first
+        first.step()
+    files = [read(path) for path in rank_files(tmp_path / "run")]
+    assert sorted(found.steps() for found in files) == [[0, 1], [10]]
+    assert len({found.header.attempt for found in files}) == 2
+
+
+def test_a_restart_in_the_same_directory_is_a_new_attempt(tmp_path):
+    for start in (0, 3):
+        with record(tmp_path / "run") as rec:
+            for step in range(start, start + 5):
+                rec.step(step)
+    first, second = (read(path) for path in rank_files(tmp_path / "run"))
+    assert first.steps() == [0, 1, 2, 3, 4]
+    assert second.steps() == [3, 4, 5, 6, 7]
+    assert first.header.started.wall_ns < second.header.started.wall_ns
+
+
+# Switched off.
+
+
+@pytest.mark.parametrize("how", ["keyword", "environment"])
+def test_switched_off_nothing_is_loaded_started_or_written(tmp_path, how):
+    code = (
+        "import os, sys, threading\n"
+        "import collector\n"
+        "keywords = {} if os.environ.get('MEMBOARD_ENABLED') else {'enabled': False}\n"
+        "with collector.record(sys.argv[1], model=object(), **keywords) as rec:\n"
+        "    rec.step(); rec.epoch(1); rec.mark('x'); rec.attach()\n"
+        "    with rec.phase('val'), rec.span('s'): pass\n"
+        "    assert list(rec.loader([1])) == [1]\n"
+        "    f = lambda: 1\n"
+        "    assert rec.span('s')(f) is f\n"
+        "assert threading.active_count() == 1, threading.enumerate()\n"
+        "heavy = {'torch', 'numpy', 'tensorboard', 'psutil', 'google.protobuf'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    prefix = "import os; os.environ['MEMBOARD_ENABLED'] = '0'\n"
+    run_python((prefix if how == "environment" else "") + code, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_null_recorder_overrides_everything_public():
+    def public(cls):
+        return {n for n, v in vars(cls).items() if not n.startswith("_") and v}
+
+    assert public(NullRecorder) == public(Recorder)
+    for name in public(Recorder):
+        ours, theirs = vars(NullRecorder)[name], vars(Recorder)[name]
+        if inspect.isfunction(theirs):
+            names = inspect.signature(theirs).parameters
+            assert list(inspect.signature(ours).parameters) == list(names), name
+
+
+# Bad input at the start.
+
+
+@pytest.mark.parametrize(
+    ("keywords", "word"),
+    [
+        ({"flush_secs": 1}, "flush_seconds"),
+        ({"queue_rows": "many"}, "queue_rows"),
+        ({"mesh": 5}, "mesh"),
+        ({"config": "/no/such/file.yaml"}, "file.yaml"),
+    ],
+)
+def test_a_wrong_setting_is_refused_at_once(tmp_path, keywords, word):
+    with pytest.raises(collector.ConfigError, match=word):
+        collector.record(tmp_path / "run", **keywords)
+    assert collector.active() is None
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("logdir", ["s3://bucket/run", "", "  "])
+def test_a_logdir_that_cannot_be_one_is_refused(logdir):
+    with pytest.raises(collector.ConfigError, match="logdir"):
+        collector.record(logdir)
+
+
+def test_recording_that_cannot_start_is_told_and_training_goes_on(
+    tmp_path, monkeypatch, caplog
+):
+    from collector.writer import Writer
+
+    def start(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Writer, "start", start)
+    with caplog.at_level(logging.ERROR), record(tmp_path / "run") as rec:
+        rec.step()
+    assert "training goes on" in caplog.text
+    assert "can't start new thread" in caplog.text
+    assert not (tmp_path / "run").exists()
+
+
+# The import.
+
+
+def test_the_public_names_are_the_listed_ones_and_load_lazily():
+    code = (
+        "import sys, collector\n"
+        "assert 'collector.recorder' not in sys.modules\n"
+        "for name in collector.__all__: getattr(collector, name)\n"
+        "assert set(collector.__all__) <= set(dir(collector))\n"
+        "heavy = {'torch', 'numpy', 'tensorboard', 'psutil', 'yaml'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "try: collector.nonsense\n"
+        "except AttributeError as error: assert 'nonsense' in str(error)\n"
+        "else: raise SystemExit('no AttributeError')\n"
+    )
+    run_python(code)
