@@ -28,6 +28,8 @@ export default tseslint.config(
   },
   {
     files: ["scripts/**/*.js", "eslint.config.js"],
-    languageOptions: { globals: { console: "readonly", process: "readonly" } },
+    languageOptions: {
+      globals: { console: "readonly", process: "readonly", URL: "readonly" },
+    },
   },
 );

@@ -85,7 +85,8 @@ def problems(static: Path, frontend: Path) -> list[str]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         return [f"{static / STAMP_NAME} cannot be read ({error}): run `npm run build`"]
     found: list[str] = []
-    if frontend.is_dir() and sources_digest(frontend) != sources:
+    present = (frontend / "package-lock.json").is_file()
+    if present and sources_digest(frontend) != sources:
         found.append(
             f"{static} was built from other sources than {frontend} holds: "
             "run `npm run build`"

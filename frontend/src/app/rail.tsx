@@ -41,7 +41,16 @@ export function Rail(props: RailProps) {
             </option>
           ))}
         </select>
-        {run !== null && <p class="quiet rail-note">{runSentence(run)}</p>}
+        {run !== null && (
+          <p class="quiet rail-note">
+            {runFacts(run).map((fact, i) => (
+              <>
+                {i > 0 && " · "}
+                <span class="nowrap">{fact}</span>
+              </>
+            ))}
+          </p>
+        )}
       </section>
       {ranks !== null && <RankChooser {...ranks} />}
       <PageList {...props} />
@@ -63,13 +72,13 @@ function RunPulse({ run }: { readonly run: RunSummary }) {
   );
 }
 
-function runSentence(run: RunSummary): string {
+function runFacts(run: RunSummary): readonly string[] {
   const parts = [
     run.deviceType === "cpu" ? "no accelerator" : run.deviceType,
     run.lastStep === null ? "no step yet" : `step ${formatInteger(run.lastStep)}`,
   ];
   if (run.numAttempts > 1) parts.push(`${run.numAttempts} attempts`);
-  return parts.join(" · ");
+  return parts;
 }
 
 function PageList({ page, choosePage }: RailProps) {

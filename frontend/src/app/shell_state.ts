@@ -12,7 +12,10 @@ export function usePlace(
   host: HostPage,
 ): readonly [Place, (place: Place, how: "replace" | "push") => void] {
   const [place, setPlace] = useState(host.place);
-  useEffect(() => host.onPlace(setPlace), [host]);
+  useEffect(() => {
+    setPlace(host.place());
+    return host.onPlace(setPlace);
+  }, [host]);
   const show = (next: Place, how: "replace" | "push"): void => {
     host.show(next, how);
     setPlace(next);

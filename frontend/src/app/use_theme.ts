@@ -19,13 +19,14 @@ export function useTheme(host: HostPage): ThemeState {
     () => CHOICES.find((one) => one === readPreference("theme")) ?? "auto",
   );
   const [around, setAround] = useState(host.theme);
-  useEffect(
-    () =>
-      host.onTheme(() => {
-        setAround(host.theme());
-      }),
-    [host],
-  );
+  useEffect(() => {
+    const read = (): void => {
+      setAround(host.theme());
+    };
+    // It may have changed between the first drawing and now.
+    read();
+    return host.onTheme(read);
+  }, [host]);
   const theme = choice === "auto" ? around : choice;
   useLayoutEffect(() => {
     document.documentElement.dataset["theme"] = theme;

@@ -24,7 +24,8 @@ function copyBySelection(text: string): boolean {
   // Deprecated but the only way on plain http; its replacement needs https.
   const command: unknown = Reflect.get(document, "execCommand");
   const copied =
-    typeof command === "function" && Reflect.apply(command, document, ["copy"]) === true;
+    typeof command === "function" &&
+    Reflect.apply(command, document, ["copy"]) === true;
   area.remove();
   if (before instanceof HTMLElement) before.focus();
   return copied;

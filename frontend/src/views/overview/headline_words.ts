@@ -35,7 +35,7 @@ export const HEADLINES: Readonly<Record<Key, HeadlineWords>> = {
       "Device bytes in use that PyTorch’s allocator does not know: contexts, NCCL, other libraries and processes.",
   },
   growth: {
-    title: "Growth per step",
+    title: "Growth",
     meaning:
       "How much the memory of the fastest growing rank grows with each step, after warm-up.",
   },
@@ -44,11 +44,11 @@ export const HEADLINES: Readonly<Record<Key, HeadlineWords>> = {
     meaning: "The most physical memory one training process held.",
   },
   rss_headroom: {
-    title: "Headroom to the limit",
+    title: "Memory headroom",
     meaning: "What was left of the memory limit at the fullest moment.",
   },
   rss_growth: {
-    title: "RSS growth per step",
+    title: "RSS growth",
     meaning: "How much the fastest growing training process grows with each step.",
   },
   step_time: {

@@ -77,6 +77,8 @@ function Body(props: ViewProps & { readonly data: OverviewResponse }) {
             setParams({ sort: sort === "rank" ? null : sort });
           }}
           chooseRank={chooseRank}
+          setPinned={props.setPinned}
+          fileStem={data.run.name}
         />
       )}
       {data.problems.length > 0 && (

@@ -1,6 +1,7 @@
 /** The rank strip: every rank's peak against its capacity; choosing a bar narrows to it. */
 
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ComponentType } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RankStrip } from "../../api/types.gen";
 import {
   formatBytes,
@@ -12,6 +13,9 @@ import { parseRankSet } from "../../base/rank_set";
 import type { Theme } from "../../base/tokens";
 import { columnLabel } from "../../model/column_label";
 import { formatQuantity } from "../../model/quantity";
+import { ChartButton } from "../../widgets/line_chart/chart_button";
+import type { RankTableProps } from "../../widgets/rank_table/rank_table";
+import { Failure, Skeleton } from "../../widgets/state/state";
 import { useWidth } from "../../widgets/line_chart/use_size";
 import type { RankChoice } from "../rank_choice";
 import {
@@ -33,6 +37,9 @@ export interface RankStripProps {
   readonly order: StripOrder;
   readonly setOrder: (order: StripOrder) => void;
   readonly chooseRank: (rank: number | null) => void;
+  readonly setPinned: (ranks: readonly number[]) => void;
+  /** Begins the names of exported files. */
+  readonly fileStem: string;
 }
 
 const ORDER_WORDS: Readonly<Record<StripOrder, string>> = {
@@ -43,6 +50,7 @@ const ORDER_WORDS: Readonly<Record<StripOrder, string>> = {
 
 export function RankStripChart(props: RankStripProps) {
   const { strip, order } = props;
+  const [asTable, setAsTable] = useState(false);
   return (
     <section class="panel" aria-labelledby="strip-title">
       <header class="panel-head">
@@ -64,10 +72,72 @@ export function RankStripChart(props: RankStripProps) {
             </button>
           ))}
         </div>
+        <ChartButton
+          icon="table"
+          label="View as table"
+          pressed={asTable}
+          onClick={() => {
+            setAsTable(!asTable);
+          }}
+        />
       </header>
-      <Bars {...props} />
+      {asTable ? <Table {...props} /> : <Bars {...props} />}
     </section>
   );
+}
+
+const TABLE_PX = 360;
+
+/** The table brings a library with it, so it is loaded when it is wanted. */
+function Table(props: RankStripProps) {
+  const [RankTable, setRankTable] = useState<ComponentType<RankTableProps> | null>(
+    null,
+  );
+  const [failed, setFailed] = useState<string | null>(null);
+  useEffect(() => {
+    import("../../widgets/rank_table/rank_table").then(
+      (module) => {
+        setRankTable(() => module.RankTable);
+      },
+      (error: unknown) => {
+        setFailed(String(error));
+      },
+    );
+  }, []);
+  const filter = useFilter(props.choice);
+  if (failed !== null) {
+    const remedy = "Is TensorBoard still running? Start it again and reload.";
+    return (
+      <Failure
+        failure={{ what: "The table could not be loaded.", where: failed, remedy }}
+      />
+    );
+  }
+  if (RankTable === null) return <Skeleton heightPx={TABLE_PX} />;
+  const { pinned } = props.choice;
+  return (
+    <RankTable
+      strip={props.strip}
+      ranks={filter}
+      pinned={pinned}
+      onPin={(rank) => {
+        const others = pinned.filter((one) => one !== rank);
+        props.setPinned(others.length < pinned.length ? others : [...pinned, rank]);
+      }}
+      onPick={props.chooseRank}
+      byteUnit={props.byteUnit}
+      heightPx={TABLE_PX}
+      fileStem={props.fileStem}
+    />
+  );
+}
+
+/** The ranks to draw; null means all. */
+function useFilter(choice: RankChoice): ReadonlySet<number> | null {
+  return useMemo(() => {
+    const parsed = parseRankSet(choice.filter);
+    return parsed.ok && parsed.ranks.length > 0 ? new Set(parsed.ranks) : null;
+  }, [choice.filter]);
 }
 
 function stripTitle(strip: RankStrip): string {
@@ -115,10 +185,7 @@ function Bars(props: RankStripProps) {
     () => layoutStrip(strip, order, Math.max(1, widthPx - STRIP_LEFT_PX)),
     [strip, order, widthPx],
   );
-  const filter = useMemo(() => {
-    const parsed = parseRankSet(choice.filter);
-    return parsed.ok && parsed.ranks.length > 0 ? new Set(parsed.ranks) : null;
-  }, [choice.filter]);
+  const filter = useFilter(choice);
   useLayoutEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (context === null || context === undefined || widthPx === 0) return;

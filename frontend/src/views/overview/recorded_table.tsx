@@ -14,7 +14,7 @@ const LOOKS: Readonly<
   >
 > = {
   recorded: { word: "Recorded", icon: "check", tone: "status-ok" },
-  absent: { word: "Not there", icon: "minus", tone: "status-quiet" },
+  absent: { word: "Not available", icon: "minus", tone: "status-quiet" },
   off: { word: "Switched off", icon: "minus", tone: "status-quiet" },
   failed: { word: "Failed", icon: "cross", tone: "status-bad" },
 };

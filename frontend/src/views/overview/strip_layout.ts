@@ -28,7 +28,7 @@ export interface StripLayout {
   readonly capacityBytes: number | null;
 }
 
-const WIDEST_BAR_PX = 32;
+const WIDEST_PITCH_PX = 96;
 /** Bars narrower than this cannot be told apart or hit. */
 const NARROWEST_PITCH_PX = 3;
 /** Below this share of the capacity the bars get the height to themselves. */
@@ -63,9 +63,15 @@ export function layoutStrip(
   for (let from = 0; from < indices.length; from += perBar) {
     bars.push(barOf(strip, indices.slice(from, from + perBar)));
   }
-  const pitchPx = Math.min(WIDEST_BAR_PX + 8, widthPx / Math.max(1, bars.length));
-  const gapPx = pitchPx >= 12 ? 4 : pitchPx >= 6 ? 2 : pitchPx >= 3 ? 1 : 0;
-  return { bars, pitchPx, barPx: pitchPx - gapPx, ...heights(strip, bars) };
+  const pitchPx = Math.min(WIDEST_PITCH_PX, widthPx / Math.max(1, bars.length));
+  return { bars, pitchPx, barPx: pitchPx - gapOf(pitchPx), ...heights(strip, bars) };
+}
+
+/** Narrow bars stand side by side: gaps of a fraction of a pixel would flicker. */
+function gapOf(pitchPx: number): number {
+  if (pitchPx >= 48) return 16;
+  if (pitchPx >= 12) return 4;
+  return pitchPx >= 6 ? 2 : 0;
 }
 
 function barOf(strip: RankStrip, members: readonly number[]): StripBar {

@@ -84,9 +84,12 @@ function paintBar(
   const { layout, strip, theme, filter, rank } = paint;
   const colours = tokens(theme);
   const look = lookOf(paint, bar);
-  // At less than a pixel each, whole pixels keep the bars' edges sharp.
+  // Whole pixels keep the edges sharp; bars that touch must also meet.
   const left = STRIP_LEFT_PX + Math.round(i * layout.pitchPx);
-  const right = STRIP_LEFT_PX + Math.round(i * layout.pitchPx + layout.barPx);
+  const right =
+    layout.barPx < layout.pitchPx
+      ? left + Math.round(layout.barPx)
+      : STRIP_LEFT_PX + Math.round((i + 1) * layout.pitchPx);
   const width = Math.max(1, right - left);
   const inFilter =
     filter === null || bar.members.some((m) => filter.has(strip.rank[m] ?? -1));
@@ -99,8 +102,13 @@ function paintBar(
     context.fillStyle =
       look === "bad" ? colours.bad : look === "warn" ? colours.warn : colours.link;
     const strong = look !== "plain" || paint.hovered === i;
-    context.globalAlpha = (dimmed ? 0.4 : 1) * (strong ? 1 : 0.6);
-    context.fillRect(left, top, width, bottomPx - top);
+    const alpha = (dimmed ? 0.4 : 1) * (strong ? 1 : 0.6);
+    // Of several ranks in one bar, the part that only some reach is fainter.
+    const solid = Math.max(top, Math.round(y(bar.lowBytes)));
+    context.globalAlpha = strong ? alpha : alpha * 0.7;
+    context.fillRect(left, top, width, solid - top);
+    context.globalAlpha = alpha;
+    context.fillRect(left, solid, width, bottomPx - solid);
     context.globalAlpha = 1;
     if (bar.members.some((m) => (strip.numOoms[m] ?? 0) > 0)) {
       paintCross(context, (left + right) / 2, top - 8, colours.bad);

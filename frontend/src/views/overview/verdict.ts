@@ -31,7 +31,11 @@ export function verdict(
   byteUnit: ByteUnit,
 ): Verdict {
   const chosen = rank === null ? null : strip.rank.indexOf(rank);
-  if (chosen !== null) return chosen < 0 ? nothing() : oneRank(strip, chosen, byteUnit);
+  if (chosen !== null) {
+    return chosen < 0
+      ? nothing("This rank is not in the run.")
+      : oneRank(strip, chosen, byteUnit);
+  }
   const oom = ranksWhere(strip, (i) => (strip.numOoms[i] ?? 0) > 0);
   const [firstOom] = oom;
   if (firstOom !== undefined) {
@@ -53,19 +57,18 @@ export function verdict(
     return { tone: "warn", word: "Uneven", sentence: outliers, rank: worst };
   }
   const highest = highestRank(strip);
-  if (highest === null) return nothing();
+  if (highest === null) return nothing("No rank has recorded its memory yet.");
   const even = strip.rank.length > 1 ? " No rank stands out." : "";
   return {
     tone: "ok",
-    word: "No OOM",
+    word: calmWord(strip, strip.rank.indexOf(highest)),
     sentence: peakSentence(strip, byteUnit) + even,
     rank: highest,
   };
 }
 
-function nothing(): Verdict {
-  const sentence = "No rank has recorded its memory yet.";
-  return { tone: "quiet", word: "Waiting", sentence, rank: null };
+function nothing(sentence: string): Verdict {
+  return { tone: "quiet", word: "No data", sentence, rank: null };
 }
 
 function oneRank(strip: RankStrip, i: number, byteUnit: ByteUnit): Verdict {
@@ -82,15 +85,26 @@ function oneRank(strip: RankStrip, i: number, byteUnit: ByteUnit): Verdict {
     return { tone: "bad", word: "Lost", sentence, rank };
   }
   const stands = rank !== null && strip.outliers.includes(rank);
+  const calm = calmWord(strip, i);
   const sentence = stands
     ? `Rank ${rank} is far above the others. ${facts}`
-    : `Rank ${rank ?? ""} never ran out of memory. ${facts}`;
+    : calm === NO_OOM
+      ? `Rank ${rank ?? ""} never ran out of memory. ${facts}`
+      : facts.replace(/^Its/, `Rank ${rank ?? ""}: its`);
   return {
     tone: stands ? "warn" : "ok",
-    word: stands ? "Outlier" : "No OOM",
+    word: stands ? "Outlier" : calm,
     sentence,
     rank,
   };
+}
+
+const NO_OOM = "No OOM";
+
+/** Says "no OOM" only where OOMs would have been seen: without a device none are. */
+function calmWord(strip: RankStrip, i: number): string {
+  const seen = strip.capacityKind === "device" && Number.isFinite(strip.numOoms[i]);
+  return seen ? NO_OOM : "Peak";
 }
 
 function ranksWhere(strip: RankStrip, holds: (i: number) => boolean): number[] {
@@ -131,6 +145,15 @@ function peakSentence(strip: RankStrip, byteUnit: ByteUnit): string {
   return `The highest peak is ${peakWords(strip, i, byteUnit)}, on rank ${highest}.`;
 }
 
+const CAPACITY_PHRASES: Readonly<
+  Record<RankStrip["capacityKind"], (size: string) => string>
+> = {
+  device: (size) => `the device’s ${size}`,
+  cgroup_limit: (size) => `the memory limit of ${size}`,
+  host_memory: (size) => `the host’s ${size}`,
+  none: (size) => size,
+};
+
 function peakWords(strip: RankStrip, i: number, byteUnit: ByteUnit): string {
   const peak = strip.peakBytes[i] ?? Number.NaN;
   const capacity = strip.capacityBytes[i] ?? Number.NaN;
@@ -138,7 +161,8 @@ function peakWords(strip: RankStrip, i: number, byteUnit: ByteUnit): string {
   const text = formatBytes(peak, byteUnit);
   if (!(capacity > 0)) return text;
   const share = threeDigits((100 * peak) / capacity);
-  return `${text}, ${share} % of ${formatBytes(capacity, byteUnit)}`;
+  const size = formatBytes(capacity, byteUnit);
+  return `${text}, ${share} % of ${CAPACITY_PHRASES[strip.capacityKind](size)}`;
 }
 
 function versusMedian(strip: RankStrip, i: number, byteUnit: ByteUnit): string {

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import { decode, DecodeError, VersionError } from "./decode";
+import { envelope, runsBody } from "./test_bodies";
+import { API_VERSION } from "./types.gen";
+
+const RUN = {
+  id: "r1",
+  name: "<script>alert(1)</script>",
+  num_ranks: 2,
+  world_size: 2,
+  num_attempts: 1,
+  first_ms: 1,
+  last_ms: 2.5,
+  last_step: null,
+  live: true,
+  simulated: false,
+  device_type: "cuda",
+  num_problems: 0,
+};
+
+const HOST = {
+  run: RUN,
+  rank: 0,
+  hosts: ["a"],
+  x: "step",
+  x_low: 0,
+  x_high: 2,
+  tracks: [
+    {
+      key: "cpu",
+      unit: "percent",
+      limit: null,
+      lines: [
+        {
+          name: "cpu_user_pct",
+          rank: 0,
+          x: { $column: 0 },
+          y: { $column: 1 },
+          y_low: { $column: 1 },
+        },
+      ],
+    },
+  ],
+  absent: [],
+  marks: [],
+};
+
+const COLUMNS = [new Float64Array([0, 1, 2]), new Float64Array([5, Number.NaN, 7])];
+
+describe("decode", () => {
+  it("turns names into camelCase, columns into views, and keeps NaN", () => {
+    const host = decode("host", envelope("HostResponse", HOST, COLUMNS));
+    const line = host.tracks[0]?.lines[0];
+    expect(host.xHigh).toBe(2);
+    expect(host.run.lastStep).toBeNull();
+    expect(host.run.name).toBe("<script>alert(1)</script>");
+    expect([...(line?.x ?? [])]).toEqual([0, 1, 2]);
+    expect(line?.y[1]).toBeNaN();
+    // Views of the one body: nothing is copied.
+    expect(line?.x.buffer).toBe(line?.yLow.buffer);
+  });
+
+  it("ignores what it does not know", () => {
+    const more = { ...HOST, added_tomorrow: 1 };
+    expect(decode("host", envelope("HostResponse", more, COLUMNS)).rank).toBe(0);
+  });
+
+  it("says so when the versions differ", () => {
+    const body = envelope("HostResponse", HOST, COLUMNS, API_VERSION + 1);
+    expect(() => decode("host", body)).toThrow(VersionError);
+  });
+
+  it("refuses another route's answer", () => {
+    expect(() => decode("host", runsBody())).toThrow(/Expected a HostResponse/);
+  });
+
+  it.each([
+    ["a missing field", { ...HOST, rank: undefined }, /HostResponse\.rank/],
+    ["a number as text", { ...HOST, x_low: "0" }, /HostResponse\.x_low.*a number/],
+    ["a fraction for a rank", { ...HOST, rank: 0.5 }, /rank.*an integer/],
+    [
+      "an unknown word",
+      { ...HOST, x: "day" },
+      /x: expected one of step, relative, wall/,
+    ],
+    ["null for a list", { ...HOST, hosts: null }, /hosts.*a list/],
+    ["a wrong item", { ...HOST, hosts: ["a", 3] }, /hosts\[1\].*text/],
+    ["no column", { ...HOST, run: [] }, /run.*an object/],
+  ])("names the place of %s", (_, data, message) => {
+    const body = envelope("HostResponse", data, COLUMNS);
+    expect(() => decode("host", body)).toThrow(DecodeError);
+    expect(() => decode("host", body)).toThrow(message);
+  });
+
+  it("names a column of the wrong type or that was not sent", () => {
+    const wrong = [new Int32Array([1, 2, 3]), new Float64Array([1, 2, 3])];
+    const place = /tracks\[0\]\.lines\[0\]\.x: expected a column of f64, not i32/;
+    expect(() => decode("host", envelope("HostResponse", HOST, wrong))).toThrow(place);
+    const few = COLUMNS.slice(0, 1);
+    expect(() => decode("host", envelope("HostResponse", HOST, few))).toThrow(/\.y:/);
+  });
+
+  it("throws a DecodeError, and nothing else, at every cut", () => {
+    const whole = envelope("HostResponse", HOST, COLUMNS);
+    for (let length = 0; length < whole.byteLength; length += 1) {
+      expect(() => decode("host", whole.slice(0, length)), `${length}`).toThrow(
+        DecodeError,
+      );
+    }
+  });
+
+  it("throws a DecodeError or decodes when any byte of the header is changed", () => {
+    const whole = envelope("HostResponse", HOST, COLUMNS);
+    const headerEnd = 4 + new DataView(whole).getUint32(0, true);
+    for (let at = 0; at < headerEnd; at += 1) {
+      const damaged = new Uint8Array(whole.slice(0));
+      damaged[at] = (damaged[at] ?? 0) ^ 0x15;
+      try {
+        decode("host", damaged.buffer);
+      } catch (error) {
+        expect(error, `byte ${at}`).toBeInstanceOf(DecodeError);
+      }
+    }
+  });
+});

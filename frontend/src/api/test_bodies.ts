@@ -1,0 +1,52 @@
+/** Bodies as the server would send them, for tests. */
+
+import { API_VERSION } from "./types.gen";
+
+type Column = Float64Array | Int32Array | Uint16Array | Uint8Array;
+
+function dtypeOf(column: Column): string {
+  if (column instanceof Float64Array) return "f64";
+  if (column instanceof Int32Array) return "i32";
+  return column instanceof Uint16Array ? "u16" : "u8";
+}
+
+export function envelope(
+  response: string,
+  data: unknown,
+  columns: readonly Column[] = [],
+  version = API_VERSION,
+): ArrayBuffer {
+  // Offsets depend on the header's length, so room for long ones is kept.
+  const header = (offsets: readonly number[]): string =>
+    JSON.stringify({
+      api_version: version,
+      response,
+      data,
+      columns: columns.map((column, i) => ({
+        dtype: dtypeOf(column),
+        offset: offsets[i] ?? 0,
+        length: column.length,
+      })),
+    });
+  const room = new TextEncoder().encode(header(columns.map(() => 1e9))).length;
+  const headerLength = Math.ceil((room + 4) / 8) * 8 - 4;
+  let end = 4 + headerLength;
+  const offsets = columns.map((column) => {
+    const offset = end;
+    end += Math.ceil(column.byteLength / 8) * 8;
+    return offset;
+  });
+  const body = new Uint8Array(end).fill(0);
+  new DataView(body.buffer).setUint32(0, headerLength, true);
+  body.set(new TextEncoder().encode(header(offsets).padEnd(headerLength)), 4);
+  columns.forEach((column, i) => {
+    body.set(new Uint8Array(column.buffer), offsets[i]);
+  });
+  return body.buffer;
+}
+
+export function runsBody(pluginVersion = "1", version = API_VERSION): ArrayBuffer {
+  const data = { logdirs: ["runs"], runs: [], foreign: [], problems: [] };
+  const whole = { ...data, plugin_version: pluginVersion };
+  return envelope("RunsResponse", whole, [], version);
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import type { RunSummary } from "../api/types.gen";
+import type { Command } from "../base/commands";
+import { matchCommands } from "./overlays";
+import { PAGES } from "./pages";
+import { readDraft } from "./rank_chooser";
+import { findRun, missingRank, neighbourRanks, shellCommands } from "./shell_state";
+
+function run(id: string, lastMs: number): RunSummary {
+  return {
+    id,
+    name: id,
+    numRanks: 1,
+    worldSize: 1,
+    numAttempts: 1,
+    firstMs: 0,
+    lastMs,
+    lastStep: null,
+    live: false,
+    simulated: false,
+    deviceType: "cpu",
+    numProblems: 0,
+  };
+}
+
+describe("findRun", () => {
+  const runs = [run("old", 1), run("new", 9), run("mid", 5)];
+
+  it("takes the newest where none is named", () => {
+    expect(findRun(runs, "")?.id).toBe("new");
+    expect(findRun([], "")).toBeNull();
+  });
+
+  it("never shows another run than the one named", () => {
+    expect(findRun(runs, "mid")?.id).toBe("mid");
+    expect(findRun(runs, "gone")).toBeNull();
+  });
+});
+
+describe("neighbourRanks", () => {
+  const known = new Int32Array([0, 1, 5, 9]);
+
+  it("skips ranks that recorded nothing and stops at the ends", () => {
+    expect(neighbourRanks(known, 5)).toEqual({ before: 1, after: 9 });
+    expect(neighbourRanks(known, 0)).toEqual({ before: null, after: 1 });
+    expect(neighbourRanks(known, 9)).toEqual({ before: 5, after: null });
+    expect(neighbourRanks(known, 7)).toEqual({ before: 5, after: 9 });
+    expect(neighbourRanks(null, 5)).toEqual({ before: null, after: null });
+  });
+
+  it("says which rank is missing only once the ranks are known", () => {
+    expect(missingRank(known, 7)).toBe(7);
+    expect(missingRank(known, 5)).toBeNull();
+    expect(missingRank(null, 7)).toBeNull();
+  });
+});
+
+describe("readDraft", () => {
+  const known = new Int32Array([0, 1, 2, 3]);
+
+  it("opens one rank, filters several, widens on nothing", () => {
+    expect(readDraft("3", known)).toEqual({ rank: 3, filter: "", problem: null });
+    expect(readDraft("2-2", known)).toEqual({ rank: 2, filter: "", problem: null });
+    expect(readDraft("0 - 2, 3", known)).toEqual({
+      rank: null,
+      filter: "0-3",
+      problem: null,
+    });
+    expect(readDraft(" ", known)).toEqual({ rank: null, filter: "", problem: null });
+  });
+
+  it("says which ranks there are when none of those named exists", () => {
+    expect(readDraft("9", known).problem).toBe(
+      "Rank 9 is not in this run. This run has 0-3.",
+    );
+    expect(readDraft("8-9", known).problem).toContain("None of these ranks is in");
+    expect(readDraft("2-9", known).problem).toBeNull();
+    expect(readDraft("9", null).problem).toBeNull();
+  });
+
+  it("explains the grammar", () => {
+    expect(readDraft("all", known).problem).toContain("0-7,64");
+  });
+});
+
+describe("commands", () => {
+  const nothing = (): void => undefined;
+  const actions = {
+    search: nothing,
+    allRanks: nothing,
+    before: nothing,
+    after: nothing,
+    help: nothing,
+    palette: nothing,
+    copyLink: nothing,
+    exportMenu: nothing,
+    nextTheme: nothing,
+  };
+  const commands: readonly Command[] = shellCommands(actions);
+
+  it("share no key and no id, with the pages' digits too", () => {
+    const digits = PAGES.map((_, i) => (i + 1).toString());
+    const keys = [...commands.flatMap((one) => one.key ?? []), ...digits];
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(new Set(commands.map((one) => one.id)).size).toBe(commands.length);
+    expect(PAGES.length).toBeLessThanOrEqual(9);
+  });
+
+  it("are found by words in any order and case", () => {
+    const ids = (text: string): string[] =>
+      matchCommands(commands, text).map((c) => c.id);
+    expect(ids("LINK copy")).toEqual(["page.copy"]);
+    expect(ids("rank prev")).toEqual(["ranks.before"]);
+    expect(ids("")).toHaveLength(commands.length);
+    expect(ids("nonsense")).toEqual([]);
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { columnLabel, sentenceCase } from "./column_label";
+import { formatExact, formatQuantity } from "./quantity";
+
+describe("columnLabel", () => {
+  it.each([
+    ["step/allocated_peak_bytes", "Allocated peak"],
+    ["gpu_temperature_celsius", "GPU temperature"],
+    ["process/rss_bytes", "RSS"],
+    ["workers_rss_bytes", "Workers RSS"],
+    ["disk_read_bytes_per_second", "Disk read"],
+    ["num_ooms", "OOMs"],
+    ["cpu_user_pct", "CPU user"],
+    ["step_time_seconds", "Step time"],
+    ["something_new", "Something new"],
+  ])("%s", (name, label) => {
+    expect(columnLabel(name)).toBe(label);
+  });
+
+  it("has an answer for anything", () => {
+    expect(columnLabel("")).toBe("");
+    expect(sentenceCase("_x__y_")).toBe("X y");
+  });
+});
+
+describe("formatQuantity", () => {
+  it.each([
+    [1536, "bytes", "1.50 KiB", "1,536 bytes"],
+    [1536, "bytes_per_step", "1.50 KiB/step", "1,536 bytes per step"],
+    [1536, "bytes_per_second", "1.50 KiB/s", "1,536 bytes per second"],
+    [12, "count", "12", "12"],
+    [0.5, "count", "0.50", "0.5"],
+    [3.456, "per_second", "3.46/s", "3.456 per second"],
+    [97.13, "percent", "97.1 %", "97.13 %"],
+    [0.0213, "seconds", "21.3 ms", "0.0213 s"],
+    [61, "celsius", "61.0 °C", "61 °C"],
+    [612.4, "watts", "612 W", "612.4 W"],
+  ] as const)("%d %s", (value, unit, text, exact) => {
+    expect(formatQuantity(value, unit)).toBe(text);
+    expect(formatExact(value, unit)).toBe(exact);
+  });
+
+  it("never makes a number of what is absent", () => {
+    for (const absent of [null, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(formatQuantity(absent, "bytes")).toBe("–");
+      expect(formatExact(absent, "seconds")).toBe("not recorded");
+    }
+  });
+});

@@ -1,0 +1,220 @@
+import { describe, expect, it } from "vitest";
+import { rankNotes } from "../../model/rank_notes";
+import { sparklinePath } from "../../widgets/sparkline/path";
+import { placeBubble } from "../../widgets/tip/tip";
+import { barFacts } from "./rank_strip";
+import { barAt, layoutStrip, orderRanks } from "./strip_layout";
+import { GIB, stripOf } from "./test_strip";
+import { verdict } from "./verdict";
+
+function ooms(n: number, ranks: readonly number[]): { readonly numOoms: Float64Array } {
+  return {
+    numOoms: Float64Array.from({ length: n }, (_, i) => (ranks.includes(i) ? 1 : 0)),
+  };
+}
+
+describe("verdict", () => {
+  it("puts an OOM before everything else", () => {
+    const strip = stripOf([60, 61, 79, 60], {
+      ...ooms(4, [2]),
+      outliers: [1],
+      lost: new Uint8Array([1, 0, 0, 0]),
+    });
+    const found = verdict(strip, null, "auto");
+    expect(found).toMatchObject({ tone: "bad", word: "OOM", rank: 2 });
+    expect(found.sentence).toContain("Rank 2 ran out of memory");
+    expect(found.sentence).toContain(
+      "79.0 GiB, 98.8 % of the device’s 80.0 GiB, on rank 2",
+    );
+  });
+
+  it("names few ranks and counts many", () => {
+    const few = verdict(stripOf(Array(8).fill(60), ooms(8, [1, 2, 3])), null, "auto");
+    expect(few.sentence).toContain("Ranks 1-3 of 8 ran out");
+    const ranks = Array.from({ length: 40 }, (_, i) => i * 2);
+    const many = verdict(stripOf(Array(80).fill(60), ooms(80, ranks)), null, "auto");
+    expect(many.sentence).toContain("and 34 more of 80");
+    const all = verdict(stripOf([60, 60], ooms(2, [0, 1])), null, "auto");
+    expect(all.sentence).toContain("All 2 ranks ran out");
+  });
+
+  it("measures an outlier against the median", () => {
+    const found = verdict(stripOf([60, 60, 69.5, 60], { outliers: [2] }), null, "auto");
+    expect(found).toMatchObject({ tone: "warn", rank: 2 });
+    expect(found.sentence).toContain("9.50 GiB above the median of 4 ranks");
+  });
+
+  it("claims no absence of OOMs where they could not have been seen", () => {
+    const cpu = stripOf([1, 1], { capacityKind: "host_memory" });
+    expect(verdict(cpu, null, "auto").word).toBe("Peak");
+    expect(verdict(cpu, 1, "auto").sentence).not.toContain("never ran out");
+    expect(verdict(stripOf([1, 1]), null, "auto").word).toBe("No OOM");
+  });
+
+  it("speaks of the chosen rank alone", () => {
+    const strip = stripOf([60, 61, 79, 60], ooms(4, [2]));
+    expect(verdict(strip, 1, "auto")).toMatchObject({ tone: "ok", rank: 1 });
+    expect(verdict(strip, 2, "auto")).toMatchObject({ tone: "bad", rank: 2 });
+    expect(verdict(strip, 9, "auto")).toMatchObject({ tone: "quiet", rank: null });
+  });
+
+  it("says nothing of numbers that are not there", () => {
+    for (const strip of [stripOf([]), stripOf([Number.NaN, Number.NaN])]) {
+      expect(verdict(strip, null, "auto")).toMatchObject({ tone: "quiet", rank: null });
+    }
+    expect(verdict(stripOf([Number.NaN]), 0, "auto").sentence).toContain(
+      "not recorded",
+    );
+  });
+});
+
+describe("rankNotes", () => {
+  it("lists each rank once, OOMs first, and holds to the limit", () => {
+    const strip = stripOf([60, 61, 79, 60], { ...ooms(4, [2]), outliers: [2, 0] });
+    const notes = rankNotes(strip, 9);
+    expect(notes.map((note) => note.rank)).toEqual([2, 0]);
+    expect(notes[0]?.reasons).toEqual(["oom", "outlier", "highest"]);
+    const many = stripOf(
+      Array(100).fill(1),
+      ooms(
+        100,
+        Array.from({ length: 100 }, (_, i) => i),
+      ),
+    );
+    expect(rankNotes(many, 10)).toHaveLength(10);
+  });
+});
+
+describe("orderRanks", () => {
+  it("sorts from high to low, keeps ties in rank order, puts absence last", () => {
+    const strip = stripOf([1, Number.NaN, 3, 1, 2]);
+    expect(orderRanks(strip, "peak")).toEqual([2, 4, 0, 3, 1]);
+    expect(orderRanks(strip, "rank")).toEqual([0, 1, 2, 3, 4]);
+  });
+});
+
+describe("layoutStrip", () => {
+  it.each([1, 4, 64, 256, 257, 4096, 100_000])(
+    "loses no rank and no peak of %d",
+    (n) => {
+      const peaks = Array.from({ length: n }, (_, i) => 10 + ((i * 7919) % 101) / 10);
+      peaks[Math.floor(n / 3)] = 70;
+      const layout = layoutStrip(stripOf(peaks), "rank", 900);
+      const members = layout.bars.flatMap((bar) => bar.members);
+      expect(members).toHaveLength(n);
+      expect(new Set(members).size).toBe(n);
+      const highest = layout.bars.reduce((a, b) => (b.highBytes > a.highBytes ? b : a));
+      expect(highest.top).toBe(Math.floor(n / 3));
+      expect(highest.highBytes).toBe(70 * GIB);
+      expect(layout.bars.length * layout.pitchPx).toBeLessThanOrEqual(900.001);
+    },
+  );
+
+  it("gives each rank its own bar while they fit", () => {
+    expect(layoutStrip(stripOf(Array(256).fill(1)), "rank", 900).bars).toHaveLength(
+      256,
+    );
+  });
+
+  it("draws the capacity only where the bars stay readable", () => {
+    expect(layoutStrip(stripOf([60]), "rank", 900).capacityBytes).toBe(80 * GIB);
+    const low = layoutStrip(stripOf([1]), "rank", 900);
+    expect(low.capacityBytes).toBeNull();
+    expect(low.topBytes).toBeLessThan(2 * GIB);
+  });
+
+  it("keeps a peak above the capacity inside the chart", () => {
+    expect(layoutStrip(stripOf([90]), "rank", 900).topBytes).toBeGreaterThan(90 * GIB);
+  });
+
+  it("stands absence and emptiness", () => {
+    expect(layoutStrip(stripOf([]), "peak", 900).bars).toEqual([]);
+    const [bar] = layoutStrip(stripOf([Number.NaN]), "peak", 900).bars;
+    expect(bar?.highBytes).toBeNaN();
+  });
+
+  it("finds the bar under a point", () => {
+    const layout = layoutStrip(stripOf(Array(100).fill(1)), "rank", 900);
+    expect(barAt(layout, 0)).toBe(0);
+    expect(barAt(layout, 899)).toBe(99);
+    expect(barAt(layout, 900)).toBeNull();
+    expect(barAt(layout, -1)).toBeNull();
+  });
+});
+
+describe("barFacts", () => {
+  it("leaves out what was not recorded and never shows it as zero", () => {
+    const strip = stripOf([Number.NaN], {
+      peakStep: new Float64Array([Number.NaN]),
+      growthBytesPerStep: new Float64Array([Number.NaN]),
+      numOoms: new Float64Array([Number.NaN]),
+    });
+    const facts = new Map(barFacts(strip, 0, "auto"));
+    expect(facts.get("Peak")).toBe("not recorded");
+    expect([...facts.keys()]).toEqual(["Peak", "Last step"]);
+  });
+
+  it("says the share of the capacity and every digit", () => {
+    const facts = barFacts(stripOf([60]), 0, "auto").map(([, value]) => value);
+    expect(facts).toContain("60.0 GiB · 75 %");
+    expect(facts).toContain("64,424,509,440 bytes");
+  });
+});
+
+describe("sparklinePath", () => {
+  const numbers = (path: string): number[] =>
+    [...path.matchAll(/-?\d+\.\d/g)].map((match) => Number(match[0]));
+
+  it("stays inside its box and starts anew after a gap", () => {
+    const values = new Float64Array([3, 1, Number.NaN, 9, 4]);
+    const path = sparklinePath(values, 120, 28);
+    expect(path.match(/M/g)).toHaveLength(2);
+    numbers(path).forEach((value, i) => {
+      expect(value).toBeGreaterThanOrEqual(0);
+      expect(value).toBeLessThanOrEqual(i % 2 === 0 ? 120 : 28);
+    });
+  });
+
+  it("puts the highest value on top", () => {
+    const ys = numbers(sparklinePath(new Float64Array([0, 5, 1]), 100, 20)).filter(
+      (_, i) => i % 2 === 1,
+    );
+    expect(ys).toEqual([18, 2, 14.8]);
+  });
+
+  it("draws a constant in the middle and nothing for fewer than two values", () => {
+    expect(sparklinePath(new Float64Array([5, 5]), 100, 20)).toBe(
+      "M0.0 10.0L100.0 10.0",
+    );
+    expect(sparklinePath(new Float64Array([5]), 100, 20)).toBe("");
+    expect(sparklinePath(new Float64Array(9).fill(Number.NaN), 100, 20)).toBe("");
+  });
+});
+
+describe("placeBubble", () => {
+  const bubble = { width: 200, height: 60 };
+  const anchorAt = (left: number, top: number) => ({
+    left,
+    top,
+    bottom: top + 20,
+    width: 20,
+    height: 20,
+  });
+
+  it("never leaves the window", () => {
+    for (const left of [0, 10, 400, 780, 799]) {
+      for (const top of [0, 300, 580]) {
+        const { xPx, yPx } = placeBubble(anchorAt(left, top), bubble, 800, 600);
+        expect(xPx).toBeGreaterThanOrEqual(8);
+        expect(xPx + bubble.width).toBeLessThanOrEqual(792);
+        expect(yPx).toBeGreaterThanOrEqual(8);
+        expect(yPx + bubble.height).toBeLessThanOrEqual(600);
+      }
+    }
+  });
+
+  it("does not cover its anchor", () => {
+    expect(placeBubble(anchorAt(400, 100), bubble, 800, 600).yPx).toBeGreaterThan(120);
+    expect(placeBubble(anchorAt(400, 570), bubble, 800, 600).yPx).toBe(504);
+  });
+});

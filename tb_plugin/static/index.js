@@ -1,0 +1,1 @@
+function e(){window.location.replace(new URL(`app.html`,document.baseURI).href)}export{e as render};
