@@ -29,3 +29,15 @@ export function keepIfEqual(before: Int32Array, next: Int32Array): Int32Array {
   if (before.length !== next.length) return next;
   return before.every((rank, i) => rank === next[i]) ? before : next;
 }
+
+/** The rank of the row that holds the highest cell; null where nothing is recorded. */
+export function highestRank(answer: HeatmapResponse): number | null {
+  let best = 0;
+  let found: number | null = null;
+  answer.values.forEach((cell, i) => {
+    if (cell <= best) return;
+    best = cell;
+    found = answer.rowRank[Math.floor(i / answer.numColumns)] ?? null;
+  });
+  return found;
+}

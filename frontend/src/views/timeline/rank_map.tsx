@@ -2,16 +2,16 @@
 
 import { useSignal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
-import type { Query } from "../../api/client";
+import type { Client, Query } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatRankSet } from "../../base/rank_set";
 import { Heatmap } from "../../widgets/heatmap/heatmap";
-import type { HeatmapNeed } from "../../widgets/heatmap/types";
+import type { CellPick, HeatmapNeed } from "../../widgets/heatmap/types";
 import type { XRange } from "../../widgets/line_chart/types";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
 import type { TimelineParams } from "./params";
-import { drawnRanks, keepIfEqual, ranksOfRows } from "./rank_list";
+import { drawnRanks, highestRank, keepIfEqual, ranksOfRows } from "./rank_list";
 
 const ROW_PX = 20;
 const LEAST_PX = 96;
@@ -70,6 +70,11 @@ export function RankMap(props: RankMapProps) {
   const found = known ?? ranksOfRows(answer, run.numRanks);
   kept.current = keepIfEqual(kept.current, drawnRanks(found, choice.filter));
   const ranks = kept.current;
+  const pick = (picked: CellPick): void => {
+    pickedRank(client, subject, ranks, picked).then(props.onPin, () => {
+      // The page already says that the server does not answer.
+    });
+  };
   // A sharp answer of another series would mix two meanings in one picture.
   const sharp =
     detail.data?.series?.key === answer.series.key && sharpOf.current.key === subjectKey
@@ -85,7 +90,7 @@ export function RankMap(props: RankMapProps) {
       range={onSteps ? props.range : ownRange}
       onRange={onSteps ? props.setRange : setOwnRange}
       onNeed={setNeed}
-      onPick={props.onPin}
+      onPick={pick}
       cursor={onSteps ? view.cursor : ownCursor}
       theme={view.theme}
       byteUnit={view.byteUnit}
@@ -93,6 +98,27 @@ export function RankMap(props: RankMapProps) {
       fileStem={run.name}
     />
   );
+}
+
+/** The rank that holds the peak of a cell: one more question where rows are pooled. */
+async function pickedRank(
+  client: Client,
+  subject: Query,
+  ranks: Int32Array,
+  picked: CellPick,
+): Promise<number> {
+  const { firstRank, lastRank, firstStep, lastStep } = picked;
+  if (firstRank === lastRank) return firstRank;
+  const inside = [...ranks].filter((rank) => rank >= firstRank && rank <= lastRank);
+  const answer = await client.get("heatmap", {
+    ...subject,
+    ranks: formatRankSet(inside),
+    x0: firstStep,
+    x1: lastStep,
+    px: lastStep - firstStep + 1,
+    rows: inside.length,
+  });
+  return highestRank(answer) ?? firstRank;
 }
 
 /** null while the coarse answer is sharp enough: everything is in sight. */

@@ -6,6 +6,7 @@ import type {
   SeriesInfo,
   TimelineResponse,
 } from "../../api/types.gen";
+import { brushAfter, partAt } from "./brush";
 import {
   chartLines,
   nextSlots,
@@ -14,8 +15,9 @@ import {
   seriesGroups,
   seriesLabel,
 } from "./lines";
-import { askedRange, covers, rangeWords, readParams } from "./params";
-import { drawnRanks, keepIfEqual, ranksOfRows } from "./rank_list";
+import { rangeWords } from "../x_params";
+import { askedRange, covers, readParams } from "./params";
+import { drawnRanks, highestRank, keepIfEqual, ranksOfRows } from "./rank_list";
 
 describe("readParams", () => {
   it("reads what it writes", () => {
@@ -200,27 +202,69 @@ describe("drawnRanks", () => {
   });
 });
 
+const HEATMAP: HeatmapResponse = {
+  run: RUN,
+  series: null,
+  xLow: 0,
+  xHigh: 1,
+  x0: 0,
+  stepsPerColumn: 1,
+  numRows: 3,
+  numColumns: 0,
+  ranksPerRow: 4,
+  rowRank: Int32Array.of(0, 4, 8),
+  values: new Uint16Array(),
+  valueLow: 0,
+  valueHigh: 1,
+  capacityBytes: null,
+  exact: true,
+  marks: [],
+  absent: [],
+};
+
 describe("ranksOfRows", () => {
   it("unfolds rows into ranks, never more than there are", () => {
-    const answer: HeatmapResponse = {
-      run: RUN,
-      series: null,
-      xLow: 0,
-      xHigh: 1,
-      x0: 0,
-      stepsPerColumn: 1,
-      numRows: 3,
-      numColumns: 0,
-      ranksPerRow: 4,
-      rowRank: Int32Array.of(0, 4, 8),
-      values: new Uint16Array(),
-      valueLow: 0,
-      valueHigh: 1,
-      capacityBytes: null,
-      exact: true,
-      marks: [],
-      absent: [],
-    };
-    expect([...ranksOfRows(answer, 10)]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect([...ranksOfRows(HEATMAP, 10)]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+});
+
+describe("highestRank", () => {
+  it("names the row of the highest cell, and nothing where all is absent", () => {
+    const values = Uint16Array.of(1, 2, 3, 9, 0, 8);
+    expect(highestRank({ ...HEATMAP, numColumns: 2, values })).toBe(4);
+    expect(
+      highestRank({ ...HEATMAP, numColumns: 2, values: new Uint16Array(6) }),
+    ).toBeNull();
+  });
+});
+
+describe("brushAfter", () => {
+  const extent = { low: 0, high: 1000 };
+  const range = { low: 200, high: 400 };
+
+  it("moves the middle without changing its span, and stops at the ends", () => {
+    expect(brushAfter("middle", range, 5000, extent)).toEqual({ low: 800, high: 1000 });
+    expect(brushAfter("middle", range, -5000, extent)).toEqual({ low: 0, high: 200 });
+  });
+
+  it("turns around when an edge is dragged over the other", () => {
+    expect(brushAfter("low", range, 300, extent)).toEqual({ low: 400, high: 500 });
+    expect(brushAfter("high", range, -300, extent)).toEqual({ low: 100, high: 200 });
+  });
+
+  it("is everything once both ends are reached, and never nothing", () => {
+    expect(brushAfter("high", { low: 0, high: 10 }, 5000, extent)).toBeNull();
+    const least = brushAfter("new", { low: 1000, high: 1000 }, 0, extent);
+    expect((least?.high ?? 0) - (least?.low ?? 0)).toBeGreaterThan(0);
+    expect(least?.high).toBeLessThanOrEqual(1000);
+  });
+
+  it("takes hold of edges near them, of the middle inside, of nothing outside", () => {
+    expect(partAt(203, range, 10)).toBe("low");
+    expect(partAt(396, range, 10)).toBe("high");
+    expect(partAt(300, range, 10)).toBe("middle");
+    expect(partAt(700, range, 10)).toBe("new");
+    expect(partAt(300, null, 10)).toBe("new");
+    expect(partAt(205, { low: 204, high: 206 }, 10)).not.toBe("new");
   });
 });

@@ -34,7 +34,7 @@ import { Minimap } from "./minimap";
 import { readParams } from "./params";
 import { RankMap } from "./rank_map";
 import "./timeline.css";
-import { useRange } from "./use_range";
+import { useRange } from "../use_range";
 import { useTimeline } from "./use_timeline";
 
 const CHART_PX = 320;

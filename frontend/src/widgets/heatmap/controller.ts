@@ -13,7 +13,7 @@ import { sceneColours } from "./colours";
 import type { CellFacts, Domain } from "./layout";
 import { factsOf, layerOf, limitsOf, needOf, rangeOf, worldOf } from "./layout";
 import { GUTTER, paintOverlay, plotSize } from "./paint";
-import type { HeatmapNeed, HeatmapProps, StepRange } from "./types";
+import type { CellPick, HeatmapNeed, HeatmapProps, StepRange } from "./types";
 
 /** A gesture has settled once nothing moved for this long. */
 const SETTLE_MS = 140;
@@ -23,7 +23,7 @@ const MOST_PIXEL_RATIO = 2;
 export interface HeatmapEvents {
   readonly onRange: (range: StepRange | null) => void;
   readonly onNeed: (need: HeatmapNeed) => void;
-  readonly onPick: (rank: number) => void;
+  readonly onPick: (pick: CellPick) => void;
 }
 
 /** What the tooltip shows. */
@@ -164,10 +164,10 @@ export class HeatmapController {
     return facts;
   }
 
-  /** Pick the rank under the keyboard's cursor. */
+  /** Pick the cell under the cursor, as a click would. */
   pickCursor(): void {
-    const rank = this.#place === null ? undefined : this.#inputs.ranks[this.#place];
-    if (rank !== undefined) this.#events().onPick(rank);
+    const hovered = this.hovered.peek();
+    if (hovered !== null) this.#events().onPick(hovered.facts);
   }
 
   clearCursor(): void {
@@ -335,7 +335,7 @@ export class HeatmapController {
       },
       onClick: (at) => {
         const facts = this.#factsAt(at);
-        if (facts !== null) this.#events().onPick(facts.firstRank);
+        if (facts !== null) this.#events().onPick(facts);
       },
     });
   }

@@ -21,6 +21,14 @@ export interface HeatmapNeed {
   readonly ranks: readonly number[] | null;
 }
 
+/** The cell picked; where rows or columns are pooled, the range it stands for. */
+export interface CellPick {
+  readonly firstRank: number;
+  readonly lastRank: number;
+  readonly firstStep: number;
+  readonly lastStep: number;
+}
+
 export interface HeatmapProps {
   readonly label: string;
   /** Everything, coarse: stays below while a finer answer is under way. */
@@ -35,8 +43,8 @@ export interface HeatmapProps {
   readonly onRange: (range: StepRange | null) => void;
   /** Called once a gesture has settled, and when the size changes. */
   readonly onNeed: (need: HeatmapNeed) => void;
-  /** A click or Enter on a rank. */
-  readonly onPick: (rank: number) => void;
+  /** A click or Enter on a cell. */
+  readonly onPick: (pick: CellPick) => void;
   /** The step under the pointer, shared with the charts above. */
   readonly cursor: Signal<number | null>;
   readonly theme: Theme;

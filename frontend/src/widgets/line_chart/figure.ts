@@ -16,7 +16,7 @@ const LEFT_PX = 76;
 const TOP_PX = 34;
 const BOTTOM_PX = 40;
 const LEGEND_ROW_PX = 16;
-const LEGEND_ITEM_PX = 190;
+const LEGEND_ITEM_PX = 240;
 
 function shapeNode(shape: Shape): SvgNode {
   const data = strokeRuns(shape)

@@ -89,7 +89,7 @@ function columnsOf(
     hozAlign: "right",
     headerHozAlign: "right",
     headerSortStartingDir: "desc",
-    minWidth: 84,
+    minWidth: 96,
     widthGrow,
     sorter: (a: unknown, b: unknown) => compareAbsentLow(Number(a), Number(b)),
     formatter: (cell: CellComponent) => text(rowOf(cell)),
@@ -100,7 +100,7 @@ function columnsOf(
     {
       title: "Pin",
       field: "pinned",
-      width: 52,
+      width: 64,
       hozAlign: "center",
       headerHozAlign: "center",
       headerSortStartingDir: "desc",
@@ -116,7 +116,7 @@ function columnsOf(
         span(String(row.rank), undefined, "rank-link"),
       ),
       headerSortStartingDir: "asc",
-      minWidth: 64,
+      minWidth: 80,
     },
     {
       title: "Host",
@@ -134,13 +134,13 @@ function columnsOf(
     number("At step", "peakStep", (row) => count(row.peakStep)),
     {
       ...number("Of capacity", "share", () => span("")),
-      minWidth: 140,
+      minWidth: 130,
       widthGrow: 2,
       formatter: shareBar,
     },
-    number("Growth", "growthBytesPerStep", (row) =>
+    number("Growth/step", "growthBytesPerStep", (row) =>
       span(
-        formatQuantity(row.growthBytesPerStep, "bytes_per_step", byteUnit()),
+        formatQuantity(row.growthBytesPerStep, "bytes", byteUnit()),
         formatExact(row.growthBytesPerStep, "bytes_per_step"),
       ),
     ),

@@ -1,0 +1,159 @@
+import { describe, expect, it } from "vitest";
+import type { HeatmapResponse } from "../../api/types.gen";
+import { cellTable, summaryTable } from "./data_table";
+import {
+  defaultsToCapacity,
+  domainOf,
+  factsOf,
+  layerOf,
+  limitsOf,
+  needOf,
+  placeOf,
+  rangeOf,
+  worldOf,
+} from "./layout";
+import { cellWords } from "./tooltip";
+
+const GIB = 2 ** 30;
+/** Ranks are not contiguous: some are filtered out. */
+const RANKS = Int32Array.of(0, 1, 2, 3, 64, 65, 66, 67);
+
+const ANSWER: HeatmapResponse = {
+  run: {
+    id: "r",
+    name: "r",
+    numRanks: 8,
+    worldSize: 128,
+    numAttempts: 1,
+    firstMs: 0,
+    lastMs: 0,
+    lastStep: 99,
+    live: false,
+    simulated: false,
+    deviceType: "cuda",
+    numProblems: 0,
+  },
+  series: null,
+  xLow: 0,
+  xHigh: 99,
+  x0: 40,
+  stepsPerColumn: 10,
+  numRows: 2,
+  numColumns: 3,
+  ranksPerRow: 2,
+  rowRank: Int32Array.of(2, 64),
+  values: Uint16Array.of(1, 0, 65535, 0, 32768, 0),
+  valueLow: 0,
+  valueHigh: 80 * GIB,
+  capacityBytes: 80 * GIB,
+  exact: true,
+  marks: [],
+  absent: [],
+};
+
+describe("layerOf", () => {
+  it("puts rows at their place among the ranks drawn, and cells around their steps", () => {
+    expect(layerOf(ANSWER, RANKS)).toMatchObject({
+      x0: 39.5,
+      columnWidth: 10,
+      y0: 2,
+      rowHeight: 2,
+    });
+    expect(placeOf(RANKS, 64)).toBe(4);
+  });
+});
+
+describe("factsOf", () => {
+  it("names steps, ranks and value of the cell, over gaps in the ranks", () => {
+    const facts = factsOf(ANSWER, RANKS, {
+      kind: "cell",
+      layer: "detail",
+      log2: 0,
+      column: 2,
+      row: 0,
+    });
+    expect(facts).toMatchObject({
+      value: 80 * GIB,
+      firstStep: 60,
+      lastStep: 69,
+      firstRank: 2,
+      lastRank: 3,
+    });
+    expect(facts.tolerance).toBeLessThan((80 * GIB) / 1e5);
+  });
+
+  it("follows the peak down from a pooled cell", () => {
+    const pick = { kind: "cell" as const, layer: "detail", log2: 2, column: 0, row: 0 };
+    expect(factsOf(ANSWER, RANKS, pick)).toMatchObject({ firstStep: 60, firstRank: 2 });
+  });
+
+  it("says when nothing was recorded", () => {
+    const pick = { kind: "cell" as const, layer: "detail", log2: 0, column: 1, row: 0 };
+    const facts = factsOf(ANSWER, RANKS, pick);
+    expect(facts.value).toBeNaN();
+    expect(cellWords(facts, "bytes", "auto", 80 * GIB)).toMatchObject({
+      value: "not recorded",
+      exact: null,
+      share: null,
+    });
+  });
+});
+
+describe("needOf", () => {
+  const size = { widthPx: 800, heightPx: 400 };
+  const world = worldOf(ANSWER, RANKS.length);
+
+  it("asks for nothing special while everything is in sight", () => {
+    expect(needOf(world, world, RANKS, size)).toEqual({
+      steps: null,
+      ranks: null,
+      px: 800,
+      rows: 400,
+    });
+    expect(rangeOf(world, world)).toBeNull();
+  });
+
+  it("names every rank that is partly in sight", () => {
+    const view = { x0: 20.2, x1: 30.7, y0: 3.5, y1: 4.2 };
+    expect(needOf(view, world, RANKS, size)).toMatchObject({
+      steps: { low: 20, high: 31 },
+      ranks: [3, 64],
+    });
+  });
+
+  it("never zooms into less than there is", () => {
+    const one = worldOf({ ...ANSWER, xHigh: 0 }, 1);
+    expect(limitsOf(one)).toMatchObject({ leastX: 1, leastY: 1 });
+  });
+});
+
+describe("domainOf", () => {
+  it("means the capacity unless the data would look flat in it", () => {
+    expect(defaultsToCapacity(ANSWER)).toBe(true);
+    const idle = { ...ANSWER, valueLow: GIB, valueHigh: 2 * GIB };
+    expect(defaultsToCapacity(idle)).toBe(false);
+    expect(domainOf(idle, false)).toEqual({ low: GIB, high: 2 * GIB, capacity: false });
+    expect(domainOf(idle, true)).toEqual({ low: 0, high: 80 * GIB, capacity: true });
+    expect(domainOf({ ...idle, capacityBytes: null }, true).capacity).toBe(false);
+  });
+});
+
+describe("tables", () => {
+  it("keep absence empty and find each row's peak", () => {
+    const cells = cellTable(ANSWER);
+    expect(cells.columns.map((column) => column.name)).toEqual([
+      "first rank",
+      "step 40",
+      "step 50",
+      "step 60",
+    ]);
+    expect(cells.columns[2]?.values[0]).toBeNaN();
+    const summary = summaryTable(ANSWER, "bytes");
+    expect(summary.columns[1]?.values[0]).toBe(80 * GIB);
+    // Quantised to 65,534 steps of 1.25 MiB.
+    expect(Math.abs(Number(summary.columns[1]?.values[1]) - 40 * GIB)).toBeLessThan(
+      2 ** 21,
+    );
+    expect(summary.columns[2]?.values).toEqual(Float64Array.of(60, 50));
+  });
+});
