@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { HostLine, HostTrack } from "../../api/types.gen";
-import { readRange } from "./host";
 import { MAX_LINES, trackLimit, trackLines } from "./tracks";
 
 function track(lines: readonly (readonly [string, number])[]): HostTrack {
@@ -67,21 +66,5 @@ describe("trackLimit", () => {
     expect(trackLimit(track([]))).toBeNull();
     const memory: HostTrack = { ...track([]), key: "memory", unit: "bytes", limit: 64 };
     expect(trackLimit(memory)).toEqual({ value: 64, label: "total" });
-  });
-});
-
-describe("readRange", () => {
-  it.each([
-    [
-      { x0: "1", x1: "2.5" },
-      { low: 1, high: 2.5 },
-    ],
-    [{ x0: "2", x1: "1" }, null],
-    [{ x0: "1", x1: "1" }, null],
-    [{ x0: "1" }, null],
-    [{ x0: "a", x1: "b" }, null],
-    [{ x0: "0", x1: "Infinity" }, null],
-  ])("%o", (words, range) => {
-    expect(readRange(new Map(Object.entries(words)))).toEqual(range);
   });
 });

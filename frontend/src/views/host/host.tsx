@@ -1,7 +1,7 @@
 /** Host: CPU, memory, disk, network and GPU sensors over one shared x axis. */
 
 import { useRef } from "preact/hooks";
-import { isXKind, X_KINDS, X_WORDS } from "../../model/x_kind";
+import { X_KINDS, X_WORDS } from "../../model/x_kind";
 import type { AbsentSeries, HostResponse, HostTrack, XKind } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
@@ -10,7 +10,9 @@ import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { XRange } from "../../widgets/line_chart/types";
 import { useWidth } from "../../widgets/line_chart/use_size";
 import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import { useRange } from "../use_range";
 import type { ViewProps } from "../view_props";
+import { readX } from "../x_params";
 import { trackLimit, trackLines, TRACKS } from "./tracks";
 import "./host.css";
 
@@ -20,9 +22,8 @@ export function HostView(props: ViewProps) {
   const { client, run, ranks, params, setParams } = props;
   const box = useRef<HTMLDivElement>(null);
   const widthPx = useWidth(box);
-  const chosen = params.get("x") ?? "";
-  const x = isXKind(chosen) ? chosen : "wall";
-  const range = readRange(params);
+  const { x } = readX(params);
+  const { shown, settled, setRange } = useRange(params, setParams);
   const query =
     widthPx === 0
       ? null
@@ -30,17 +31,11 @@ export function HostView(props: ViewProps) {
           run: run.id,
           rank: ranks.rank,
           x,
-          x0: range?.low ?? null,
-          x1: range?.high ?? null,
+          x0: settled?.low ?? null,
+          x1: settled?.high ?? null,
           px: Math.round(widthPx),
         };
   const { data, stale, error } = useLive(client, "host", query, props.pollMs);
-  const setRange = (next: XRange | null): void => {
-    setParams({
-      x0: next === null ? null : next.low.toString(),
-      x1: next === null ? null : next.high.toString(),
-    });
-  };
   return (
     <div class="host" ref={box} aria-busy={stale}>
       <header class="panel-head">
@@ -51,7 +46,7 @@ export function HostView(props: ViewProps) {
             setParams({ x: next, x0: null, x1: null });
           }}
         />
-        {range !== null && (
+        {shown !== null && (
           <button
             type="button"
             class="button"
@@ -76,7 +71,7 @@ export function HostView(props: ViewProps) {
           track={track}
           data={data}
           x={data.x}
-          range={range}
+          range={shown}
           setRange={setRange}
           view={props}
         />
@@ -84,15 +79,6 @@ export function HostView(props: ViewProps) {
       {data !== null && data.absent.length > 0 && <Absent absent={data.absent} />}
     </div>
   );
-}
-
-/** `x0` and `x1` of the address; null unless both are numbers in order. */
-export function readRange(params: ReadonlyMap<string, string>): XRange | null {
-  const low = Number.parseFloat(params.get("x0") ?? "");
-  const high = Number.parseFloat(params.get("x1") ?? "");
-  return Number.isFinite(low) && Number.isFinite(high) && low < high
-    ? { low, high }
-    : null;
 }
 
 function hostTitle(data: HostResponse): string {
