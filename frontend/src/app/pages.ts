@@ -25,12 +25,6 @@ export const PAGES: readonly [Page, ...Page[]] = [
     load: async () => (await import("../views/timeline/timeline")).TimelineView,
   },
   {
-    name: "timeline",
-    title: "Timeline",
-    group: "Memory",
-    load: async () => (await import("../views/timeline/timeline")).TimelineView,
-  },
-  {
     name: "host",
     title: "Host",
     group: "Host",

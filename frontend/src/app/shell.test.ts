@@ -104,6 +104,7 @@ describe("commands", () => {
     expect(new Set(keys).size).toBe(keys.length);
     expect(new Set(commands.map((one) => one.id)).size).toBe(commands.length);
     expect(PAGES.length).toBeLessThanOrEqual(9);
+    expect(new Set(PAGES.map((page) => page.name)).size).toBe(PAGES.length);
   });
 
   it("are found by words in any order and case", () => {
