@@ -1,0 +1,1 @@
+"""Pure functions over columns: numpy in, numpy out; no files, no HTTP."""

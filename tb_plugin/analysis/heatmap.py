@@ -1,0 +1,57 @@
+"""Ranks by steps as a picture: each cell is the highest value inside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+MOST: Final = 65535
+"""Cells are 1..65535 on a linear scale; 0 is nothing recorded."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Quantized cells and their scale."""
+
+    values: npt.NDArray[np.uint16]
+    low: float
+    high: float
+
+
+def step_edges(low: float, high: float, px: int) -> tuple[Floats, int]:
+    """Edges of at most `px` columns over the steps `low..high`, and steps per column.
+
+    Columns hold whole steps, so that a step never lies in two of them.
+    """
+    num_steps = max(1, int(high) - int(low) + 1)
+    per_column = -(-num_steps // max(1, px))
+    num_columns = -(-num_steps // per_column)
+    edges = float(int(low)) + per_column * np.arange(num_columns + 1, dtype=np.float64)
+    return edges, per_column
+
+
+def pooled_ranks(matrix: Floats, ranks_per_row: int) -> Floats:
+    """Highest of each group of neighbouring ranks (rows of the matrix)."""
+    if ranks_per_row <= 1 or len(matrix) == 0:
+        return matrix
+    starts = np.arange(0, len(matrix), ranks_per_row)
+    return np.fmax.reduceat(matrix, starts, axis=0)  # type: ignore[no-any-return]
+
+
+def quantized(matrix: Floats) -> Cells:
+    """Cells as 16-bit numbers; the error is at most one part in 131,068 of the range."""
+    absent = np.isnan(matrix)
+    if absent.all():
+        return Cells(np.zeros(matrix.shape, np.uint16), 0.0, 0.0)
+    low, high = float(np.nanmin(matrix)), float(np.nanmax(matrix))
+    scale = (MOST - 1) / (high - low) if high > low else 0.0
+    codes = np.rint((np.where(absent, low, matrix) - low) * scale) + 1
+    codes[absent] = 0
+    return Cells(codes.astype(np.uint16), low, high)

@@ -1,0 +1,98 @@
+"""Rows of one rank on one x axis, and the rule for steps that were run twice.
+
+A `Rows` holds rows, or buckets of consecutive rows, as parallel columns. On the step
+axis the latest wins: a row is kept only where every later row, of the same attempt or
+of a later one, has a higher step. So a restart from a checkpoint replaces the steps it
+runs again, and x ascends. On time axes nothing is repeated and all rows stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+    Axis: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+
+NO_STEP: Final = -(2**63)
+"""The step of rows written before the first step."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Parallel columns, one entry per row or bucket, in the order they were written."""
+
+    first: Axis
+    """x of the first row of each bucket."""
+    last: Axis
+    high: Floats
+    """Highest value inside; NaN where nothing was recorded."""
+    low: Floats
+    width: int
+    """Rows in the widest bucket; 1 where these are rows themselves."""
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def take(self, index: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> Rows:
+        """The chosen entries."""
+        same = self.low is self.high
+        high = self.high[index]
+        low = high if same else self.low[index]
+        return Rows(self.first[index], self.last[index], high, low, self.width)
+
+
+def concatenated(pieces: Sequence[Rows]) -> Rows:
+    """Pieces one after the other; at least one is needed."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return Rows(
+        np.concatenate([piece.first for piece in pieces]),
+        np.concatenate([piece.last for piece in pieces]),
+        np.concatenate([piece.high for piece in pieces]),
+        np.concatenate([piece.low for piece in pieces]),
+        max(piece.width for piece in pieces),
+    )
+
+
+def on_steps(pieces: Sequence[Rows], *, repeats: bool = False) -> Rows:
+    """Attempts of one rank, in order, on the step axis.
+
+    Of a bucket that is run again in part, the part that was not stays, with the
+    bucket's extremes: a peak may then stand among steps that were replaced, but it
+    never vanishes. With `repeats`, rows that follow each other at the same step all
+    stay (timed sources sample several times per step).
+    """
+    rows = concatenated(pieces)
+    ascends = (
+        rows.first[1:] >= rows.last[:-1] if repeats else rows.first[1:] > rows.last[:-1]
+    )
+    if (len(rows) == 0 or rows.first[0] != NO_STEP) and bool(np.all(ascends)):
+        return rows
+    stepless = rows.first == NO_STEP
+    if stepless.any():
+        rows = replace(rows, first=np.where(stepless, rows.last, rows.first))
+        rows = rows.take(rows.last != NO_STEP)
+    if len(rows) == 0:
+        return rows
+    later = np.empty(len(rows), np.int64)
+    later[-1] = np.iinfo(np.int64).max
+    later[:-1] = np.minimum.accumulate(rows.first[::-1])[::-1][1:]
+    keep = rows.first <= later if repeats else rows.first < later
+    last = np.minimum(rows.last, later if repeats else later - 1)
+    return replace(rows, last=np.maximum(last, rows.first)).take(keep)
+
+
+def on_time(pieces: Sequence[Rows]) -> Rows:
+    """Attempts of one rank on a time axis: all rows, in order of time."""
+    rows = concatenated(pieces)
+    if bool(np.all(rows.first[1:] >= rows.first[:-1])):
+        return rows
+    return rows.take(np.argsort(rows.first, kind="stable"))

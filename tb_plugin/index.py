@@ -1,0 +1,415 @@
+"""What exists: the runs of the logdirs and their rank files, found cheaply.
+
+Two loops at two paces. The walk looks for directories that hold runs: it lists a
+directory again only when its modification time says so, gives way after a while and
+goes on from there at the next call. The listing stats the rank files of known runs.
+Nothing is opened here, and what is named here is all that is ever opened: ids in
+requests are looked up, never joined into paths.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.format.names import PLUGIN_NAME, RANK_FILES_DIR, parse_rank_file_name
+from tb_plugin import api
+from tb_plugin.foreign import kind_of
+from tb_plugin.readers.parts import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tb_plugin.foreign import Kind
+    from tb_plugin.logdirs import Logdir
+
+FileKey = tuple[int, str]
+"""(rank, attempt) as the file's name says."""
+
+MAX_DEPTH: Final = 16
+MAX_DIRECTORIES: Final = 100_000
+MAX_ENTRIES: Final = 1_000_000
+_MAX_PROBLEMS: Final = 50
+_WALK_SECONDS: Final = 0.5
+"""How long one call may walk before it answers with what it has."""
+_SETTLED_SECONDS: Final = 2.0
+"""A directory changed this recently is listed again: clocks of file systems tick
+slowly, and a change within the same tick leaves the modification time as it was."""
+_WALK_PAUSE_SECONDS: Final = 1.0
+_LIST_PAUSE_SECONDS: Final = 0.2
+_PAUSE_RATIO: Final = 10
+"""Looking takes at most a tenth of the time, however slow the file system is."""
+
+
+@dataclass(slots=True)
+class FoundRun:
+    """A directory with rank files, and its latest listing."""
+
+    id: str
+    name: str
+    folder: str
+    """Absolute path of the directory that holds the rank files."""
+    shown_folder: str
+    """Relative to the logdir, for people."""
+    root: str
+    files: dict[FileKey, tuple[Part, ...]] = field(default_factory=dict)
+    problems: tuple[api.Problem, ...] = ()
+    version: int = 0
+    """Raised when anything in the listing changes."""
+    _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+    def list_files(self) -> None:
+        """Stat every rank file; `files` and `version` change where something did."""
+        parts: dict[FileKey, list[Part]] = {}
+        seen: dict[str, tuple[int, int, int]] = {}
+        problems: list[api.Problem] = []
+        with contextlib.suppress(OSError), self._entries() as entries:
+            for entry in entries:
+                self._look_at(entry, parts, seen, problems)
+        found = tuple(problems[:_MAX_PROBLEMS])
+        if seen == self._seen and found == self.problems:
+            return
+        self._seen, self.problems = seen, found
+        self.files = {
+            key: tuple(sorted(files, key=lambda part: part.segment or 0))
+            for key, files in sorted(parts.items())
+        }
+        self.version += 1
+
+    def _entries(self) -> Any:
+        """What the folder holds now; nothing where it became a link that leads out."""
+        if _is_inside(os.path.realpath(self.folder), self.root):
+            return os.scandir(self.folder)
+        return contextlib.nullcontext(())
+
+    def _look_at(
+        self,
+        entry: os.DirEntry[str],
+        parts: dict[FileKey, list[Part]],
+        seen: dict[str, tuple[int, int, int]],
+        problems: list[api.Problem],
+    ) -> None:
+        parsed = parse_rank_file_name(entry.name)
+        if parsed is None:
+            return
+        try:
+            path, linked = entry.path, entry.is_symlink()
+            if linked:
+                path = os.path.realpath(path)
+            regular = _is_inside(path, self.root) and entry.is_file()
+            if not regular:
+                what = (
+                    "a link that leads out of the logdir" if linked else "no plain file"
+                )
+                problems.append(
+                    _problem(
+                        f"{self.shown_folder}/{entry.name}",
+                        f"This is {what}; it is not opened.",
+                        "Put the file itself here.",
+                        rank=parsed.rank,
+                    )
+                )
+                return
+            status = entry.stat()
+        except OSError:
+            return  # it vanished between the listing and the look
+        part = Part(
+            path,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_dev,
+            status.st_ino,
+            parsed.segment,
+        )
+        seen[entry.name] = (part.size_bytes, part.mtime_ns, part.inode)
+        parts.setdefault((parsed.rank, parsed.attempt), []).append(part)
+
+
+@dataclass(slots=True)
+class _Folder:
+    """What one directory of the walk held when it was last listed."""
+
+    mtime_ns: int
+    listed_at: float
+    num_entries: int
+    subfolders: tuple[str, ...]
+    foreign: tuple[tuple[Kind, int, str], ...]
+    problems: tuple[api.Problem, ...]
+
+
+class Index:
+    """Everything the logdirs hold. Not thread-safe: its owner locks."""
+
+    def __init__(
+        self,
+        logdirs: tuple[Logdir, ...],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.logdirs = logdirs
+        self.runs: dict[str, FoundRun] = {}
+        self.version = 0
+        """Raised when runs, foreign files or problems of no run change."""
+        self._clock = clock
+        self._folders: dict[str, _Folder] = {}
+        self._walk: Iterator[None] | None = None
+        self._next_walk = 0.0
+        self._next_listing = 0.0
+        self._summary: object = None
+
+    def refresh(self) -> None:
+        """Bring everything up to date, as far as it is due."""
+        now = self._clock()
+        if self._walk is not None or now >= self._next_walk:
+            self._continue_walk(now)
+        if now >= self._next_listing:
+            for run in self.runs.values():
+                run.list_files()
+            cost = self._clock() - now
+            self._next_listing = now + max(_LIST_PAUSE_SECONDS, _PAUSE_RATIO * cost)
+
+    def foreign(self) -> tuple[api.ForeignFiles, ...]:
+        """Other tools' files, by kind."""
+        counts: dict[Kind, tuple[int, str]] = {}
+        for path in sorted(self._folders):
+            for kind, count, example in self._folders[path].foreign:
+                known = counts.get(kind)
+                counts[kind] = (
+                    (count, example) if known is None else (known[0] + count, known[1])
+                )
+        return tuple(
+            api.ForeignFiles(kind=kind, num_files=count, example=example)
+            for kind, (count, example) in sorted(counts.items())
+        )
+
+    def problems(self) -> tuple[api.Problem, ...]:
+        """Problems that belong to no run."""
+        found = [problem for logdir in self.logdirs for problem in _at_logdir(logdir)]
+        for folder in self._folders.values():
+            found += folder.problems
+        return tuple(found[:_MAX_PROBLEMS])
+
+    def _continue_walk(self, now: float) -> None:
+        if self._walk is None:
+            self._walk = self._walk_all()
+        deadline = now + _WALK_SECONDS
+        for _ in self._walk:
+            if self._clock() > deadline:
+                break
+        else:
+            self._walk = None
+            cost = self._clock() - now
+            self._next_walk = now + max(_WALK_PAUSE_SECONDS, _PAUSE_RATIO * cost)
+        summary = (tuple(self.runs), self.foreign(), self.problems())
+        if summary != self._summary:
+            self._summary = summary
+            self.version += 1
+
+    def _walk_all(self) -> Iterator[None]:
+        """One pass over all logdirs; yields after every directory."""
+        folders: dict[str, _Folder] = {}
+        runs: dict[str, FoundRun] = {}
+        num_entries = 0
+        for logdir in self.logdirs:
+            if logdir.path is None:
+                continue
+            stack = [(logdir.path, 0)]
+            while stack:
+                path, depth = stack.pop()
+                if path in folders:
+                    continue  # two ways to the same directory, or a loop of links
+                folder = self._look_into(path, logdir.path, depth)
+                if folder is None:
+                    continue
+                num_entries += folder.num_entries
+                if len(folders) >= MAX_DIRECTORIES or num_entries > MAX_ENTRIES:
+                    stack.clear()
+                    folder.subfolders = ()
+                    folder.problems += (_too_large(logdir),)
+                folders[path] = self._folders[path] = folder
+                stack += [(sub, depth + 1) for sub in reversed(folder.subfolders)]
+                run = self._run_at(path, logdir)
+                if run is not None:
+                    runs[run.id] = run
+                    if run.id not in self.runs:
+                        run.list_files()
+                        self.runs[run.id] = run
+                yield
+        # Directories that vanished drop out only after a whole pass.
+        self._folders, self.runs = folders, runs
+
+    def _look_into(self, path: str, root: str, depth: int) -> _Folder | None:
+        known = self._folders.get(path)
+        try:
+            mtime_ns = os.stat(path).st_mtime_ns  # noqa: PTH116
+            if known is not None and known.mtime_ns == mtime_ns:
+                settled = known.listed_at * 1e9 - mtime_ns > _SETTLED_SECONDS * 1e9
+                if settled:
+                    return known
+            return _list_folder(path, root, depth, mtime_ns)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            problem = _problem(
+                _relative(path, root),
+                f"The directory cannot be read: {error.strerror or error}.",
+                "Check its permissions.",
+            )
+            return _Folder(0, 0.0, 0, (), (), (problem,))
+
+    def _run_at(self, path: str, logdir: Logdir) -> FoundRun | None:
+        folder = os.path.join(path, *RANK_FILES_DIR)  # noqa: PTH118
+        assert logdir.path is not None
+        relative = _relative(path, logdir.path)
+        name = (
+            os.path.normpath(f"{logdir.name}/{relative}") if logdir.name else relative
+        )
+        digest = hashlib.sha256(f"{logdir.path}\0{name}".encode("utf-8", "replace"))
+        run_id = digest.hexdigest()[:16]
+        known = self.runs.get(run_id)
+        if known is not None:
+            return known if os.path.isdir(folder) else None  # noqa: PTH112
+        if not _holds_rank_files(folder, logdir.path):
+            return None
+        shown = _relative(folder, logdir.path)
+        return FoundRun(run_id, name, folder, shown, logdir.path)
+
+
+def _list_folder(path: str, root: str, depth: int, mtime_ns: int) -> _Folder:
+    listed_at = time.time()
+    subfolders: list[str] = []
+    foreign: dict[Kind, tuple[int, str]] = {}
+    problems: list[api.Problem] = []
+    num_entries = 0
+    ours = os.path.basename(path) == PLUGIN_NAME  # noqa: PTH119
+    with os.scandir(path) as entries:
+        for entry in entries:
+            num_entries += 1
+            if num_entries > MAX_ENTRIES:
+                break
+            if entry.is_dir(follow_symlinks=False):
+                if not (ours and os.path.basename(os.path.dirname(path)) == "plugins"):  # noqa: PTH119, PTH120
+                    subfolders.append(entry.path)
+            elif entry.is_symlink() and _is_folder(entry):
+                target = os.path.realpath(entry.path)
+                if _is_inside(target, root):
+                    continue  # it is walked where it really lies
+                problems.append(
+                    _problem(
+                        _relative(entry.path, root),
+                        "This link leads out of the logdir; it is not followed.",
+                        "Point --logdir_spec at its target as well.",
+                    )
+                )
+            else:
+                _count_foreign(entry, root, foreign, ours=ours)
+    if depth >= MAX_DEPTH and subfolders:
+        problems.append(
+            _problem(
+                _relative(path, root),
+                f"Directories more than {MAX_DEPTH} levels deep are not looked into.",
+                "Point --logdir further down.",
+            )
+        )
+        subfolders.clear()
+    return _Folder(
+        mtime_ns,
+        listed_at,
+        num_entries,
+        tuple(sorted(subfolders)),
+        tuple((kind, count, example) for kind, (count, example) in foreign.items()),
+        tuple(problems[:_MAX_PROBLEMS]),
+    )
+
+
+def _count_foreign(
+    entry: os.DirEntry[str],
+    root: str,
+    foreign: dict[Kind, tuple[int, str]],
+    *,
+    ours: bool,
+) -> None:
+    kind = kind_of(entry.name)
+    if kind is None or (ours and kind == "tfevents"):
+        return
+    count, example = foreign.get(kind, (0, _relative(entry.path, root)))
+    foreign[kind] = (count + 1, example)
+
+
+def _holds_rank_files(folder: str, root: str) -> bool:
+    if not _is_inside(os.path.realpath(folder), root):
+        return False
+    try:
+        with os.scandir(folder) as entries:
+            return any(parse_rank_file_name(entry.name) for entry in entries)
+    except OSError:
+        return False
+
+
+def _at_logdir(logdir: Logdir) -> Iterator[api.Problem]:
+    if logdir.path is None:
+        yield _problem(
+            logdir.shown,
+            "Logdirs on remote storage are not read by this version of MemBoard.",
+            "Copy the run to a local disk, or mount the bucket, and point --logdir"
+            " there.",
+            severity="error",
+        )
+    elif not os.path.isdir(logdir.path):  # noqa: PTH112
+        yield _problem(
+            logdir.shown,
+            "There is no such directory (yet).",
+            "Check --logdir; the page fills by itself once the directory exists.",
+        )
+
+
+def _too_large(logdir: Logdir) -> api.Problem:
+    return _problem(
+        logdir.shown,
+        "The logdir holds too many entries; only a part of it was looked at.",
+        "Point --logdir further down, at the directory that holds the runs.",
+    )
+
+
+def _problem(
+    path: str,
+    what: str,
+    remedy: str,
+    *,
+    severity: str = "warning",
+    rank: int | None = None,
+) -> api.Problem:
+    return api.Problem(
+        severity="error" if severity == "error" else "warning",
+        path=path,
+        what=what,
+        where="",
+        salvaged="",
+        remedy=remedy,
+        rank=rank,
+    )
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_inside(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _relative(path: str, root: str) -> str:
+    if path == root:
+        return "."
+    return path[len(root.rstrip(os.sep)) + 1 :]
+
+
+def runs_by_name(runs: Mapping[str, FoundRun]) -> list[FoundRun]:
+    """Runs in the order people expect."""
+    return sorted(runs.values(), key=lambda run: (run.name, run.id))

@@ -1,0 +1,100 @@
+"""What TensorBoard imports at its start: the entry point, kept light and harmless.
+
+An exception while this module is imported would end `tensorboard` itself, so it imports
+nothing but TensorBoard's own base class; the plugin proper is imported in `load`, and
+whatever goes wrong there is logged and costs the user only this one tab.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from tensorboard.plugins import base_plugin
+
+if TYPE_CHECKING:
+    import argparse
+
+PLUGIN_NAME: Final = "memboard"
+
+_logger = logging.getLogger("memboard")
+
+_MOST_DESCRIPTORS: Final = 1 << 16
+"""Far above any logdir's files, and below what systems without a hard limit refuse."""
+
+_MACOS_DESCRIPTORS: Final = 10_240
+"""macOS names no hard limit but refuses more than OPEN_MAX."""
+
+
+class Loader(base_plugin.TBLoader):  # type: ignore[misc]
+    """Loads the MemBoard plugin. No method raises."""
+
+    def define_flags(self, parser: argparse.ArgumentParser) -> None:
+        """Add our flags to TensorBoard's, in a group of their own."""
+        try:
+            group = parser.add_argument_group("MemBoard plugin")
+            group.add_argument(
+                "--memboard_keep_all_samples",
+                choices=["true", "false"],
+                default="true",
+                help="Keep every record of MemBoard's own event file instead of a"
+                " random sample. An entry for memboard in --samples_per_plugin wins."
+                " (default: %(default)s)",
+            )
+            group.add_argument(
+                "--memboard_raise_file_limit",
+                choices=["true", "false"],
+                default="true",
+                help="Raise the soft limit on open files to the hard one: TensorBoard's"
+                " data server keeps every event file open, and loses all runs when it"
+                " runs out. (default: %(default)s)",
+            )
+        except Exception:
+            _logger.exception("MemBoard could not define its flags")
+
+    def fix_flags(self, flags: argparse.Namespace) -> None:
+        """Runs before TensorBoard starts its data server, which inherits the limit."""
+        try:
+            if getattr(flags, "memboard_keep_all_samples", "true") == "true":
+                _keep_all_samples(flags)
+            if getattr(flags, "memboard_raise_file_limit", "true") == "true":
+                _raise_file_limit()
+        except Exception:
+            _logger.exception("MemBoard could not adapt TensorBoard's flags")
+
+    def load(self, context: Any) -> Any:
+        """The plugin, or None (TensorBoard then starts without the tab)."""
+        try:
+            from tb_plugin.plugin import MemBoardPlugin
+
+            return MemBoardPlugin(context)
+        except Exception:
+            _logger.exception(
+                "MemBoard could not be loaded; TensorBoard goes on without it. Please"
+                " check the installation: pip install --force-reinstall memboard"
+            )
+            return None
+
+
+def _keep_all_samples(flags: argparse.Namespace) -> None:
+    """Without this TensorBoard keeps 100 records (Rust loader) or 10 (Python's)."""
+    samples = getattr(flags, "samples_per_plugin", None)
+    if isinstance(samples, dict):
+        samples.setdefault(PLUGIN_NAME, 0)
+
+
+def _raise_file_limit() -> None:
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MACOS_DESCRIPTORS if sys.platform == "darwin" else _MOST_DESCRIPTORS
+    wanted = most if hard == resource.RLIM_INFINITY else hard
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError) as error:
+        _logger.debug("the limit on open files stays at %d: %s", soft, error)

@@ -1,0 +1,135 @@
+"""What happened besides numbers: the notes of all ranks, kept small.
+
+Thousands of ranks say the same about their sources, so those words are shared; of
+epochs, phases and marks the lowest rank's are kept, of what concerns one rank all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from collector.format.records import Note
+    from tb_plugin.readers.rank_file import RankFile
+
+_MAX_TEXT: Final = 500
+_EVERY_RANK: Final = frozenset({"oom", "dropped", "mesh"})
+_LOWEST_RANK: Final = frozenset({"epoch", "phase", "mark"})
+_STATUSES: Final = frozenset({"recorded", "absent", "off", "failed"})
+
+
+class SourceWords(NamedTuple):
+    """What a rank says about one of its sources."""
+
+    name: str
+    status: str
+    reason: str
+    remedy: str
+    cost: str
+
+
+class Event(NamedTuple):
+    """A note that is not about a source."""
+
+    rank: int
+    attempt: str
+    """As in the file's name."""
+    kind: str
+    time_ns: int
+    step: int | None
+    data: Mapping[str, Any]
+
+
+class _FileNotes(NamedTuple):
+    stamp: tuple[int, int, int]
+    sources: tuple[SourceWords, ...]
+    events: tuple[Event, ...]
+
+
+class RunNotes:
+    """Notes of a run's files; only files with new notes are read again."""
+
+    def __init__(self) -> None:
+        self._by_file: dict[tuple[int, str], _FileNotes] = {}
+        self._shared: dict[SourceWords, SourceWords] = {}
+
+    def update(self, files: Mapping[tuple[int, str], RankFile]) -> None:
+        """Bring the notes up to date with what was read of the files."""
+        for key in self._by_file.keys() - files.keys():
+            del self._by_file[key]
+        lowest = min((rank for rank, _ in files), default=0)
+        for key, file in files.items():
+            offset = -1 if file.digest is None else file.digest.offset
+            stamp = (file.generation, offset, len(file.late_notes))
+            known = self._by_file.get(key)
+            if known is None or known.stamp != stamp:
+                kinds = _EVERY_RANK
+                if file.rank == lowest:
+                    kinds |= _LOWEST_RANK
+                self._by_file[key] = self._read(file, stamp, kinds)
+
+    def sources(self) -> dict[tuple[int, str], SourceWords]:
+        """The last word of each rank on each source."""
+        latest: dict[tuple[int, str], SourceWords] = {}
+        for (rank, _), notes in sorted(self._by_file.items(), key=_by_attempt):
+            for words in notes.sources:
+                latest[rank, words.name] = words
+        return latest
+
+    def events(self, kind: str) -> list[Event]:
+        """All events of a kind, in order of time."""
+        found = [
+            event
+            for notes in self._by_file.values()
+            for event in notes.events
+            if event.kind == kind
+        ]
+        return sorted(found, key=lambda event: (event.time_ns, event.rank))
+
+    def _read(
+        self, file: RankFile, stamp: tuple[int, int, int], kinds: frozenset[str]
+    ) -> _FileNotes:
+        sources: dict[str, SourceWords] = {}
+        events = []
+        for note in file.notes():
+            if note.kind == "source":
+                words = _words_of(note)
+                if words.status in _STATUSES:
+                    sources[words.name] = self._shared.setdefault(words, words)
+            elif note.kind in kinds:
+                events.append(
+                    Event(
+                        file.rank,
+                        file.attempt,
+                        note.kind,
+                        note.time_ns,
+                        note.step,
+                        note.data,
+                    )
+                )
+        return _FileNotes(stamp, tuple(sources.values()), tuple(events))
+
+
+def text_of(data: Mapping[str, Any], key: str) -> str:
+    """A text of a note's data; empty where it is missing. Files may hold anything."""
+    value = data.get(key)
+    return "" if value is None else str(value)[:_MAX_TEXT]
+
+
+def _words_of(note: Note) -> SourceWords:
+    names = ("name", "status", "reason", "remedy", "cost")
+    return SourceWords(*(text_of(note.data, name) for name in names))
+
+
+def _by_attempt(item: tuple[tuple[int, str], Any]) -> str:
+    return item[0][1]
+
+
+def by_rank(events: Iterable[Event]) -> dict[int, list[Event]]:
+    """Events of each rank, in their order."""
+    found: dict[int, list[Event]] = {}
+    for event in events:
+        found.setdefault(event.rank, []).append(event)
+    return found

@@ -1,0 +1,113 @@
+"""What went wrong with a run's files, as the page shows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin import api
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tb_plugin.readers.rank_file import RankFile
+
+_FRESH_SECONDS: Final = 10.0
+"""A file may be empty or headless for a moment after it was created."""
+
+
+def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[api.Problem]:
+    """Everything wrong with one file."""
+    newest = max((part.mtime_ns for part in file.parts), default=0) / 1e9
+    fresh = now - newest < _FRESH_SECONDS
+    if file.num_bytes == 0:
+        if not fresh:
+            yield _problem(
+                file,
+                "The file is empty.",
+                remedy="The process died, or the disk was full, before anything was"
+                " written. The file may be deleted.",
+            )
+        return
+    if not (file.has_records or file.too_new or file.unfinished or fresh):
+        yield _problem(
+            file,
+            "Nothing in this file is a record of MemBoard's.",
+            severity="error",
+            remedy="Something else has this name: move it out of the directory.",
+        )
+        return
+    for fault in file.faults:
+        yield _problem(
+            file,
+            fault.what,
+            severity=fault.severity,
+            where=fault.where,
+            remedy=fault.remedy,
+        )
+    if file.has_records and file.written_header is None:
+        yield _problem(
+            file,
+            "The header is lost; rank and start time are taken from the file's name.",
+            where="header",
+            remedy="Host, device and settings of this rank are not known.",
+        )
+    if file.is_torn and not live:
+        yield _problem(
+            file,
+            "The file ends in the middle of a record.",
+            where=f"byte {file.torn_at} of {file.num_bytes}",
+            remedy="The process was killed, or the disk was full, while writing."
+            " Everything before that is shown.",
+        )
+    if file.unfinished and not file.faults:
+        yield _problem(
+            file,
+            "The file has not been read to its end yet.",
+            where=f"byte {file.torn_at} of {file.num_bytes}",
+            remedy="Wait a moment: each refresh of the page reads on.",
+        )
+
+
+def overlap_problem(earlier: RankFile, later: RankFile) -> api.Problem:
+    """Two jobs wrote into one run at the same time."""
+    return _problem(
+        later,
+        "Two jobs wrote into this run at the same time: the first on"
+        f" {_writer_of(earlier)}, the second on {_writer_of(later)}.",
+        remedy="Give each job its own directory. On the step axis the later job is"
+        " shown; the time axes show both.",
+    )
+
+
+def _writer_of(file: RankFile) -> str:
+    host = file.header.host or "an unknown host"
+    return f"{host} (process {file.header.pid})"
+
+
+def _problem(
+    file: RankFile,
+    what: str,
+    *,
+    severity: str = "warning",
+    where: str = "",
+    remedy: str,
+) -> api.Problem:
+    return api.Problem(
+        severity="error" if severity == "error" else "warning",
+        path=file.shown_path,
+        what=what,
+        where=where,
+        salvaged=_salvaged(file),
+        remedy=remedy,
+        rank=file.rank,
+    )
+
+
+def _salvaged(file: RankFile) -> str:
+    rows = {}
+    if file.digest is not None:
+        rows = {key: table.num_rows for key, table in file.digest.tables.items()}
+    for key, refs in file.tail.items():
+        rows[key] = rows.get(key, 0) + sum(ref.num_rows for ref in refs)
+    total = sum(rows.values())
+    return f"{total:,} rows" if total else "nothing"

@@ -1,0 +1,125 @@
+"""A request's parameters, checked once: what views get is typed and bounded."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from tb_plugin.errors import BadRequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+XKind: TypeAlias = Literal["step", "relative", "wall"]
+
+MAX_PX: Final = 8192
+MAX_ROWS: Final = 8192
+MAX_RANK: Final = 10_000_000
+_MAX_PARTS: Final = 10_000
+_DEFAULT_PX: Final = 1200
+_DEFAULT_ROWS: Final = 800
+_RANK_PART = re.compile(r"(\d{1,8})(?:-(\d{1,8}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class RankSet:
+    """Ranks as the user writes them: `0-7,64`."""
+
+    spans: tuple[tuple[int, int], ...]
+    """Both ends belong to it."""
+
+    def __contains__(self, rank: int) -> bool:
+        return any(low <= rank <= high for low, high in self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The parameters of any data route; see `api` for their meaning."""
+
+    run: str
+    rank: int | None
+    ranks: RankSet | None
+    pinned: RankSet
+    series: str | None
+    x: XKind
+    x0: float | None
+    x1: float | None
+    px: int
+    rows: int
+    phase: str | None
+
+
+def parse_query(args: Mapping[str, str]) -> Query:
+    """Check the parameters of a request.
+
+    Raises:
+        BadRequestError: one of them means nothing; names it.
+    """
+    x = args.get("x") or "step"
+    if x not in ("step", "relative", "wall"):
+        raise _bad("x", x, "step, relative or wall")
+    x0, x1 = _number(args, "x0"), _number(args, "x1")
+    if x0 is not None and x1 is not None and x1 < x0:
+        x0, x1 = x1, x0
+    ranks = args.get("ranks")
+    return Query(
+        run=args.get("run") or "",
+        rank=_integer(args, "rank", 0, MAX_RANK),
+        ranks=_ranks("ranks", ranks) if ranks else None,
+        pinned=_ranks("pinned", args.get("pinned") or ""),
+        series=args.get("series") or None,
+        x=x,  # type: ignore[arg-type]  # checked above
+        x0=x0,
+        x1=x1,
+        px=_integer(args, "px", 1, MAX_PX) or _DEFAULT_PX,
+        rows=_integer(args, "rows", 1, MAX_ROWS) or _DEFAULT_ROWS,
+        phase=args.get("phase") or None,
+    )
+
+
+def _ranks(name: str, text: str) -> RankSet:
+    spans = []
+    for part in text.split(",")[: _MAX_PARTS + 1]:
+        part = part.strip()  # noqa: PLW2901
+        if not part:
+            continue
+        match = _RANK_PART.fullmatch(part)
+        if match is None or len(spans) >= _MAX_PARTS:
+            raise _bad(name, text, "ranks and ranges of ranks, e.g. 0-7,64")
+        low = int(match[1])
+        high = int(match[2] or low)
+        spans.append((min(low, high), max(low, high)))
+    return RankSet(tuple(spans))
+
+
+def _integer(args: Mapping[str, str], name: str, low: int, high: int) -> int | None:
+    text = args.get(name)
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 12:
+        raise _bad(name, text, "a whole number")
+    # Larger screens than any are drawn as the largest; a rank is what it is.
+    return min(max(int(text), low), high)
+
+
+def _number(args: Mapping[str, str], name: str) -> float | None:
+    text = args.get(name)
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or abs(value) > 1e18:
+        raise _bad(name, text, "a number")
+    return value
+
+
+def _bad(name: str, value: str, expected: str) -> BadRequestError:
+    return BadRequestError(
+        f"The parameter {name} must be {expected}.",
+        f"{name}={value[:80]}",
+        "Correct the address, or reset the view.",
+    )

@@ -1,0 +1,1 @@
+"""One file per input format, and what reading them shares."""

@@ -1,0 +1,490 @@
+"""One rank's file: opened from its end, followed while it grows, salvaged when broken.
+
+A finished file is opened with three small reads: the header at its start, the closing
+record at its end, and the last digest, which that one points to. What follows the
+digest is read frame by frame, now and whenever the file has grown. Where no digest is
+found, or it is damaged, the file is read from its start: slower, but nothing that is
+intact is lost. Whatever was wrong is kept as `Fault`s, in words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from collector.format.codec import (
+    CHUNK,
+    CLOSE,
+    DIGEST,
+    HEADER,
+    NOTE,
+    SCHEMA,
+    decode_chunk_span,
+    decode_record,
+)
+from collector.format.errors import CorruptError, FormatError, TooNewError
+from collector.format.framing import Damage, Framed, find_last_frame, read_frames
+from collector.format.records import (
+    ChunkSpan,
+    ClockAnchor,
+    Close,
+    Header,
+    Note,
+    Schema,
+)
+from tb_plugin.readers.clean import (
+    clean_close,
+    clean_header,
+    clean_note,
+    clean_schema,
+)
+from tb_plugin.readers.digest import decode_columns, index_digest
+from tb_plugin.readers.names import started_ns_of
+from tb_plugin.readers.parts import Part, PartsReader
+from tb_plugin.readers.scan import scan
+
+if TYPE_CHECKING:
+    from tb_plugin.budget import Budget
+    from tb_plugin.readers.digest import DigestIndex
+
+MAX_CHUNK_ROWS: Final = 1 << 20
+"""A chunk that claims more rows is corrupt: writers flush every few seconds."""
+
+_HEAD_BYTES: Final = (1 << 13, 1 << 20)
+_TAIL_BYTES: Final = (1 << 12, 1 << 16, 1 << 20)
+_MAX_LOOKS_BACK: Final = 32
+_SKEW_NS: Final = 60 * 1_000_000_000
+"""Clocks of a host and of its file server differ by less than this."""
+_MAX_FAULTS: Final = 100
+_MAX_NOTES: Final = 20_000
+
+
+class ChunkRef(NamedTuple):
+    """Where a chunk lies and what it covers."""
+
+    offset: int
+    end: int
+    """No byte of the chunk's frame lies at or behind this."""
+    schema_id: int
+    num_rows: int
+    first_step: int
+    last_step: int
+    first_ns: int
+    last_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong with a file, in words for a person."""
+
+    severity: Literal["warning", "error"]
+    what: str
+    where: str
+    remedy: str
+
+
+class RankFile:
+    """What is known of one rank's records of one attempt."""
+
+    def __init__(self, rank: int, attempt: str, shown_path: str) -> None:
+        self.rank = rank
+        self.attempt = attempt
+        self.shown_path = shown_path
+        self.parts: tuple[Part, ...] = ()
+        self.generation = 0
+        """Raised when what was read before no longer holds."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self.generation += 1
+        self.written_header: Header | None = None
+        self.close: Close | None = None
+        self.digest: DigestIndex | None = None
+        self.digest_payload: bytes | None = None
+        """Kept only until `drop_payload`, for columns wanted right after opening."""
+        self._listed_ns: int | None = None
+        self.schemas: dict[int, Schema] = {}
+        self.late_notes: list[Note] = []
+        """Notes behind the digest."""
+        self.tail: dict[int, list[ChunkRef]] = {}
+        """Chunks behind the digest, by schema, in file order."""
+        self.faults: list[Fault] = []
+        self.too_new = False
+        self.unfinished = False
+        """True while the budget did not suffice to read all there is."""
+        self.checked_to = 0
+        """Every frame up to here was looked at; see `check`."""
+        self._scanned_from = 0
+        self._scanned_to = 0
+        self._opened = False
+        self._stand_in: Header | None = None
+
+    @property
+    def identity(self) -> tuple[int, str, int, int]:
+        """Key for what is decoded from it."""
+        first = self.parts[0] if self.parts else None
+        inode = 0 if first is None else first.inode
+        return (self.rank, self.attempt, inode, self.generation)
+
+    @property
+    def header(self) -> Header:
+        """The written header, or what the file's name tells where that is lost."""
+        if self.written_header is not None:
+            return self.written_header
+        if self._stand_in is None:
+            self._stand_in = _header_by_name(self.rank, self.attempt)
+        return self._stand_in
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of all parts."""
+        return sum(part.size_bytes for part in self.parts)
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether the end holds bytes that are no whole record (yet)."""
+        return (
+            self._opened
+            and not self.too_new
+            and not self.unfinished
+            and self._scanned_to < self.num_bytes
+        )
+
+    @property
+    def has_records(self) -> bool:
+        """Whether anything of ours was found."""
+        return bool(self.written_header or self.schemas or self.late_notes)
+
+    @property
+    def torn_at(self) -> int:
+        """Where the torn end begins."""
+        return self._scanned_to
+
+    def notes(self) -> list[Note]:
+        """All notes, in the order they were written."""
+        earlier = [] if self.digest is None else self.digest.notes()
+        return [*earlier, *self.late_notes]
+
+    @property
+    def newest_ns(self) -> int:
+        """When the newest record was written, as far as that is known."""
+        modified = max((part.mtime_ns for part in self.parts), default=0)
+        times = [refs[-1].last_ns for refs in self.tail.values() if refs]
+        times += [note.time_ns for note in self.late_notes[-1:]]
+        if self.close is not None:
+            times.append(self.close.time_ns)
+        if not times and self.digest is not None:
+            times.append(self._newest_listed_ns())
+        newest = max(times, default=0)
+        # A copy is younger than its rows; rows far younger than the file are nonsense.
+        return min(newest, modified + _SKEW_NS) if newest > 0 else modified
+
+    def update(self, parts: tuple[Part, ...], budget: Budget) -> bool:
+        """Read what is new; False where nothing was."""
+        if parts == self.parts and not self.unfinished:
+            return False
+        if not _continues(self.parts, parts):
+            self._forget()
+        self.parts = parts
+        if self.too_new:
+            return True
+        try:
+            with PartsReader(parts) as reader:
+                if not self._opened and not self._open(reader):
+                    return True
+                self._follow(reader, budget)
+        except OSError as error:
+            self._forget()
+            self._add_fault(
+                "error",
+                f"The file cannot be read: {error.strerror or error}.",
+                "",
+                "Check its permissions and the disk.",
+            )
+            self.unfinished = True
+        return True
+
+    def drop_payload(self) -> None:
+        """Give back the bytes of the digest."""
+        self.digest_payload = None
+
+    def read_digest(self) -> bytes:
+        """The payload of the latest digest record.
+
+        Raises:
+            CorruptError: it is no longer there.
+            OSError: the file cannot be read.
+        """
+        if self.digest_payload is not None:
+            return self.digest_payload
+        assert self.digest is not None
+        with PartsReader(self.parts) as reader:
+            return self.read_record(reader, DIGEST, self.digest.offset, self.digest.end)
+
+    def read_record(
+        self, reader: PartsReader, kind: str, offset: int, end: int
+    ) -> bytes:
+        """The payload of the record at `offset`, which ends at or before `end`.
+
+        Raises:
+            CorruptError: there is no such record; it is also kept as a fault.
+        """
+        for item in read_frames(reader.read(offset, end - offset), offset):
+            if isinstance(item, Framed) and item.kind == kind:
+                return item.payload
+            what = item.what if isinstance(item, Damage) else "another record is there"
+            self.add_damage(offset, item.end, what)
+            break
+        raise CorruptError(f"{self.shown_path}: no intact {kind} record at {offset}")
+
+    def check(self, budget: Budget) -> bool:
+        """Look at what opening skipped, so that damage inside is named; True when done.
+
+        What the digest covers is not needed for any picture of the whole run, so
+        opening never reads it.
+        """
+        if self.checked_to >= self._scanned_from or not self._opened:
+            return True
+        try:
+            with PartsReader(self.parts) as reader:
+                start, stop = self.checked_to, self._scanned_from
+                for item in scan(reader, start, stop, budget, open_end=False):
+                    self.checked_to = item.end
+                    if isinstance(item, Damage):
+                        self.add_damage(item.offset, item.end, item.what)
+        except OSError:
+            self.checked_to = self._scanned_from
+        return self.checked_to >= self._scanned_from
+
+    def _newest_listed_ns(self) -> int:
+        """The time of the newest row the digest lists."""
+        assert self.digest is not None
+        if self._listed_ns is None:
+            self._listed_ns = 0
+            with contextlib.suppress(FormatError, OSError):
+                payload = self.read_digest()
+                for table in self.digest.tables.values():
+                    wanted = decode_columns(payload, table.directory, ["chunk_last_ns"])
+                    self._listed_ns = max(
+                        self._listed_ns, *map(int, wanted["chunk_last_ns"]), 0
+                    )
+        return self._listed_ns
+
+    def _open(self, reader: PartsReader) -> bool:
+        """Read the header and find where to begin; False where there is nothing."""
+        if reader.size_bytes == 0:
+            return False
+        try:
+            self._read_header(reader)
+        except TooNewError as error:
+            self.too_new = True
+            self._add_fault(
+                "error",
+                f"The file is too new: {error}.",
+                "header",
+                "Upgrade MemBoard where TensorBoard runs: pip install -U memboard",
+            )
+            return False
+        self._opened = True
+        self._start_at(_latest_digest_offset(reader))
+        return True
+
+    def _read_header(self, reader: PartsReader) -> None:
+        for reach in _HEAD_BYTES:
+            for item in read_frames(reader.read(0, reach)):
+                if isinstance(item, Damage):
+                    return  # reading from the start will name it
+                if item.kind == HEADER:
+                    self._take(item)
+                if item.kind:
+                    return
+            if reach >= reader.size_bytes:
+                return
+
+    def _start_at(self, offset: int) -> None:
+        self._scanned_from = self._scanned_to = offset
+
+    def _follow(self, reader: PartsReader, budget: Budget) -> None:
+        from_digest = self.digest is None and self._scanned_to > 0
+        budget_was = budget.exhausted
+        budget.exhausted = False
+        items = scan(reader, self._scanned_to, reader.size_bytes, budget, open_end=True)
+        for item in items:
+            if from_digest and not (isinstance(item, Framed) and item.kind == DIGEST):
+                break
+            if isinstance(item, Damage):
+                self.add_damage(item.offset, item.end, item.what)
+            else:
+                self._take(item)
+            if from_digest and self.digest is None:
+                break
+            from_digest = False
+            self._scanned_to = item.end
+        self.unfinished = budget.exhausted
+        budget.exhausted |= budget_was
+        if from_digest and not self.unfinished:
+            # The record that should be the digest is none: read from the start.
+            self._start_at(0)
+            self._follow(reader, budget)
+
+    def _take(self, item: Framed) -> None:
+        try:
+            if item.kind == CHUNK:
+                self._take_chunk(item)
+            elif item.kind == DIGEST:
+                self._take_digest(item)
+            elif item.kind in (HEADER, SCHEMA, NOTE, CLOSE):
+                self._take_text(item)
+        except TooNewError as error:
+            if item.kind == HEADER:
+                raise
+            self._add_fault(
+                "warning",
+                f"A record is too new and was skipped: {error}.",
+                f"{item.kind} record at byte {item.offset}",
+                "Upgrade MemBoard where TensorBoard runs: pip install -U memboard",
+            )
+        except FormatError as error:
+            self.add_damage(item.offset, item.end, str(error))
+
+    def _take_chunk(self, item: Framed) -> None:
+        span = decode_chunk_span(item.payload)
+        ref = chunk_ref(item, span)
+        if span.num_rows > MAX_CHUNK_ROWS:
+            raise CorruptError(f"a chunk claims {span.num_rows} rows")
+        if span.schema_id in self.schemas:
+            self.tail.setdefault(span.schema_id, []).append(ref)
+        else:
+            self.add_damage(item.offset, item.end, "the chunk's schema is lost")
+
+    def _take_digest(self, item: Framed) -> None:
+        self.digest = index_digest(item.payload, item.offset, item.end)
+        self.digest_payload = item.payload
+        self._listed_ns = None
+        self.schemas = {**self.schemas, **self.digest.schemas}
+        if self.schemas == self.digest.schemas:
+            self.schemas = self.digest.schemas  # one dictionary for all ranks
+        self.tail.clear()
+        self.late_notes.clear()
+
+    def _take_text(self, item: Framed) -> None:
+        record = decode_record(item.kind, item.payload)
+        if isinstance(record, Header):
+            if self.written_header is None:
+                self.written_header = clean_header(record)
+                self._check_rank(record)
+        elif isinstance(record, Schema):
+            self.schemas = {**self.schemas, record.schema_id: clean_schema(record)}
+        elif isinstance(record, Note):
+            if len(self.late_notes) < _MAX_NOTES:
+                self.late_notes.append(clean_note(record))
+        elif isinstance(record, Close):
+            self.close = clean_close(record)
+
+    def _check_rank(self, header: Header) -> None:
+        if header.rank != self.rank:
+            self._add_fault(
+                "warning",
+                f"The file is named for rank {self.rank}, its header says rank"
+                f" {header.rank}; it is shown as rank {self.rank}.",
+                "header",
+                "Was the file renamed or copied over another? Give it its own name"
+                " back.",
+            )
+
+    def add_damage(self, offset: int, end: int, what: str) -> None:
+        self._add_fault(
+            "warning",
+            f"A part of the file is damaged: {what}.",
+            f"bytes {offset} to {end}",
+            "Nothing can bring it back; check the disk if this keeps happening.",
+        )
+
+    def _add_fault(
+        self, severity: Literal["warning", "error"], what: str, where: str, remedy: str
+    ) -> None:
+        fault = Fault(severity, what, where, remedy)
+        if len(self.faults) < _MAX_FAULTS and fault not in self.faults:
+            self.faults.append(fault)
+
+
+def chunk_ref(item: Framed, span: ChunkSpan) -> ChunkRef:
+    """A chunk's place and extent."""
+    return ChunkRef(
+        item.offset,
+        item.end,
+        span.schema_id,
+        span.num_rows,
+        span.first_step,
+        span.last_step,
+        span.first_ns,
+        span.last_ns,
+    )
+
+
+def _latest_digest_offset(reader: PartsReader) -> int:
+    """Where the last digest starts, as the last records say; 0 where none does."""
+    size = reader.size_bytes
+    for reach in _TAIL_BYTES:
+        base = max(0, size - reach)
+        tail = reader.read(base, size - base)
+        for _ in range(_MAX_LOOKS_BACK):
+            at = find_last_frame(tail)
+            if at is None:
+                break
+            frame = next(read_frames(memoryview(tail)[at:], base + at))
+            if isinstance(frame, Framed):
+                offset = _digest_offset_in(frame)
+                if offset is not None:
+                    return offset if 0 < offset < size else 0
+            tail = tail[:at]
+        if base == 0:
+            return 0
+    return 0
+
+
+def _digest_offset_in(frame: Framed) -> int | None:
+    try:
+        if frame.kind == DIGEST:
+            return frame.offset
+        if frame.kind == CHUNK:
+            return decode_chunk_span(frame.payload).digest_offset
+        if frame.kind == CLOSE:
+            close = decode_record(CLOSE, frame.payload)
+            if isinstance(close, Close) and isinstance(close.digest_offset, int):
+                return close.digest_offset
+    except FormatError:
+        return None
+    return None
+
+
+def _continues(before: tuple[Part, ...], now: tuple[Part, ...]) -> bool:
+    """Whether what was read of `before` still holds in `now`."""
+    if len(now) < len(before):
+        return False
+    for old, new in zip(before, now, strict=False):
+        if old == new:
+            continue
+        # Only the last part grows; the same size at another time is another content.
+        is_last = old is before[-1]
+        if not (is_last and new.is_same_file(old) and new.size_bytes > old.size_bytes):
+            return False
+    return True
+
+
+def _header_by_name(rank: int, attempt: str) -> Header:
+    return Header(
+        run_id="",
+        attempt=attempt,
+        job="",
+        rank=rank,
+        local_rank=0,
+        world_size=0,
+        local_world_size=None,
+        node_rank=None,
+        host="",
+        pid=0,
+        started=ClockAnchor(wall_ns=started_ns_of(attempt), monotonic_ns=0),
+        device_type="",
+    )

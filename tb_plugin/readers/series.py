@@ -1,0 +1,242 @@
+"""One series of one rank as `Rows`: from the rollup, or row by row from the chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from collector.format.columns import STEP_TABLE
+from tb_plugin.analysis.rows import Rows
+from tb_plugin.readers.columns import ColumnReader, read_chunks
+from tb_plugin.readers.directory import chunks_between
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from collector.format.numeric import Values
+    from collector.format.records import Schema
+    from tb_plugin.budget import Budget
+    from tb_plugin.cache import Cache
+    from tb_plugin.readers.rank_file import ChunkRef, RankFile
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+TRAIN_PHASE: Final = "train"
+SECONDS_PER_CHUNK: Final = 1e-4
+"""What decoding a column of one chunk takes, about; to decide before starting."""
+
+STEP_AXIS: Final = ("step_first", "step_last")
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesKey:
+    """Which column of which rows."""
+
+    table: str
+    column: str
+    phase: str = TRAIN_PHASE
+    """Only the step table has phases."""
+
+    @property
+    def text(self) -> str:
+        """As `api.SeriesInfo.key`."""
+        return f"{self.table}/{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How a rank's times become x: nanoseconds since `origin_ns`, plus `shift_ms`."""
+
+    origin_ns: int
+    shift_ms: float
+
+    def x_of(self, ns: Values) -> Floats:
+        """Milliseconds."""
+        return (ns - self.origin_ns) / 1e6 + self.shift_ms
+
+    def ns_of(self, x: float) -> float:
+        """The inverse of `x_of`."""
+        return (x - self.shift_ms) * 1e6 + self.origin_ns
+
+
+WALL: Final = Clock(0, 0.0)
+
+
+class SeriesReader:
+    """Reads series through a cache. Not thread-safe: its owner locks."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._columns = ColumnReader(cache)
+
+    def aggregates(
+        self, file: RankFile, key: SeriesKey, wanted: Sequence[str]
+    ) -> tuple[dict[str, Values], int]:
+        """Columns of `ColumnReader.read` over all schemas of the table, in file order.
+
+        Empty arrays where the file has no such column.
+        """
+        pieces, width = [], 1
+        for schema in schemas_of(file, key):
+            columns, rows = self._columns.read(file, schema, wanted)
+            lengths = {len(column) for column in columns.values()}
+            if len(lengths) == 1 and lengths != {0}:  # damage may have cost some
+                pieces.append(columns)
+                width = max(width, rows)
+        if len(pieces) == 1:
+            return pieces[0], width
+        empty = np.empty(0)
+        return {
+            name: np.concatenate([piece[name] for piece in pieces]) if pieces else empty
+            for name in wanted
+        }, width
+
+    def rollup(
+        self,
+        file: RankFile,
+        key: SeriesKey,
+        clock: Clock | None,
+        *,
+        low: bool = False,
+    ) -> Rows | None:
+        """All of the series at the grain that was kept; on steps without a clock.
+
+        None where the file has nothing of it. `low` asks for minima too.
+        """
+        axis = "step" if clock is None else "ns"
+        names = [f"{axis}_first", f"{axis}_last", f"{key.column}:max"]
+        if low:
+            names.append(f"{key.column}:min")
+        schemas = schemas_of(file, key)
+        if len(schemas) > 1 and clock is None:
+            names.append("ns_first")
+        columns, width = self.aggregates(file, key, names)
+        high = columns[names[2]]
+        if len(high) == 0:
+            return None
+        first, last = columns[names[0]], columns[names[1]]
+        if clock is not None:
+            first, last = clock.x_of(first), clock.x_of(last)
+        minimum = columns[names[3]] if low else high
+        rows = Rows(first, last, high, minimum, width)
+        if "ns_first" in names[3:]:
+            # Schemas may take turns: their rows are in order only by time.
+            rows = rows.take(np.argsort(columns["ns_first"], kind="stable"))
+        return rows
+
+    def row_by_row(
+        self,
+        file: RankFile,
+        key: SeriesKey,
+        clock: Clock | None,
+        low: float,
+        high: float,
+        budget: Budget,
+    ) -> Rows | None:
+        """The rows with x in `low..high`; None where the budget does not allow that."""
+        found = self._refs(file, key, clock, low, high, budget)
+        num_chunks = sum(len(refs) for _, refs in found)
+        if not budget.allows(num_chunks * SECONDS_PER_CHUNK):
+            return None
+        pieces = [
+            self._chunks(file, schema, refs, key.column) for schema, refs in found
+        ]
+        times = np.concatenate([piece[0] for piece in pieces] or [_NO_INTS])
+        steps = np.concatenate([piece[1] for piece in pieces] or [_NO_INTS])
+        values = np.concatenate([piece[2] for piece in pieces] or [_NO_FLOATS])
+        x = steps if clock is None else clock.x_of(times)
+        rows = Rows(x, x, values, values, 1)
+        return rows.take(np.argsort(times, kind="stable")) if len(pieces) > 1 else rows
+
+    def num_chunks(
+        self,
+        file: RankFile,
+        key: SeriesKey,
+        clock: Clock | None,
+        low: float,
+        high: float,
+        budget: Budget,
+    ) -> int:
+        """How many chunks `row_by_row` would decode."""
+        return sum(
+            len(refs) for _, refs in self._refs(file, key, clock, low, high, budget)
+        )
+
+    def steps(self, file: RankFile) -> tuple[int, int] | None:
+        """First and last step of a file's step tables, whatever their phase."""
+        first, last = [], []
+        for schema in file.schemas.values():
+            if schema.table == STEP_TABLE:
+                columns, _ = self._columns.read(file, schema, STEP_AXIS)
+                if len(columns["step_first"]):
+                    first.append(int(columns["step_first"].min()))
+                    last.append(int(columns["step_last"].max()))
+        return (min(first), max(last)) if first else None
+
+    def _refs(
+        self,
+        file: RankFile,
+        key: SeriesKey,
+        clock: Clock | None,
+        low: float,
+        high: float,
+        budget: Budget,
+    ) -> list[tuple[Schema, list[ChunkRef]]]:
+        axis: Literal["step", "ns"] = "step"
+        if clock is not None:
+            axis, low, high = "ns", clock.ns_of(low), clock.ns_of(high)
+        return [
+            (
+                schema,
+                chunks_between(
+                    file, schema.schema_id, axis, low, high, self._cache, budget
+                ),
+            )
+            for schema in schemas_of(file, key)
+        ]
+
+    def _chunks(
+        self, file: RankFile, schema: Schema, refs: Sequence[ChunkRef], column: str
+    ) -> tuple[Values, Values, Values]:
+        """(time_ns, step, values) of some chunks, each decoded once while it is kept."""
+        wanted = ("time_ns", "step", column)
+        pieces: dict[int, tuple[Values, ...]] = {}
+        missing = []
+        for ref in refs:
+            known = self._cache.get((file.identity, ref.offset, column))
+            if known is None:
+                missing.append(ref)
+            else:
+                pieces[ref.offset] = known
+        if missing:
+            fresh = read_chunks(file, schema, missing, wanted)
+            for index, ref in enumerate(missing):
+                decoded = tuple(fresh[name][index] for name in wanted)
+                num_bytes = sum(values.nbytes for values in decoded)
+                key = (file.identity, ref.offset, column)
+                self._cache.put(key, decoded, num_bytes)
+                pieces[ref.offset] = decoded
+        if not refs:
+            return _NO_INTS, _NO_INTS, _NO_FLOATS
+        columns = zip(*(pieces[ref.offset] for ref in refs), strict=True)
+        times, steps, values = (np.concatenate(column) for column in columns)
+        return times, steps, values
+
+
+def schemas_of(file: RankFile, key: SeriesKey) -> list[Schema]:
+    """The file's schemas that hold the series, in the order they were written."""
+    return [
+        schema
+        for _, schema in sorted(file.schemas.items())
+        if schema.table == key.table
+        and (schema.phase == key.phase or schema.table != STEP_TABLE)
+        and any(column.name == key.column for column in schema.columns)
+    ]
+
+
+_NO_INTS = np.empty(0, np.int64)
+_NO_FLOATS = np.empty(0, np.float64)

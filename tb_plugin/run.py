@@ -1,0 +1,292 @@
+"""One training job: its rank files followed over time, sorted into attempts.
+
+`Run.update` reads what is new within a budget; everything else here is derived from
+what was read and kept until the next change.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin import api
+from tb_plugin.analysis.attempts import Start, grouped
+from tb_plugin.catalogue import Catalogue
+from tb_plugin.notes import RunNotes
+from tb_plugin.problems import overlap_problem, problems_of
+from tb_plugin.readers.rank_file import RankFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Literal
+
+    from tb_plugin.budget import Budget
+    from tb_plugin.index import FileKey, FoundRun
+
+LIVE_SECONDS: Final = 30.0
+"""A file that has not grown for longer is taken for abandoned."""
+
+SKEW_SECONDS: Final = 5.0
+"""Clocks of hosts may differ by this without two attempts seeming to overlap."""
+
+_CHECKED_BYTES: Final = 1 << 26
+"""Runs up to this size are looked through for damage whole, a little at each poll."""
+
+_MAX_PROBLEMS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFiles:
+    """One start of the job."""
+
+    index: int
+    started_ns: int
+    files: dict[int, RankFile]
+    """By rank, ascending."""
+    ended: Literal["closed", "exception", "lost", "running"]
+    last_ns: int
+    """When the newest row was written."""
+    overlaps_previous: bool
+
+
+class Run:
+    """What is known of a run. Not thread-safe: its owner locks."""
+
+    def __init__(self, found: FoundRun, clock: Callable[[], float] = time.time) -> None:
+        self.found = found
+        self.files: dict[FileKey, RankFile] = {}
+        self.version = 0
+        """Raised whenever an answer about the run may change."""
+        self.is_whole = False
+        """Whether every file was opened (the run picker opens only a few)."""
+        self._clock = clock
+        self._listing = -1
+        self._attempts: tuple[AttemptFiles, ...] | None = None
+        self._catalogue: Catalogue | None = None
+        self._problems: tuple[api.Problem, ...] | None = None
+        self._notes = RunNotes()
+        self._stale_notes = True
+        self._was_live = False
+
+    def update(
+        self,
+        budget: Budget,
+        prefetch: Callable[[RankFile], object] | None = None,
+        *,
+        only: Iterable[FileKey] | None = None,
+    ) -> None:
+        """Read what is new in all files, or in some.
+
+        `prefetch` is called with each file that changed, while the bytes just read are
+        still at hand.
+        """
+        listing = self.found.files
+        wanted = listing if only is None else [key for key in only if key in listing]
+        same_listing = self._listing == self.found.version
+        if not same_listing:
+            for key in self.files.keys() - listing.keys():
+                del self.files[key]
+        settled = same_listing and self.is_whole
+        changed = not same_listing
+        if not settled or any(file.unfinished for file in self.files.values()):
+            for key in wanted:
+                changed |= self._update_file(key, budget, prefetch)
+            if only is None:
+                self.is_whole = all(key in self.files for key in listing)
+                self._listing = self.found.version
+        if self._is_live() != self._was_live:
+            self._was_live, changed = not self._was_live, True
+        if changed:
+            self._changed()
+
+    def check(self, budget: Budget, *, rank: int | None = None) -> None:
+        """Look for damage where opening did not: in small runs, or in one rank."""
+        files = [f for f in self.files.values() if rank in (None, f.rank)]
+        if rank is None and sum(f.num_bytes for f in files) > _CHECKED_BYTES:
+            return
+        before = self._num_faults()
+        for file in files:
+            if not file.check(budget):
+                break
+        if self._num_faults() != before:
+            self._changed()
+
+    def note_new_faults(self, before: int) -> None:
+        """Reading columns may find damage: call with `num_faults` from before."""
+        if self._num_faults() != before:
+            self._changed()
+
+    @property
+    def num_faults(self) -> int:
+        """Faults of all files so far."""
+        return self._num_faults()
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether files were left partly unread for lack of time."""
+        return any(file.unfinished for file in self.files.values())
+
+    @property
+    def attempts(self) -> tuple[AttemptFiles, ...]:
+        """Starts of the job, in order."""
+        if self._attempts is None:
+            self._attempts = self._find_attempts()
+        return self._attempts
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What was recorded, and what was not and why."""
+        if self._catalogue is None:
+            self._catalogue = Catalogue(list(self.files.values()), self.notes)
+        return self._catalogue
+
+    @property
+    def notes(self) -> RunNotes:
+        """What happened besides numbers."""
+        if self._stale_notes:
+            self._notes.update(self.files)
+            self._stale_notes = False
+        return self._notes
+
+    @property
+    def ranks(self) -> list[int]:
+        """All ranks of all attempts, ascending."""
+        return sorted({rank for rank, _ in self.found.files})
+
+    @property
+    def problems(self) -> tuple[api.Problem, ...]:
+        """Everything that could not be read whole, worst first, at most 200."""
+        if self._problems is None:
+            self._problems = self._find_problems()
+        return self._problems
+
+    def rank_files(self, rank: int) -> list[tuple[AttemptFiles, RankFile]]:
+        """A rank's files by attempt, in order."""
+        return [(a, a.files[rank]) for a in self.attempts if rank in a.files]
+
+    def is_live(self) -> bool:
+        """Rows arrived lately and no rank's last attempt has closed."""
+        return self._was_live
+
+    def _update_file(
+        self,
+        key: FileKey,
+        budget: Budget,
+        prefetch: Callable[[RankFile], object] | None,
+    ) -> bool:
+        parts = self.found.files[key]
+        file = self.files.get(key)
+        if file is None:
+            rank, attempt = key
+            name = parts[0].path.replace("\\", "/").rpartition("/")[2]
+            file = RankFile(rank, attempt, f"{self.found.shown_folder}/{name}")
+            self.files[key] = file
+        if not file.update(parts, budget):
+            return False
+        if prefetch is not None:
+            prefetch(file)
+        file.drop_payload()
+        return True
+
+    def _changed(self) -> None:
+        self.version += 1
+        self._attempts = self._catalogue = self._problems = None
+        self._stale_notes = True
+
+    def _num_faults(self) -> int:
+        return sum(len(file.faults) for file in self.files.values())
+
+    def _is_live(self) -> bool:
+        last_by_rank: dict[int, RankFile] = {}
+        for _, file in sorted(self.files.items(), key=lambda item: item[0][1]):
+            last_by_rank[file.rank] = file
+        files = last_by_rank.values()
+        return any(map(self.file_is_live, files)) and not any(
+            file.close is not None for file in files
+        )
+
+    def file_is_live(self, file: RankFile) -> bool:
+        """Whether a file may still grow."""
+        if file.close is not None or file.too_new:
+            return False
+        return self._clock() - file.newest_ns / 1e9 <= LIVE_SECONDS
+
+    def _find_attempts(self) -> tuple[AttemptFiles, ...]:
+        files = sorted(self.files.values(), key=lambda f: (f.attempt, f.rank))
+        readable = [file for file in files if file.has_records]
+        starts = [
+            Start(
+                file.rank,
+                file.header.started.wall_ns,
+                file.header.job,
+                file.header.world_size,
+            )
+            for file in readable
+        ]
+        attempts: list[AttemptFiles] = []
+        for index, members in enumerate(grouped(starts), start=1):
+            by_rank = {readable[i].rank: readable[i] for i in members}
+            by_rank = dict(sorted(by_rank.items()))
+            previous = attempts[-1] if attempts else None
+            attempts.append(
+                AttemptFiles(
+                    index=index,
+                    started_ns=min(starts[i].started_ns for i in members),
+                    files=by_rank,
+                    ended=self._how_ended(by_rank.values()),
+                    last_ns=max(file.newest_ns for file in by_rank.values()),
+                    overlaps_previous=previous is not None
+                    and overlapping(previous.files, by_rank) is not None,
+                )
+            )
+        return tuple(attempts)
+
+    def _how_ended(
+        self, files: Iterable[RankFile]
+    ) -> Literal["closed", "exception", "lost", "running"]:
+        files = list(files)
+        if any(map(self.file_is_live, files)):
+            return "running"
+        closes = [file.close for file in files]
+        if any(close is not None and close.how == "exception" for close in closes):
+            return "exception"
+        return "closed" if all(close is not None for close in closes) else "lost"
+
+    def _find_problems(self) -> tuple[api.Problem, ...]:
+        found = list(self.found.problems)
+        for file in self.files.values():
+            found += problems_of(file, live=self.file_is_live(file), now=self._clock())
+        for before, after in zip(self.attempts, self.attempts[1:], strict=False):
+            pair = overlapping(before.files, after.files)
+            if pair is not None:
+                found.append(overlap_problem(*pair))
+        found.sort(key=lambda problem: problem.severity)  # "error" before "warning"
+        if len(found) > _MAX_PROBLEMS:
+            left_out = len(found) - _MAX_PROBLEMS + 1
+            found = found[: _MAX_PROBLEMS - 1]
+            found.append(
+                api.Problem(
+                    severity="warning",
+                    path=self.found.shown_folder,
+                    what=f"{left_out} more problems are not listed.",
+                    where="",
+                    salvaged="",
+                    remedy="Choose one rank to see its own.",
+                    rank=None,
+                )
+            )
+        return tuple(found)
+
+
+def overlapping(
+    before: dict[int, RankFile], after: dict[int, RankFile]
+) -> tuple[RankFile, RankFile] | None:
+    """Two files of one rank that were written at the same time, if there are any."""
+    for rank, later in after.items():
+        earlier = before.get(rank)
+        if earlier is not None:
+            started = later.header.started.wall_ns
+            if earlier.newest_ns > started + SKEW_SECONDS * 1e9:
+                return earlier, later
+    return None

@@ -1,0 +1,1 @@
+"""One file per route: index, readers and analysis in, a dataclass of `api` out."""

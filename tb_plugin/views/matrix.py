@@ -1,0 +1,80 @@
+"""Ranks by columns: what bands and heatmaps are made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.buckets import pooled, windows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.rows import Rows
+    from tb_plugin.budget import Budget
+    from tb_plugin.views.selection import RankRows
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+_AT_ONCE: Final = 256
+"""Ranks stacked at a time; more would only hold more memory."""
+
+
+def matrix(rows: Sequence[Rows | None], edges: Floats) -> Floats:
+    """Highest value of each rank in each column; NaN where there is none."""
+    result = np.full((len(rows), len(edges) - 1), np.nan)
+    groups: dict[tuple[int, int], list[int]] = {}
+    for index, row in enumerate(rows):
+        if row is not None and len(row):
+            groups.setdefault((id(row.first), id(row.last)), []).append(index)
+    for members in groups.values():
+        shared = rows[members[0]]
+        assert shared is not None
+        start, stop = windows(shared.first, shared.last, edges)
+        for at in range(0, len(members), _AT_ONCE):
+            part = members[at : at + _AT_ONCE]
+            values = np.stack([rows[i].high for i in part])  # type: ignore[union-attr]
+            result[part] = pooled(values, start, stop)
+    return result
+
+
+def refined_rows(
+    source: RankRows,
+    ranks: Sequence[int],
+    rows: Sequence[Rows | None],
+    low: float,
+    high: float,
+    px: int,
+    budget: Budget,
+    *,
+    seconds_per_chunk: float,
+) -> list[Rows | None]:
+    """Rows themselves in place of buckets wider than a pixel, if that can be paid for.
+
+    All ranks or none, judged by the first: a picture half of which is finer than the
+    other half would show differences that are not there.
+    """
+    wide = [
+        index
+        for index, row in enumerate(rows)
+        if row is not None and row.width > 1 and _num_visible(row, low, high) < px
+    ]
+    result = list(rows)
+    if not wide:
+        return result
+    num_chunks = source.num_chunks(ranks[wide[0]], low, high, budget)
+    if not budget.allows(num_chunks * len(wide) * seconds_per_chunk):
+        return result
+    for index in wide:
+        coarse = rows[index]
+        if coarse is not None:
+            result[index] = source.refined(ranks[index], coarse, low, high, budget)
+    return result
+
+
+def _num_visible(rows: Rows, low: float, high: float) -> int:
+    start = int(np.searchsorted(rows.last, low, "left"))
+    return max(0, int(np.searchsorted(rows.first, high, "right")) - start)

@@ -1,0 +1,141 @@
+"""Route `/overview`: the run, or one rank of it, at a glance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin import api
+from tb_plugin.notes import text_of
+from tb_plugin.views.headlines import ALLOCATED, RSS, Headlines, wanted_columns
+from tb_plugin.views.rank_columns import RankColumns
+from tb_plugin.views.selection import chosen_ranks
+from tb_plugin.views.strip import strip_of, strip_response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from collector.format.records import Header
+    from tb_plugin.query import Query
+    from tb_plugin.readers.series import SeriesReader
+    from tb_plugin.run import AttemptFiles, Run
+
+_MAX_VALUES: Final = 4
+"""Different values of one fact that are spelled out; of more, the number is said."""
+
+
+def overview(
+    reader: SeriesReader, run: Run, summary: api.RunSummary, query: Query
+) -> api.OverviewResponse:
+    """Answer `/overview`."""
+    ranks = chosen_ranks(run, query)
+    peak = ALLOCATED if run.catalogue.find(ALLOCATED[0]) is not None else RSS
+    columns = RankColumns(reader, run, wanted_columns(run))
+    strip = strip_of(run, ranks, columns, peak)
+    key = run.catalogue.find(peak[0])
+    headers = [
+        file.header
+        for attempt in run.attempts
+        for rank, file in attempt.files.items()
+        if query.rank in (None, rank) and file.written_header is not None
+    ]
+    return api.OverviewResponse(
+        run=summary,
+        rank=query.rank,
+        headlines=Headlines(reader, run, ranks, columns, strip).all(),
+        strip=strip_response(
+            run, strip, columns, peak, "" if key is None else key.text
+        ),
+        recorded=run.catalogue.recorded(query.rank),
+        attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
+        problems=tuple(
+            problem
+            for problem in run.problems
+            if query.rank is None or problem.rank in (None, query.rank)
+        ),
+        facts=tuple(_facts(run, headers, query.rank)),
+        planted=tuple(dict.fromkeys(text for h in headers for text in h.planted))[:50],
+    )
+
+
+def _attempt(reader: SeriesReader, attempt: AttemptFiles) -> api.Attempt:
+    first, last = [], []
+    for file in attempt.files.values():
+        steps = reader.steps(file)
+        if steps is not None:
+            first.append(steps[0])
+            last.append(steps[1])
+    return api.Attempt(
+        index=attempt.index,
+        started_ms=attempt.started_ns / 1e6,
+        ended_ms=None if attempt.ended == "running" else attempt.last_ns / 1e6,
+        first_step=min(first, default=None),
+        last_step=max(last, default=None),
+        num_ranks=len(attempt.files),
+        ended=attempt.ended,
+        overlaps_previous=attempt.overlaps_previous,
+    )
+
+
+def _facts(
+    run: Run, headers: Iterable[Header], rank: int | None
+) -> Iterator[api.RunFact]:
+    headers = list(headers)
+    by_key: dict[str, Iterable[str]] = {
+        "device_name": (h.device_name or "" for h in headers),
+        "torch_version": (h.versions.get("torch", "") for h in headers),
+        "driver_version": (h.versions.get("driver", "") for h in headers),
+        "hosts": (h.host for h in headers),
+        "mesh": _meshes(run, headers, rank),
+        "allocator_settings": (h.allocator_settings for h in headers),
+        "memboard_version": (h.versions.get("memboard", "") for h in headers),
+        "python_version": (h.versions.get("python", "") for h in headers),
+    }
+    for key, values in by_key.items():
+        text = _spelled(values)
+        if text:
+            yield api.RunFact(key=key, value=text)  # type: ignore[arg-type]
+    dropped = _num_dropped(run, rank)
+    if dropped:
+        yield api.RunFact(key="dropped_rows", value=str(dropped))
+
+
+def _spelled(values: Iterable[str]) -> str:
+    different = list(dict.fromkeys(value for value in values if value))
+    text = ", ".join(different[:_MAX_VALUES])
+    more = len(different) - _MAX_VALUES
+    return f"{text} (+{more})" if more > 0 else text
+
+
+def _meshes(run: Run, headers: list[Header], rank: int | None) -> Iterator[str]:
+    """A rank's coordinates; for all ranks the size of each dimension."""
+    found = [dict(header.mesh) for header in headers if header.mesh]
+    for event in run.notes.events("mesh"):
+        if rank in (None, event.rank):
+            found.append({k: v for k, v in event.data.items() if type(v) is int})
+    if rank is not None:
+        for mesh in found[-1:]:
+            yield " ".join(f"{name}={value}" for name, value in mesh.items())
+        return
+    sizes: dict[str, int] = {}
+    for mesh in found:
+        for name, value in mesh.items():
+            sizes[name] = max(sizes.get(name, 0), value + 1)
+    yield " ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def _num_dropped(run: Run, rank: int | None) -> int:
+    """Rows that were measured but not written: the last count of each file's tables."""
+    latest: dict[tuple[int, str, str], int] = {}
+    for event in run.notes.events("dropped"):
+        count = event.data.get("num_rows")
+        if rank in (None, event.rank) and type(count) is int:
+            table = text_of(event.data, "table")
+            latest[event.rank, event.attempt, table] = count
+    by_file: dict[tuple[int, str], int] = {}
+    for (of_rank, attempt, _), count in latest.items():
+        by_file[of_rank, attempt] = by_file.get((of_rank, attempt), 0) + count
+    for (of_rank, attempt), file in run.files.items():
+        if rank in (None, of_rank) and file.close is not None:
+            known = by_file.get((of_rank, attempt), 0)
+            by_file[of_rank, attempt] = max(known, file.close.num_dropped)
+    return sum(by_file.values())

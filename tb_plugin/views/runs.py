@@ -1,0 +1,75 @@
+"""Route `/runs`: everything the logdir holds; and the summary every route repeats."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from tb_plugin import api
+from tb_plugin.analysis.attempts import Start, grouped
+from tb_plugin.readers.names import started_ns_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tb_plugin.index import Index
+    from tb_plugin.readers.series import SeriesReader
+    from tb_plugin.run import Run
+
+
+def runs(reader: SeriesReader, index: Index, found: Sequence[Run]) -> api.RunsResponse:
+    """Answer `/runs`."""
+    return api.RunsResponse(
+        logdirs=tuple(logdir.shown for logdir in index.logdirs),
+        runs=tuple(summary_of(reader, run) for run in found),
+        foreign=index.foreign(),
+        problems=index.problems(),
+        plugin_version=_plugin_version(),
+    )
+
+
+def summary_of(reader: SeriesReader, run: Run) -> api.RunSummary:
+    """What the run picker shows, from the files opened so far."""
+    attempts = run.attempts
+    headers = [file.header for file in run.files.values() if file.has_records]
+    device_types = [h.device_type for h in headers if h.device_type not in ("", "cpu")]
+    started = min((a.started_ns for a in attempts), default=0)
+    newest = max((a.last_ns for a in attempts), default=0)
+    return api.RunSummary(
+        id=run.found.id,
+        name=run.found.name,
+        num_ranks=len(run.ranks),
+        world_size=max((h.world_size for h in headers), default=0),
+        num_attempts=len(attempts) if run.is_whole else _num_attempts_by_name(run),
+        first_ms=started / 1e6,
+        last_ms=newest / 1e6,
+        last_step=_last_step(reader, run),
+        live=run.is_live(),
+        simulated=any(header.simulated for header in headers),
+        device_type=device_types[0] if device_types else "cpu",
+        num_problems=len(run.problems),
+    )
+
+
+def _last_step(reader: SeriesReader, run: Run) -> int | None:
+    """The last step of the last attempt's lowest rank."""
+    for attempt in reversed(run.attempts):
+        for file in attempt.files.values():
+            steps = reader.steps(file)
+            if steps is not None:
+                return steps[1]
+    return None
+
+
+def _num_attempts_by_name(run: Run) -> int:
+    starts = [
+        Start(rank, started_ns_of(attempt), "", 1) for rank, attempt in run.found.files
+    ]
+    return len(grouped(starts))
+
+
+def _plugin_version() -> str:
+    try:
+        return version("memboard")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "unknown"

@@ -1,0 +1,195 @@
+"""What a request is about: its ranks, its x axis, and their rows on that axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from collector.format.columns import STEP_TABLE
+from tb_plugin.analysis.rows import Rows, on_steps, on_time
+from tb_plugin.errors import NotFoundError
+from tb_plugin.readers.series import WALL, Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tb_plugin.budget import Budget
+    from tb_plugin.query import Query, XKind
+    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.readers.series import SeriesKey, SeriesReader
+    from tb_plugin.run import AttemptFiles, Run
+
+CAPACITY_GROUPS: Final = {"device": "device", "process": "memory", "host": "memory"}
+
+
+def chosen_ranks(run: Run, query: Query) -> list[int]:
+    """The ranks a request is about, ascending.
+
+    Raises:
+        NotFoundError: none of them is in the run.
+    """
+    ranks = run.ranks
+    if query.rank is not None:
+        ranks = [rank for rank in ranks if rank == query.rank]
+    elif query.ranks is not None:
+        ranks = [rank for rank in ranks if rank in query.ranks]
+    if not ranks:
+        raise NotFoundError(
+            "None of these ranks is in the run.",
+            f"rank={query.rank}" if query.rank is not None else "ranks",
+            f"The run has ranks {run.ranks[0]} to {run.ranks[-1]}.",
+        )
+    return ranks
+
+
+@dataclass(frozen=True, slots=True)
+class XAxis:
+    """One x axis over all attempts of a run."""
+
+    kind: XKind
+    clocks: dict[int, Clock | None]
+    """By attempt index; None on the step axis."""
+
+    def x_of_event(
+        self, attempt: AttemptFiles, step: int | None, time_ns: int
+    ) -> float | None:
+        """Where an event stands; None where that is not known on this axis."""
+        clock = self.clocks[attempt.index]
+        if clock is None:
+            return None if step is None else float(step)
+        return float(clock.x_of(np.array([time_ns], np.int64))[0])
+
+
+def x_axis(run: Run, kind: XKind) -> XAxis:
+    """The axis of that kind.
+
+    Relative time is the time the job has run: where it was restarted, an attempt
+    goes on where the one before it wrote its last row, so that x ascends.
+    """
+    clocks: dict[int, Clock | None] = {}
+    elapsed_ms = 0.0
+    for attempt in run.attempts:
+        if kind == "step":
+            clocks[attempt.index] = None
+        elif kind == "wall":
+            clocks[attempt.index] = WALL
+        else:
+            clocks[attempt.index] = Clock(attempt.started_ns, elapsed_ms)
+            elapsed_ms += max(0.0, (attempt.last_ns - attempt.started_ns) / 1e6)
+    return XAxis(kind, clocks)
+
+
+class RankRows:
+    """Rows of one series for many ranks of a run, on one axis."""
+
+    def __init__(
+        self, reader: SeriesReader, run: Run, key: SeriesKey, axis: XAxis
+    ) -> None:
+        self._reader = reader
+        self._run = run
+        self._key = key
+        self._axis = axis
+        self._repeats = key.table != STEP_TABLE
+
+    def rollup(self, rank: int, *, low: bool = False) -> Rows | None:
+        """Everything of a rank at the grain that was kept; None where it has nothing."""
+        pieces = []
+        for attempt, file in self._run.rank_files(rank):
+            clock = self._axis.clocks[attempt.index]
+            piece = self._reader.rollup(file, self._key, clock, low=low)
+            if piece is not None:
+                pieces.append(piece)
+        return self._merged(pieces)
+
+    def refined(
+        self, rank: int, coarse: Rows, low: float, high: float, budget: Budget
+    ) -> Rows:
+        """The rows in `low..high` themselves; `coarse` where the budget forbids it."""
+        pieces = []
+        files = self._run.rank_files(rank)
+        for index, (attempt, file) in enumerate(files):
+            clock = self._axis.clocks[attempt.index]
+            reach_low, reach_high = low, high
+            if clock is None:
+                reach_high = min(high, self._replaced_from(files[index + 1 :]) - 1)
+                if self._goes_back(file):
+                    # Only all of its rows tell which of them were replaced.
+                    reach_low, reach_high = -np.inf, np.inf
+            if reach_high < reach_low:
+                continue
+            piece = self._reader.row_by_row(
+                file, self._key, clock, reach_low, reach_high, budget
+            )
+            if piece is None:
+                return coarse
+            if len(piece):
+                pieces.append(piece)
+        merged = self._merged(pieces)
+        return coarse if merged is None else merged
+
+    def num_chunks(self, rank: int, low: float, high: float, budget: Budget) -> int:
+        """How many chunks `refined` would decode for a rank."""
+        return sum(
+            self._reader.num_chunks(
+                file, self._key, self._axis.clocks[attempt.index], low, high, budget
+            )
+            for attempt, file in self._run.rank_files(rank)
+        )
+
+    def _merged(self, pieces: Sequence[Rows]) -> Rows | None:
+        if not pieces:
+            return None
+        if self._axis.kind == "step":
+            merged = on_steps(pieces, repeats=self._repeats)
+        else:
+            merged = on_time(pieces)
+        return merged if len(merged) else None
+
+    def _replaced_from(self, later: Iterable[tuple[AttemptFiles, RankFile]]) -> float:
+        """The lowest step that a later attempt ran again."""
+        lowest = np.inf
+        for _, file in later:
+            rows = self._reader.rollup(file, self._key, None)
+            if rows is not None:
+                lowest = min(lowest, float(rows.first.min()))
+        return lowest
+
+    def _goes_back(self, file: RankFile) -> bool:
+        rows = self._reader.rollup(file, self._key, None)
+        return rows is not None and bool(np.any(rows.first[1:] < rows.last[:-1]))
+
+
+def capacity_of(run: Run, ranks: Iterable[int], group: str) -> float | None:
+    """The smallest device, or memory limit, among the ranks; None where unknown."""
+    kind = CAPACITY_GROUPS.get(group)
+    sizes = []
+    for rank in ranks:
+        for _, file in run.rank_files(rank)[-1:]:
+            header = file.header
+            size = header.device_total_bytes
+            if kind == "memory":
+                size = header.memory_limit_bytes or header.memory_total_bytes
+            if size is not None:
+                sizes.append(size)
+    return float(min(sizes)) if sizes and kind is not None else None
+
+
+def extent(rows: Iterable[Rows | None]) -> tuple[float, float]:
+    """Lowest and highest x; (0, 0) where there is nothing."""
+    found = [r for r in rows if r is not None and len(r)]
+    if not found:
+        return 0.0, 0.0
+    unique = {id(r.first): r for r in found}.values()
+    return (
+        min(float(r.first[0]) for r in unique),
+        max(float(r.last.max()) for r in unique),
+    )
+
+
+def visible_range(query: Query, low: float, high: float) -> tuple[float, float]:
+    """The part that was asked for, inside the extent."""
+    x0 = low if query.x0 is None else min(max(query.x0, low), high)
+    x1 = high if query.x1 is None else max(min(query.x1, high), low)
+    return (x0, x1) if x0 <= x1 else (low, high)
