@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -197,10 +198,12 @@ class _Rank:
             return
 
     def _read(self) -> None:
-        for line in self.process.stdout or ():
-            self.lines.append(line.rstrip())
-            if self.rank == 0 and line.startswith("step "):
-                print(f"  {line.rstrip()}", flush=True)
+        assert self.process.stdout is not None  # noqa: S101  # asked for above
+        with self.process.stdout as lines:
+            for line in lines:
+                self.lines.append(line.rstrip())
+                if self.rank == 0 and line.startswith("step "):
+                    print(f"  {line.rstrip()}", flush=True)
 
 
 def _watch(ranks: Sequence[_Rank]) -> None:
@@ -228,15 +231,17 @@ def _explain(rank: _Rank, code: int) -> None:
 
 def _stop(ranks: Sequence[_Rank]) -> None:
     """End what still runs: asked first, so that recordings are closed; then by force."""
-    for rank in ranks:
-        rank.signal(signal.SIGINT)
-    deadline = time.monotonic() + _STOP_SECONDS
-    for rank in ranks:
-        try:
-            rank.process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
+    try:
+        for rank in ranks:
+            rank.signal(signal.SIGINT)
+        deadline = time.monotonic() + _STOP_SECONDS
+        for rank in ranks:
+            with suppress(subprocess.TimeoutExpired):
+                rank.process.wait(max(0.0, deadline - time.monotonic()))
+    finally:
+        # Also where a rank ended by itself, whose workers may have outlived it; and
+        # where somebody who pressed Ctrl-C presses it again.
+        for rank in ranks:
             rank.kill_all()
             rank.process.wait()
-        # Also where it ended by itself: workers may have outlived it.
-        rank.kill_all()
-        rank.finish_reading()
+            rank.finish_reading()

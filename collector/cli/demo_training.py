@@ -118,13 +118,14 @@ class Transformer(nn.Module):
         self.head = nn.Linear(size.hidden, size.vocabulary)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """(batch, tokens) to logits (batch, tokens, vocabulary)."""
+        """Tokens (batch, length + 1) to the mean loss of predicting each next one."""
+        tokens, targets = tokens[:, :-1], tokens[:, 1:]
         places = torch.arange(tokens.shape[1], device=tokens.device)
         hidden = self.embedding(tokens) + self.position(places)
         for layer in self.layers:
             hidden = layer(hidden)
-        logits: Tensor = self.head(self.norm(hidden))
-        return logits
+        logits = self.head(self.norm(hidden)).flatten(0, 1)
+        return functional.cross_entropy(logits, targets.flatten())
 
 
 def build(size: Size, device: torch.device) -> tuple[nn.Module, torch.optim.Optimizer]:
@@ -160,11 +161,8 @@ def train(run_dir: Path, *, device: torch.device, num_steps: int, seed: int) -> 
         for step, batch in enumerate(_batches(rec, loader, num_steps)):
             # Batches are as long as their longest text: that is why memory varies.
             tokens = batch[:, : _length(size, seed, step) + 1].to(device)
-            logits = model(tokens[:, :-1])
-            loss = functional.cross_entropy(
-                logits.flatten(0, 1), tokens[:, 1:].flatten()
-            )
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss = model(tokens)
+            loss.backward()
             optimizer.step()
             optimizer.zero_grad()
             rec.step(tokens=tokens[:, 1:].numel(), samples=len(tokens))

@@ -75,12 +75,14 @@ class Server:
 
     def _read(self) -> None:
         """Keep its pipe empty, and find the URL in what it says."""
-        for line in self._process.stdout or ():
-            self._lines.append(line.rstrip())
-            found = _URL.search(line)
-            if found and not self.url:
-                self.url = found[1]
-                self._known.set()
+        assert self._process.stdout is not None  # noqa: S101  # a pipe, see above
+        with self._process.stdout as lines:
+            for line in lines:
+                self._lines.append(line.rstrip())
+                found = _URL.search(line)
+                if found and not self.url:
+                    self.url = found[1]
+                    self._known.set()
         self._known.set()
 
 

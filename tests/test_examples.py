@@ -1,0 +1,147 @@
+"""Each example runs as a user runs it, and its recording holds what it claims."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from collector.config import RecordConfig, load
+from tests.recordings import Recording, read_run
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
+
+
+def run_example(name: str, *arguments: str, launcher: tuple[str, ...] = ()) -> str:
+    """Run an example in a process of its own; returns what it printed."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, *launcher, str(EXAMPLES / name), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def only_run(logdir: Path) -> dict[int, Recording]:
+    (run_dir,) = logdir.iterdir()
+    assert len(list(logdir.rglob("*tfevents*"))) == 1
+    return read_run(run_dir)
+
+
+def test_the_examples_are_those_the_readme_promises():
+    assert SCRIPTS == ["dataloader_bound.py", "fsdp2.py", "plain_loop.py"]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_help_says_how_to_run_and_look(name):
+    said = run_example(name, "--help")
+    assert f"examples/{name}" in said
+    assert "tensorboard --logdir" in said
+
+
+def test_the_plain_loop_is_recorded_step_by_step(tmp_path):
+    run_example("plain_loop.py", "--logdir", str(tmp_path), "--steps", "30")
+    recording = only_run(tmp_path)[0]
+    assert recording.close is not None
+    assert recording.close.how == "closed"
+    assert recording.steps["step"].tolist() == list(range(30))
+    assert recording.steps["rss_bytes"].min() > 50 << 20
+    assert (recording.steps["step_time_seconds"][1:] > 0).all()
+    assert not recording.header.simulated
+    assert recording.sources()["rss"] == "recorded"
+
+
+def test_the_plain_loop_needs_three_lines():
+    source = (EXAMPLES / "plain_loop.py").read_text()
+    ours = [
+        line for line in source.splitlines() if "collector" in line or "rec." in line
+    ]
+    assert [line.rsplit("# ")[-1] for line in ours] == ["line 1", "line 2", "line 3"]
+
+
+def test_fsdp2_records_every_rank_of_a_torchrun_job(tmp_path):
+    run_example(
+        "fsdp2.py",
+        "--logdir",
+        str(tmp_path),
+        "--steps",
+        "6",
+        launcher=("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"),
+    )
+    ranks = only_run(tmp_path)
+    assert sorted(ranks) == [0, 1]
+    for rank, recording in ranks.items():
+        assert recording.header.world_size == 2
+        assert recording.header.job == ranks[0].header.job != ""
+        mesh = recording.notes_of("mesh")[-1].data
+        assert dict(mesh) == {"dp": rank}
+        assert recording.steps["step"].tolist() == list(range(6))
+        assert recording.steps["samples"].tolist() == [8 * n for n in range(1, 7)]
+        assert (np.diff(recording.steps["tokens"]) == 8 * 64).all()
+        assert recording.close is not None
+
+
+def test_fsdp2_runs_without_torchrun_too(tmp_path):
+    run_example("fsdp2.py", "--logdir", str(tmp_path), "--steps", "2")
+    ranks = only_run(tmp_path)
+    assert list(ranks) == [0]
+    assert ranks[0].header.world_size == 1
+
+
+def test_the_yaml_names_every_setting_with_its_default():
+    path = EXAMPLES / "fsdp2.yaml"
+    plain = yaml.safe_load(path.read_text())
+    names = [item.name for item in fields(RecordConfig)]
+    assert list(plain) == names
+    assert plain == RecordConfig().to_plain()
+    assert load(path) == RecordConfig()
+
+
+def test_the_yaml_says_something_about_every_setting():
+    lines = (EXAMPLES / "fsdp2.yaml").read_text().splitlines()
+    rank_keys = {"local_rank", "world_size"}  # explained with `rank` above them
+    for item in fields(RecordConfig):
+        at = next(n for n, line in enumerate(lines) if line.startswith(f"{item.name}:"))
+        if item.name not in rank_keys:
+            assert lines[at - 1].startswith("# "), item.name
+
+
+def test_the_dataloader_example_shows_its_workers_memory(tmp_path):
+    run_example(
+        "dataloader_bound.py",
+        *(
+            "--logdir",
+            str(tmp_path),
+            "--epochs",
+            "3",
+            "--images",
+            "96",
+            "--workers",
+            "2",
+        ),
+    )
+    recording = only_run(tmp_path)[0]
+    (note,) = recording.notes_of("loader")
+    assert note.data["num_workers"] == 2
+    epochs = [n.data["epoch"] for n in recording.notes_of("epoch")]
+    assert epochs == [0, 1, 2]
+    assert recording.notes_of("epoch")[0].data["length"] == 24
+    assert len(recording.steps["step"]) == 3 * 24
+    assert recording.steps["samples"][-1] == 3 * 96
+    assert {schema.phase for schema in recording.schemas.values()} == {"train", "val"}
+    workers = recording.tables["workers"]
+    assert workers["num_workers"].max() == 2
+    # Each of 96 images stays as 8 MiB in the worker that decoded it.
+    assert workers["workers_rss_bytes"].max() > 96 * 8 << 20
