@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 
 import pytest
 
@@ -221,13 +223,12 @@ def test_a_child_forked_while_a_thread_holds_the_locks_does_not_hang(fakes):
     source = DeviceSource(Device(backend, 0), resets=True)
     ledger = source._device.ledger
     with ledger._lock, peak_wrapping._lock:
-        import threading
-
         seen = []
 
         def fork():
             child = os.fork()
             if child == 0:
+                signal.alarm(10)  # a child that hangs must not outlive the test
                 # Another thread of the parent holds both locks; it is not here.
                 source.sample()
                 source.close()
