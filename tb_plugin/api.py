@@ -414,6 +414,8 @@ class HostLine:
     """The column, e.g. `cpu_user_pct`, `rss_bytes`, `gpu_temperature_celsius`."""
     rank: int
     """The rank that recorded it."""
+    host: str
+    """The host it speaks of."""
     x: F64Column
     y: F64Column
     y_low: F64Column

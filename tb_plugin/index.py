@@ -7,6 +7,9 @@ Nothing is opened here, and what is named here is all that is ever opened: ids i
 requests are looked up, never joined into paths.
 """
 
+# ruff: noqa: PTH112, PTH116, PTH118, PTH119, PTH120
+# os.path: a walk over thousands of entries makes pathlib's cost felt.
+
 from __future__ import annotations
 
 import contextlib
@@ -216,12 +219,13 @@ class Index:
         for logdir in self.logdirs:
             if logdir.path is None:
                 continue
-            stack = [(logdir.path, 0)]
+            root = logdir.path
+            stack = [(root, 0)]
             while stack:
                 path, depth = stack.pop()
                 if path in folders:
                     continue  # two ways to the same directory, or a loop of links
-                folder = self._look_into(path, logdir.path, depth)
+                folder = self._look_into(path, root, depth)
                 if folder is None:
                     continue
                 num_entries += folder.num_entries
@@ -231,7 +235,7 @@ class Index:
                     folder.problems += (_too_large(logdir),)
                 folders[path] = self._folders[path] = folder
                 stack += [(sub, depth + 1) for sub in reversed(folder.subfolders)]
-                run = self._run_at(path, logdir)
+                run = self._run_at(path, logdir.name, root)
                 if run is not None:
                     runs[run.id] = run
                     if run.id not in self.runs:
@@ -244,7 +248,7 @@ class Index:
     def _look_into(self, path: str, root: str, depth: int) -> _Folder | None:
         known = self._folders.get(path)
         try:
-            mtime_ns = os.stat(path).st_mtime_ns  # noqa: PTH116
+            mtime_ns = os.stat(path).st_mtime_ns
             if known is not None and known.mtime_ns == mtime_ns:
                 settled = known.listed_at * 1e9 - mtime_ns > _SETTLED_SECONDS * 1e9
                 if settled:
@@ -260,22 +264,19 @@ class Index:
             )
             return _Folder(0, 0.0, 0, (), (), (problem,))
 
-    def _run_at(self, path: str, logdir: Logdir) -> FoundRun | None:
-        folder = os.path.join(path, *RANK_FILES_DIR)  # noqa: PTH118
-        assert logdir.path is not None
-        relative = _relative(path, logdir.path)
-        name = (
-            os.path.normpath(f"{logdir.name}/{relative}") if logdir.name else relative
-        )
-        digest = hashlib.sha256(f"{logdir.path}\0{name}".encode("utf-8", "replace"))
+    def _run_at(self, path: str, prefix: str, root: str) -> FoundRun | None:
+        folder = os.path.join(path, *RANK_FILES_DIR)
+        relative = _relative(path, root)
+        name = os.path.normpath(f"{prefix}/{relative}") if prefix else relative
+        digest = hashlib.sha256(f"{root}\0{name}".encode("utf-8", "replace"))
         run_id = digest.hexdigest()[:16]
         known = self.runs.get(run_id)
         if known is not None:
-            return known if os.path.isdir(folder) else None  # noqa: PTH112
-        if not _holds_rank_files(folder, logdir.path):
+            return known if os.path.isdir(folder) else None
+        if not _holds_rank_files(folder, root):
             return None
-        shown = _relative(folder, logdir.path)
-        return FoundRun(run_id, name, folder, shown, logdir.path)
+        shown = _relative(folder, root)
+        return FoundRun(run_id, name, folder, shown, root)
 
 
 def _list_folder(path: str, root: str, depth: int, mtime_ns: int) -> _Folder:
@@ -284,14 +285,14 @@ def _list_folder(path: str, root: str, depth: int, mtime_ns: int) -> _Folder:
     foreign: dict[Kind, tuple[int, str]] = {}
     problems: list[api.Problem] = []
     num_entries = 0
-    ours = os.path.basename(path) == PLUGIN_NAME  # noqa: PTH119
+    ours = os.path.basename(path) == PLUGIN_NAME
     with os.scandir(path) as entries:
         for entry in entries:
             num_entries += 1
             if num_entries > MAX_ENTRIES:
                 break
             if entry.is_dir(follow_symlinks=False):
-                if not (ours and os.path.basename(os.path.dirname(path)) == "plugins"):  # noqa: PTH119, PTH120
+                if not (ours and os.path.basename(os.path.dirname(path)) == "plugins"):
                     subfolders.append(entry.path)
             elif entry.is_symlink() and _is_folder(entry):
                 target = os.path.realpath(entry.path)
@@ -358,7 +359,7 @@ def _at_logdir(logdir: Logdir) -> Iterator[api.Problem]:
             " there.",
             severity="error",
         )
-    elif not os.path.isdir(logdir.path):  # noqa: PTH112
+    elif not os.path.isdir(logdir.path):
         yield _problem(
             logdir.shown,
             "There is no such directory (yet).",

@@ -1,5 +1,8 @@
 """Which directories TensorBoard was pointed at: `--logdir` or `--logdir_spec`."""
 
+# ruff: noqa: PTH111
+# os.path: the strings are compared with what os.scandir gives.
+
 from __future__ import annotations
 
 import os
@@ -56,7 +59,6 @@ def _logdir(shown: str, name: str) -> Logdir:
         local = parsed.scheme == "file" and parsed.netloc in ("", "localhost")
         path = unquote(parsed.path) if local else None
     # Links are resolved once here; below, only links that stay inside are followed.
-    # os.path is used in all of the index: thousands of entries make pathlib's cost felt.
     if path is not None:
-        path = os.path.realpath(os.path.expanduser(path))  # noqa: PTH111
+        path = os.path.realpath(os.path.expanduser(path))
     return Logdir(shown=shown, name=name, path=path)

@@ -123,18 +123,22 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return host(series, run, summary_of(series, run), query, budget)
 
 
+def _refuse_changes(request: Request) -> None:
+    if request.method not in ("GET", "HEAD"):
+        raise MethodError(
+            f"{request.method} is not answered here.",
+            request.path,
+            "MemBoard only reads: use GET.",
+        )
+
+
 def _guarded(route: Route) -> Callable[..., Any]:
     """The border: whatever goes wrong behind it becomes an answer that says so."""
 
     @Request.application
     def application(request: Request) -> Response:
         try:
-            if request.method not in ("GET", "HEAD"):
-                raise MethodError(
-                    f"{request.method} is not answered here.",
-                    request.path,
-                    "MemBoard only reads: use GET.",
-                )
+            _refuse_changes(request)
             return route(request)
         except RequestError as error:
             return error_answer(error)
@@ -148,4 +152,4 @@ def _guarded(route: Route) -> Callable[..., Any]:
                 )
             )
 
-    return application  # type: ignore[no-any-return]
+    return application

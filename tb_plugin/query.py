@@ -80,12 +80,11 @@ def parse_query(args: Mapping[str, str]) -> Query:
 
 
 def _ranks(name: str, text: str) -> RankSet:
-    spans = []
+    spans: list[tuple[int, int]] = []
     for part in text.split(",")[: _MAX_PARTS + 1]:
-        part = part.strip()  # noqa: PLW2901
-        if not part:
+        if not part.strip():
             continue
-        match = _RANK_PART.fullmatch(part)
+        match = _RANK_PART.fullmatch(part.strip())
         if match is None or len(spans) >= _MAX_PARTS:
             raise _bad(name, text, "ranks and ranges of ranks, e.g. 0-7,64")
         low = int(match[1])

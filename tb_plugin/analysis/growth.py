@@ -9,6 +9,7 @@ moving it. A sawtooth of any shape without a trend gives a slope near zero.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -45,7 +46,7 @@ def slopes(steps: Floats, values: Floats) -> Floats:
     if len(steps) < MIN_ROWS:
         return np.full(len(values), np.nan)
     bounds = np.linspace(0, len(steps), min(GROUPS, len(steps)) + 1).astype(np.intp)
-    pairs = list(zip(bounds[:-1], bounds[1:], strict=True))
+    pairs = list(pairwise(bounds))
     x = np.array([np.median(steps[a:b]) for a, b in pairs])
     first, second = np.triu_indices(len(pairs), 1)
     distance = x[second] - x[first]
@@ -64,7 +65,7 @@ def slopes(steps: Floats, values: Floats) -> Floats:
 def _median(values: Floats) -> Floats:
     """Median along the last axis; NaN are left out, all NaN gives NaN."""
     if not np.isnan(values).any():
-        return np.median(values, axis=-1)  # type: ignore[no-any-return]
+        return np.median(values, axis=-1)
     ordered = np.sort(values, axis=-1)
     counts = np.count_nonzero(~np.isnan(values), axis=-1)
     row = np.arange(len(values))

@@ -42,7 +42,7 @@ def pooled_ranks(matrix: Floats, ranks_per_row: int) -> Floats:
     if ranks_per_row <= 1 or len(matrix) == 0:
         return matrix
     starts = np.arange(0, len(matrix), ranks_per_row)
-    return np.fmax.reduceat(matrix, starts, axis=0)  # type: ignore[no-any-return]
+    return np.fmax.reduceat(matrix, starts, axis=0)
 
 
 def quantized(matrix: Floats) -> Cells:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.errors import CorruptError
-from collector.format.records import Close, Header, Note, Schema
+
+if TYPE_CHECKING:
+    from collector.format.records import Close, Header, Note, Schema
 
 _MAX_TEXT: Final = 10_000
 _MAX_INT: Final = 2**63 - 1

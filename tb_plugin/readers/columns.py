@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from collector.format.codec import CHUNK, decode_chunk
-from collector.format.errors import FormatError
+from collector.format.errors import CorruptError, FormatError
 from collector.format.numeric import block_num_rows
 from tb_plugin.readers.digest import as_numbers, decode_columns
 from tb_plugin.readers.parts import PartsReader
@@ -89,10 +89,7 @@ class ColumnReader:
         instead = {name: _held_name(span, name) for name in wanted}
         try:
             payload = file.read_digest()
-            block = memoryview(payload)[span.start : span.end]
-            num_rows = block_num_rows(block)
-            if num_rows > MAX_BUCKETS:
-                raise FormatError(f"a rollup claims {num_rows} buckets")
+            num_rows = _num_buckets(memoryview(payload)[span.start : span.end])
             held = {name for name in instead.values() if name is not None}
             decoded = decode_columns(payload, span, sorted(held))
         except (FormatError, OSError):
@@ -164,10 +161,7 @@ def read_chunks(
         for ref in refs:
             try:
                 payload = file.read_record(reader, CHUNK, ref.offset, ref.end)
-                chunk = decode_chunk(payload, indices)
-                decoded = chunk.columns
-                if any(len(values) != ref.num_rows for values in decoded):
-                    raise FormatError("a chunk has not the rows its directory says")
+                decoded = _decoded(payload, indices, ref)
             except (FormatError, OSError) as error:
                 file.add_damage(ref.offset, ref.end, str(error))
                 decoded = tuple(_stand_in(column, ref) for column in columns)
@@ -175,6 +169,22 @@ def read_chunks(
                 is_axis = column in ("time_ns", "step")
                 result[column].append(values if is_axis else as_numbers(values))
     return result
+
+
+def _num_buckets(block: memoryview) -> int:
+    num_rows = block_num_rows(block)
+    if num_rows > MAX_BUCKETS:
+        raise CorruptError(f"a rollup claims {num_rows} buckets")
+    return num_rows
+
+
+def _decoded(
+    payload: bytes, indices: Sequence[int], ref: ChunkRef
+) -> tuple[Values, ...]:
+    columns = decode_chunk(payload, indices).columns
+    if any(len(values) != ref.num_rows for values in columns):
+        raise CorruptError("a chunk has not the rows its directory says")
+    return columns
 
 
 def _stand_in(column: str, ref: ChunkRef) -> Values:

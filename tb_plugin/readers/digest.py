@@ -52,7 +52,7 @@ class _Note(msgspec.Struct):
     kind: str
     time_ns: int
     step: int | None = None
-    data: dict[str, object] = {}  # noqa: RUF012  # msgspec copies it
+    data: dict[str, object] = {}  # msgspec copies it
 
 
 _head_decoder = msgspec.json.Decoder(_Head)

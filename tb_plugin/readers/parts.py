@@ -44,7 +44,7 @@ class PartsReader:
         self._open: dict[int, int] = {}
         self.size_bytes = sum(part.size_bytes for part in parts)
 
-    def __enter__(self) -> PartsReader:
+    def __enter__(self) -> PartsReader:  # noqa: PYI034  # Self needs Python 3.11
         return self
 
     def __exit__(

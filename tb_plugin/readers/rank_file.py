@@ -218,7 +218,8 @@ class RankFile:
         """
         if self.digest_payload is not None:
             return self.digest_payload
-        assert self.digest is not None
+        if self.digest is None:
+            raise CorruptError(f"{self.shown_path} holds no digest")
         with PartsReader(self.parts) as reader:
             return self.read_record(reader, DIGEST, self.digest.offset, self.digest.end)
 
@@ -259,12 +260,12 @@ class RankFile:
 
     def _newest_listed_ns(self) -> int:
         """The time of the newest row the digest lists."""
-        assert self.digest is not None
         if self._listed_ns is None:
             self._listed_ns = 0
             with contextlib.suppress(FormatError, OSError):
                 payload = self.read_digest()
-                for table in self.digest.tables.values():
+                tables = {} if self.digest is None else self.digest.tables
+                for table in tables.values():
                     wanted = decode_columns(payload, table.directory, ["chunk_last_ns"])
                     self._listed_ns = max(
                         self._listed_ns, *map(int, wanted["chunk_last_ns"]), 0
@@ -394,6 +395,7 @@ class RankFile:
             )
 
     def add_damage(self, offset: int, end: int, what: str) -> None:
+        """Keep as a fault that these bytes are lost."""
         self._add_fault(
             "warning",
             f"A part of the file is damaged: {what}.",

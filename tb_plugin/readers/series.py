@@ -115,13 +115,13 @@ class SeriesReader:
         if len(schemas) > 1 and clock is None:
             names.append("ns_first")
         columns, width = self.aggregates(file, key, names)
-        high = columns[names[2]]
+        high = np.asarray(columns[names[2]], np.float64)
         if len(high) == 0:
             return None
         first, last = columns[names[0]], columns[names[1]]
         if clock is not None:
             first, last = clock.x_of(first), clock.x_of(last)
-        minimum = columns[names[3]] if low else high
+        minimum = np.asarray(columns[names[3]], np.float64) if low else high
         rows = Rows(first, last, high, minimum, width)
         if "ns_first" in names[3:]:
             # Schemas may take turns: their rows are in order only by time.

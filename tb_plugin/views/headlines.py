@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-ALLOCATED: Final = ("allocated_peak_bytes", "max")
-RESERVED: Final = ("reserved_peak_bytes", "max")
-RESERVED_NOW: Final = ("reserved_bytes", "max")
-DEVICE_USED: Final = ("device_used_bytes", "max")
-RSS: Final = ("rss_bytes", "max")
-STEP_TIME: Final = ("step_time_seconds", "mean")
-CPU: Final = ("cpu_total_pct", "mean")
-WORKERS: Final = ("workers_rss_bytes", "max")
-MEMORY_USED: Final = ("memory_used_bytes", "max")
-LIMIT_USED: Final = ("memory_limit_used_bytes", "max")
-RETRIES: Final = ("num_alloc_retries", "max")
-OOMS: Final = ("num_ooms", "max")
+ALLOCATED: Final[Wanted] = ("allocated_peak_bytes", "max")
+RESERVED: Final[Wanted] = ("reserved_peak_bytes", "max")
+RESERVED_NOW: Final[Wanted] = ("reserved_bytes", "max")
+DEVICE_USED: Final[Wanted] = ("device_used_bytes", "max")
+RSS: Final[Wanted] = ("rss_bytes", "max")
+STEP_TIME: Final[Wanted] = ("step_time_seconds", "mean")
+CPU: Final[Wanted] = ("cpu_total_pct", "mean")
+WORKERS: Final[Wanted] = ("workers_rss_bytes", "max")
+MEMORY_USED: Final[Wanted] = ("memory_used_bytes", "max")
+LIMIT_USED: Final[Wanted] = ("memory_limit_used_bytes", "max")
+RETRIES: Final[Wanted] = ("num_alloc_retries", "max")
+OOMS: Final[Wanted] = ("num_ooms", "max")
 
 _SPARKLINE_VALUES: Final = 120
 
@@ -65,8 +65,8 @@ Caveat: TypeAlias = Literal[
 def wanted_columns(run: Run) -> list[Wanted]:
     """What the overview reads of every rank."""
     if run.catalogue.find(ALLOCATED[0]) is not None:
-        return [ALLOCATED, RESERVED, RESERVED_NOW, DEVICE_USED, RETRIES, OOMS]  # type: ignore[list-item]
-    return [RSS, STEP_TIME, CPU, WORKERS, MEMORY_USED, LIMIT_USED]  # type: ignore[list-item]
+        return [ALLOCATED, RESERVED, RESERVED_NOW, DEVICE_USED, RETRIES, OOMS]
+    return [RSS, STEP_TIME, CPU, WORKERS, MEMORY_USED, LIMIT_USED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ class Headlines:
 
     def _of_device(self) -> tuple[api.Headline, ...]:
         capacity = self.strip.capacity_bytes
-        allocated = peaks(self.columns, self.ranks, ALLOCATED)  # type: ignore[arg-type]
-        reserved = peaks(self.columns, self.ranks, RESERVED)  # type: ignore[arg-type]
-        used = peaks(self.columns, self.ranks, DEVICE_USED)  # type: ignore[arg-type]
+        allocated = peaks(self.columns, self.ranks, ALLOCATED)
+        reserved = peaks(self.columns, self.ranks, RESERVED)
+        used = peaks(self.columns, self.ranks, DEVICE_USED)
         highest = np.fmax(used.value, reserved.value)
         at = np.where(used.value >= reserved.value, used.step, reserved.step)
         peak_caveats = self._peak_caveats()
@@ -134,10 +134,10 @@ class Headlines:
         )
 
     def _of_host(self) -> tuple[api.Headline, ...]:
-        rss = peaks(self.columns, self.ranks, RSS)  # type: ignore[arg-type]
-        pace = medians(self.columns, self.ranks, STEP_TIME, WARMUP_FRACTION)  # type: ignore[arg-type]
-        cpu = medians(self.columns, self.ranks, CPU, 0.0)  # type: ignore[arg-type]
-        workers = peaks(self.columns, self.ranks, WORKERS)  # type: ignore[arg-type]
+        rss = peaks(self.columns, self.ranks, RSS)
+        pace = medians(self.columns, self.ranks, STEP_TIME, WARMUP_FRACTION)
+        cpu = medians(self.columns, self.ranks, CPU, 0.0)
+        workers = peaks(self.columns, self.ranks, WORKERS)
         room, room_step = self._host_headroom()
         few: tuple[Caveat, ...] = (
             ("few_steps",) if self.strip.num_steps < FEW_ROWS else ()
@@ -205,8 +205,8 @@ class Headlines:
         value = np.full(len(self.ranks), np.nan)
         widest = 1
         for index, rank in enumerate(self.ranks):
-            reserved = self.columns.pieces(rank, RESERVED)  # type: ignore[arg-type]
-            allocated = self.columns.pieces(rank, ALLOCATED)  # type: ignore[arg-type]
+            reserved = self.columns.pieces(rank, RESERVED)
+            allocated = self.columns.pieces(rank, ALLOCATED)
             for (_, held), (_, used) in zip(reserved, allocated, strict=False):
                 if len(held.values) != len(used.values):
                     continue
@@ -224,9 +224,9 @@ class Headlines:
         for index, rank in enumerate(self.ranks):
             by_attempt = {
                 attempt.index: piece
-                for attempt, piece in self.columns.pieces(rank, RESERVED_NOW)  # type: ignore[arg-type]
+                for attempt, piece in self.columns.pieces(rank, RESERVED_NOW)
             }
-            for attempt, used in self.columns.pieces(rank, DEVICE_USED):  # type: ignore[arg-type]
+            for attempt, used in self.columns.pieces(rank, DEVICE_USED):
                 reserved = by_attempt.get(attempt.index)
                 if reserved is None:
                     continue
@@ -248,8 +248,8 @@ class Headlines:
         limited = self.strip.capacity_kind == "cgroup_limit"
         wanted = LIMIT_USED if limited else MEMORY_USED
         everyone = self.run.ranks
-        used = peaks(self.columns, everyone, wanted)  # type: ignore[arg-type]
-        own = peaks(self.columns, everyone, RSS)  # type: ignore[arg-type]
+        used = peaks(self.columns, everyone, wanted)
+        own = peaks(self.columns, everyone, RSS)
         hosts = np.array([self.strip.host_of.get(rank, -1) for rank in everyone])
         value = np.full(len(self.ranks), np.nan)
         step = np.full(len(self.ranks), np.nan)

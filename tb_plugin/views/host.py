@@ -10,7 +10,7 @@ import numpy as np
 from tb_plugin import api
 from tb_plugin.analysis.buckets import thinned, visible
 from tb_plugin.errors import NotFoundError
-from tb_plugin.readers.series import SECONDS_PER_CHUNK
+from tb_plugin.readers.series import SECONDS_PER_CHUNK, SeriesKey
 from tb_plugin.views.marks import marks_of
 from tb_plugin.views.matrix import refined_rows
 from tb_plugin.views.selection import RankRows, extent, visible_range, x_axis
@@ -185,7 +185,7 @@ class _Drawing:
         self._run = run
         self._query = query
         self._budget = budget
-        self._sources: dict[tuple[str, int], RankRows] = {}
+        self._sources: dict[str, RankRows] = {}
         self.axis = x_axis(run, query.x)
 
     def rows_of(
@@ -224,12 +224,13 @@ class _Drawing:
                 self._budget,
                 seconds_per_chunk=SECONDS_PER_CHUNK,
             )
-            assert finer is not None
-            drawn, _ = thinned(visible(finer, x0, x1), x0, x1, 2 * self._query.px)
+            shown = visible(finer or rows, x0, x1)
+            drawn, _ = thinned(shown, x0, x1, 2 * self._query.px)
             lines.append(
                 api.HostLine(
                     name=column,
                     rank=rank,
+                    host=_host_of(self._run, rank),
                     x=f64(drawn.first),
                     y=f64(drawn.high),
                     y_low=f64(drawn.low),
@@ -260,10 +261,9 @@ class _Drawing:
         return [rank for rank in ranks if rank in recorded]
 
     def _source(self, column: str) -> RankRows:
-        known = self._sources.get((column, 0))
+        known = self._sources.get(column)
         if known is None:
-            key = self._run.catalogue.find(column)
-            assert key is not None
+            key = self._run.catalogue.find(column) or SeriesKey("", column)
             known = RankRows(self._reader, self._run, key, self.axis)
-            self._sources[column, 0] = known
+            self._sources[column] = known
         return known

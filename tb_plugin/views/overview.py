@@ -109,9 +109,11 @@ def _spelled(values: Iterable[str]) -> str:
 def _meshes(run: Run, headers: list[Header], rank: int | None) -> Iterator[str]:
     """A rank's coordinates; for all ranks the size of each dimension."""
     found = [dict(header.mesh) for header in headers if header.mesh]
-    for event in run.notes.events("mesh"):
-        if rank in (None, event.rank):
-            found.append({k: v for k, v in event.data.items() if type(v) is int})
+    found += [
+        {name: value for name, value in event.data.items() if type(value) is int}
+        for event in run.notes.events("mesh")
+        if rank in (None, event.rank)
+    ]
     if rank is not None:
         for mesh in found[-1:]:
             yield " ".join(f"{name}={value}" for name, value in mesh.items())

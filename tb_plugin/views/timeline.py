@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
-    from tb_plugin.views.selection import XAxis
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
