@@ -91,7 +91,7 @@ def check_fields(instance: Any) -> None:
     for item in fields(instance):
         value = getattr(instance, item.name)
         hint = _hints(type(instance))[item.name]
-        if is_dataclass(hint):
+        if isinstance(hint, type) and is_dataclass(hint):
             if isinstance(value, hint):
                 continue
             raise ConfigError(
