@@ -87,10 +87,11 @@ def check_fields(instance: Any) -> None:
     Raises:
         ConfigError: as `checked`, or a nested dataclass is given as something else.
     """
-    place = f"{type(instance).__name__}()"
+    owner: Any = type(instance)
+    place = f"{owner.__name__}()"
     for item in fields(instance):
         value = getattr(instance, item.name)
-        hint = _hints(type(instance))[item.name]
+        hint = _hints(owner)[item.name]
         if isinstance(hint, type) and is_dataclass(hint):
             if isinstance(value, hint):
                 continue
