@@ -144,6 +144,7 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
     target.classList.remove("is-dragging");
     const at = pointOf(event);
     if (state.box) host.onBox(null);
+    if (state.moved) host.onHover(at);
     if (cancelled) return;
     if (!state.moved) {
       host.onClick(at);
@@ -174,14 +175,17 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
     }
     const distance = Math.hypot(at.x - state.from.x, at.y - state.from.y);
     if (!state.moved && distance < CLICK_PX) return;
-    state.moved = true;
+    if (!state.moved) {
+      // What moves along with the pointer is always the same: it says nothing.
+      host.onHover(null);
+      state.moved = true;
+    }
     if (state.box) {
       host.onBox(boxOf(state.from, at, host.size()));
     } else {
       target.classList.add("is-dragging");
       host.onView(dragged(state, at));
     }
-    host.onHover(at);
   }
 
   function onWheel(event: WheelEvent): void {

@@ -72,6 +72,17 @@ describe("Scene", () => {
     expect(resolvePick(spans, ids[3] ?? -1)?.layer).toBe("cells");
   });
 
+  it("skips what a grid above hides wholly, and only that", () => {
+    const scene = new Scene();
+    scene.setColours(COLOURS);
+    scene.setLayer("overview", 0, gridLayer(0, 40, 3));
+    scene.setLayer("detail", 1, gridLayer(10, 5, 9));
+    const drawn = (view: typeof VIEW) =>
+      scene.draw(view, SIZE).spans.map((span) => span.layer);
+    expect(drawn({ x0: 10, x1: 15, y0: 2, y1: 18 })).toEqual(["detail"]);
+    expect(drawn({ x0: 9.9, x1: 15, y0: 2, y1: 18 })).toEqual(["overview", "detail"]);
+  });
+
   it("shows the background where a removed layer was", () => {
     const scene = new Scene();
     scene.setColours(COLOURS);

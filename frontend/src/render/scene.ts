@@ -86,6 +86,19 @@ function gridOf(layer: Layer): Grid | null {
   return { pyramid, x0, columnWidth, y0, rowHeight };
 }
 
+/** Whether a grid leaves nothing of a view free, whichever way its axes grow. */
+function fills(grid: Grid, view: Viewport): boolean {
+  const { columns, rows } = grid.pyramid.base;
+  const within = (start: number, end: number, a: number, b: number): boolean =>
+    Math.min(start, end) <= Math.min(a, b) && Math.max(start, end) >= Math.max(a, b);
+  const right = grid.x0 + columns * grid.columnWidth;
+  const bottom = grid.y0 + rows * grid.rowHeight;
+  return (
+    within(grid.x0, right, view.x0, view.x1) &&
+    within(grid.y0, bottom, view.y0, view.y1)
+  );
+}
+
 export class Scene {
   #layers = new Map<string, Held>();
   #colours = DARK;
@@ -111,7 +124,11 @@ export class Scene {
     const spans: IdSpan[] = [];
     let firstId = 0;
     const ordered = [...this.#layers].sort((a, b) => a[1].order - b[1].order);
-    for (const [layer, held] of ordered) {
+    // What lies below a grid that fills the view would be drawn for nothing.
+    const lowest = ordered.findLastIndex(
+      ([layer, { grid }]) => grid !== null && cells.has(layer) && fills(grid, view),
+    );
+    for (const [layer, held] of ordered.slice(Math.max(0, lowest))) {
       const colours = cells.get(layer);
       if (held.grid !== null && colours !== undefined) {
         const level = drawGrid(raster, view, held.grid, colours, firstId);

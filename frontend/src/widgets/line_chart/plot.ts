@@ -57,6 +57,12 @@ export class Plot {
   readonly #uplot: uPlot;
   #state: PlotState;
   #shapes: readonly Shape[] = [];
+  #known: {
+    readonly state: PlotState;
+    readonly widthPx: number;
+    readonly heightPx: number;
+    readonly ticks: ReturnType<typeof ticksOf>;
+  } | null = null;
   #cursor: { readonly x: number | null; readonly topPx: number | null } = {
     x: null,
     topPx: null,
@@ -83,14 +89,16 @@ export class Plot {
   /** The plot area as it stands now, in CSS px. */
   get frame(): Frame {
     const { x, y, logScale } = this.#state;
-    const { clientWidth, clientHeight } = this.#uplot.over;
-    return { x, y, widthPx: clientWidth, heightPx: clientHeight, logScale };
+    // Known to uPlot; asking the element would lay the page out at every frame.
+    const { width, height } = this.#uplot.bbox;
+    const ratio = uPlot.pxRatio;
+    return { x, y, widthPx: width / ratio, heightPx: height / ratio, logScale };
   }
 
   /** Offset of the plot area inside the chart, in CSS px. */
   get origin(): { readonly left: number; readonly top: number } {
-    const { offsetLeft, offsetTop } = this.#uplot.over;
-    return { left: offsetLeft, top: offsetTop };
+    const { left, top } = this.#uplot.bbox;
+    return { left: left / uPlot.pxRatio, top: top / uPlot.pxRatio };
   }
 
   get shapes(): readonly Shape[] {
@@ -141,8 +149,20 @@ export class Plot {
     return [Math.log(range.low), Math.log(range.high)];
   }
 
+  /** uPlot asks several times a frame; they are made once. */
   #ticks(): ReturnType<typeof ticksOf> {
-    return ticksOf(this.#state, this.frame);
+    const { widthPx, heightPx } = this.frame;
+    const known = this.#known;
+    if (
+      known?.state !== this.#state ||
+      known.widthPx !== widthPx ||
+      known.heightPx !== heightPx
+    ) {
+      const ticks = ticksOf(this.#state, this.frame);
+      this.#known = { state: this.#state, widthPx, heightPx, ticks };
+      return ticks;
+    }
+    return known.ticks;
   }
 
   #options(): uPlot.Options {

@@ -1,0 +1,334 @@
+"""How fast the rank x step heatmap paints and pans, in Chromium without a GPU.
+
+Run: python tests/perf/heatmap_pan.py --logdir DIR     (starts TensorBoard on it)
+     python tests/perf/heatmap_pan.py --url URL        (a TensorBoard that runs)
+     python tests/perf/heatmap_pan.py --synthetic RxS  (the page alone, made-up answers)
+
+First paint is from navigation to the first drawing of cells in the tab, everything
+cold: page, answers and, with --logdir, the plugin itself. The pan holds the mouse and
+moves it at every animation frame, so each interval between frames is one figure.
+`--synthetic 4096x10000` measures the page without the server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.server
+import json
+import mimetypes
+import re
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from playwright.sync_api import sync_playwright
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Frame, Page
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tb_plugin import api, wire  # noqa: E402
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+FRAMES = 300
+GIB = 2**30
+
+WAIT_FOR_CELLS = """() => new Promise((resolve) => {
+  const look = () => {
+    const plot = document.querySelector('.heatmap-input');
+    if (plot?.dataset.drawMs === undefined) return void requestAnimationFrame(look);
+    requestAnimationFrame(() => resolve(Number(plot.dataset.drawMs)));
+  };
+  look();
+})"""
+
+# The mouse button is held for real; moves come from the page itself, one each frame.
+PAN = """(frames) => new Promise((resolve) => {
+  const target = document.querySelector('.heatmap-input');
+  const box = target.getBoundingClientRect();
+  const intervals = [];
+  let last = null;
+  let frame = 0;
+  const step = (now) => {
+    if (last !== null) intervals.push(now - last);
+    last = now;
+    frame += 1;
+    if (frame > frames) return void resolve(intervals);
+    // Four and a half turns: the pan ends elsewhere than it began.
+    const turn = (frame / frames) * 4.5 * Math.PI;
+    target.dispatchEvent(new PointerEvent('pointermove', {
+      pointerId: 1, bubbles: true, pointerType: 'mouse', buttons: 1,
+      clientX: box.left + box.width * (0.5 + 0.35 * Math.sin(turn)),
+      clientY: box.top + box.height * (0.5 + 0.3 * Math.sin(turn)),
+    }));
+    requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+})"""
+
+
+@contextlib.contextmanager
+def tensorboard(logdir: str) -> Iterator[str]:
+    """A TensorBoard on `logdir`; its URL."""
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", logdir]
+    process = subprocess.Popen(
+        [*command, "--port", "0", "--host", "127.0.0.1"],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            found = re.search(r"http://\S+", line)
+            if found:
+                threading.Thread(target=process.stderr.read, daemon=True).start()
+                yield found.group().rstrip("/")
+                return
+        raise SystemExit("tensorboard ended before it served")
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+class Synthetic:
+    """Answers of the size asked for, straight from an array."""
+
+    def __init__(self, num_ranks: int, num_steps: int) -> None:
+        rng = np.random.default_rng(0)
+        steps = np.arange(num_steps, dtype=np.float32)
+        wave = 30000 + 9000 * np.sin(steps / 37)
+        cells = wave[None, :] + rng.normal(0, 900, (num_ranks, 1)).astype(np.float32)
+        self.cells = np.clip(cells, 1, 65535).astype("<u2")
+        self.cells[num_ranks // 3] = 60000
+        self.cells[num_ranks // 2, num_steps // 2 :] = 0
+        self.num_ranks, self.num_steps = self.cells.shape
+        self.run = api.RunSummary(
+            id="synthetic",
+            name="synthetic",
+            num_ranks=num_ranks,
+            world_size=num_ranks,
+            num_attempts=1,
+            first_ms=0.0,
+            last_ms=0.0,
+            last_step=num_steps - 1,
+            live=False,
+            simulated=True,
+            device_type="cuda",
+            num_problems=0,
+        )
+        self.series = api.SeriesInfo(
+            key="step/allocated_peak_bytes",
+            unit="bytes",
+            group="device",
+            headline=True,
+            num_ranks=num_ranks,
+        )
+
+    def runs(self, _: dict[str, str]) -> api.RunsResponse:
+        return api.RunsResponse(("synthetic",), (self.run,), (), (), "0")
+
+    def timeline(self, query: dict[str, str]) -> api.TimelineResponse:
+        num = int(query["px"])
+        x = np.linspace(0, self.num_steps - 1, num).round()
+        y = self.cells[0, x.astype(int)] * (80.0 * GIB / 65535)
+        column = api.F64Column(np.asarray(y, "<f8").tobytes())
+        band = api.RankBand(
+            num_ranks=self.num_ranks,
+            x=api.F64Column(np.asarray(x, "<f8").tobytes()),
+            low=column,
+            p5=column,
+            median=column,
+            p95=column,
+            high=column,
+            high_rank=api.I32Column(bytes(4 * num)),
+        )
+        return api.TimelineResponse(
+            run=self.run,
+            series=self.series,
+            x="step",
+            x_low=0.0,
+            x_high=self.num_steps - 1.0,
+            rows_per_point=max(1, self.num_steps // num),
+            lines=(),
+            band=band,
+            capacity_bytes=80.0 * GIB,
+            marks=(),
+            available=(self.series,),
+            absent=(),
+            phases=("train",),
+            problems=(),
+        )
+
+    def heatmap(self, query: dict[str, str]) -> api.HeatmapResponse:
+        first, last = _bounds(query.get("ranks", ""), self.num_ranks)
+        x0 = max(0, int(float(query.get("x0", 0))))
+        x1 = min(self.num_steps - 1, int(float(query.get("x1", self.num_steps))))
+        part = self.cells[first : last + 1, x0 : x1 + 1]
+        per_row = -(-part.shape[0] // int(query["rows"]))
+        per_column = -(-part.shape[1] // int(query["px"]))
+        rows, columns = -(-part.shape[0] // per_row), -(-part.shape[1] // per_column)
+        padded = np.zeros((rows * per_row, columns * per_column), "<u2")
+        padded[: part.shape[0], : part.shape[1]] = part
+        pooled = padded.reshape(rows, per_row, columns, per_column).max((1, 3))
+        row_rank = np.arange(first, last + 1, per_row, dtype="<i4")
+        return api.HeatmapResponse(
+            run=self.run,
+            series=self.series,
+            x_low=0.0,
+            x_high=self.num_steps - 1.0,
+            x0=float(x0),
+            steps_per_column=float(per_column),
+            num_rows=rows,
+            num_columns=columns,
+            ranks_per_row=per_row,
+            row_rank=api.I32Column(row_rank.tobytes()),
+            values=api.U16Column(np.ascontiguousarray(pooled).tobytes()),
+            value_low=0.0,
+            value_high=80.0 * GIB,
+            capacity_bytes=80.0 * GIB,
+            exact=True,
+            marks=(),
+            absent=(),
+        )
+
+
+def _bounds(ranks: str, num_ranks: int) -> tuple[int, int]:
+    numbers = [int(text) for text in re.findall(r"\d+", ranks)]
+    return (min(numbers), max(numbers)) if numbers else (0, num_ranks - 1)
+
+
+@contextlib.contextmanager
+def synthetic_page(size: str) -> Iterator[str]:
+    """The built page over made-up answers; its URL."""
+    answers = Synthetic(*(int(part) for part in size.split("x")))
+    static = ROOT / "tb_plugin" / "static"
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            """Requests are not worth a line each."""
+
+        def do_GET(self) -> None:
+            url = urllib.parse.urlsplit(self.path)
+            name = url.path.strip("/") or "app.html"
+            answer = getattr(answers, name, None)
+            file = static / name
+            if callable(answer):
+                kind = wire.CONTENT_TYPE
+                query = dict(urllib.parse.parse_qsl(url.query))
+                body = wire.envelope(answer(query))
+            elif file.is_file():
+                kind = mimetypes.guess_type(name)[0] or wire.CONTENT_TYPE
+                body = file.read_bytes()
+            else:
+                kind, body = "application/json", b"{}"
+            self.send_response(200 if body != b"{}" else 404)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            with contextlib.suppress(BrokenPipeError):  # the page asked for another
+                self.wfile.write(body)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/app.html"
+    finally:
+        server.shutdown()
+
+
+def heatmap_frame(page: Page) -> Frame:
+    """The frame that holds the plugin's page: TensorBoard's iframe, or the page."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for frame in page.frames:
+            with contextlib.suppress(Exception):
+                if frame.query_selector(".heatmap-input"):
+                    return frame
+        page.wait_for_timeout(20)
+    raise SystemExit("no heatmap appeared within 60 s")
+
+
+def measure(url: str, width: int, height: int) -> dict[str, float]:
+    """First paint in s; frame intervals of the pan in ms."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=FLAGS
+        )
+        page = browser.new_page(viewport={"width": width, "height": height})
+        start = time.perf_counter()
+        page.goto(url, wait_until="commit")
+        frame = heatmap_frame(page)
+        draw_ms = frame.evaluate(WAIT_FOR_CELLS)
+        first_paint_s = time.perf_counter() - start
+        plot = frame.locator(".heatmap-input")
+        plot.scroll_into_view_if_needed()
+        page.wait_for_timeout(1500)
+        box = plot.bounding_box()
+        assert box is not None
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        for _ in range(5):
+            page.mouse.wheel(0, -120)
+            page.wait_for_timeout(60)
+        page.wait_for_timeout(1500)
+        before = page.url
+        page.mouse.down()
+        intervals = sorted(frame.evaluate(PAN, FRAMES))
+        page.mouse.up()
+        page.wait_for_timeout(1000)
+        if page.url == before:
+            raise SystemExit("the page did not follow the pan: nothing was measured")
+        browser.close()
+    return {
+        "first_paint_s": round(first_paint_s, 2),
+        "draw_ms": round(draw_ms, 1),
+        "frame_median_ms": round(statistics.median(intervals), 1),
+        "frame_p95_ms": round(intervals[int(len(intervals) * 0.95)], 1),
+        "frame_max_ms": round(intervals[-1], 1),
+    }
+
+
+def main() -> None:
+    """Measure and print one line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--logdir")
+    source.add_argument("--url")
+    source.add_argument("--synthetic", metavar="RANKSxSTEPS")
+    parser.add_argument("--width", type=int, default=1280)
+    parser.add_argument("--height", type=int, default=1400)
+    options = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        if options.synthetic:
+            url = stack.enter_context(synthetic_page(options.synthetic))
+            url += "#view=timeline"
+        else:
+            url = options.url or stack.enter_context(tensorboard(options.logdir))
+            url = f"{url.rstrip('/')}/#memboard&p.memboard.view=timeline"
+        print(json.dumps(measure(url, options.width, options.height)))
+
+
+if __name__ == "__main__":
+    main()
