@@ -274,6 +274,7 @@ export const readHostLine: Read<types.HostLine> = (value, at, columns) => {
   return {
     name: field(fields, "name", text, at, columns),
     rank: field(fields, "rank", integer, at, columns),
+    host: field(fields, "host", text, at, columns),
     x: field(fields, "x", f64Column, at, columns),
     y: field(fields, "y", f64Column, at, columns),
     yLow: field(fields, "y_low", f64Column, at, columns),

@@ -304,6 +304,8 @@ export interface HostLine {
   readonly name: string;
   /** The rank that recorded it. */
   readonly rank: number;
+  /** The host it speaks of. */
+  readonly host: string;
   readonly x: Float64Array;
   readonly y: Float64Array;
   readonly yLow: Float64Array;

@@ -37,7 +37,6 @@ export function Rail(props: RailProps) {
           {props.runs.map((one) => (
             <option key={one.id} value={one.id}>
               {one.name}
-              {one.simulated ? " (simulated)" : ""}
             </option>
           ))}
         </select>

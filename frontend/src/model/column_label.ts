@@ -15,10 +15,9 @@ const SUFFIXES = [
 ] as const;
 
 const ACRONYMS = new Map(
-  ["CPU", "GPU", "RSS", "USS", "IO", "NVML", "FDs", "OOM", "OOMs"].map((word) => [
-    word.toLowerCase(),
-    word,
-  ]),
+  ["CPU", "GPU", "RSS", "USS", "PSS", "IO", "NVML", "FDs", "OOM", "OOMs"].map(
+    (word) => [word.toLowerCase(), word],
+  ),
 );
 
 export function columnLabel(name: string): string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HostLine, HostTrack } from "../../api/types.gen";
-import { MAX_LINES, trackLimit, trackLines } from "./tracks";
+import { MAX_LINES, trackColumns, trackLimit, trackLines } from "./tracks";
 
 function track(lines: readonly (readonly [string, number])[]): HostTrack {
   const column = new Float64Array([1, 2]);
@@ -11,6 +11,7 @@ function track(lines: readonly (readonly [string, number])[]): HostTrack {
     lines: lines.map(([name, rank]): HostLine => ({
       name,
       rank,
+      host: `node${rank / 8}`,
       x: column,
       y: column,
       yLow: column,
@@ -19,45 +20,49 @@ function track(lines: readonly (readonly [string, number])[]): HostTrack {
 }
 
 describe("trackLines", () => {
-  it("names the rank only where several speak", () => {
-    const one = trackLines(track([["cpu_user_pct", 0]])).lines;
-    expect(one.map((line) => line.label)).toEqual(["CPU user"]);
-    const two = trackLines(
-      track([
-        ["cpu_user_pct", 0],
-        ["cpu_user_pct", 8],
-      ]),
-    ).lines;
-    expect(two.map((line) => line.label)).toEqual([
-      "CPU user, rank 0",
-      "CPU user, rank 8",
+  it("draws every column of one host", () => {
+    const one = track([
+      ["cpu_user_pct", 0],
+      ["cpu_system_pct", 0],
     ]);
+    const { lines } = trackLines(one, "cpu_user_pct");
+    expect(lines.map((line) => line.label)).toEqual(["CPU user", "CPU system"]);
+    expect(lines.map((line) => line.colour)).toEqual([0, 1]);
   });
 
-  it("keeps one column one colour over hosts, and tells hosts apart by the dash", () => {
-    const { lines } = trackLines(
-      track([
-        ["a", 0],
-        ["b", 0],
-        ["a", 8],
-        ["b", 8],
-      ]),
-    );
-    expect(lines.map((line) => line.colour)).toEqual([0, 1, 0, 1]);
-    expect(lines.map((line) => line.dash)).toEqual([
-      "solid",
-      "solid",
-      "dashed",
-      "dashed",
+  it("draws one column of many hosts and names the hosts", () => {
+    const many = track([
+      ["a", 0],
+      ["a", 8],
+      ["b", 0],
+      ["b", 8],
     ]);
-    expect(new Set(lines.map((line) => line.id)).size).toBe(4);
+    expect(trackColumns(many)).toEqual(["a", "b"]);
+    const { lines, numLeftOut } = trackLines(many, "b");
+    expect(lines.map((line) => line.label)).toEqual(["node0", "node1"]);
+    expect(new Set(lines.map((line) => line.id)).size).toBe(2);
+    expect(numLeftOut).toBe(0);
   });
 
-  it("says how many lines it leaves out", () => {
-    const many = Array.from({ length: 500 }, (_, i) => ["cpu_total_pct", i] as const);
-    const { lines, numLeftOut } = trackLines(track(many));
-    expect(lines).toHaveLength(MAX_LINES);
-    expect(lines.length + numLeftOut).toBe(500);
+  it("tells lines that share a colour apart by the dash", () => {
+    const many = Array.from({ length: MAX_LINES }, (_, i) => ["a", i * 8] as const);
+    const { lines } = trackLines(track(many), "a");
+    const looks = lines
+      .slice(0, 24)
+      .map((line) => `${line.colour % 8} ${line.dash ?? ""}`);
+    expect(new Set(looks).size).toBe(24);
+  });
+
+  it("keeps the highest of too many and says how many it leaves out", () => {
+    const low = new Float64Array([0, 1]);
+    const lines = Array.from({ length: 500 }, (_, i): HostLine => {
+      const y = i === 400 ? new Float64Array([0, 99]) : low;
+      return { name: "a", rank: i, host: `node${i}`, x: low, y, yLow: y };
+    });
+    const drawn = trackLines({ ...track([]), lines }, "a");
+    expect(drawn.lines).toHaveLength(MAX_LINES);
+    expect(drawn.lines.length + drawn.numLeftOut).toBe(500);
+    expect(drawn.lines.map((line) => line.label)).toContain("node400");
   });
 });
 

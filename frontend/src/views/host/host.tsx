@@ -1,11 +1,11 @@
 /** Host: CPU, memory, disk, network and GPU sensors over one shared x axis. */
 
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { X_KINDS, X_WORDS } from "../../model/x_kind";
 import type { AbsentSeries, HostResponse, HostTrack, XKind } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
-import { sentenceCase } from "../../model/column_label";
+import { columnLabel, sentenceCase } from "../../model/column_label";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { XRange } from "../../widgets/line_chart/types";
 import { useWidth } from "../../widgets/line_chart/use_size";
@@ -13,10 +13,12 @@ import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
 import { useRange } from "../use_range";
 import type { ViewProps } from "../view_props";
 import { readX } from "../x_params";
-import { trackLimit, trackLines, TRACKS } from "./tracks";
+import { hasManyHosts, trackColumns, trackLimit, trackLines, TRACKS } from "./tracks";
 import "./host.css";
 
-const TRACK_PX = 148;
+const TRACK_PX = 172;
+/** A longer legend is higher than its chart; the tooltip names the lines then. */
+const MAX_LEGEND = 8;
 
 export function HostView(props: ViewProps) {
   const { client, run, ranks, params, setParams } = props;
@@ -119,13 +121,17 @@ function Track(props: {
   readonly view: ViewProps;
 }) {
   const { track, data, view } = props;
-  const { lines, numLeftOut } = trackLines(track);
-  const title = TRACKS[track.key].title;
+  const columns = trackColumns(track);
+  const many = hasManyHosts(track);
+  const [chosen, setChosen] = useState<string | null>(null);
+  const column = columns.find((one) => one === chosen) ?? columns[0] ?? "";
+  const { lines, numLeftOut } = trackLines(track, column);
+  const { title } = TRACKS[track.key];
   return (
     <section class="track" aria-label={title}>
       <LineChart
         label={title}
-        title={title}
+        title={many ? `${columnLabel(column)} by host` : title}
         unit={track.unit}
         byteUnit={view.byteUnit}
         x={props.x}
@@ -138,13 +144,34 @@ function Track(props: {
         cursor={view.cursor}
         theme={view.theme}
         heightPx={TRACK_PX}
-        legend={lines.length > 1}
+        legend={lines.length > 1 && lines.length <= MAX_LEGEND}
         fileStem={`${data.run.name}-${track.key}`}
       />
+      {many && columns.length > 1 && (
+        <div
+          class="segmented track-columns"
+          role="group"
+          aria-label={`What ${title} shows`}
+        >
+          {columns.map((one) => (
+            <button
+              key={one}
+              type="button"
+              class="button"
+              aria-pressed={one === column}
+              onClick={() => {
+                setChosen(one);
+              }}
+            >
+              {columnLabel(one)}
+            </button>
+          ))}
+        </div>
+      )}
       {numLeftOut > 0 && (
         <p class="quiet">
-          {lines.length} of {formatInteger(lines.length + numLeftOut)} lines are drawn;
-          choose a rank to see its host alone.
+          {lines.length} of {formatInteger(lines.length + numLeftOut)} lines are drawn:
+          those that go highest. Choose a rank to see its host alone.
         </p>
       )}
     </section>

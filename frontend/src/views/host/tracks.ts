@@ -1,7 +1,8 @@
 /** Host tracks from the server as the line chart's lines; pure. */
 
-import type { HostTrack, Unit } from "../../api/types.gen";
+import type { HostLine, HostTrack, Unit } from "../../api/types.gen";
 import { columnLabel } from "../../model/column_label";
+import { NUM_COLOURS } from "../../widgets/line_chart/palette";
 import type { ChartLine, ChartLimit } from "../../widgets/line_chart/types";
 
 export interface TrackWords {
@@ -32,35 +33,48 @@ export interface TrackLines {
   readonly numLeftOut: number;
 }
 
-/** Lines of one rank share a label without its number; of many ranks each names its. */
-export function trackLines(track: HostTrack): TrackLines {
-  const ranks = new Set(track.lines.map((line) => line.rank));
-  const names = [...new Set(track.lines.map((line) => line.name))];
-  const drawn = track.lines.slice(0, MAX_LINES);
+/** A track's columns, in the server's order: the first says most. */
+export function trackColumns(track: HostTrack): readonly string[] {
+  return [...new Set(track.lines.map((line) => line.name))];
+}
+
+/** Whether several hosts speak: then one column is drawn at a time. */
+export function hasManyHosts(track: HostTrack): boolean {
+  return new Set(track.lines.map((line) => line.rank)).size > 1;
+}
+
+/**
+ * Of one host every column is drawn, of several hosts only `column`: eight hosts times
+ * four columns cannot be told apart.
+ */
+export function trackLines(track: HostTrack, column: string): TrackLines {
+  const many = hasManyHosts(track);
+  const wanted = many
+    ? highestFirst(track.lines.filter((line) => line.name === column))
+    : track.lines;
+  const drawn = wanted.slice(0, MAX_LINES);
   const lines = drawn.map((line, i): ChartLine => {
-    const label = columnLabel(line.name);
-    const column = names.indexOf(line.name);
     return {
       id: `${line.name}#${line.rank}`,
-      label: ranks.size > 1 ? `${label}, rank ${line.rank}` : label,
+      label: many ? line.host : columnLabel(line.name),
       x: line.x,
       y: line.y,
       yLow: line.yLow,
-      // Of one column on many hosts each host has a colour; else each column has.
-      colour: names.length === 1 ? i : column,
-      dash:
-        ranks.size > 1 && names.length > 1
-          ? dashOf([...ranks].indexOf(line.rank))
-          : "solid",
+      colour: i,
+      dash: DASHES[Math.floor(i / NUM_COLOURS) % DASHES.length] ?? "solid",
     };
   });
-  return { lines, numLeftOut: track.lines.length - drawn.length };
+  return { lines, numLeftOut: wanted.length - drawn.length };
 }
 
 const DASHES = ["solid", "dashed", "dotted"] as const;
 
-function dashOf(host: number): (typeof DASHES)[number] {
-  return DASHES[host % DASHES.length] ?? "solid";
+/** Kept in the server's order, unless some must be left out: then the highest stay. */
+function highestFirst(lines: readonly HostLine[]): readonly HostLine[] {
+  if (lines.length <= MAX_LINES) return lines;
+  const highest = (line: HostLine): number =>
+    line.y.reduce((a, b) => (b > a ? b : a), Number.NEGATIVE_INFINITY);
+  return [...lines].sort((a, b) => highest(b) - highest(a));
 }
 
 export function trackLimit(track: HostTrack): ChartLimit | null {

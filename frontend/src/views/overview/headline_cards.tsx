@@ -29,6 +29,7 @@ export function HeadlineCards(props: HeadlineCardsProps) {
 function Card(props: HeadlineCardsProps & { readonly headline: Headline }) {
   const { headline, byteUnit } = props;
   const words = HEADLINES[headline.key];
+  const line = words.line ?? `The line: ${words.title}, over the run.`;
   return (
     <li class="card">
       <div class="card-title">
@@ -50,10 +51,9 @@ function Card(props: HeadlineCardsProps & { readonly headline: Headline }) {
             <Where {...props} />
           </p>
           <div class="card-line">
-            <Sparkline
-              values={headline.sparkline}
-              label={`${words.title} over the run`}
-            />
+            <Tip text={line} class="card-tip">
+              <Sparkline values={headline.sparkline} label={line} />
+            </Tip>
           </div>
         </>
       )}

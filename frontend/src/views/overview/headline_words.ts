@@ -8,6 +8,8 @@ type Caveat = Headline["caveats"][number];
 export interface HeadlineWords {
   readonly title: string;
   readonly meaning: string;
+  /** What the sparkline shows, where it is not the number itself. */
+  readonly line?: string;
 }
 
 export const HEADLINES: Readonly<Record<Key, HeadlineWords>> = {
@@ -23,21 +25,25 @@ export const HEADLINES: Readonly<Record<Key, HeadlineWords>> = {
   headroom: {
     title: "Headroom",
     meaning: "What was left of the device at the fullest moment, on the fullest rank.",
+    line: "The line: device memory in use, over the run.",
   },
   fragmentation: {
     title: "Fragmentation",
     meaning:
       "Reserved minus allocated at the peak: bytes the allocator held without a tensor in them.",
+    line: "The line: reserved memory, over the run.",
   },
   non_torch: {
     title: "Outside PyTorch",
     meaning:
       "Device bytes in use that PyTorch’s allocator does not know: contexts, NCCL, other libraries and processes.",
+    line: "The line: device memory in use, over the run.",
   },
   growth: {
     title: "Growth",
     meaning:
       "How much the memory of the fastest growing rank grows with each step, after warm-up.",
+    line: "The line: allocated memory, over the run.",
   },
   rss_peak: {
     title: "Peak RSS",
@@ -46,10 +52,12 @@ export const HEADLINES: Readonly<Record<Key, HeadlineWords>> = {
   rss_headroom: {
     title: "Memory headroom",
     meaning: "What was left of the memory limit at the fullest moment.",
+    line: "The line: RSS, over the run.",
   },
   rss_growth: {
     title: "RSS growth",
     meaning: "How much the fastest growing training process grows with each step.",
+    line: "The line: RSS, over the run.",
   },
   step_time: {
     title: "Step time",

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import { rankNotes } from "../../model/rank_notes";
 import { sparklinePath } from "../../widgets/sparkline/path";
 import { placeBubble } from "../../widgets/tip/tip";
+import type { Recorded } from "../../api/types.gen";
+import { groupRecorded } from "./recorded_groups";
 import { barFacts } from "./rank_strip";
 import { barAt, layoutStrip, orderRanks } from "./strip_layout";
 import { GIB, stripOf } from "./test_strip";
@@ -158,6 +160,33 @@ describe("barFacts", () => {
     const facts = barFacts(stripOf([60]), 0, "auto").map(([, value]) => value);
     expect(facts).toContain("60.0 GiB · 75 %");
     expect(facts).toContain("64,424,509,440 bytes");
+  });
+});
+
+describe("groupRecorded", () => {
+  const source = (name: string, status: Recorded["status"], reason = ""): Recorded => ({
+    source: name,
+    status,
+    numRanks: 8,
+    reason,
+    remedy: "",
+    cost: "",
+  });
+
+  it("says equal reasons once, failures first, and loses no source", () => {
+    const { present, missing } = groupRecorded([
+      source("cpu", "off", "no"),
+      source("rss", "recorded"),
+      source("disk_io", "off", "no"),
+      source("swap", "off", "because"),
+      source("gpu", "failed", "no"),
+    ]);
+    expect(present.map((one) => one.source)).toEqual(["rss"]);
+    expect(missing.map((group) => group.sources)).toEqual([
+      ["GPU"],
+      ["CPU", "Disk IO"],
+      ["Swap"],
+    ]);
   });
 });
 

@@ -4,7 +4,7 @@
  */
 
 import { useEffect, useRef } from "preact/hooks";
-import type { OverviewResponse } from "../../api/types.gen";
+import type { OverviewResponse, RankStrip } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { Icon, type IconName } from "../../widgets/icon/icon";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
@@ -13,7 +13,7 @@ import type { ViewProps } from "../view_props";
 import { overviewExports } from "./exports";
 import { HeadlineCards } from "./headline_cards";
 import { RankStripChart } from "./rank_strip";
-import { RecordedTable } from "./recorded_table";
+import { RecordedPanels } from "./recorded_table";
 import { Attempts, Facts } from "./run_details";
 import { STRIP_ORDERS } from "./strip_layout";
 import { verdict, type Verdict } from "./verdict";
@@ -23,6 +23,13 @@ export function OverviewView(props: ViewProps) {
   const { client, run, ranks, commands } = props;
   const query = { run: run.id, rank: ranks.rank };
   const { data, stale, error } = useLive(client, "overview", query, props.pollMs);
+  // One rank's page still shows it among all: the strip is that of the whole run.
+  const all = useLive(
+    client,
+    "overview",
+    ranks.rank === null ? null : { run: run.id },
+    props.pollMs,
+  );
   const newest = useRef(data);
   newest.current = data;
   useEffect(() => commands.register(overviewExports(() => newest.current)), [commands]);
@@ -34,7 +41,7 @@ export function OverviewView(props: ViewProps) {
       {error !== null && (
         <Failure failure={error} note="What was read before stays below." />
       )}
-      <Body data={data} {...props} />
+      <Body data={data} strip={all.data?.strip ?? data.strip} {...props} />
     </div>
   );
 }
@@ -49,13 +56,15 @@ function Loading() {
   );
 }
 
-function Body(props: ViewProps & { readonly data: OverviewResponse }) {
-  const { data, ranks, theme, byteUnit, chooseRank, params, setParams } = props;
+function Body(
+  props: ViewProps & { readonly data: OverviewResponse; readonly strip: RankStrip },
+) {
+  const { data, strip, ranks, theme, byteUnit, chooseRank, params, setParams } = props;
   const order = STRIP_ORDERS.find((one) => one === params.get("sort")) ?? "rank";
   return (
     <>
       <VerdictLine
-        verdict={verdict(data.strip, ranks.rank, byteUnit)}
+        verdict={verdict(strip, ranks.rank, byteUnit)}
         rank={ranks.rank}
         chooseRank={chooseRank}
       />
@@ -66,9 +75,9 @@ function Body(props: ViewProps & { readonly data: OverviewResponse }) {
         rank={ranks.rank}
         chooseRank={chooseRank}
       />
-      {data.strip.rank.length > 0 && (
+      {strip.rank.length > 0 && (
         <RankStripChart
-          strip={data.strip}
+          strip={strip}
           choice={ranks}
           theme={theme}
           byteUnit={byteUnit}
@@ -89,7 +98,7 @@ function Body(props: ViewProps & { readonly data: OverviewResponse }) {
           <ProblemList problems={data.problems} />
         </section>
       )}
-      <RecordedTable recorded={data.recorded} />
+      <RecordedPanels recorded={data.recorded} />
       <div class="columns">
         <Attempts attempts={data.attempts} />
         {data.facts.length > 0 && <Facts facts={data.facts} />}
