@@ -51,7 +51,7 @@ ON_CPU: Final = Size(
     vocabulary=2048, hidden=128, heads=4, layers=3, tokens=128, batch=4
 )
 ON_GPU: Final = Size(
-    vocabulary=32_000, hidden=1024, heads=16, layers=12, tokens=1024, batch=8
+    vocabulary=32_000, hidden=1024, heads=16, layers=12, tokens=1024, batch=4
 )
 
 
@@ -148,7 +148,10 @@ def train(run_dir: Path, *, device: torch.device, num_steps: int, seed: int) -> 
     rank = int(os.environ["RANK"])
     size = ON_CPU if device.type == "cpu" else ON_GPU
     with collector.record(run_dir) as rec:
-        dist.init_process_group("gloo" if device.type == "cpu" else "nccl")
+        if device.type == "cpu":
+            dist.init_process_group("gloo")
+        else:
+            dist.init_process_group("nccl", device_id=device)
         model, optimizer = build(size, device)
         rec.attach(model=model, optimizer=optimizer)
         loader = DataLoader(

@@ -6,14 +6,14 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
 from collector.format import columns as catalogue
 from collector.format.columns import AXES, STEP_TABLE
 from collector.format.names import RANK_FILES_DIR, rank_file_name
-from collector.format.records import ClockAnchor, Header, Note, Schema
+from collector.format.records import ClockAnchor, Header, Schema
 from collector.simulate.curves import (
     DEVICE_TOTAL_BYTES,
     model_curves,
@@ -21,8 +21,9 @@ from collector.simulate.curves import (
 )
 from collector.simulate.faults import RANKS_PER_HOST, host_name, plan_faults
 from collector.simulate.host import HOST_MEMORY_BYTES, timed_rows
+from collector.simulate.notes import rank_notes
 from collector.simulate.rank_file import TableRows, rank_file_bytes
-from collector.simulate.ranks import STARTED_NS, STEPS_PER_EPOCH, derive_batch
+from collector.simulate.ranks import STARTED_NS, derive_batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,7 @@ class SimulatedRun:
     num_steps: int = 200
     metrics: Metrics = "all"
     seed: int = 0
-    rows_per_chunk: int = 128
+    rows_per_chunk: int = 256
 
     def __post_init__(self) -> None:
         """Refuse what cannot be simulated.
@@ -184,7 +185,7 @@ def _write_batch(job: _Job, ranks: range) -> int:
         header = _header(run, rank, job.faults)
         content = rank_file_bytes(
             header,
-            _notes(job, batch, row, rank),
+            rank_notes(batch, row, job.faults, everything=run.metrics == "all"),
             _tables(run, batch, timed, row),
             rows_per_chunk=run.rows_per_chunk,
             close=not any(f.kind == "oom" and rank in f.ranks for f in job.faults),
@@ -264,86 +265,6 @@ def _header(run: SimulatedRun, rank: int, faults: Sequence[Fault]) -> Header:
         simulated=True,
         planted=tuple(fault.words for fault in faults),
     )
-
-
-def _notes(job: _Job, batch: RankBatch, row: int, rank: int) -> list[Note]:
-    num_steps = int(batch.num_steps[row])
-    times = batch.time_ns[row]
-    notes = [
-        Note(kind="source", time_ns=STARTED_NS, step=None, data=d)
-        for d in _sources(job.run, rank)
-    ]
-    if job.run.metrics == "all":
-        for epoch, step in enumerate(range(0, num_steps, STEPS_PER_EPOCH)):
-            data = {"epoch": epoch, "length": STEPS_PER_EPOCH}
-            # An epoch is announced before its first step ends.
-            at = STARTED_NS if step == 0 else int(times[step - 1])
-            notes.append(Note(kind="epoch", time_ns=at, step=step, data=data))
-    for fault in job.faults:
-        if rank not in fault.ranks:
-            continue
-        at = int(times[min(fault.first_step, num_steps - 1)])
-        label = {"label": f"planted: {fault.words}"}
-        notes.append(Note(kind="mark", time_ns=at, step=fault.first_step, data=label))
-        if fault.kind == "oom":
-            notes.append(_oom_note(batch, row, fault))
-    return notes
-
-
-def _oom_note(batch: RankBatch, row: int, fault: Fault) -> Note:
-    step = fault.last_step
-    asked = 512 << 20
-    reserved = int(batch.columns["reserved_bytes"][row, step])
-    allocated = int(batch.columns["allocated_peak_bytes"][row, step])
-    return Note(
-        kind="oom",
-        time_ns=int(batch.time_ns[row, step]),
-        step=step,
-        data={
-            "message": "simulated: out of memory. Tried to allocate 512.00 MiB",
-            "requested_bytes": asked,
-            "allocated_bytes": allocated,
-            "reserved_bytes": reserved,
-            "device_total_bytes": DEVICE_TOTAL_BYTES,
-        },
-    )
-
-
-_STEP_SOURCES: Final = ("device", "rss")
-_HOST_SOURCES: Final = ("cpu", "memory", "swap", "disk", "network")
-_RANK_SOURCES: Final = (
-    "device_free",
-    "gpu",
-    "pinned",
-    "process",
-    "process_full",
-    "workers",
-)
-
-
-def _sources(run: SimulatedRun, rank: int) -> list[dict[str, Any]]:
-    """What a real rank says about its sources, with a simulated run's reasons."""
-    if run.metrics == "8":
-        off = "this simulated run holds eight metrics"
-        remedy = "Simulate it with all metrics."
-    else:
-        off = "in a simulated run the first rank of each host samples the host"
-        remedy = "Look at the first rank of the host."
-    recorded = {*_STEP_SOURCES}
-    if run.metrics == "all":
-        recorded |= {*_RANK_SOURCES}
-        if rank % RANKS_PER_HOST == 0:
-            recorded |= {*_HOST_SOURCES}
-    return [
-        {
-            "name": name,
-            "status": "recorded" if name in recorded else "off",
-            "reason": "" if name in recorded else off,
-            "remedy": "" if name in recorded else remedy,
-            "cost": "none: simulated",
-        }
-        for name in (*_STEP_SOURCES, *_RANK_SOURCES, *_HOST_SOURCES)
-    ]
 
 
 def available_processes() -> int:

@@ -1,0 +1,101 @@
+"""The notes of a simulated rank: its sources, epochs and faults, as a recorder says it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.format.records import Note
+from collector.simulate.faults import RANKS_PER_HOST
+from collector.simulate.host import TIMED_TABLES
+from collector.simulate.ranks import STARTED_NS, STEPS_PER_EPOCH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.simulate.faults import Fault
+    from collector.simulate.ranks import RankBatch
+
+_STEP_SOURCES: Final = ("device", "rss")
+
+_OOM_VALUES: Final = frozenset(
+    {
+        "allocated_peak_bytes",
+        "active_peak_bytes",
+        "reserved_bytes",
+        "inactive_split_bytes",
+        "num_alloc_retries",
+        "num_ooms",
+    }
+)
+"""What the note of an out-of-memory error repeats of its step."""
+
+
+def rank_notes(
+    batch: RankBatch, row: int, faults: Sequence[Fault], *, everything: bool
+) -> list[Note]:
+    """Notes of the rank in a batch's `row`.
+
+    Without `everything` the run holds eight metrics, and nothing but its sources and
+    faults is noted.
+    """
+    rank = batch.ranks[row]
+    num_steps = int(batch.num_steps[row])
+    times = batch.time_ns[row]
+    notes = [
+        Note(kind="source", time_ns=STARTED_NS, step=None, data=d)
+        for d in _sources(rank, everything=everything)
+    ]
+    if everything:
+        for epoch, step in enumerate(range(0, num_steps, STEPS_PER_EPOCH)):
+            data = {"epoch": epoch, "length": STEPS_PER_EPOCH}
+            # An epoch is announced before its first step ends.
+            at = STARTED_NS if step == 0 else int(times[step - 1])
+            notes.append(Note(kind="epoch", time_ns=at, step=step, data=data))
+    for fault in faults:
+        # A host's fault is said once, by its first rank.
+        if rank != fault.ranks[0]:
+            continue
+        at = int(times[min(fault.first_step, num_steps - 1)])
+        label = {"label": f"planted: {fault.words}"}
+        notes.append(Note(kind="mark", time_ns=at, step=fault.first_step, data=label))
+        if fault.kind == "oom":
+            notes.append(_oom_note(batch, row, fault))
+    return notes
+
+
+def _oom_note(batch: RankBatch, row: int, fault: Fault) -> Note:
+    step = fault.last_step
+    names = [name for name in batch.columns if name in _OOM_VALUES]
+    return Note(
+        kind="oom",
+        time_ns=int(batch.time_ns[row, step]),
+        step=step,
+        data={
+            "message": "simulated: out of memory, tried to allocate 512.00 MiB",
+            "values": {name: int(batch.columns[name][row, step]) for name in names},
+        },
+    )
+
+
+def _sources(rank: int, *, everything: bool) -> list[dict[str, Any]]:
+    """What a real rank says about its sources, with a simulated run's reasons."""
+    if everything:
+        off = "in a simulated run the first rank of each host samples the host"
+        remedy = "Look at the first rank of the host."
+    else:
+        off = "this simulated run holds eight metrics"
+        remedy = "Simulate it with all metrics."
+    first_of_host = rank % RANKS_PER_HOST == 0
+    recorded = dict.fromkeys(_STEP_SOURCES, True)
+    for table in TIMED_TABLES:
+        recorded[table.name] = everything and (first_of_host or not table.per_host)
+    return [
+        {
+            "name": name,
+            "status": "recorded" if is_recorded else "off",
+            "reason": "" if is_recorded else off,
+            "remedy": "" if is_recorded else remedy,
+            "cost": "none: simulated",
+        }
+        for name, is_recorded in recorded.items()
+    ]
