@@ -52,13 +52,13 @@ def rank_notes(
             at = STARTED_NS if step == 0 else int(times[step - 1])
             notes.append(Note(kind="epoch", time_ns=at, step=step, data=data))
     for fault in faults:
-        # A host's fault is said once, by its first rank.
-        if rank != fault.ranks[0]:
+        # Said by the (first) rank concerned, and by rank 0, which speaks for the run.
+        if rank not in (0, fault.ranks[0]):
             continue
         at = int(times[min(fault.first_step, num_steps - 1)])
         label = {"label": f"planted: {fault.words}"}
         notes.append(Note(kind="mark", time_ns=at, step=fault.first_step, data=label))
-        if fault.kind == "oom":
+        if fault.kind == "oom" and rank == fault.ranks[0]:
             notes.append(_oom_note(batch, row, fault))
     return notes
 

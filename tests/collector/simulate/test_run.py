@@ -251,7 +251,7 @@ def test_the_hungry_host_s_workers_grow_and_fill_its_memory(ranks):
     assert usual["memory_used_bytes"].max() < 0.2 * usual["memory_total_bytes"][-1]
 
 
-def test_a_planted_fault_is_marked_on_its_first_rank_alone(ranks):
+def test_a_planted_fault_is_marked_on_its_first_rank_and_on_rank_0(ranks):
     for rank, recording in ranks.items():
         labels = [note.data["label"] for note in recording.notes_of("mark")]
         expected = [
