@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,10 @@ if TYPE_CHECKING:
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
 _CREATE |= getattr(os, "O_BINARY", 0)  # Windows would turn every 0x0A into two bytes
+
+
+class DeletedError(OSError):
+    """The file has no name any more: what is written to it can never be read."""
 
 
 class AppendFile:
@@ -37,6 +42,7 @@ class AppendFile:
         """Append all of `data`; returns the offset at which it starts.
 
         Raises:
+            DeletedError: somebody has removed the file.
             OSError: nothing was appended.
         """
         if self._torn:
@@ -51,6 +57,9 @@ class AppendFile:
             self._take_back()
             raise
         self.end += len(data)
+        # Looked at afterwards, so that no batch is believed to be safe that is not.
+        if self.is_deleted():
+            raise DeletedError(errno.ESTALE, "the file was deleted", str(self.path))
         return start
 
     def is_deleted(self) -> bool:

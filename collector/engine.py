@@ -18,7 +18,7 @@ from collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
 from collector.format.records import Schema
 from collector.header import clock_anchor, device_fields, host_memory, make_header
 from collector.progress import TRAIN
-from collector.rank import identify, new_attempt
+from collector.rank import identify, is_distributed, new_attempt
 from collector.sampler import Sampler
 from collector.sources import TIMED, open_step_sources, open_timed_sources
 from collector.sources.accelerator import find_device
@@ -71,7 +71,7 @@ class Engine:
         self._lock = threading.RLock()
         self._schema_ids = count()
         self._schemas: dict[tuple[str, str], int] = {}
-        identity = identify(config)
+        identity = self._identity = identify(config)
         self.device = find_device(config.device, local_rank=identity.local_rank)
         self._told_device = self.device.identity()
         plan = WriterPlan(
@@ -80,7 +80,7 @@ class Engine:
             queue_rows=config.queue_rows,
             max_file_bytes=config.max_file_bytes,
             scalars=config.scalars,
-            identify=lambda: identify(config),
+            identify=self._identify,
             make_header=self._header,
             watch=self._watch,
         )
@@ -115,6 +115,9 @@ class Engine:
         if len(row) != self._width:
             self._switch_off_odd()
             return
+        # Here too, because the process group may be gone before the next flush.
+        if not self._identity.settled and is_distributed():
+            self._identify()
         schema_id = self._schemas.get((STEP_TABLE, phase))
         if schema_id is None:
             schema_id = self._add_schema(STEP_TABLE, phase, self._columns, None)
@@ -174,6 +177,12 @@ class Engine:
         self._note_failed(source.info, error)
 
     # For the writer, on its thread.
+
+    def _identify(self) -> Identity:
+        """Who this process is; the first settled answer stands."""
+        if not self._identity.settled:
+            self._identity = identify(self._config)
+        return self._identity
 
     def _header(self, identity: Identity, attempt: str) -> Header:
         return make_header(

@@ -39,7 +39,8 @@ class Notebook:
     def commit(self) -> None:
         """The pending notes are on disk."""
         for note in self._pending:
-            kind = note.kind if len(self._kept) < _KINDS else ""
+            known = note.kind in self._kept or len(self._kept) < _KINDS
+            kind = note.kind if known else ""
             limit = _KEPT.get(kind, _KEPT_OTHERS)
             self._count += 1
             self._kept.setdefault(kind, deque(maxlen=limit)).append((self._count, note))

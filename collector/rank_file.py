@@ -60,10 +60,6 @@ class RankFile:
         """Rows and notes that are not on disk yet."""
         return sum(t.num_pending for t in self.tables.values()) + len(self.notes)
 
-    def is_deleted(self) -> bool:
-        """Whether somebody removed the file."""
-        return self._file is not None and self._file.is_deleted()
-
     def open(self, path: Path, header: Header) -> None:
         """Create the file, headed by `header` and every schema so far.
 

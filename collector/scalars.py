@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tensorboard.compat.proto import event_pb2, types_pb2
 
-from collector.append import AppendFile
+from collector.append import AppendFile, DeletedError
 from collector.format import codec
 from collector.format.framing import TAG_PREFIX, frame, frame_record, frame_version
 from collector.format.names import PLUGIN_NAME, SCALARS_DIR
@@ -96,10 +96,10 @@ class Scalars:
         try:
             if closing:
                 file.close()
-            elif file.is_deleted():
-                self.release()  # the next row starts another
             else:
                 file.flush()
+        except DeletedError:
+            self.release()  # the next row starts another
         except OSError as error:
             self._tell(f"points are lost, {error}", remedy_for(error))
 
@@ -183,7 +183,7 @@ class ScalarsFile:
             if value is None or not math.isfinite(value):
                 continue
             best = self._window.get(tag.name)
-            if best is None or value > best[0]:
+            if best is None or value >= best[0]:
                 self._window[tag.name] = (value, step, now)
 
     def flush(self) -> None:
@@ -210,10 +210,6 @@ class ScalarsFile:
         """Take the file away: this process turned out not to be rank 0."""
         self._file.close()
         self._file.path.unlink(missing_ok=True)
-
-    def is_deleted(self) -> bool:
-        """Whether somebody removed the file."""
-        return self._file.is_deleted()
 
     def _end_window(self) -> None:
         if not self._window:

@@ -71,7 +71,8 @@ class Table:
                 zip(*self._pending, strict=True), columns, strict=True
             )
         ]
-        return encode_chunk(self.schema, self._encoded, digest_offset=digest_offset)
+        with np.errstate(over="ignore"):  # beyond float32 is infinite
+            return encode_chunk(self.schema, self._encoded, digest_offset=digest_offset)
 
     def commit(self, offset: int | None) -> None:
         """What was encoded lies at `offset`; None: nowhere, only the rollup keeps it."""

@@ -18,6 +18,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from collector.append import DeletedError
 from collector.format.columns import STEP_TABLE
 from collector.format.names import RANK_FILES_DIR, rank_file_name
 from collector.format.records import Note, Schema
@@ -231,15 +232,18 @@ class Writer:
         now = time.monotonic()
         if end is None and now < self._retry_at:
             return
-        self._note_clock(now)
-        self._note_dropped(now, closing=end is not None)
         try:
-            self._open()
-            self._drain(everything=end is not None)
-            if end is None:
-                self._file.flush()
-            else:
-                self._end_file(end)
+            try:
+                self._write_file(end, now)
+            except DeletedError:
+                self._troubles.tell(
+                    "deleted",
+                    "%s was deleted while recording; it is started anew, earlier rows"
+                    " are lost. Delete a run's directory only after training.",
+                    self._file.path,
+                )
+                self._file.release()
+                self._write_file(end, now)
         except OSError as error:
             self._fail(error, closing=end is not None)
         else:
@@ -255,6 +259,18 @@ class Writer:
         if self._plan.scalars:
             self._scalars.flush(closing=end is not None)
 
+    def _write_file(
+        self, end: tuple[Literal["closed", "exception"], str] | None, now: float
+    ) -> None:
+        self._open()
+        self._drain(everything=end is not None)
+        self._note_clock(now)
+        self._note_dropped(now, closing=end is not None)
+        if end is None:
+            self._file.flush()
+        else:
+            self._end_file(end)
+
     def _end_file(self, end: tuple[Literal["closed", "exception"], str]) -> None:
         self._file.close(*end, num_dropped=self.num_dropped, time_ns=time.time_ns())
 
@@ -267,14 +283,6 @@ class Writer:
             if moved and self._file.is_open:
                 self._move()
         if not self._file.is_open:
-            self._file.open(self._new_path(), self._header())
-        elif self._file.is_deleted():
-            self._troubles.tell(
-                "deleted",
-                "%s was deleted while recording; it is started anew, earlier rows are"
-                " lost. Delete a run's directory only after training.",
-                self._file.path,
-            )
             self._file.open(self._new_path(), self._header())
 
     def _move(self) -> None:
@@ -328,7 +336,7 @@ class Writer:
     def _note_clock(self, now: float) -> None:
         if now >= self._next_clock:
             self._next_clock = now + _CLOCK_SECONDS
-            self.put_note("clock", None, {"monotonic_ns": time.monotonic_ns()})
+            self._add_note("clock", {"monotonic_ns": time.monotonic_ns()})
 
     def _note_dropped(self, now: float, *, closing: bool) -> None:
         """Say how many rows are missing, where that has changed."""
@@ -349,12 +357,17 @@ class Writer:
                 self._next_dropped = now + _DROPPED_SECONDS
                 self._dropped_told[key] = num_rows
                 data = {"table": key[0], "num_rows": num_rows, "reason": key[1]}
-                self.put_note("dropped", None, data)
+                self._add_note("dropped", data)
 
     def _tell_no_scalars(self, reason: str, remedy: str) -> None:
         self._troubles.tell("scalars", "no scalars: %s. %s", reason, remedy)
         data = {"name": "scalars", "status": "failed", "reason": reason}
-        self.put_note("source", None, {**data, "remedy": remedy, "cost": ""})
+        self._add_note("source", {**data, "remedy": remedy, "cost": ""})
+
+    def _add_note(self, kind: str, data: dict[str, Any]) -> None:
+        self._file.notes.add(
+            Note(kind=kind, time_ns=time.time_ns(), step=None, data=data)
+        )
 
     def _new_path(self) -> Path:
         name = rank_file_name(self.identity.rank, self.attempt)

@@ -1,0 +1,335 @@
+"""Headline scalars: thinned without losing a maximum, shown by TensorBoard's own tabs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import collector
+from collector.format.columns import (
+    AXES,
+    PROGRESS,
+    RSS,
+    STEP_TABLE,
+    TIMING,
+    device_byte_columns,
+)
+from collector.format.names import SCALARS_DIR
+from collector.format.records import Schema
+from collector.scalars import RunBusyError, ScalarsFile
+from tests.collector.recordings import (
+    ONLY_STEPS,
+    rank_files,
+    read,
+    read_only_file,
+    wait_until,
+)
+from tests.collector.test_writer import header
+
+ROOT = Path(__file__).parents[2]
+CPU = Schema(
+    schema_id=0,
+    table=STEP_TABLE,
+    phase="train",
+    columns=(*AXES, *TIMING, *PROGRESS, *RSS),
+)
+GPU = Schema(
+    schema_id=0,
+    table=STEP_TABLE,
+    phase="train",
+    columns=(*AXES, *TIMING, *device_byte_columns()),
+)
+RSS_TAG = "memboard/rss_gib"
+TIME_TAG = "memboard/step_time_seconds"
+
+
+def scalar_files(run_dir):
+    return sorted((run_dir / SCALARS_DIR).glob("*tfevents*"))
+
+
+def points(run_dir):
+    """{tag: [(step, value)]} as TensorBoard's own event loader reads them."""
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+    from tensorboard.util.tensor_util import make_ndarray
+
+    found: dict[str, list[tuple[int, float]]] = {}
+    for path in scalar_files(run_dir):
+        for event in EventFileLoader(str(path)).Load():
+            for value in event.summary.value:
+                if value.tag != "memboard/header":
+                    point = (event.step, float(make_ndarray(value.tensor)))
+                    found.setdefault(value.tag, []).append(point)
+    return found
+
+
+def cpu_row(time_ns, step, seconds, rss):
+    return [time_ns, step, seconds, None, None, None, rss]
+
+
+def write(run_dir, rows, schema=CPU):
+    file = ScalarsFile(run_dir, header(), schema)
+    for index, row in enumerate(rows):
+        file.add(row)
+        if index % 1000 == 0:
+            file.flush()
+    file.close()
+    return points(run_dir)
+
+
+def test_slow_steps_are_all_kept(tmp_path):
+    start = time.time_ns()
+    rows = [
+        cpu_row(start + s * 2 * 10**8, s, 0.5 + s, (s + 1) * 2**29) for s in range(30)
+    ]
+    found = write(tmp_path, rows)
+    assert found[RSS_TAG] == [(s, (s + 1) / 2) for s in range(30)]
+    assert found[TIME_TAG] == [(s, 0.5 + s) for s in range(30)]
+
+
+def test_fast_steps_are_thinned_and_every_maximum_stays_at_its_step(tmp_path):
+    start = time.time_ns() - 10**12
+    rows = []
+    for step in range(5000):  # 1,000 steps a second for 5 s
+        spike = step == 2345
+        rss = 2**33 if spike else 2**30 + (step % 50) * 2**20
+        rows.append(cpu_row(start + step * 10**6, step, 9.0 if spike else 0.001, rss))
+    found = write(tmp_path, rows)
+    for tag, high in ((RSS_TAG, 8.0), (TIME_TAG, 9.0)):
+        steps = [step for step, _ in found[tag]]
+        assert 40 <= len(steps) <= 60
+        assert steps == sorted(set(steps))
+        assert (2345, high) in found[tag]
+
+
+def test_windows_widen_so_that_a_long_run_stays_small(tmp_path):
+    start = time.time_ns() - 10**15
+    rows = (
+        cpu_row(start + step * 10**8, step, 0.1, 2**30 + step) for step in range(70_000)
+    )
+    file = ScalarsFile(tmp_path, header(), CPU)
+    for row in rows:
+        file.add(row)
+    file.close()
+    (path,) = scalar_files(tmp_path)
+    # Windows of 0.1, 0.2 and 0.4 s, 10,000 each: 70,000 steps of 0.1 s.
+    assert 29_000 < len(points(tmp_path)[RSS_TAG]) < 31_000
+    assert path.stat().st_size < 6_000_000
+
+
+def test_steps_that_go_back_are_left_out_so_that_nothing_is_purged(tmp_path):
+    start = time.time_ns()
+    order = [5, 6, 7, 3, 4, 7, 8]
+    rows = [
+        cpu_row(start + index * 2 * 10**8, step, 1.0, 2**30)
+        for index, step in enumerate(order)
+    ]
+    found = write(tmp_path, rows)
+    assert [step for step, _ in found[RSS_TAG]] == [5, 6, 7, 8]
+
+
+def test_what_is_absent_or_not_finite_is_no_point(tmp_path):
+    start = time.time_ns()
+    seconds = [None, math.nan, math.inf, 2.0]
+    rows = [
+        cpu_row(start + step * 2 * 10**8, step, value, 2**30)
+        for step, value in enumerate(seconds)
+    ]
+    found = write(tmp_path, rows)
+    assert found[TIME_TAG] == [(3, 2.0)]
+    assert len(found[RSS_TAG]) == 4
+
+
+def test_device_peaks_are_among_the_headlines(tmp_path):
+    names = [column.name for column in GPU.columns]
+    values = [None] * len(names)
+    values[:3] = [time.time_ns(), 0, 0.5]
+    values[names.index("allocated_peak_bytes")] = 3 * 2**30
+    values[names.index("reserved_bytes")] = 5 * 2**30
+    found = write(tmp_path, [values], GPU)
+    assert found == {
+        "memboard/allocated_peak_gib": [(0, 3.0)],
+        "memboard/reserved_gib": [(0, 5.0)],
+        TIME_TAG: [(0, 0.5)],
+    }
+
+
+def test_only_rank_0_writes_one_file_and_only_of_training(tmp_path):
+    for rank in range(3):
+        with collector.record(
+            tmp_path / "run", **ONLY_STEPS, rank=rank, world_size=3
+        ) as rec:
+            for _ in range(3):
+                rec.step()
+            with rec.phase("val"):
+                rec.step(1000)
+    assert len(scalar_files(tmp_path / "run")) == 1
+    steps = {step for steps in points(tmp_path / "run").values() for step, _ in steps}
+    assert 0 < len(steps) <= 3
+    assert steps <= {0, 1, 2}
+    assert len(rank_files(tmp_path / "run")) == 3
+
+
+def test_scalars_can_be_switched_off(tmp_path):
+    with collector.record(tmp_path / "run", **ONLY_STEPS, scalars=False) as rec:
+        rec.step()
+    assert not (tmp_path / "run" / SCALARS_DIR).exists()
+
+
+def test_a_rank_that_turns_out_not_to_be_0_takes_its_scalars_back(
+    tmp_path, monkeypatch
+):
+    class Distributed:
+        is_available = is_initialized = staticmethod(lambda: True)
+        get_rank = staticmethod(lambda: 2)
+        get_world_size = staticmethod(lambda: 4)
+
+    with collector.record(tmp_path / "run", **ONLY_STEPS) as rec:
+        rec.step()
+        wait_until(lambda: scalar_files(tmp_path / "run"))
+        monkeypatch.setitem(sys.modules, "torch.distributed", Distributed)
+        rec.step()
+        wait_until(lambda: rec.rank == 2)
+    assert scalar_files(tmp_path / "run") == []
+    assert read_only_file(tmp_path / "run").steps() == [0, 1]
+
+
+# Two jobs in one run.
+
+
+def test_of_two_live_recordings_the_first_writes_the_scalars(tmp_path, caplog):
+    first = ScalarsFile(tmp_path, header(), CPU)
+    with pytest.raises(RunBusyError):
+        ScalarsFile(tmp_path, header(attempt="20231114T221320001-00000001"), CPU)
+    first.close()
+    ScalarsFile(tmp_path, header(attempt="20231114T221320001-00000002"), CPU).close()
+    assert len(scalar_files(tmp_path)) == 2
+
+
+def test_the_second_job_says_why_it_has_no_scalars_and_records_all_else(tmp_path):
+    code = (
+        "import sys, collector\n"
+        "with collector.record(sys.argv[1]) as rec:\n"
+        "    rec.step(7)\n"
+    )
+    with collector.record(tmp_path / "run", **ONLY_STEPS) as rec:
+        rec.step()
+        wait_until(lambda: scalar_files(tmp_path / "run"))
+        result = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "run")],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        rec.step()
+    assert "Give each job its own run directory" in result.stderr
+    assert len(scalar_files(tmp_path / "run")) == 1
+    files = {read(path).steps()[0]: read(path) for path in rank_files(tmp_path / "run")}
+    assert files[0].steps() == [0, 1]
+    assert files[7].source("scalars")["status"] == "failed"
+    assert files[7].close.how == "closed"
+
+
+def test_a_killed_jobs_lock_dies_with_it(tmp_path):
+    code = (
+        "import os, sys, collector\n"
+        "rec = collector.record(sys.argv[1])\n"
+        "rec.step(); rec.flush(); os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "run")],
+        cwd=ROOT,
+        check=False,
+        timeout=60,
+    )
+    assert len(scalar_files(tmp_path / "run")) == 1
+    with collector.record(tmp_path / "run", **ONLY_STEPS) as rec:
+        rec.step()
+    assert len(scalar_files(tmp_path / "run")) == 2
+
+
+# In TensorBoard itself.
+
+
+@pytest.fixture(params=["true", "false"], ids=["rust", "python"])
+def tensorboard_url(request, tmp_path):
+    """A TensorBoard on a logdir with the user's loss and one recording."""
+    from tensorboard.compat.proto import event_pb2, summary_pb2
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    run_dir = tmp_path / "logs" / "exp1"
+    user = EventFileWriter(str(run_dir))
+    with collector.record(run_dir, **ONLY_STEPS) as rec:
+        for step in range(5):
+            value = summary_pb2.Summary.Value(tag="loss", simple_value=1.0 / (step + 1))
+            summary = summary_pb2.Summary(value=[value])
+            user.add_event(
+                event_pb2.Event(wall_time=time.time(), step=step, summary=summary)
+            )
+            rec.step()
+            time.sleep(0.12)
+    user.close()
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "tensorboard.main"),
+            *("--logdir", str(tmp_path / "logs"), "--port", "0"),
+            *("--load_fast", request.param, "--reload_interval", "1"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "GRPC_ENABLE_FORK_SUPPORT": "0"},
+    )
+    try:
+        lines = itertools.takewhile(bool, iter(process.stdout.readline, ""))
+        url = next(
+            word
+            for line in lines
+            for word in line.split()
+            if word.startswith("http://localhost:")
+        )
+        yield url.rstrip("/")
+    finally:
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()
+
+
+@pytest.mark.slow
+def test_both_loaders_show_the_scalars_beside_the_loss(tensorboard_url):
+    import json
+
+    def get(path):
+        with urllib.request.urlopen(tensorboard_url + path, timeout=10) as response:
+            return json.load(response)
+
+    own = f"exp1/{SCALARS_DIR}"
+
+    def shown():
+        tags = get("/data/plugin/scalars/tags")
+        return RSS_TAG in tags.get(own, {}) and "loss" in tags.get("exp1", {})
+
+    wait_until(shown, 30)
+    tags = get("/data/plugin/scalars/tags")
+    assert set(tags) == {"exp1", own}  # a rank is never a run
+    assert set(tags[own]) == {RSS_TAG, TIME_TAG}
+    assert tags[own][TIME_TAG]["displayName"] == "memboard/Step time (s)"
+    wait_until(
+        lambda: len(get(f"/data/plugin/scalars/scalars?run={own}&tag={RSS_TAG}")) == 5,
+        15,
+    )
+    series = get(f"/data/plugin/scalars/scalars?run={own}&tag={RSS_TAG}")
+    assert [step for _, step, _ in series] == [0, 1, 2, 3, 4]
+    assert all(0.01 < value < 1000 for _, _, value in series)
+    # Time Series asks by another route.
+    metrics = get("/data/plugin/timeseries/tags")["scalars"]["runTagInfo"]
+    assert RSS_TAG in metrics[own]
