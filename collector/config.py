@@ -92,6 +92,10 @@ class RecordConfig:
     rss: bool = True
     """Resident memory of the process at every step."""
 
+    host_ranks: Literal["first", "all"] = "first"
+    """Who records the host's own figures (cpu, memory, swap, disk, network): the first
+    rank of each host, which speaks for all of them, or every rank."""
+
     device_free: SourceConfig = SourceConfig(interval_seconds=1.0)
     """Free, used and total memory of the whole device, whoever uses it."""
 

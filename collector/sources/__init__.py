@@ -41,6 +41,9 @@ TIMED: Final = (
 )
 """Sampled on the recorder's thread; each has a `SourceConfig` of the same name."""
 
+HOST_WIDE: Final = ("cpu", "memory", "swap", "disk", "network")
+"""Timed sources that tell the same on every rank of a host."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotOpened:
@@ -80,15 +83,19 @@ def open_step_sources(config: RecordConfig, device: Device) -> Opened[StepSource
     return Opened(sources=tuple(sources), not_opened=tuple(not_opened))
 
 
-def open_timed_sources(config: RecordConfig, device: Device) -> Opened[TimedSource]:
+def open_timed_sources(
+    config: RecordConfig, device: Device, local_rank: int = 0
+) -> Opened[TimedSource]:
     """Open what the recorder's own thread samples. Never raises.
 
     Opening may take tens of milliseconds (NVML): call it on that thread.
     """
+    elsewhere = config.host_ranks == "first" and local_rank != 0
     sources: list[TimedSource] = []
     not_opened: list[NotOpened] = []
     for name in TIMED:
-        opened = _open(name, getattr(config, name).enabled, config, device)
+        enabled = getattr(config, name).enabled
+        opened = _open(name, enabled, config, device, elsewhere and name in HOST_WIDE)
         if isinstance(opened, NotOpened):
             not_opened.append(opened)
         else:
@@ -96,11 +103,24 @@ def open_timed_sources(config: RecordConfig, device: Device) -> Opened[TimedSour
     return Opened(sources=tuple(sources), not_opened=tuple(not_opened))
 
 
-def _open(name: str, enabled: bool, config: RecordConfig, device: Device) -> Any:
+def _open(
+    name: str,
+    enabled: bool,
+    config: RecordConfig,
+    device: Device,
+    elsewhere: bool = False,
+) -> Any:
     info = SourceInfo(name=name, cost="")
     try:
         module = import_module(f"collector.sources.{name}")
         info = module.INFO
+        if enabled and elsewhere:
+            return NotOpened(
+                info=info,
+                status="off",
+                reason="recorded by the first rank of each host, once for all",
+                remedy='Set host_ranks: "all" to record it on every rank.',
+            )
         if enabled:
             return module.open_source(config, device)
     except Unavailable as missing:

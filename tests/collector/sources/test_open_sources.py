@@ -11,7 +11,14 @@ import pytest
 
 from collector.config import RecordConfig, SourceConfig, load
 from collector.format import columns
-from collector.sources import STEP, TIMED, cpu, open_step_sources, open_timed_sources
+from collector.sources import (
+    HOST_WIDE,
+    STEP,
+    TIMED,
+    cpu,
+    open_step_sources,
+    open_timed_sources,
+)
 from collector.sources.accelerator import Device
 from collector.sources.contract import Unavailable
 
@@ -148,3 +155,21 @@ def test_switched_off_sources_import_nothing():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split("\n")
     assert output[:2] == ["1 ()", "[]"]
+
+
+def test_the_hosts_own_figures_are_recorded_once_per_host():
+    first = open_timed_sources(load(), ABSENT, 0)
+    other = open_timed_sources(load(), ABSENT, 3)
+    every = open_timed_sources(load(host_ranks="all"), ABSENT, 3)
+    try:
+        names = [{s.info.name for s in o.sources} for o in (first, other, every)]
+        assert names[0] == names[2]
+        assert names[0] - names[1] == names[0] & set(HOST_WIDE)
+        assert names[1] >= {"process", "workers"}
+        reasons = {n.info.name: n for n in other.not_opened}
+        assert all(reasons[name].status == "off" for name in HOST_WIDE)
+        assert "first rank of each host" in reasons["cpu"].reason
+    finally:
+        for opened in (first, other, every):
+            for source in opened.sources:
+                source.close()

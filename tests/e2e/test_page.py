@@ -1,0 +1,241 @@
+"""What a user sees: wheel -> tensorboard -> the MemBoard tab in Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import FrameLocator, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+
+BOTH_LOADERS = pytest.mark.parametrize("load_fast", ["true", "false"])
+PATIENCE_MS = 30_000
+
+
+def tab(page: Page) -> FrameLocator:
+    """MemBoard's own page inside TensorBoard's."""
+    return page.frame_locator("iframe")
+
+
+def see(scope: FrameLocator | Page, text: str) -> None:
+    """Wait until `text` is visible."""
+    scope.get_by_text(text).first.wait_for(state="visible", timeout=PATIENCE_MS)
+
+
+def cards(page: Page) -> list[str]:
+    """Title and value of the headline cards."""
+    items = (
+        tab(page).get_by_role("list", name="Headline numbers").get_by_role("listitem")
+    )
+    items.first.wait_for(timeout=PATIENCE_MS)
+    return items.all_inner_texts()
+
+
+@BOTH_LOADERS
+def test_a_real_run_shows_its_ranks_under_both_loaders(
+    tensorboard, open_page, demo, load_fast
+):
+    board = tensorboard("--logdir", demo, "--load_fast", load_fast)
+    page = open_page(board.url)
+    # The tab is among the active ones, not in the list of inactive plugins.
+    page.get_by_role("tab", name="MemBoard").click(timeout=PATIENCE_MS)
+    shown = cards(page)
+    assert len(shown) == 6
+    assert shown[0].startswith("Peak RSS")
+    assert any(unit in shown[0] for unit in ("MiB", "GiB"))
+    see(tab(page), "this torch is built without an accelerator")
+    tab(page).get_by_role("button", name="Timeline").click()
+    see(tab(page), "rank 0")
+    see(tab(page), "rank 1")
+    tab(page).get_by_role("button", name="Host", exact=False).first.click()
+    see(tab(page), "Host memory")
+    assert "memboard" not in board.log.read_text().lower().replace("memboard_", "")
+
+
+@BOTH_LOADERS
+def test_headline_scalars_stand_in_tensorboards_own_tabs(tensorboard, demo, load_fast):
+    board = tensorboard("--logdir", demo, "--load_fast", load_fast)
+    for _ in range(60):
+        tags = json.loads(board.get("data/plugin/scalars/tags"))
+        if tags:
+            break
+        time.sleep(0.5)
+    ((run, names),) = tags.items()
+    assert run.endswith("memboard")
+    tag = next(name for name in names if "rss" in name)
+    query = f"data/plugin/scalars/scalars?tag={quote(tag, safe='')}&run={quote(run)}"
+    points = json.loads(board.get(query))
+    assert len(points) > 10
+    steps = [step for _, step, _ in points]
+    assert steps == sorted(set(steps))
+    assert all(0.05 < value < 50 for _, _, value in points)
+
+
+def test_a_chosen_rank_narrows_every_page_and_stands_in_the_address(
+    tensorboard, open_page, simulated
+):
+    board = tensorboard("--logdir", simulated)
+    page = open_page(f"{board.url}#memboard&p.memboard.rank=41")
+    see(tab(page), "Simulated data")
+    see(tab(page), "Rank 41 ran out of memory")
+    for name in ("Timeline", "Host"):
+        tab(page).get_by_role("button", name=name).first.click()
+        page.wait_for_function(
+            f"location.hash.includes('p.memboard.view={name.lower()}')"
+        )
+        assert "p.memboard.rank=41" in page.evaluate("location.hash")
+        see(tab(page), "rank 41")
+        see(tab(page), "Simulated data")
+    page.reload()
+    see(tab(page), "Host memory")
+    assert "p.memboard.rank=41" in page.evaluate("location.hash")
+
+
+def test_the_planted_faults_are_what_the_page_points_at(
+    tensorboard, open_page, simulated
+):
+    board = tensorboard("--logdir", simulated)
+    page = open_page(f"{board.url}#memboard")
+    see(tab(page), "Faults planted in this simulation")
+    chips = tab(page).get_by_role("list", name="Ranks worth a look")
+    assert chips.all_inner_texts()
+    words = " ".join(chips.all_inner_texts())
+    assert "41 OOM" in words.replace("\n", " ")
+    assert "13" in words
+    assert "19" in words
+
+
+def test_a_run_grows_in_the_open_page(tensorboard, open_page, tmp_path):
+    logdir = tmp_path / "runs"
+    logdir.mkdir()
+    board = tensorboard("--logdir", logdir)
+    page = open_page(f"{board.url}#memboard")
+    # Before anything is there the page says so, and it fills by itself.
+    see(tab(page), "No memory data yet")
+    see(tab(page), str(logdir))
+    program = textwrap.dedent(f"""
+        import time, collector
+        with collector.record({str(logdir / "live")!r}) as rec:
+            for step in range(600):
+                time.sleep(0.05)
+                rec.step()
+    """)
+    training = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        note = tab(page).locator(".rail-note")
+        note.get_by_text("step").wait_for(timeout=PATIENCE_MS)
+
+        def step() -> int:
+            digits = "".join(
+                c for c in note.inner_text().split("step")[1] if c.isdigit()
+            )
+            return int(digits or 0)
+
+        first = step()
+        for _ in range(60):
+            page.wait_for_timeout(250)
+            if step() >= first + 40:
+                break
+        assert step() >= first + 40
+        see(tab(page), "live")
+    finally:
+        training.kill()
+        training.wait()
+
+
+def damage(folder: Path) -> None:
+    """Make four of the run's files bad, each in its own way, and add a foreign one."""
+    files = sorted(folder.glob("rank*.events"))
+    files[1].write_bytes(files[1].read_bytes()[:-700])
+    flipped = bytearray(files[2].read_bytes())
+    flipped[len(flipped) // 2] ^= 0x10
+    files[2].write_bytes(flipped)
+    files[3].write_bytes(b"")
+    files[4].write_bytes(b"GIF89a" + bytes(5000))
+    for file in files[:5]:
+        # Long ago: an empty file of just now may be one that is about to be written.
+        os.utime(file, (1_767_600_000, 1_767_600_000))
+
+
+def test_bad_files_are_named_and_hide_nothing(
+    tensorboard, open_page, simulated, tmp_path
+):
+    shutil.copytree(simulated, tmp_path / "runs")
+    (folder,) = (tmp_path / "runs").glob("*/plugins/memboard")
+    damage(folder)
+    board = tensorboard("--logdir", tmp_path / "runs")
+    page = open_page(f"{board.url}#memboard")
+    see(tab(page), "Rank 41 ran out of memory")
+    for rank in (2, 3, 4):
+        see(tab(page), f"rank{rank:05d}-")
+    tab(page).get_by_role("button", name="Timeline").click()
+    see(tab(page), "64 ranks")
+
+
+def test_markup_in_names_is_text(tensorboard, open_page, simulated, tmp_path):
+    (run,) = simulated.iterdir()
+    name = "<img src=x onerror=alert(1)>"
+    shutil.copytree(run, tmp_path / "runs" / name)
+    board = tensorboard("--logdir", tmp_path / "runs")
+    page = open_page(f"{board.url}#memboard")
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    picker = tab(page).locator("#run-picker")
+    picker.wait_for(timeout=PATIENCE_MS)
+    cards(page)
+    assert name in picker.inner_text()
+    assert tab(page).locator("img").count() == 0
+    assert dialogs == []
+
+
+def test_the_page_works_under_a_path_prefix_and_with_a_logdir_spec(
+    tensorboard, open_page, simulated, demo
+):
+    spec = f"one:{simulated},two:{demo}"
+    board = tensorboard("--logdir_spec", spec, "--path_prefix", "/deep/er")
+    page = open_page(f"{board.url.rstrip('/')}/#memboard")
+    cards(page)
+    names = tab(page).locator("#run-picker").inner_text()
+    assert "one/" in names
+    assert "two/" in names
+
+
+def test_dark_mode_follows_tensorboard_while_the_page_is_open(
+    tensorboard, open_page, demo
+):
+    board = tensorboard("--logdir", demo)
+    page = open_page(f"{board.url}?darkMode=false#memboard")
+    cards(page)
+    background = "getComputedStyle(document.body).backgroundColor"
+    body = tab(page).locator("body")
+    assert body.evaluate(f"() => {background}") == "rgb(255, 255, 255)"
+    page.evaluate("document.body.classList.add('dark-mode')")
+    page.wait_for_timeout(300)
+    assert body.evaluate(f"() => {background}") == "rgb(48, 48, 48)"
+
+
+def test_the_viewer_has_no_torch(viewer):
+    code = "import importlib.util as u; print(u.find_spec('torch'))"
+    output = subprocess.run(
+        [str(viewer / "python"), "-c", code], capture_output=True, text=True, check=True
+    )
+    assert output.stdout.strip() == "None"
+
+
+def test_a_demo_logdir_holds_exactly_one_tfevents_file(demo):
+    files = [p for p in demo.rglob("*tfevents*") if p.is_file()]
+    assert len(files) == 1
+    assert files[0].parent.name == "memboard"
