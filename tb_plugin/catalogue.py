@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin import api
-from tb_plugin.readers.series import TRAIN_PHASE, SeriesKey
+from tb_plugin.readers.series import DEFAULT_COLUMNS, TRAIN_PHASE, SeriesKey
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
         "device", "process", "timing", "host", "sensor", "progress"
     ]
 
-_DEFAULTS: Final = ("allocated_peak_bytes", "rss_bytes")
-"""What a run shows first: the first of these that it has."""
 
 _SOURCE_GROUPS: Final[dict[str, Group]] = {
     "device": "device",
@@ -51,6 +49,7 @@ class Catalogue:
         self._ranks: dict[tuple[str, str], set[int]] = {}
         self._phases: dict[str, None] = {}
         self._words: dict[tuple[int, str], SourceWords] | None = None
+        self._all_ranks: dict[tuple[str, str], Counter[SourceWords]] = {}
         # Ranks share their schemas' dictionary, so each is looked at once.
         by_schemas: dict[int, set[int]] = {}
         for file in files:
@@ -113,7 +112,7 @@ class Catalogue:
         table, _, column = (text or "").partition("/")
         if (table, column) in self._columns:
             return SeriesKey(table, column, chosen)
-        for name in _DEFAULTS:
+        for name in DEFAULT_COLUMNS:
             found = self.find(name, chosen)
             if found is not None:
                 return found
@@ -165,11 +164,20 @@ class Catalogue:
         """How many ranks say what, by (source, status); a rank's last word counts."""
         if self._words is None:
             self._words = self._notes.sources()
-        counts: dict[tuple[str, str], Counter[SourceWords]] = {}
-        for (of_rank, _), words in self._words.items():
-            if rank in (None, of_rank):
-                counts.setdefault((words.name, words.status), Counter())[words] += 1
-        return counts
+            self._all_ranks = _counted(Counter(self._words.values()))
+        if rank is None:
+            return self._all_ranks
+        own = [words for (of_rank, _), words in self._words.items() if of_rank == rank]
+        return _counted(Counter(own))
+
+
+def _counted(
+    counts: Counter[SourceWords],
+) -> dict[tuple[str, str], Counter[SourceWords]]:
+    found: dict[tuple[str, str], Counter[SourceWords]] = {}
+    for words, count in counts.items():
+        found.setdefault((words.name, words.status), Counter())[words] = count
+    return found
 
 
 def _most_common(words: Counter[SourceWords]) -> SourceWords:

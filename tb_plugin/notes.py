@@ -6,6 +6,7 @@ epochs, phases and marks the lowest rank's are kept, of what concerns one rank a
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ class RunNotes:
 
     def __init__(self) -> None:
         self._by_file: dict[tuple[int, str], _FileNotes] = {}
-        self._shared: dict[SourceWords, SourceWords] = {}
 
     def update(self, files: Mapping[tuple[int, str], RankFile]) -> None:
         """Bring the notes up to date with what was read of the files."""
@@ -97,7 +97,7 @@ class RunNotes:
             if note.kind == "source":
                 words = _words_of(note)
                 if words.status in _STATUSES:
-                    sources[words.name] = self._shared.setdefault(words, words)
+                    sources[words.name] = words
             elif note.kind in kinds:
                 events.append(
                     Event(
@@ -119,8 +119,20 @@ def text_of(data: Mapping[str, Any], key: str) -> str:
 
 
 def _words_of(note: Note) -> SourceWords:
-    names = ("name", "status", "reason", "remedy", "cost")
-    return SourceWords(*(text_of(note.data, name) for name in names))
+    get = note.data.get
+    raw = (get("name"), get("status"), get("reason"), get("remedy"), get("cost"))
+    try:
+        return _clean_words(raw)
+    except TypeError:  # something that cannot be hashed stands where a text belongs
+        return SourceWords("", "", "", "", "")
+
+
+@lru_cache(maxsize=1024)
+def _clean_words(raw: tuple[Any, ...]) -> SourceWords:
+    """Shared by all ranks that say the same."""
+    return SourceWords(
+        *("" if value is None else str(value)[:_MAX_TEXT] for value in raw)
+    )
 
 
 def _by_attempt(item: tuple[tuple[int, str], Any]) -> str:

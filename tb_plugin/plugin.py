@@ -21,10 +21,12 @@ from tb_plugin.loader import PLUGIN_NAME
 from tb_plugin.logdirs import logdirs_of
 from tb_plugin.query import parse_query
 from tb_plugin.store import REQUEST_SECONDS, Store
+from tb_plugin.views.facts import FactsReader
 from tb_plugin.views.heatmap import heatmap
 from tb_plugin.views.host import host
 from tb_plugin.views.overview import overview
 from tb_plugin.views.runs import runs, summary_of
+from tb_plugin.views.selection import prefetcher
 from tb_plugin.views.timeline import timeline
 from tb_plugin.wire import envelope
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tb_plugin.query import Query
+    from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.run import Run
 
     Route = Callable[[Request], Response]
@@ -50,6 +53,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         """`context` is a `TBContext`; nothing is read until the first request."""
         self._store = Store(logdirs_of(context))
         self._assets = Assets()
+        self._facts = FactsReader(self._store.series)
 
     def get_plugin_apps(self) -> Mapping[str, Callable[..., Any]]:
         """The route table."""
@@ -58,9 +62,9 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/app.html": _guarded(self._assets.page),
             "/assets/*": _guarded(self._assets.asset),
             "/runs": _guarded(self._runs),
-            "/overview": self._of_run("overview", self._overview),
-            "/timeline": self._of_run("timeline", self._timeline),
-            "/heatmap": self._of_run("heatmap", self._heatmap),
+            "/overview": self._of_run("overview", self._overview, self._make_facts),
+            "/timeline": self._of_run("timeline", self._timeline, self._read_series),
+            "/heatmap": self._of_run("heatmap", self._heatmap, self._read_series),
             "/host": self._of_run("host", self._host),
         }
 
@@ -85,14 +89,20 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             )
 
     def _of_run(
-        self, name: str, view: Callable[[Run, Query, Budget], object]
+        self,
+        name: str,
+        view: Callable[[Run, Query, Budget], object],
+        first: Callable[[Query], Callable[[RankFile], object]] | None = None,
     ) -> Callable[..., Any]:
+        """A route about one run; `first` is done to each file right after opening."""
+
         def answer(request: Request) -> Response:
             query = parse_query(request.args)
             budget = Budget(REQUEST_SECONDS)
             store = self._store
             with store.lock:
-                run = store.run(query.run, budget)
+                prefetch = None if first is None else first(query)
+                run = store.run(query.run, budget, prefetch)
                 etag = etag_of(store.epoch, name, run.version, query)
                 unchanged = not_modified(request, etag)
                 if unchanged is not None:
@@ -105,10 +115,16 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
         return _guarded(answer)
 
+    def _make_facts(self, _: Query) -> Callable[[RankFile], object]:
+        return self._facts.of_file
+
+    def _read_series(self, query: Query) -> Callable[[RankFile], object]:
+        return prefetcher(self._store.series, query)
+
     def _overview(self, run: Run, query: Query, budget: Budget) -> object:
         run.check(budget, rank=query.rank)
         series = self._store.series
-        return overview(series, run, summary_of(series, run), query)
+        return overview(series, self._facts, run, summary_of(series, run), query)
 
     def _timeline(self, run: Run, query: Query, budget: Budget) -> object:
         series = self._store.series

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import asdict, fields
+from functools import cache
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -303,8 +304,13 @@ def _note(plain: Mapping[str, Any]) -> Note:
 
 def _known(cls: type, plain: Mapping[str, Any]) -> dict[str, Any]:
     """Fields this version knows; what a newer writer added is left out."""
-    names = {field.name for field in fields(cls)}
+    names = _field_names(cls)
     return {name: value for name, value in plain.items() if name in names}
+
+
+@cache
+def _field_names(cls: type) -> frozenset[str]:
+    return frozenset(field.name for field in fields(cls))
 
 
 def _to_json(plain: Mapping[str, Any]) -> bytes:

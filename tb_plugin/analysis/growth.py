@@ -9,7 +9,7 @@ moving it. A sawtooth of any shape without a trend gives a slope near zero.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Floats: TypeAlias = npt.NDArray[np.float64]
+    Indices: TypeAlias = npt.NDArray[np.intp]
 
 GROUPS: Final = 48
 WARMUP_ROWS: Final = 5
@@ -27,48 +28,58 @@ MIN_ROWS: Final = 8
 FEW_ROWS: Final = 30
 """Below this many rows behind the warm-up a slope is said to rest on few steps."""
 
-_RANKS_AT_ONCE: Final = 512
-"""Pairs of groups times this many ranks is what is held in memory."""
-
 
 def warmup_rows(num_rows: int) -> int:
     """How many rows at the start are left out."""
     return max(WARMUP_ROWS, int(num_rows * WARMUP_FRACTION))
 
 
-def slopes(steps: Floats, values: Floats) -> Floats:
-    """Growth per step of each row of `values` (ranks by steps).
+def slope(steps: npt.NDArray[np.int64], values: Floats) -> float:
+    """Growth per step of one rank in one attempt; NaN where there are too few values.
 
-    `steps` ascends and is common to all ranks. NaN where a rank has too few values.
+    Steps ascend; values are NaN where nothing was recorded.
     """
     start = warmup_rows(len(steps))
-    steps, values = steps[start:], values[:, start:]
+    steps, values = steps[start:], values[start:]
+    present = ~np.isnan(values)
+    if not present.all():
+        steps, values = steps[present], values[present]
     if len(steps) < MIN_ROWS:
-        return np.full(len(values), np.nan)
-    bounds = np.linspace(0, len(steps), min(GROUPS, len(steps)) + 1).astype(np.intp)
-    pairs = list(pairwise(bounds))
-    x = np.array([np.median(steps[a:b]) for a, b in pairs])
-    first, second = np.triu_indices(len(pairs), 1)
+        return float("nan")
+    num_groups = min(GROUPS, len(steps))
+    per_group = len(steps) // num_groups
+    # What does not fill a group is left out at the front, next to the warm-up.
+    used = slice(len(steps) - num_groups * per_group, None)
+    x = _median_of_rows(steps[used].reshape(num_groups, per_group).astype(np.float64))
+    y = _median_of_rows(values[used].reshape(num_groups, per_group))
+    first, second = _pairs(num_groups)
     distance = x[second] - x[first]
-    usable = distance > 0
-    first, second, distance = first[usable], second[usable], distance[usable]
-    result = np.empty(len(values))
-    for at in range(0, len(values), _RANKS_AT_ONCE):
-        part = values[at : at + _RANKS_AT_ONCE]
-        y = np.stack([_median(part[:, a:b]) for a, b in pairs], axis=1)
-        enough = np.count_nonzero(~np.isnan(y), axis=1) >= MIN_ROWS
-        slope = _median((y[:, second] - y[:, first]) / distance)
-        result[at : at + _RANKS_AT_ONCE] = np.where(enough, slope, np.nan)
+    rising = distance > 0
+    if not rising.all():
+        first, second, distance = first[rising], second[rising], distance[rising]
+    if len(first) == 0:
+        return float("nan")
+    return _median((y[second] - y[first]) / distance)
+
+
+@cache
+def _pairs(num_groups: int) -> tuple[Indices, Indices]:
+    return np.triu_indices(num_groups, 1)
+
+
+def _median(values: Floats) -> float:
+    """The library's own is several times slower on arrays as small as these."""
+    ordered = np.sort(values)
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return float(ordered[middle])
+    return float(ordered[middle - 1] + ordered[middle]) / 2
+
+
+def _median_of_rows(values: Floats) -> Floats:
+    ordered = np.sort(values, axis=1)
+    middle = values.shape[1] // 2
+    if values.shape[1] % 2:
+        return ordered[:, middle]
+    result: Floats = (ordered[:, middle - 1] + ordered[:, middle]) / 2
     return result
-
-
-def _median(values: Floats) -> Floats:
-    """Median along the last axis; NaN are left out, all NaN gives NaN."""
-    if not np.isnan(values).any():
-        return np.median(values, axis=-1)
-    ordered = np.sort(values, axis=-1)
-    counts = np.count_nonzero(~np.isnan(values), axis=-1)
-    row = np.arange(len(values))
-    low = ordered[row, np.maximum((counts - 1) // 2, 0)]
-    high = ordered[row, np.minimum(counts // 2, values.shape[-1] - 1)]
-    return np.where(counts > 0, (low + high) / 2, np.nan)

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.errors import CorruptError
+from collector.format.records import Header
 
 if TYPE_CHECKING:
-    from collector.format.records import Close, Header, Note, Schema
+    from collector.format.records import Close, Note, Schema
 
 _MAX_TEXT: Final = 10_000
 _MAX_INT: Final = 2**63 - 1
@@ -28,8 +29,12 @@ def clean_header(header: Header) -> Header:
     started = header.started
     if not (_is_int(started.wall_ns) and _is_int(started.monotonic_ns)):
         raise CorruptError("the header's start time is not a number")
-    return replace(
-        header,
+    return Header(
+        rank=header.rank,
+        local_rank=header.local_rank,
+        pid=header.pid,
+        started=started,
+        planted=header.planted,
         run_id=_text(header.run_id),
         attempt=_text(header.attempt),
         job=_text(header.job),

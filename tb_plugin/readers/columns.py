@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tb_plugin.readers.rank_file import ChunkRef, RankFile
 
 AXES: Final = ("step_first", "step_last", "ns_first", "ns_last")
+_STEP_AXES: Final = ("step_first", "step_last")
 MAX_BUCKETS: Final = 1 << 16
 """A rollup that claims more is corrupt: the writer keeps about a thousand."""
 
@@ -45,13 +46,18 @@ class ColumnReader:
         self._shared: dict[tuple[int, int], npt.NDArray[np.int64]] = {}
 
     def read(
-        self, file: RankFile, schema: Schema, wanted: Sequence[str]
+        self,
+        file: RankFile,
+        schema: Schema,
+        wanted: Sequence[str],
+        *,
+        keep: bool = True,
     ) -> tuple[dict[str, Values], int]:
         """The wanted columns, and how many rows the widest bucket holds.
 
         All wanted columns but the axes must be headlines, or none of them.
         """
-        rolled, width = self._rolled_up(file, schema, wanted)
+        rolled, width = self._rolled_up(file, schema, wanted, keep=keep)
         tail = file.tail.get(schema.schema_id)
         if not tail:
             return rolled, width
@@ -62,11 +68,11 @@ class ColumnReader:
             column = late[name]
             if before is not None and len(before):
                 column = np.concatenate([before, column])
-            joined[name] = self._share(column) if name.startswith("step_") else column
+            joined[name] = self._share(column) if name in _STEP_AXES else column
         return joined, width
 
     def _rolled_up(
-        self, file: RankFile, schema: Schema, wanted: Sequence[str]
+        self, file: RankFile, schema: Schema, wanted: Sequence[str], *, keep: bool
     ) -> tuple[dict[str, Values], int]:
         empty = {name: _EMPTY_INTS if name in AXES else _EMPTY for name in wanted}
         if file.digest is None or schema.schema_id not in file.digest.tables:
@@ -78,7 +84,7 @@ class ColumnReader:
         missing = [name for name, column in found.items() if column is None]
         if missing:
             found.update(self._decode(file, span, missing))
-            for name in missing:
+            for name in missing if keep else ():
                 column = found[name]
                 self._cache.put((key, name), column, column.nbytes)
         return found, span.rows_per_bucket
@@ -101,7 +107,7 @@ class ColumnReader:
                 columns[name] = np.full(num_rows, np.nan)
             elif name in AXES:
                 axis = decoded[held_name]
-                shared = name.startswith("step_")
+                shared = name in _STEP_AXES
                 columns[name] = self._share(axis) if shared else axis
             else:
                 columns[name] = as_numbers(decoded[held_name])
@@ -198,7 +204,7 @@ def _stand_in(column: str, ref: ChunkRef) -> Values:
 def _column_of(name: str) -> str:
     """The schema's column behind a name such as `step_first` or `rss_bytes:max`."""
     if name in AXES:
-        return "step" if name.startswith("step_") else "time_ns"
+        return "step" if name in _STEP_AXES else "time_ns"
     return name.rpartition(":")[0]
 
 

@@ -117,6 +117,7 @@ class RankFile:
         """Every frame up to here was looked at; see `check`."""
         self._scanned_from = 0
         self._scanned_to = 0
+        self._expects_digest = False
         self._opened = False
         self._stand_in: Header | None = None
 
@@ -305,9 +306,10 @@ class RankFile:
 
     def _start_at(self, offset: int) -> None:
         self._scanned_from = self._scanned_to = offset
+        self._expects_digest = offset > 0
 
     def _follow(self, reader: PartsReader, budget: Budget) -> None:
-        from_digest = self.digest is None and self._scanned_to > 0
+        from_digest = self._expects_digest
         budget_was = budget.exhausted
         budget.exhausted = False
         items = scan(reader, self._scanned_to, reader.size_bytes, budget, open_end=True)
@@ -320,7 +322,7 @@ class RankFile:
                 self._take(item)
             if from_digest and self.digest is None:
                 break
-            from_digest = False
+            from_digest = self._expects_digest = False
             self._scanned_to = item.end
         self.unfinished = budget.exhausted
         budget.exhausted |= budget_was

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 TRAIN_PHASE: Final = "train"
+DEFAULT_COLUMNS: Final = ("allocated_peak_bytes", "rss_bytes")
+"""What a run shows first: the first of these that it has."""
+
 SECONDS_PER_CHUNK: Final = 1e-4
 """What decoding a column of one chunk takes, about; to decide before starting."""
 
@@ -74,15 +77,21 @@ class SeriesReader:
         self._columns = ColumnReader(cache)
 
     def aggregates(
-        self, file: RankFile, key: SeriesKey, wanted: Sequence[str]
+        self,
+        file: RankFile,
+        key: SeriesKey,
+        wanted: Sequence[str],
+        *,
+        keep: bool = True,
     ) -> tuple[dict[str, Values], int]:
         """Columns of `ColumnReader.read` over all schemas of the table, in file order.
 
-        Empty arrays where the file has no such column.
+        Empty arrays where the file has no such column. Without `keep`, what is decoded
+        is not kept for the next time.
         """
         pieces, width = [], 1
         for schema in schemas_of(file, key):
-            columns, rows = self._columns.read(file, schema, wanted)
+            columns, rows = self._columns.read(file, schema, wanted, keep=keep)
             lengths = {len(column) for column in columns.values()}
             if len(lengths) == 1 and lengths != {0}:  # damage may have cost some
                 pieces.append(columns)

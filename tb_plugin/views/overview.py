@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from tb_plugin import api
 from tb_plugin.notes import text_of
-from tb_plugin.views.headlines import ALLOCATED, RSS, Headlines, wanted_columns
-from tb_plugin.views.rank_columns import RankColumns
+from tb_plugin.views.facts import ALLOCATED, RSS
+from tb_plugin.views.headlines import Headlines
+from tb_plugin.views.rank_numbers import RankNumbers
 from tb_plugin.views.selection import chosen_ranks
 from tb_plugin.views.strip import strip_of, strip_response
 
@@ -18,20 +19,25 @@ if TYPE_CHECKING:
     from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import AttemptFiles, Run
+    from tb_plugin.views.facts import FactsReader
 
 _MAX_VALUES: Final = 4
 """Different values of one fact that are spelled out; of more, the number is said."""
 
 
 def overview(
-    reader: SeriesReader, run: Run, summary: api.RunSummary, query: Query
+    reader: SeriesReader,
+    facts: FactsReader,
+    run: Run,
+    summary: api.RunSummary,
+    query: Query,
 ) -> api.OverviewResponse:
     """Answer `/overview`."""
     ranks = chosen_ranks(run, query)
-    peak = ALLOCATED if run.catalogue.find(ALLOCATED[0]) is not None else RSS
-    columns = RankColumns(reader, run, wanted_columns(run))
-    strip = strip_of(run, ranks, columns, peak)
-    key = run.catalogue.find(peak[0])
+    phase = run.catalogue.phase(None)
+    key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
+    numbers = RankNumbers(facts, run)
+    strip = strip_of(run, ranks, numbers, RSS if key is None else key.column)
     headers = [
         file.header
         for attempt in run.attempts
@@ -41,10 +47,8 @@ def overview(
     return api.OverviewResponse(
         run=summary,
         rank=query.rank,
-        headlines=Headlines(reader, run, ranks, columns, strip).all(),
-        strip=strip_response(
-            run, strip, columns, peak, "" if key is None else key.text
-        ),
+        headlines=Headlines(reader, run, ranks, numbers, strip).all(),
+        strip=strip_response(run, strip, numbers, "" if key is None else key.text),
         recorded=run.catalogue.recorded(query.rank),
         attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
         problems=tuple(

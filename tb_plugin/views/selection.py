@@ -10,18 +10,52 @@ import numpy as np
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.rows import Rows, on_steps, on_time
 from tb_plugin.errors import NotFoundError
-from tb_plugin.readers.series import WALL, Clock
+from tb_plugin.readers.series import (
+    DEFAULT_COLUMNS,
+    TRAIN_PHASE,
+    WALL,
+    Clock,
+    SeriesKey,
+    schemas_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tb_plugin.budget import Budget
     from tb_plugin.query import Query, XKind
     from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.readers.series import SeriesKey, SeriesReader
+    from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import AttemptFiles, Run
 
 CAPACITY_GROUPS: Final = {"device": "device", "process": "memory", "host": "memory"}
+
+
+def prefetcher(reader: SeriesReader, query: Query) -> Callable[[RankFile], None]:
+    """Decodes what the query will draw of a file while its bytes are still at hand."""
+
+    def prefetch(file: RankFile) -> None:
+        key = _likely_series(file, query)
+        if key is not None:
+            clock = None if query.x == "step" else WALL
+            reader.rollup(file, key, clock)
+        for schema in file.schemas.values():
+            if any(column.name == "num_ooms" for column in schema.columns):
+                key = SeriesKey(schema.table, "num_ooms", schema.phase)
+                reader.rollup(file, key, None)
+
+    return prefetch
+
+
+def _likely_series(file: RankFile, query: Query) -> SeriesKey | None:
+    table, _, column = (query.series or "").partition("/")
+    wanted = [(table, column)] if column else []
+    wanted += [(STEP_TABLE, name) for name in DEFAULT_COLUMNS]
+    for table, column in wanted:
+        key = SeriesKey(table, column, query.phase or TRAIN_PHASE)
+        if schemas_of(file, key):
+            return key
+    return None
 
 
 def chosen_ranks(run: Run, query: Query) -> list[int]:

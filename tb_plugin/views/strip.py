@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from tb_plugin import api
-from tb_plugin.analysis.growth import MIN_ROWS, slopes, warmup_rows
-from tb_plugin.analysis.heatmap import step_edges
 from tb_plugin.analysis.ranks import outliers
-from tb_plugin.analysis.rows import NO_STEP, Rows
-from tb_plugin.views.matrix import matrix
-from tb_plugin.views.rank_columns import RankColumns, peaks, totals
+from tb_plugin.views.facts import OOMS, RETRIES
 from tb_plugin.wire import f64, finite, i32, u8
 
 if TYPE_CHECKING:
@@ -23,13 +19,11 @@ if TYPE_CHECKING:
 
     from collector.format.records import Header
     from tb_plugin.run import Run
-    from tb_plugin.views.rank_columns import Wanted
+    from tb_plugin.views.rank_numbers import RankNumbers
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 CapacityKind: TypeAlias = Literal["device", "cgroup_limit", "host_memory", "none"]
-
-_GROWTH_COLUMNS = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,18 +45,16 @@ class Strip:
     """The same for every rank of the run."""
 
 
-def strip_of(
-    run: Run, ranks: Sequence[int], columns: RankColumns, peak: Wanted
-) -> Strip:
-    """Everything but what only the response needs."""
+def strip_of(run: Run, ranks: Sequence[int], numbers: RankNumbers, peak: str) -> Strip:
+    """Everything but what only the response needs; `peak` is the column shown."""
     headers = {rank: run.rank_files(rank)[-1][1].header for rank in _readable(run)}
     hosts = sorted({header.host for header in headers.values()})
     host_of = {rank: hosts.index(header.host) for rank, header in headers.items()}
     kind, capacity = _capacity(
-        [headers.get(rank) for rank in ranks], device=peak[0].startswith("allocated")
+        [headers.get(rank) for rank in ranks], device=peak.startswith("allocated")
     )
-    highest = peaks(columns, ranks, peak)
-    growth, num_steps = _growth(run, ranks, columns, peak)
+    highest = numbers.highest(ranks, peak)
+    growth, num_steps = numbers.growth(ranks)
     return Strip(
         ranks=ranks,
         capacity_kind=kind,
@@ -78,17 +70,16 @@ def strip_of(
 
 
 def strip_response(
-    run: Run, strip: Strip, columns: RankColumns, peak: Wanted, peak_series: str
+    run: Run, strip: Strip, numbers: RankNumbers, peak_series: str
 ) -> api.RankStrip:
     """The strip as the page gets it."""
     ranks = strip.ranks
     present = strip.peak_bytes[~np.isnan(strip.peak_bytes)]
-    retries = totals(columns, ranks, ("num_alloc_retries", "max"))
-    ooms = totals(columns, ranks, ("num_ooms", "max"))
-    for event in run.notes.events("oom"):
-        if event.rank in strip.host_of and event.rank in ranks:
-            index = ranks.index(event.rank)
-            ooms[index] = max(np.nan_to_num(ooms[index]), 1.0)
+    ooms = numbers.total(ranks, OOMS)
+    noted = {event.rank for event in run.notes.events("oom")}
+    for index, rank in enumerate(ranks):
+        if rank in noted:
+            ooms[index] = max(float(np.nan_to_num(ooms[index])), 1.0)
     return api.RankStrip(
         peak_series=peak_series,
         capacity_kind=strip.capacity_kind,
@@ -98,9 +89,9 @@ def strip_response(
         peak_step=f64(strip.peak_step),
         capacity_bytes=f64(strip.capacity_bytes),
         growth_bytes_per_step=f64(strip.growth),
-        num_alloc_retries=f64(retries),
+        num_alloc_retries=f64(numbers.total(ranks, RETRIES)),
         num_ooms=f64(ooms),
-        last_step=f64(_last_steps(columns, ranks, peak)),
+        last_step=f64(numbers.last_steps(ranks)),
         lost=u8([_is_lost(run, rank) for rank in ranks]),
         hosts=strip.hosts,
         median_peak_bytes=finite(float(np.median(present))) if len(present) else None,
@@ -126,56 +117,6 @@ def _capacity(
     if not np.isnan(limits).all():
         return "cgroup_limit", np.where(np.isnan(limits), totals_, limits)
     return ("none" if np.isnan(totals_).all() else "host_memory"), totals_
-
-
-def _growth(
-    run: Run, ranks: Sequence[int], columns: RankColumns, peak: Wanted
-) -> tuple[Floats, int]:
-    """Growth per step in one attempt: a restart empties the memory.
-
-    The latest attempt that is long enough to tell, else the longest.
-    """
-    nothing = np.full(len(ranks), np.nan)
-    best: tuple[int, list[Rows | None]] | None = None
-    for attempt in reversed(run.attempts):
-        rows: list[Rows | None] = []
-        for rank in ranks:
-            file = attempt.files.get(rank)
-            piece = None if file is None else columns.of_file(file).get(peak)
-            if piece is None or piece.first[0] == NO_STEP:
-                rows.append(None)
-            else:
-                values = piece.values
-                rows.append(Rows(piece.first, piece.last, values, values, piece.width))
-        num_steps = max((len(row) * row.width for row in rows if row), default=0)
-        if best is None or num_steps > best[0]:
-            best = (num_steps, rows)
-        if num_steps - warmup_rows(num_steps) >= MIN_ROWS:
-            best = (num_steps, rows)
-            break
-    if best is None or best[0] == 0:
-        return nothing, 0
-    num_steps, rows = best
-    found = [row for row in rows if row]
-    low = min(int(row.first.min()) for row in found)
-    high = max(int(row.last.max()) for row in found)
-    edges, _ = step_edges(low, high, _GROWTH_COLUMNS)
-    values = matrix([row if _ascends(row) else None for row in rows], edges)
-    recorded = ~np.isnan(values).all(axis=0)
-    return slopes(edges[:-1][recorded], values[:, recorded]), num_steps
-
-
-def _ascends(row: Rows | None) -> bool:
-    return row is not None and bool(np.all(row.first[1:] > row.first[:-1]))
-
-
-def _last_steps(columns: RankColumns, ranks: Sequence[int], peak: Wanted) -> Floats:
-    """The last step of each rank's last attempt."""
-    last = np.full(len(ranks), np.nan)
-    for index, rank in enumerate(ranks):
-        for _, piece in columns.pieces(rank, peak):
-            last[index] = piece.last[-1]
-    return last
 
 
 def _is_lost(run: Run, rank: int) -> bool:

@@ -1,0 +1,371 @@
+"""Logdirs for tests: rank files written through the disk contract alone.
+
+    run = RunBuilder(tmp_path / "exp1")
+    rank = run.rank(0)
+    rank.steps(range(100), allocated_peak_bytes=[...])
+    rank.close()
+    path = rank.path
+
+Nothing of the recorder is used, so a fault in it cannot hide one in the reader, and any
+state of a file can be written: no digest, no close, a step that goes back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.format.codec import CHUNK, encode_chunk, encode_record, kind_of
+from collector.format.columns import AXES, STEP_TABLE, Column
+from collector.format.framing import frame_record, frame_version
+from collector.format.names import RANK_FILES_DIR, rank_file_name
+from collector.format.numeric import ABSENT
+from collector.format.records import (
+    ClockAnchor,
+    Close,
+    Digest,
+    Header,
+    Note,
+    Schema,
+    TableDigest,
+)
+from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+START_NS = 1_780_000_000 * 10**9
+"""When the first attempt of built runs begins; in the past, so nothing is live."""
+
+STEP_NS = 10**9
+"""Rows of built runs are a second apart unless told otherwise."""
+
+GIB = 1 << 30
+
+COLUMNS: dict[str, Column] = {
+    column.name: column
+    for column in (
+        Column(name="allocated_peak_bytes", unit="bytes", group="device", kind="peak", headline=True),
+        Column(name="reserved_peak_bytes", unit="bytes", group="device", kind="peak", headline=True),
+        Column(name="reserved_bytes", unit="bytes", group="device", headline=True),
+        Column(name="num_alloc_retries", unit="count", group="device", kind="counter"),
+        Column(name="num_ooms", unit="count", group="device", kind="counter"),
+        Column(name="device_used_bytes", unit="bytes", group="device", headline=True),
+        Column(name="rss_bytes", unit="bytes", group="process", headline=True),
+        Column(name="workers_rss_bytes", unit="bytes", group="process", headline=True),
+        Column(name="step_time_seconds", unit="seconds", group="timing", dtype="f4", headline=True),
+        Column(name="cpu_total_pct", unit="percent", group="host", dtype="f4", headline=True),
+        Column(name="memory_used_bytes", unit="bytes", group="host", headline=True),
+        Column(name="memory_limit_used_bytes", unit="bytes", group="host"),
+        Column(name="requested_bytes", unit="bytes", group="device"),
+    )
+}  # fmt: skip
+"""Columns the builders know by name; give a `Column` for any other."""
+
+
+@dataclass
+class _Table:
+    schema: Schema
+    fine: Rollup
+    coarse: Rollup
+    fine_names: list[str]
+    coarse_names: list[str]
+    num_rows: int = 0
+    listed: list[tuple[int, ...]] = field(default_factory=list)
+
+
+class RankBuilder:
+    """One rank's file of one attempt, growing on disk record by record."""
+
+    def __init__(
+        self,
+        folder: Path,
+        rank: int,
+        attempt: str,
+        header: Header | None,
+        *,
+        segment: int | None = None,
+        named_rank: int | None = None,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        name = rank_file_name(
+            rank if named_rank is None else named_rank, attempt, segment
+        )
+        self.path = folder / name
+        self.rank = rank
+        self.header = header
+        self.digest_offset = 0
+        self.offsets: list[tuple[str, int, int]] = []
+        """(kind, start, end) of every record, in order."""
+        self._notes: list[Note] = []
+        self._tables: dict[tuple[str, str, tuple[Column, ...]], _Table] = {}
+        self._num_dropped = 0
+        self._next_ns = START_NS if header is None else header.started.wall_ns
+        self.path.write_bytes(frame_version(self._next_ns / 1e9))
+        if header is not None:
+            self.record(header)
+
+    def steps(
+        self, steps: Iterable[int], *, rows_per_chunk: int = 50, **columns: Any
+    ) -> None:
+        """Rows of the step table, in chunks; `phase`, `times` and columns by name."""
+        self.rows(STEP_TABLE, steps, rows_per_chunk=rows_per_chunk, **columns)
+
+    def rows(
+        self,
+        table: str,
+        steps: Iterable[int],
+        *,
+        phase: str = "train",
+        times: Sequence[int] | None = None,
+        rows_per_chunk: int = 50,
+        extra: Sequence[Column] = (),
+        **columns: Sequence[float | None] | np.ndarray,
+    ) -> None:
+        """Rows of any table; None in a column is "not recorded"."""
+        step = np.array(list(steps), np.int64)
+        if times is None:
+            times = self._next_ns + STEP_NS * np.arange(
+                1, len(step) + 1, dtype=np.int64
+            )
+        time_ns = np.array(times, np.int64)
+        if len(time_ns):
+            self._next_ns = int(time_ns[-1])
+        known = {**COLUMNS, **{column.name: column for column in extra}}
+        chosen = tuple(known[name] for name in columns)
+        held = self._table(table, phase, chosen)
+        values = [stored(known[name], column) for name, column in columns.items()]
+        for start in range(0, len(step), rows_per_chunk):
+            part = slice(start, start + rows_per_chunk)
+            self._chunk(held, [time_ns[part], step[part], *(v[part] for v in values)])
+
+    def note(
+        self,
+        kind: str,
+        step: int | None = None,
+        time_ns: int | None = None,
+        **data: Any,
+    ) -> None:
+        """Something that happened."""
+        when = self._next_ns if time_ns is None else time_ns
+        note = Note(kind=kind, time_ns=when, step=step, data=data)
+        self._notes.append(note)
+        self.record(note)
+
+    def source(
+        self, name: str, status: str = "recorded", reason: str = "", remedy: str = ""
+    ) -> None:
+        """What a source says about itself."""
+        self.note(
+            "source", name=name, status=status, reason=reason, remedy=remedy, cost=""
+        )
+
+    def digest(self) -> None:
+        """Index and pre-aggregate of everything so far."""
+        tables = tuple(self._digest_of(table) for table in self._tables.values())
+        schemas = tuple(table.schema for table in self._tables.values())
+        start = self.path.stat().st_size
+        self.record(
+            Digest(
+                previous_offset=self.digest_offset,
+                tables=tables,
+                notes=tuple(self._notes),
+                schemas=schemas,
+            )
+        )
+        self.digest_offset = start
+
+    def close(
+        self, how: str = "closed", message: str = "", *, digest: bool = True
+    ) -> None:
+        """The orderly end."""
+        if digest:
+            self.digest()
+        self.record(
+            Close(
+                time_ns=self._next_ns,
+                how=how,
+                message=message,
+                digest_offset=self.digest_offset,
+                num_dropped=self._num_dropped,
+            )
+        )
+
+    def record(self, record: Any) -> None:
+        """Append any record but a chunk."""
+        self.append(kind_of(record), encode_record(record))
+
+    def append(self, kind: str, payload: bytes) -> None:
+        """Append a frame with any payload."""
+        data = frame_record(kind, payload, wall_time=self._next_ns / 1e9, step=0)
+        start = self.path.stat().st_size
+        with self.path.open("ab") as file:
+            file.write(data)
+        self.offsets.append((kind, start, start + len(data)))
+
+    def _table(self, table: str, phase: str, columns: tuple[Column, ...]) -> _Table:
+        key = (table, phase, columns)
+        if key not in self._tables:
+            schema = Schema(
+                schema_id=len(self._tables) + 1,
+                table=table,
+                phase=phase,
+                columns=(*AXES, *columns),
+                interval_seconds=None if table == STEP_TABLE else 1.0,
+            )
+            fine = [column.name for column in columns if column.headline]
+            coarse = [column.name for column in columns if not column.headline]
+            self._tables[key] = _Table(
+                schema,
+                Rollup(fine, max_buckets=FINE_BUCKETS),
+                Rollup(coarse, max_buckets=COARSE_BUCKETS, max_only=True),
+                fine,
+                coarse,
+            )
+            self.record(schema)
+        return self._tables[key]
+
+    def _chunk(self, table: _Table, columns: list[np.ndarray]) -> None:
+        payload = encode_chunk(table.schema, columns, digest_offset=self.digest_offset)
+        start = self.path.stat().st_size
+        self.append(CHUNK, payload)
+        times, steps = columns[0], columns[1]
+        names = [column.name for column in table.schema.columns]
+        by_name = dict(zip(names, columns, strict=True))
+        table.fine.add(times, steps, [by_name[name] for name in table.fine_names])
+        table.coarse.add(times, steps, [by_name[name] for name in table.coarse_names])
+        table.num_rows += len(times)
+        table.listed.append(
+            (start, len(times), int(steps.min()), int(steps.max()), int(times.min()), int(times.max()))
+        )  # fmt: skip
+
+    def _digest_of(self, table: _Table) -> TableDigest:
+        listed = np.array(table.listed, np.int64).reshape(-1, 6)
+        table.listed.clear()
+        return TableDigest(
+            schema_id=table.schema.schema_id,
+            num_rows=table.num_rows,
+            chunk_offset=listed[:, 0],
+            chunk_rows=listed[:, 1],
+            chunk_first_step=listed[:, 2],
+            chunk_last_step=listed[:, 3],
+            chunk_first_ns=listed[:, 4],
+            chunk_last_ns=listed[:, 5],
+            fine_rows=table.fine.rows_per_bucket,
+            fine=table.fine.columns(),
+            coarse_rows=table.coarse.rows_per_bucket,
+            coarse=table.coarse.columns(),
+        )
+
+
+class RunBuilder:
+    """A run directory and the rank files in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files = folder.joinpath(*RANK_FILES_DIR)
+        self.files.mkdir(parents=True, exist_ok=True)
+
+    def rank(
+        self,
+        rank: int = 0,
+        *,
+        attempt: int = 0,
+        start_ns: int | None = None,
+        job: str = "",
+        world_size: int = 8,
+        headless: bool = False,
+        segment: int | None = None,
+        named_rank: int | None = None,
+        **header: Any,
+    ) -> RankBuilder:
+        """A new file of a rank. Attempts begin a day apart unless `start_ns` is given."""
+        when = START_NS + attempt * 86_400 * 10**9 if start_ns is None else start_ns
+        name = attempt_name(when, attempt)
+        made = make_header(rank, name, when, job=job, world_size=world_size)
+        made = replace(made, **header)
+        written = None if headless else made
+        return RankBuilder(
+            self.files, rank, name, written, segment=segment, named_rank=named_rank
+        )
+
+    def simple(
+        self, num_ranks: int, num_steps: int, *, close: bool = True, **header: Any
+    ) -> list[RankBuilder]:
+        """Ranks whose peak at step s is `peak_of(rank, s)`."""
+        built = []
+        for number in range(num_ranks):
+            rank = self.rank(number, world_size=num_ranks, **header)
+            steps = np.arange(num_steps)
+            rank.steps(steps, allocated_peak_bytes=peak_of(number, steps))
+            if close:
+                rank.close()
+            built.append(rank)
+        return built
+
+
+def peak_of(rank: int, step: Any) -> Any:
+    """What `RunBuilder.simple` records: different for every rank and step."""
+    return 10_000_000 + rank * 1000 + (step * 7919) % 997
+
+
+def attempt_name(start_ns: int, number: int) -> str:
+    """The attempt part of a file's name."""
+    import time
+
+    seconds, rest = divmod(start_ns, 10**9)
+    text = time.strftime("%Y%m%dT%H%M%S", time.gmtime(seconds))
+    return f"{text}{rest // 10**6:03d}-{number:08x}"
+
+
+def make_header(
+    rank: int, attempt: str, start_ns: int, *, job: str = "", world_size: int = 8
+) -> Header:
+    """A header with an accelerator of 80 GiB."""
+    return Header(
+        run_id="run",
+        attempt=attempt,
+        job=job,
+        rank=rank,
+        local_rank=rank % 8,
+        world_size=world_size,
+        local_world_size=8,
+        node_rank=rank // 8,
+        host=f"host{rank // 8}",
+        pid=1000 + rank,
+        started=ClockAnchor(wall_ns=start_ns, monotonic_ns=0),
+        device_type="cuda",
+        device_index=rank % 8,
+        device_name="Test accelerator",
+        device_total_bytes=80 * GIB,
+        memory_total_bytes=512 * GIB,
+        versions={"memboard": "0.1.0", "torch": "2.13.0"},
+    )
+
+
+def stored(column: Column, values: Sequence[float | None] | np.ndarray) -> np.ndarray:
+    """A column as the writer holds it: int64 with ABSENT, or float64 with NaN."""
+    if column.dtype == "i8":
+        return np.array([ABSENT if v is None else int(v) for v in values], np.int64)
+    return np.array([np.nan if v is None else float(v) for v in values], np.float64)
+
+
+def flip_bit(path: Path, offset: int, bit: int = 0) -> None:
+    """Damage one bit of a file."""
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1 << bit
+    path.write_bytes(bytes(data))
+
+
+def age(path: Path, seconds: float = 3600.0) -> None:
+    """Make files look as if nobody wrote to them for a while."""
+    import os
+    import time
+
+    for file in path.rglob("*"):
+        if file.is_file():
+            when = time.time() - seconds
+            os.utime(file, (when, when))

@@ -1,0 +1,104 @@
+"""A browser's view of the plugin: asks a route, decodes the binary envelope."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tensorboard.plugins import base_plugin
+from werkzeug.test import Client, TestResponse
+
+from tb_plugin.plugin import MemBoardPlugin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DTYPES = {"f64": "<f8", "i32": "<i4", "u16": "<u2", "u8": "u1"}
+
+
+class Page:
+    """Requests to the plugin's routes for one logdir."""
+
+    def __init__(self, logdir: Path | str) -> None:
+        context = base_plugin.TBContext(logdir=str(logdir), flags=None)
+        self.plugin = MemBoardPlugin(context)
+        # Tests write and look at once; a person does not.
+        self.plugin._store.index._clock = Ticking()
+        self.routes = self.plugin.get_plugin_apps()
+
+    def raw(
+        self, route: str, method: str = "GET", headers=None, **query: Any
+    ) -> TestResponse:
+        path = route if route in self.routes else "/assets/*"
+        client = Client(self.routes[path])
+        return client.open(route, method=method, query_string=query, headers=headers)
+
+    def get(self, route: str, **query: Any) -> dict[str, Any]:
+        response = self.raw(route, **query)
+        assert response.status_code == 200, response.data
+        return decode(response)
+
+    def run_id(self, name: str = ".") -> str:
+        (found,) = [r for r in self.get("/runs")["runs"] if r["name"] == name]
+        return found["id"]
+
+    def of_run(self, route: str, name: str = ".", **query: Any) -> dict[str, Any]:
+        return self.get(route, run=self.run_id(name), **query)
+
+
+class Ticking:
+    """A clock that is always late enough for the next look at the logdir."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 0.001
+        return self.now
+
+    def later(self, seconds: float = 3600.0) -> None:
+        self.now += seconds
+
+
+def refresh(page: Page) -> None:
+    """Let time pass, so that the next request looks at the logdir again."""
+    page.plugin._store.index._clock.later()
+
+
+def decode(response: TestResponse) -> dict[str, Any]:
+    """The `data` of an envelope with its columns as arrays; checks the format."""
+    assert response.content_type == "application/octet-stream"
+    body = response.data
+    if response.headers.get("Content-Encoding") == "gzip":
+        body = gzip.decompress(body)
+    return decode_envelope(body)
+
+
+def decode_envelope(body: bytes) -> dict[str, Any]:
+    length = int.from_bytes(body[:4], "little")
+    header = json.loads(body[4 : 4 + length].decode("utf-8"))
+    assert header["api_version"] == 1
+    columns = []
+    for column in header["columns"]:
+        assert column["offset"] % 8 == 0
+        assert column["offset"] >= 4 + length
+        columns.append(
+            np.frombuffer(
+                body, DTYPES[column["dtype"]], column["length"], column["offset"]
+            )
+        )
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            if value.keys() == {"$column"}:
+                return columns[value["$column"]]
+            return {key: filled(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [filled(item) for item in value]
+        return value
+
+    data: dict[str, Any] = filled(header["data"])
+    data["$response"] = header["response"]
+    return data

@@ -1,0 +1,383 @@
+"""A rank's file: opened from its end, followed while it grows, salvaged when broken."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from collector.format import codec
+from tb_plugin.budget import Budget
+from tb_plugin.cache import Cache
+from tb_plugin.readers.parts import Part
+from tb_plugin.readers.rank_file import RankFile
+from tb_plugin.readers.series import SeriesKey, SeriesReader
+from tests.builders import RunBuilder, flip_bit, peak_of
+
+KEY = SeriesKey("step", "allocated_peak_bytes")
+
+
+def parts_of(*paths) -> tuple[Part, ...]:
+    parts = []
+    for number, path in enumerate(paths):
+        status = path.stat()
+        parts.append(
+            Part(
+                str(path),
+                status.st_size,
+                status.st_mtime_ns,
+                status.st_dev,
+                status.st_ino,
+                number,
+            )
+        )
+    return tuple(parts)
+
+
+def opened(path, rank: int = 0) -> RankFile:
+    file = RankFile(rank, path.name.partition("-")[2].partition(".")[0], path.name)
+    file.update(parts_of(path), Budget(30))
+    return file
+
+
+def rollup(file: RankFile):
+    return SeriesReader(Cache(1 << 24)).rollup(file, KEY, None)
+
+
+def values_by_step(file: RankFile) -> dict[int, float]:
+    """Every row the file still gives, read row by row."""
+    reader = SeriesReader(Cache(1 << 24))
+    rows = reader.row_by_row(file, KEY, None, -np.inf, np.inf, Budget(30))
+    return {
+        int(s): v for s, v in zip(rows.first, rows.high, strict=True) if not np.isnan(v)
+    }
+
+
+def expected(num_steps: int, rank: int = 0) -> dict[int, float]:
+    return {step: float(peak_of(rank, step)) for step in range(num_steps)}
+
+
+def test_a_finished_file_reads_back_whole(tmp_path):
+    (rank,) = RunBuilder(tmp_path).simple(1, 500)
+    file = opened(rank.path)
+    assert file.header == rank.header
+    assert file.close.how == "closed"
+    assert file.faults == []
+    assert not file.is_torn
+    assert file.tail == {}, "a finished file needs nothing but its digest"
+    assert rollup(file).high.tolist() == list(expected(500).values())
+    assert values_by_step(file) == expected(500)
+
+
+def test_opening_a_finished_file_reads_a_fraction_of_it(tmp_path, monkeypatch):
+    run = RunBuilder(tmp_path)
+    rank = run.rank()
+    rng = np.random.default_rng(0)
+    steps = np.arange(60_000)
+    rank.steps(steps, allocated_peak_bytes=rng.integers(0, 2**40, len(steps)))
+    rank.close()
+    read = []
+    pread = os.pread
+    monkeypatch.setattr(
+        os, "pread", lambda fd, n, at: read.append(n) or pread(fd, n, at)
+    )
+    file = opened(rank.path)
+    assert file.digest is not None
+    assert sum(read) < rank.path.stat().st_size / 4
+    assert len(read) <= 4
+
+
+def test_a_growing_file_is_followed_without_reading_it_again(tmp_path, monkeypatch):
+    rank = RunBuilder(tmp_path).rank()
+    rank.steps(range(2000), allocated_peak_bytes=peak_of(0, np.arange(2000)))
+    file = opened(rank.path)
+    read = []
+    pread = os.pread
+    monkeypatch.setattr(
+        os, "pread", lambda fd, n, at: read.append(n) or pread(fd, n, at)
+    )
+    for start in range(2000, 2500, 50):
+        steps = np.arange(start, start + 50)
+        rank.steps(steps, allocated_peak_bytes=peak_of(0, steps))
+        file.update(parts_of(rank.path), Budget(30))
+    assert sum(read) < 10_000
+    monkeypatch.undo()
+    assert rollup(file).high.tolist() == list(expected(2500).values())
+
+
+def test_a_digest_that_arrives_while_following_replaces_the_tail(tmp_path):
+    rank = RunBuilder(tmp_path).rank()
+    rank.steps(range(100), allocated_peak_bytes=peak_of(0, np.arange(100)))
+    file = opened(rank.path)
+    assert sum(map(len, file.tail.values())) == 2
+    rank.digest()
+    rank.steps(range(100, 130), allocated_peak_bytes=peak_of(0, np.arange(100, 130)))
+    file.update(parts_of(rank.path), Budget(30))
+    assert sum(map(len, file.tail.values())) == 1
+    assert rollup(file).high.tolist() == list(expected(130).values())
+    assert values_by_step(file) == expected(130)
+
+
+def test_nothing_new_means_no_work(tmp_path):
+    (rank,) = RunBuilder(tmp_path).simple(1, 10)
+    file = opened(rank.path)
+    assert file.update(parts_of(rank.path), Budget(30)) is False
+
+
+def test_a_file_that_was_replaced_is_read_anew(tmp_path):
+    (rank,) = RunBuilder(tmp_path).simple(1, 100)
+    file = opened(rank.path)
+    other = RunBuilder(tmp_path / "other").simple(1, 300)[0]
+    os.replace(other.path, rank.path)
+    assert file.update(parts_of(rank.path), Budget(30)) is True
+    assert rollup(file).high.tolist() == list(expected(300).values())
+
+
+def test_a_chain_of_digests_gives_every_chunk(tmp_path):
+    rank = RunBuilder(tmp_path).rank()
+    for start in range(0, 1000, 100):
+        steps = np.arange(start, start + 100)
+        rank.steps(steps, allocated_peak_bytes=peak_of(0, steps))
+        rank.digest()
+    rank.close()
+    assert values_by_step(opened(rank.path)) == expected(1000)
+
+
+def test_a_zoomed_read_decodes_only_the_chunks_it_needs(tmp_path, monkeypatch):
+    rank = RunBuilder(tmp_path).rank()
+    for start in range(0, 5000, 500):
+        steps = np.arange(start, start + 500)
+        rank.steps(steps, allocated_peak_bytes=peak_of(0, steps))
+        rank.digest()
+    rank.close()
+    file = opened(rank.path)
+    reader = SeriesReader(Cache(1 << 24))
+    assert reader.num_chunks(file, KEY, None, 4890, 4910, Budget(30)) == 2
+    rows = reader.row_by_row(file, KEY, None, 4890, 4910, Budget(30))
+    assert rows.first.tolist() == list(range(4850, 4950))
+
+
+@pytest.mark.parametrize("num_segments", [1, 3])
+def test_numbered_segments_read_like_one_file(tmp_path, num_segments):
+    (rank,) = RunBuilder(tmp_path).simple(1, 400)
+    data = rank.path.read_bytes()
+    cuts = [round(len(data) * i / num_segments) for i in range(num_segments + 1)]
+    pieces = []
+    for number in range(num_segments):
+        piece = tmp_path / f"{number}.events"
+        piece.write_bytes(data[cuts[number] : cuts[number + 1]])
+        pieces.append(piece)
+    file = RankFile(0, rank.header.attempt, "segments")
+    file.update(parts_of(*pieces), Budget(30))
+    assert file.close is not None
+    assert values_by_step(file) == expected(400)
+
+
+def test_a_segment_that_arrives_later_continues_the_file(tmp_path):
+    rank = RunBuilder(tmp_path).rank()
+    rank.steps(range(100), allocated_peak_bytes=peak_of(0, np.arange(100)))
+    first = tmp_path / "0.events"
+    first.write_bytes(rank.path.read_bytes())
+    file = RankFile(0, rank.header.attempt, "segments")
+    file.update(parts_of(first), Budget(30))
+    rank.steps(range(100, 150), allocated_peak_bytes=peak_of(0, np.arange(100, 150)))
+    second = tmp_path / "1.events"
+    second.write_bytes(rank.path.read_bytes()[first.stat().st_size :])
+    generation = file.generation
+    file.update(parts_of(first, second), Budget(30))
+    assert file.generation == generation
+    assert rollup(file).high.tolist() == list(expected(150).values())
+
+
+# --- Damage -------------------------------------------------------------------------
+
+
+def built(tmp_path, *, close: bool = True):
+    """A file with every kind of record: 10 chunks, digests, notes."""
+    rank = RunBuilder(tmp_path).rank()
+    rank.source("device")
+    for start in range(0, 200, 100):
+        steps = np.arange(start, start + 100)
+        rank.steps(steps, rows_per_chunk=20, allocated_peak_bytes=peak_of(0, steps))
+        if start == 0:
+            rank.note("epoch", 100, epoch=1)
+            rank.digest()
+    if close:
+        rank.close()
+    return rank
+
+
+@given(fraction=st.floats(0, 1), close=st.booleans())
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_any_prefix_of_a_file_loses_only_its_tail(tmp_path_factory, fraction, close):
+    rank = built(tmp_path_factory.mktemp("prefix"), close=close)
+    data = rank.path.read_bytes()
+    cut = round(len(data) * fraction)
+    rank.path.write_bytes(data[:cut])
+    file = opened(rank.path)
+    whole = [(k, e) for k, _, e in rank.offsets if e <= cut]
+    num_rows = 20 * sum(kind == codec.CHUNK for kind, _ in whole)
+    assert values_by_step(file) == expected(num_rows)
+    assert file.faults == []
+    version_end = rank.offsets[0][1]
+    boundaries = {0, version_end, *(end for _, _, end in rank.offsets)}
+    assert file.is_torn == (cut not in boundaries)
+
+
+@given(data=st.data())
+@settings(
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_any_flipped_bit_costs_one_record_and_is_reported(tmp_path_factory, data):
+    rank = built(tmp_path_factory.mktemp("flip"), close=data.draw(st.booleans()))
+    size = rank.path.stat().st_size
+    offset = data.draw(st.integers(0, size - 1))
+    flip_bit(rank.path, offset, data.draw(st.integers(0, 7)))
+    file = opened(rank.path)
+    found = values_by_step(file)
+    file.check(Budget(30))
+    hit = [kind for kind, start, end in rank.offsets if start <= offset < end]
+    lost_rows = 20 if hit == [codec.CHUNK] else 0
+    if hit == [codec.SCHEMA]:
+        # Chunks before the first digest need it; the digest repeats it.
+        lost_rows = 0 if file.digest is not None else 100
+    assert found.items() <= expected(200).items()
+    assert len(found) >= 200 - lost_rows
+    in_torn_end = file.is_torn and offset >= file.torn_at
+    assert file.faults or in_torn_end
+    again = opened(rank.path)
+    assert values_by_step(again) == found
+
+
+def test_two_damaged_places_are_both_reported_and_cost_two_chunks(tmp_path):
+    rank = built(tmp_path, close=False)
+    chunks = [(s, e) for kind, s, e in rank.offsets if kind == codec.CHUNK]
+    for start, end in (chunks[6], chunks[8]):
+        flip_bit(rank.path, (start + end) // 2)
+    file = opened(rank.path)
+    assert len(values_by_step(file)) == 160
+    assert len(file.faults) == 2
+    assert f"bytes {chunks[6][0]} to {chunks[6][1]}" in file.faults[0].where
+
+
+def test_damage_before_the_digest_is_found_by_the_check_alone(tmp_path):
+    rank = built(tmp_path)
+    start, end = next((s, e) for kind, s, e in rank.offsets if kind == codec.CHUNK)
+    flip_bit(rank.path, (start + end) // 2)
+    file = opened(rank.path)
+    assert file.faults == []
+    assert rollup(file).high.tolist() == list(expected(200).values()), (
+        "the digest has it"
+    )
+    assert file.check(Budget(30)) is True
+    assert [fault.where for fault in file.faults] == [f"bytes {start} to {end}"]
+
+
+def test_a_broken_last_digest_falls_back_to_reading_from_the_start(tmp_path):
+    rank = built(tmp_path)
+    start, end = [(s, e) for kind, s, e in rank.offsets if kind == codec.DIGEST][-1]
+    flip_bit(rank.path, (start + end) // 2)
+    file = opened(rank.path)
+    assert values_by_step(file) == expected(200)
+    assert len(file.faults) == 1
+    assert file.close is not None
+
+
+def test_a_lost_header_is_replaced_by_what_the_name_tells(tmp_path):
+    rank = RunBuilder(tmp_path).rank(3)
+    rank.steps(range(40), allocated_peak_bytes=peak_of(3, np.arange(40)))
+    start, end = rank.offsets[0][1:]
+    flip_bit(rank.path, (start + end) // 2)
+    file = opened(rank.path, rank=3)
+    assert file.written_header is None
+    assert file.header.rank == 3
+    assert file.header.started.wall_ns == rank.header.started.wall_ns
+    assert values_by_step(file) == expected(40, rank=3)
+
+
+def test_a_header_that_names_another_rank_is_reported(tmp_path):
+    rank = RunBuilder(tmp_path).rank(5, named_rank=2)
+    rank.steps(range(40), allocated_peak_bytes=peak_of(5, np.arange(40)))
+    file = opened(rank.path, rank=2)
+    (fault,) = file.faults
+    assert "rank 2" in fault.what
+    assert "rank 5" in fault.what
+    assert len(values_by_step(file)) == 40
+
+
+def test_a_too_new_file_is_skipped_with_what_to_upgrade(tmp_path):
+    rank = RunBuilder(tmp_path).rank(headless=True)
+    rank.append("header", b'{"format_version": 99, "versions": {"memboard": "7.0"}}')
+    file = opened(rank.path)
+    (fault,) = file.faults
+    assert "7.0" in fault.what
+    assert "pip install -U memboard" in fault.remedy
+
+
+def test_unknown_records_and_foreign_events_are_ignored(tmp_path):
+    rank = RunBuilder(tmp_path).rank()
+    rank.append("invention", b"\x00\x01")
+    rank.steps(range(20), allocated_peak_bytes=peak_of(0, np.arange(20)))
+    rank.append("invention", b"")
+    file = opened(rank.path)
+    assert file.faults == []
+    assert values_by_step(file) == expected(20)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"[]", b"{}", b"\xff\xfe", b'{"kind": 3, "time_ns": "x"}', b"[" * 5000],
+    ids=["empty", "list", "object", "not text", "types", "deep"],
+)
+@pytest.mark.parametrize(
+    "kind", ["header", "schema", "note", "close", "chunk", "digest"]
+)
+def test_an_intact_frame_with_nonsense_inside_is_one_fault(tmp_path, kind, payload):
+    rank = RunBuilder(tmp_path).rank()
+    rank.steps(range(20), allocated_peak_bytes=peak_of(0, np.arange(20)))
+    rank.append(kind, payload)
+    rank.steps(range(20, 40), allocated_peak_bytes=peak_of(0, np.arange(20, 40)))
+    file = opened(rank.path)
+    assert values_by_step(file) == expected(40)
+    assert len(file.faults) == 1
+
+
+def test_garbage_under_our_name_is_not_taken_for_records(tmp_path):
+    rank = RunBuilder(tmp_path).rank()
+    rank.path.write_bytes(os.urandom(1 << 20) + b"memboard/chunk" * 10_000)
+    file = opened(rank.path)
+    assert not file.has_records
+
+
+def test_a_budget_that_runs_out_is_taken_up_again(tmp_path):
+    rank = RunBuilder(tmp_path).rank()
+    rank.steps(
+        range(30_000),
+        rows_per_chunk=10,
+        allocated_peak_bytes=peak_of(0, np.arange(30_000)),
+    )
+    file = RankFile(0, rank.header.attempt, "x")
+    parts = parts_of(rank.path)
+    for _ in range(1000):
+        file.update(parts, Budget(1e-3))
+        if not file.unfinished:
+            break
+    assert not file.unfinished
+    assert values_by_step(file) == expected(30_000)
+
+
+def test_no_descriptor_stays_open(tmp_path):
+    ranks = RunBuilder(tmp_path).simple(3, 50)
+    before = len(os.listdir("/proc/self/fd"))
+    for rank in ranks:
+        values_by_step(opened(rank.path, rank.rank))
+    assert len(os.listdir("/proc/self/fd")) == before
