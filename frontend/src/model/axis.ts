@@ -71,7 +71,10 @@ function valueTickText(
   return `${plain(value, step)}${SUFFIX[unit]}`;
 }
 
-/** Ticks of a value axis; on a logarithmic one every tick has its own unit. */
+/** Below this ratio of its ends a logarithmic axis has too few powers to mark. */
+const FEW_POWERS = 16;
+
+/** Ticks of a value axis; on a long logarithmic one every tick has its own unit. */
 export function valueTicks(
   low: number,
   high: number,
@@ -80,7 +83,7 @@ export function valueTicks(
   byteUnit: ByteUnit = "auto",
   logScale = false,
 ): readonly Tick[] {
-  if (logScale) {
+  if (logScale && high / low >= FEW_POWERS) {
     const { values } = logTicks(low, high, most, isBytes(unit) ? 2 : 10);
     return values.map((value) => ({
       value,

@@ -5,6 +5,7 @@ import { useRef, useState } from "preact/hooks";
 import type { Client, Query } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatRankSet } from "../../base/rank_set";
+import type { ExportSource } from "../../widgets/export/export_menu";
 import { Heatmap } from "../../widgets/heatmap/heatmap";
 import type { CellPick, HeatmapNeed } from "../../widgets/heatmap/types";
 import type { XRange } from "../../widgets/line_chart/types";
@@ -28,6 +29,7 @@ export interface RankMapProps {
   readonly setRange: (range: XRange | null) => void;
   readonly onPin: (rank: number) => void;
   readonly px: number;
+  readonly exporter: { current: ExportSource | null };
 }
 
 export function RankMap(props: RankMapProps) {
@@ -96,6 +98,7 @@ export function RankMap(props: RankMapProps) {
       byteUnit={view.byteUnit}
       heightPx={Math.min(MOST_PX, Math.max(LEAST_PX, ranks.length * ROW_PX + 28))}
       fileStem={run.name}
+      exporter={props.exporter}
     />
   );
 }

@@ -10,7 +10,7 @@ import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
 import { parseRankSet } from "../../base/rank_set";
 import { formatQuantity } from "../../model/quantity";
-import { panStep, zoomStep } from "../../render/gestures";
+import type { ExportSource } from "../../widgets/export/export_menu";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { ChartData } from "../../widgets/line_chart/shapes";
 import type { ChartPick, XRange } from "../../widgets/line_chart/types";
@@ -20,6 +20,8 @@ import { RankTable } from "../../widgets/rank_table/rank_table";
 import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
 import { AbsentList } from "./absent_list";
+import { exportCommands, viewCommands } from "./commands";
+import { Companions } from "./companions";
 import { Controls } from "./controls";
 import {
   chartBand,
@@ -62,24 +64,16 @@ export function TimelineView(props: ViewProps) {
   const move = useRef(setRange);
   move.current = setRange;
 
+  const chartExport = useRef<ExportSource | null>(null);
+  const mapExport = useRef<ExportSource | null>(null);
+
   useEffect(() => {
-    const change = (next: (view: View, limits: Limits) => View): void => {
-      const { extent: all, shown: now } = latest.current;
-      const from = now ?? all;
-      const limits = {
-        world: { x0: all.low, x1: all.high, y0: 0, y1: 1 },
-        leastX: (all.high - all.low) / 1e5,
-        leastY: 1,
-      };
-      const view = next({ x0: from.low, x1: from.high, y0: 0, y1: 1 }, limits);
-      const everything = view.x0 <= all.low && view.x1 >= all.high;
-      move.current(everything ? null : { low: view.x0, high: view.x1 });
-    };
     const toPeak = (): void => {
-      const found = latest.current.whole ?? latest.current.answer;
+      const { whole: all, answer: part, extent: full } = latest.current;
+      const found = all ?? part;
       const peak = found === null ? null : peakOf(found);
       if (peak === null) return;
-      const { low, high } = latest.current.extent;
+      const { low, high } = full;
       const side = (high - low) * PEAK_SHARE;
       cursor.value = peak.x;
       move.current({
@@ -87,34 +81,17 @@ export function TimelineView(props: ViewProps) {
         high: Math.min(high, peak.x + side),
       });
     };
-    const group = "Timeline";
     return commands.register([
-      {
-        id: "timeline.fit",
-        label: "Show the whole run",
-        group,
-        key: "f",
-        run: () => {
-          move.current(null);
+      ...viewCommands({
+        extent: () => latest.current.extent,
+        range: () => latest.current.shown,
+        setRange: (range) => {
+          move.current(range);
         },
-      },
-      { id: "timeline.peak", label: "Jump to the peak", group, key: "p", run: toPeak },
-      ...(
-        [
-          ["in", "Zoom in", "w", (v: View, l: Limits) => zoomStep(v, l, -1, "x")],
-          ["out", "Zoom out", "s", (v: View, l: Limits) => zoomStep(v, l, 1, "x")],
-          ["left", "Move left", "a", (v: View, l: Limits) => panStep(v, l, -1)],
-          ["right", "Move right", "d", (v: View, l: Limits) => panStep(v, l, 1)],
-        ] as const
-      ).map(([id, label, key, next]) => ({
-        id: `timeline.${id}`,
-        label,
-        group,
-        key,
-        run: () => {
-          change(next);
-        },
-      })),
+        toPeak,
+      }),
+      ...exportCommands("chart", chartExport),
+      ...exportCommands("heatmap", mapExport),
     ]);
   }, [commands, cursor]);
 
@@ -162,6 +139,20 @@ export function TimelineView(props: ViewProps) {
               onPin={togglePin}
               logScale={params.logScale}
               smoothing={params.smoothing}
+              exporter={chartExport}
+            />
+          )}
+          {answer.series !== null && (ranks.rank !== null || run.numRanks === 1) && (
+            <Companions
+              view={props}
+              params={params}
+              chosen={answer.series}
+              available={answer.available}
+              extent={extent}
+              shown={shown}
+              settled={settled}
+              setRange={setRange}
+              px={px}
             />
           )}
           {answer.series !== null && ranks.rank === null && run.numRanks > 1 && (
@@ -174,6 +165,7 @@ export function TimelineView(props: ViewProps) {
               setRange={setRange}
               onPin={togglePin}
               px={px}
+              exporter={mapExport}
             />
           )}
           {strip !== null && ranks.rank === null && strip.rank.length > 0 && (
@@ -184,7 +176,7 @@ export function TimelineView(props: ViewProps) {
               onPin={togglePin}
               onPick={props.chooseRank}
               byteUnit={props.byteUnit}
-              heightPx={Math.min(TABLE_PX, strip.rank.length * 24 + 40)}
+              heightPx={TABLE_PX}
               fileStem={run.name}
             />
           )}
@@ -195,9 +187,6 @@ export function TimelineView(props: ViewProps) {
     </div>
   );
 }
-
-type View = Parameters<typeof panStep>[0];
-type Limits = Parameters<typeof panStep>[1];
 
 /** Steps reach half a step to either side, as the heatmap's cells do. */
 function extentOf(answer: TimelineResponse): XRange {
@@ -216,6 +205,7 @@ interface ChartProps {
   readonly onPin: (rank: number) => void;
   readonly logScale: boolean;
   readonly smoothing: number;
+  readonly exporter: { current: ExportSource | null };
 }
 
 function Chart(props: ChartProps) {
@@ -268,6 +258,7 @@ function Chart(props: ChartProps) {
         logScale={props.logScale}
         smoothing={props.smoothing}
         onPick={pick}
+        exporter={props.exporter}
         fileStem={run.name}
       >
         {map !== null && (

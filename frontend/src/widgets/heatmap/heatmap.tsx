@@ -125,6 +125,8 @@ export function Heatmap(props: HeatmapProps) {
             }),
   };
 
+  if (props.exporter !== undefined) props.exporter.current = source;
+
   return (
     <figure class="chart heatmap">
       <div class="chart-bar">

@@ -4,6 +4,7 @@ import type { Signal } from "@preact/signals";
 import type { HeatmapResponse } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
+import type { ExportSource } from "../export/export_menu";
 
 /** A closed range of steps. */
 export interface StepRange {
@@ -51,4 +52,6 @@ export interface HeatmapProps {
   readonly byteUnit: ByteUnit;
   readonly heightPx: number;
   readonly fileStem: string;
+  /** Filled with what the heatmap's export menu writes, for menus elsewhere. */
+  readonly exporter?: { current: ExportSource | null };
 }

@@ -86,7 +86,7 @@ function markNodes(
       {
         x1: x,
         x2: x,
-        y1: 0,
+        y1: frame.heightPx - (look.heightPx ?? frame.heightPx),
         y2: frame.heightPx,
         stroke: look.colour,
         "stroke-opacity": look.opacity,

@@ -11,7 +11,7 @@ import { attachGestures, viewAfterKey, zoomStep } from "../../render/gestures";
 import type { PointPx } from "../../render/gestures";
 import type { RectPx } from "../../render/viewport";
 import { DataTable } from "../export/data_table";
-import { ExportMenu } from "../export/export_menu";
+import { ExportMenu, type ExportSource } from "../export/export_menu";
 import { bandRow, cursorRows, groupMarks, nearestLine, snapX, stepX } from "./cursor";
 import { ChartButton } from "./chart_button";
 import { chartTable } from "./data_table";
@@ -243,7 +243,7 @@ export function LineChart(props: LineChartProps) {
     event.stopPropagation();
   }
 
-  const exported = {
+  const exported: ExportSource = {
     stem: `${props.fileStem ?? "memboard"} ${props.label}`,
     table: () => chartTable(props.x, unit, visibleLines(data), band),
     about: () => ({ label: props.label, unit, x: props.x, marks: props.marks ?? [] }),
@@ -258,6 +258,8 @@ export function LineChart(props: LineChartProps) {
       return chartFigure(props.label, state, frame, props.marks ?? []);
     },
   };
+
+  if (props.exporter !== undefined) props.exporter.current = exported;
 
   return (
     <figure class="chart">

@@ -9,6 +9,8 @@ export interface MarkLook {
   readonly opacity: number;
   readonly widthPx: number;
   readonly dash: readonly number[];
+  /** Height from the bottom, in px; null is the whole plot. */
+  readonly heightPx: number | null;
   /** Stands at the line's upper end; null for kinds that come often. */
   readonly glyph: string | null;
 }
@@ -23,28 +25,24 @@ export const MARK_WORD: Readonly<Record<Mark["kind"], string>> = {
   user: "mark",
 };
 
+interface Style extends Omit<MarkLook, "colour"> {
+  readonly token: "bad" | "warn" | "link" | "secondary" | "text";
+}
+
+const PLAIN = { opacity: 0.9, widthPx: 1, dash: [], heightPx: null, glyph: null };
+
+const STYLES: Readonly<Record<Mark["kind"], Style>> = {
+  oom: { ...PLAIN, token: "bad", opacity: 1, widthPx: 1.5, glyph: "✖" },
+  attempt: { ...PLAIN, token: "text", opacity: 0.75, dash: [6, 3], glyph: "↻" },
+  // Retries come by the dozen: a short tick each, or they would hide the lines.
+  retry: { ...PLAIN, token: "warn", widthPx: 1.5, heightPx: 10 },
+  dropped: { ...PLAIN, token: "warn", dash: [1, 2], glyph: "!" },
+  user: { ...PLAIN, token: "link", dash: [4, 3], glyph: "◆" },
+  phase: { ...PLAIN, token: "secondary", opacity: 0.6, dash: [4, 4] },
+  epoch: { ...PLAIN, token: "secondary", opacity: 0.45, dash: [2, 4] },
+};
+
 export function markLook(kind: Mark["kind"], theme: Theme): MarkLook {
-  const { bad, warn, link, secondary, text } = tokens(theme);
-  switch (kind) {
-    case "oom":
-      return { colour: bad, opacity: 1, widthPx: 1.5, dash: [], glyph: "✖" };
-    case "attempt":
-      return { colour: text, opacity: 0.75, widthPx: 1, dash: [6, 3], glyph: "↻" };
-    case "retry":
-      return { colour: warn, opacity: 0.8, widthPx: 1, dash: [2, 3], glyph: null };
-    case "dropped":
-      return { colour: warn, opacity: 0.9, widthPx: 1, dash: [1, 2], glyph: "!" };
-    case "user":
-      return { colour: link, opacity: 0.9, widthPx: 1, dash: [4, 3], glyph: "◆" };
-    case "phase":
-      return { colour: secondary, opacity: 0.6, widthPx: 1, dash: [4, 4], glyph: null };
-    case "epoch":
-      return {
-        colour: secondary,
-        opacity: 0.45,
-        widthPx: 1,
-        dash: [2, 4],
-        glyph: null,
-      };
-  }
+  const { token, ...look } = STYLES[kind];
+  return { ...look, colour: tokens(theme)[token] };
 }

@@ -35,9 +35,11 @@ export interface PlotState {
 const FONT = "11px Roboto, Helvetica, Arial, sans-serif";
 /** Room for one tick's text along each axis. */
 const X_TICK_PX = 84;
-const Y_TICK_PX = 38;
+const Y_TICK_PX = 26;
 const Y_AXIS_PX = 72;
 const X_AXIS_PX = 26;
+/** Lower plots have no room to name a limit that is far away. */
+const ROOMY_PX = 130;
 
 /** The ticks of both axes for what is shown. */
 export function ticksOf(
@@ -240,7 +242,7 @@ export class Plot {
     ctx.scale(ratio, ratio);
     paintMarks(ctx, this.#state, frame);
     paintShapes(ctx, this.#shapes);
-    paintFarLimit(ctx, this.#state, frame);
+    paintLimitName(ctx, this.#state, frame);
     ctx.restore();
   }
 }
@@ -260,7 +262,7 @@ function paintMarks(
     context.lineWidth = look.widthPx;
     context.setLineDash([...look.dash]);
     context.beginPath();
-    context.moveTo(x, 0);
+    context.moveTo(x, frame.heightPx - (look.heightPx ?? frame.heightPx));
     context.lineTo(x, frame.heightPx);
     context.stroke();
     context.setLineDash([]);
@@ -272,8 +274,8 @@ function paintMarks(
   }
 }
 
-/** Where the limit is above what is shown, it is named at the upper edge. */
-function paintFarLimit(
+/** The limit by name; where it is above what is shown, at the upper edge. */
+function paintLimitName(
   context: CanvasRenderingContext2D,
   state: PlotState,
   frame: Frame,
@@ -281,12 +283,19 @@ function paintFarLimit(
   const { limit } = state.data;
   if (limit === null) return;
   const y = projectY(frame)(limit.value);
-  context.fillStyle = tokens(state.theme).bad;
+  const { bad, bg } = tokens(state.theme);
   context.font = FONT;
-  context.textAlign = "right";
-  const right = frame.widthPx - 6;
-  if (y < 0) context.fillText(`▲ ${limit.label}`, right, 12);
-  else if (y <= frame.heightPx) {
-    context.fillText(limit.label, right, y > 18 ? y - 5 : y + 13);
-  }
+  context.textAlign = "left";
+  context.lineJoin = "round";
+  context.lineWidth = 3;
+  context.strokeStyle = bg;
+  context.fillStyle = bad;
+  const write = (text: string, baseline: number): void => {
+    // The halo keeps it readable where lines cross it.
+    context.strokeText(text, 6, baseline);
+    context.fillText(text, 6, baseline);
+  };
+  if (y < 0) {
+    if (frame.heightPx >= ROOMY_PX) write(`▲ ${limit.label}`, 12);
+  } else if (y <= frame.heightPx) write(limit.label, y > 16 ? y - 6 : y + 14);
 }

@@ -8,6 +8,7 @@ import type { ComponentChildren } from "preact";
 import type { Mark, Unit, XKind } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
+import type { ExportSource } from "../export/export_menu";
 
 /** A closed range in units of x (steps, or milliseconds). */
 export interface XRange {
@@ -90,6 +91,8 @@ export interface LineChartProps {
   readonly title?: string;
   /** Stands between the plot and the legend, e.g. a minimap. */
   readonly children?: ComponentChildren;
+  /** Filled with what the chart's export menu writes, for menus elsewhere. */
+  readonly exporter?: { current: ExportSource | null };
   /** Used in the names of exported files, e.g. the run's name. */
   readonly fileStem?: string;
 }

@@ -31,11 +31,15 @@ export interface RankTableProps {
   /** A click on a row. */
   readonly onPick: (rank: number) => void;
   readonly byteUnit: ByteUnit;
+  /** The most it may take; fewer rows take less. */
   readonly heightPx: number;
   readonly fileStem: string;
 }
 
 const ROW_PX = 24;
+const ROW_BORDERED_PX = ROW_PX + 1;
+/** The heading row and the frame. */
+const HEAD_PX = 36;
 
 function span(text: string, title?: string, className?: string): HTMLElement {
   // Text goes in as text: host names come from the training machines.
@@ -182,12 +186,14 @@ function makeHeadersFocusable(table: Tabulator): void {
 }
 
 export function RankTable(props: RankTableProps) {
-  const { strip, ranks, pinned, byteUnit, heightPx } = props;
+  const { strip, ranks, pinned, byteUnit } = props;
   const root = useRef<HTMLDivElement>(null);
   const [table, setTable] = useState<Tabulator | null>(null);
   const rows = useMemo(() => rankRows(strip, ranks, pinned), [strip, ranks, pinned]);
-  const latest = useRef({ props, rows });
-  latest.current = { props, rows };
+  const wantedPx = Math.max(rows.length, 1) * ROW_BORDERED_PX + HEAD_PX;
+  const heightPx = Math.min(props.heightPx, wantedPx);
+  const latest = useRef({ props, rows, heightPx });
+  latest.current = { props, rows, heightPx };
 
   useEffect(() => {
     if (root.current === null) return;
@@ -195,7 +201,7 @@ export function RankTable(props: RankTableProps) {
       data: latest.current.rows,
       index: "rank",
       layout: "fitColumns",
-      height: latest.current.props.heightPx,
+      height: latest.current.heightPx,
       rowHeight: ROW_PX,
       placeholder: "No rank has recorded a step yet.",
       initialSort: [{ column: "peakBytes", dir: "desc" }],
