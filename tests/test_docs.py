@@ -1,0 +1,78 @@
+"""What the README says is true: commands, names, links, figures' benchmarks."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def between(marker: str) -> str:
+    """The text between a pair of markers, without them."""
+    pattern = rf"<!-- {marker}:begin -->(.*?)<!-- {marker}:end -->"
+    found = re.search(pattern, README, re.DOTALL)
+    assert found, f"README.md has no {marker} block"
+    return found[1]
+
+
+def code(marker: str) -> str:
+    block = re.search(r"```\w*\n(.*?)```", between(marker), re.DOTALL)
+    assert block
+    return block[1].strip()
+
+
+def test_each_of_the_two_commands_is_one_line():
+    assert len(code("first-command").splitlines()) == 1
+    assert len(code("test-command").splitlines()) == 1
+    assert code("first-command").endswith("memboard demo")
+
+
+def test_the_test_command_runs_a_script_that_exists():
+    words = shlex.split(code("test-command"))
+    script = next(word for word in words if word.endswith(".sh"))
+    assert (ROOT / script).is_file()
+
+
+def test_links_into_the_repository_lead_somewhere():
+    targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", README)
+    assert len(targets) > 5
+    assert [t for t in targets if not (ROOT / t).exists()] == []
+
+
+def python_names() -> list[str]:
+    """`module.py:Name.attribute` as the path of a datum cites them."""
+    return re.findall(r"`([\w/]+\.py):([\w.]+)`", between("datum"))
+
+
+@pytest.mark.parametrize(("path", "name"), python_names(), ids=str)
+def test_the_path_of_a_datum_names_python_that_exists(path, name):
+    target = importlib.import_module(path.removesuffix(".py").replace("/", "."))
+    for part in name.split("."):
+        target = getattr(target, part)
+
+
+def test_the_path_of_a_datum_names_typescript_that_exists():
+    cited = re.findall(r"`(frontend/[\w/]+\.tsx?):(\w+)`", between("datum"))
+    assert len(cited) >= 3
+    for path, name in cited:
+        text = (ROOT / path).read_text()
+        assert re.search(rf"export [\w ]*\b{name}\b", text), f"{path} exports no {name}"
+
+
+def test_the_path_of_a_datum_is_not_empty():
+    assert len(python_names()) >= 8
+
+
+def test_every_figure_names_a_benchmark_that_exists():
+    rows = [r for r in between("measured").splitlines() if r.startswith("| ")][1:]
+    assert len(rows) >= 8
+    for row in rows:
+        scripts = re.findall(r"`(tests/perf/\w+\.py)", row)
+        assert scripts, f"no benchmark named in: {row}"
+        assert all((ROOT / script).is_file() for script in scripts)
