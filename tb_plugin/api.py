@@ -454,6 +454,9 @@ class HostResponse:
     run: RunSummary
     rank: int
     hosts: tuple[str, ...]
+    """The hosts drawn, at most 16."""
+    num_hosts: int
+    """All there are, or 1 where a rank is chosen."""
     x: XKind
     x_low: float
     x_high: float

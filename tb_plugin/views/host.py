@@ -151,6 +151,7 @@ def host(
         run=summary,
         rank=rank,
         hosts=tuple(speakers)[:MAX_HOSTS],
+        num_hosts=len(speakers),
         x=query.x,
         x_low=low,
         x_high=high,

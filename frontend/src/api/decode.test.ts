@@ -22,6 +22,7 @@ const HOST = {
   run: RUN,
   rank: 0,
   hosts: ["a"],
+  num_hosts: 1,
   x: "step",
   x_low: 0,
   x_high: 2,
@@ -34,6 +35,7 @@ const HOST = {
         {
           name: "cpu_user_pct",
           rank: 0,
+          host: "a",
           x: { $column: 0 },
           y: { $column: 1 },
           y_low: { $column: 1 },

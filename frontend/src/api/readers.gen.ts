@@ -297,6 +297,7 @@ export const readHostResponse: Read<types.HostResponse> = (value, at, columns) =
     run: field(fields, "run", readRunSummary, at, columns),
     rank: field(fields, "rank", integer, at, columns),
     hosts: field(fields, "hosts", list(text), at, columns),
+    numHosts: field(fields, "num_hosts", integer, at, columns),
     x: field(fields, "x", readXKind, at, columns),
     xLow: field(fields, "x_low", number, at, columns),
     xHigh: field(fields, "x_high", number, at, columns),

@@ -339,7 +339,10 @@ export interface HostTrack {
 export interface HostResponse {
   readonly run: RunSummary;
   readonly rank: number;
+  /** The hosts drawn, at most 16. */
   readonly hosts: readonly string[];
+  /** All there are, or 1 where a rank is chosen. */
+  readonly numHosts: number;
   readonly x: XKind;
   readonly xLow: number;
   readonly xHigh: number;

@@ -60,7 +60,15 @@ class Stage {
 
   async answer(version: string, at = this.asked.length - 1): Promise<void> {
     this.answered.add(at);
-    this.asked[at]?.answer(new Response(runsBody(version)));
+    this.asked[at]?.answer(
+      new Response(runsBody(version), { headers: { ETag: `"${version}"` } }),
+    );
+    await settle();
+  }
+
+  async unchanged(): Promise<void> {
+    this.answered.add(this.asked.length - 1);
+    this.asked.at(-1)?.answer(new Response(null, { status: 304 }));
     await settle();
   }
 
@@ -206,6 +214,20 @@ describe("Watch", () => {
     stage.ask({});
     stage.watch.close();
     expect(stage.asked.at(-1)?.signal?.aborted).toBe(true);
+  });
+
+  it("asks soon again for what has just changed, then rests", async () => {
+    const stage = new Stage();
+    stage.ask({}, 10_000);
+    await stage.answer("1");
+    await stage.tick();
+    await stage.answer("2");
+    await stage.tick();
+    await stage.unchanged();
+    await stage.tick();
+    await stage.unchanged();
+    expect(stage.pauses).toEqual([1000, 1000, 10_000, 10_000]);
+    expect(stage.version).toBe("2");
   });
 
   it("asks only once with an endless pause", async () => {

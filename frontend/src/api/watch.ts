@@ -27,6 +27,12 @@ export interface Live<T> {
 /** Words that only say which part of the data is looked at. */
 const RANGE_WORDS = ["x0", "x1", "px", "rows"];
 
+/**
+ * What has just changed is asked for again soon, even where it rests as a rule: a logdir
+ * read for the first time is read in bites.
+ */
+const CHANGED_PAUSE_MS = 1_000;
+
 /** After a failure the pause grows from the poll's to this. */
 const LONGEST_PAUSE_MS = 15_000;
 
@@ -54,6 +60,7 @@ export class Watch<R extends Route> {
   #flight: Flight | null = null;
   #timer: number | null = null;
   #failures = 0;
+  #changed = false;
   #answered = "";
   #live: Live<Responses[R]> = { data: null, stale: false, error: null };
   readonly #unsubscribe: () => void;
@@ -131,6 +138,7 @@ export class Watch<R extends Route> {
       (data) => {
         this.#land(flight, () => {
           this.#failures = 0;
+          this.#changed = data !== this.#live.data;
           this.#answered = flight.path;
           const stale = flight.path !== this.#path(this.#query);
           this.#publish({ data, stale, error: null });
@@ -140,6 +148,7 @@ export class Watch<R extends Route> {
         this.#land(flight, () => {
           if (isAbort(error)) return;
           this.#failures += 1;
+          this.#changed = false;
           const stale = this.#answered !== flight.path;
           this.#publish({ data: this.#live.data, stale, error: asApiError(error) });
         });
@@ -160,10 +169,12 @@ export class Watch<R extends Route> {
     if (this.#timer !== null) this.timers.stop(this.#timer);
     this.#timer = null;
     if (!Number.isFinite(this.#pollMs) || this.#query === null) return;
-    const pause = Math.min(
-      this.#pollMs * 2 ** this.#failures,
-      Math.max(LONGEST_PAUSE_MS, this.#pollMs),
-    );
+    const pause = this.#changed
+      ? Math.min(this.#pollMs, CHANGED_PAUSE_MS)
+      : Math.min(
+          this.#pollMs * 2 ** this.#failures,
+          Math.max(LONGEST_PAUSE_MS, this.#pollMs),
+        );
     this.#timer = this.timers.start(() => {
       this.#timer = null;
       // While hidden nothing is asked; coming into sight asks at once.

@@ -54,12 +54,6 @@ export function findHostPage(): HostPage {
       const changed = (): void => {
         const place = readHash(outer.location.hash, embedded);
         if (place === null || samePlace(place, last)) return;
-        // Coming back to the tab, TensorBoard drops our words: the state stays.
-        if (samePlace(place, START)) {
-          const url = address(last);
-          outer.history.replaceState(outer.history.state, "", url);
-          return;
-        }
         last = place;
         callback(place);
       };

@@ -12,10 +12,17 @@ export interface RankNote {
 
 const ORDER: readonly RankReason[] = ["oom", "outlier", "highest", "lost"];
 
+/** When half the job dies, its first few ranks tell as much as all of them. */
+const MOST_PER_REASON = 4;
+
 /** At most `limit` ranks, the most serious first, each once. */
 export function rankNotes(strip: RankStrip, limit: number): readonly RankNote[] {
   const reasons = new Map<number, Set<RankReason>>();
+  const counts = new Map<RankReason, number>();
   const add = (rank: number, reason: RankReason): void => {
+    const count = counts.get(reason) ?? 0;
+    if (count >= MOST_PER_REASON) return;
+    counts.set(reason, count + 1);
     const known = reasons.get(rank);
     if (known === undefined) reasons.set(rank, new Set([reason]));
     else known.add(reason);

@@ -83,13 +83,17 @@ export function HostView(props: ViewProps) {
   );
 }
 
-function hostTitle(data: HostResponse): string {
-  const [only] = data.hosts;
-  const hosts =
-    data.hosts.length === 1 && only !== undefined
+function hostTitle({ hosts, numHosts, rank, tracks }: HostResponse): string {
+  const [only] = hosts;
+  const all = `${formatInteger(numHosts)} hosts`;
+  const named =
+    numHosts === 1 && only !== undefined
       ? only
-      : `${formatInteger(data.hosts.length)} hosts`;
-  return `${hosts}; process and GPU of rank ${data.rank}`;
+      : hosts.length < numHosts
+        ? `The first ${hosts.length} of ${all}`
+        : all;
+  const sensors = tracks.some((track) => track.key.startsWith("gpu_"));
+  return `${named}; process${sensors ? " and GPU" : ""} of rank ${rank}`;
 }
 
 function XSwitch(props: { readonly x: XKind; readonly setX: (x: XKind) => void }) {

@@ -83,7 +83,9 @@ describe("rankNotes", () => {
         Array.from({ length: 100 }, (_, i) => i),
       ),
     );
-    expect(rankNotes(many, 10)).toHaveLength(10);
+    expect(rankNotes(many, 3)).toHaveLength(3);
+    const lost = stripOf(Array(100).fill(1), { lost: new Uint8Array(100).fill(1) });
+    expect(rankNotes(lost, 10)).toHaveLength(4);
   });
 });
 
@@ -202,6 +204,15 @@ describe("sparklinePath", () => {
       expect(value).toBeGreaterThanOrEqual(0);
       expect(value).toBeLessThanOrEqual(i % 2 === 0 ? 120 : 28);
     });
+  });
+
+  it("joins over the holes of slow sampling, not over a long absence", () => {
+    const values = Float64Array.from({ length: 120 }, (_, i) =>
+      i % 6 === 0 && (i < 40 || i > 80) ? i : Number.NaN,
+    );
+    const path = sparklinePath(values, 120, 28);
+    expect(path.match(/M/g)).toHaveLength(2);
+    expect(path.match(/L/g)).toHaveLength(11);
   });
 
   it("puts the highest value on top", () => {

@@ -113,7 +113,7 @@ const VERDICT_LOOKS: Readonly<
   bad: { icon: "cross", tone: "status-bad" },
   warn: { icon: "warning", tone: "status-warn" },
   ok: { icon: "check", tone: "status-ok" },
-  quiet: { icon: "minus", tone: "status-quiet" },
+  quiet: { icon: "info", tone: "status-quiet" },
 };
 
 function VerdictLine(props: {
@@ -131,17 +131,19 @@ function VerdictLine(props: {
         <strong>{found.word}</strong>
       </span>
       <p>{found.sentence}</p>
-      {rank !== null && rank !== props.rank && found.tone !== "ok" && (
-        <button
-          type="button"
-          class="button"
-          onClick={() => {
-            chooseRank(rank);
-          }}
-        >
-          Open rank {rank}
-        </button>
-      )}
+      {rank !== null &&
+        rank !== props.rank &&
+        (found.tone === "bad" || found.tone === "warn") && (
+          <button
+            type="button"
+            class="button"
+            onClick={() => {
+              chooseRank(rank);
+            }}
+          >
+            Open rank {rank}
+          </button>
+        )}
     </div>
   );
 }

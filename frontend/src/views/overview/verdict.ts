@@ -59,9 +59,10 @@ export function verdict(
   const highest = highestRank(strip);
   if (highest === null) return nothing("No rank has recorded its memory yet.");
   const even = strip.rank.length > 1 ? " No rank stands out." : "";
+  const word = calmWord(strip, strip.rank.indexOf(highest));
   return {
-    tone: "ok",
-    word: calmWord(strip, strip.rank.indexOf(highest)),
+    tone: word === NO_OOM ? "ok" : "quiet",
+    word,
     sentence: peakSentence(strip, byteUnit) + even,
     rank: highest,
   };
@@ -92,7 +93,7 @@ function oneRank(strip: RankStrip, i: number, byteUnit: ByteUnit): Verdict {
       ? `Rank ${rank ?? ""} never ran out of memory. ${facts}`
       : facts.replace(/^Its/, `Rank ${rank ?? ""}: its`);
   return {
-    tone: stands ? "warn" : "ok",
+    tone: stands ? "warn" : calm === NO_OOM ? "ok" : "quiet",
     word: stands ? "Outlier" : calm,
     sentence,
     rank,

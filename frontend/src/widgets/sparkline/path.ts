@@ -1,3 +1,9 @@
+/**
+ * Values missing at most this far apart are joined: what is sampled slower than the line
+ * has places leaves such holes everywhere.
+ */
+const WIDEST_JOIN = 0.1;
+
 /** The SVG path of a sparkline over the values' own range, 2 px free above and below. */
 export function sparklinePath(
   values: Float64Array,
@@ -17,17 +23,15 @@ export function sparklinePath(
   const flat = high === low;
   const spread = flat ? 1 : high - low;
   const parts: string[] = [];
-  let drawing = false;
+  let last = Number.NEGATIVE_INFINITY;
   values.forEach((value, i) => {
-    if (!Number.isFinite(value)) {
-      drawing = false;
-      return;
-    }
+    if (!Number.isFinite(value)) return;
+    const joined = i - last <= Math.max(1, WIDEST_JOIN * values.length);
+    last = i;
     const x = (i / (values.length - 1)) * widthPx;
     const share = flat ? 0.5 : (value - low) / spread;
     const y = heightPx - 2 - share * (heightPx - 4);
-    parts.push(`${drawing ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`);
-    drawing = true;
+    parts.push(`${joined ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`);
   });
   return parts.join("");
 }
