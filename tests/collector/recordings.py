@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import collector
 from collector.format.codec import decode_chunk_span, decode_record
 from collector.format.framing import Damage, read_frames
 from collector.format.names import RANK_FILES_DIR
@@ -117,3 +118,8 @@ TIMED += ("cpu", "memory", "swap", "disk", "network")
 
 ONLY_STEPS = {**dict.fromkeys(TIMED, False), "flush_seconds": 0.1}
 """Settings for tests that look at steps alone."""
+
+
+def record(run_dir: Path, **keywords: Any) -> collector.Recorder:
+    """A recording of steps alone."""
+    return collector.record(run_dir, **{**ONLY_STEPS, **keywords})

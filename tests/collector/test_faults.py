@@ -24,14 +24,11 @@ from tests.collector.recordings import (
     rank_files,
     read,
     read_only_file,
+    record,
     wait_until,
 )
 
 ROOT = Path(__file__).parents[2]
-
-
-def record(run_dir, **keywords):
-    return collector.record(run_dir, **{**ONLY_STEPS, **keywords})
 
 
 def told(caplog, words):

@@ -22,14 +22,11 @@ from tests.collector.recordings import (
     rank_files,
     read,
     read_only_file,
+    record,
     wait_until,
 )
 
 ROOT = Path(__file__).parents[2]
-
-
-def record(run_dir, **keywords):
-    return collector.record(run_dir, **{**ONLY_STEPS, **keywords})
 
 
 def fail(error, rec=None, after=0.0):
@@ -174,162 +171,6 @@ def test_a_step_within_a_step_does_not_lock_up(tmp_path):
         rec.step()
         rec.step()
     assert sorted(read_only_file(tmp_path / "run").steps()) == [0, 1, 2]
-
-
-# Phases, spans, marks, loaders.
-
-
-def test_phases_count_their_own_steps_and_have_their_own_rows(tmp_path):
-    with record(tmp_path / "run") as rec:
-        rec.step(samples=1)
-        rec.step(samples=1)
-        with rec.phase("val"):
-            rec.step(samples=100)
-            time.sleep(0.05)
-        rec.step(samples=1)
-        with rec.phase("val"):
-            rec.step()
-        rec.phase("test")
-        rec.step()
-        rec.phase("train")
-        rec.step()
-    found = read_only_file(tmp_path / "run")
-    assert found.steps() == [0, 1, 2, 3]
-    assert found.steps("val") == [0, 1]
-    assert found.steps("test") == [0]
-    assert found.column("samples") == [1, 2, 3, 3]
-    assert found.column("samples", phase="val") == [100, 100]
-    phases = [note["phase"] for note in found.notes_of("phase")]
-    assert phases == ["val", "train", "val", "train", "test", "train"]
-    # The step after a validation does not pay for it.
-    assert found.column("step_time_seconds")[2] < 0.04
-
-
-def test_phase_names_made_up_in_a_loop_share_a_table(tmp_path):
-    with record(tmp_path / "run") as rec:
-        for index in range(100):
-            with rec.phase(f"phase{index}"):
-                rec.step()
-        with rec.phase(""):
-            rec.step()
-    found = read_only_file(tmp_path / "run")
-    assert len(found.schemas) == 33
-    assert len(found.steps("other")) == 69
-    assert found.steps() == [0]
-
-
-def test_spans_time_code_and_keep_results_and_errors(tmp_path):
-    with record(tmp_path / "run") as rec:
-
-        @rec.span("double")
-        def double(x):
-            """Doubles."""
-            return 2 * x
-
-        @collector.span("count")
-        def count(n):
-            yield from range(n)
-
-        @collector.span("later")
-        async def later():
-            return 7
-
-        assert [double(2), double(3)] == [4, 6]
-        assert double.__doc__ == "Doubles."
-        assert list(count(3)) == [0, 1, 2]
-        with pytest.raises(StopIteration):
-            later().send(None)
-        with pytest.raises(ValueError, match="mine"), rec.span("outer"):
-            fail(ValueError("mine"), after=0.02)
-    spans = {
-        note["name"]: note for note in read_only_file(tmp_path / "run").notes_of("span")
-    }
-    assert {name: note["num_spans"] for name, note in spans.items()} == {
-        "double": 2,
-        "count": 1,
-        "later": 1,
-        "outer": 1,
-    }
-    assert 20_000 <= spans["outer"]["max_us"] == spans["outer"]["total_us"] < 5_000_000
-
-
-def test_a_nested_span_of_one_object_keeps_both_times(tmp_path):
-    with record(tmp_path / "run") as rec:
-        again = rec.span("again")
-        with again:
-            time.sleep(0.02)
-            with again:
-                pass
-    (note,) = read_only_file(tmp_path / "run").notes_of("span")
-    assert note["num_spans"] == 2
-    assert note["max_us"] >= 20_000
-    assert note["total_us"] < note["max_us"] + 10_000
-
-
-def test_spans_without_a_recorder_call_straight_through():
-    @collector.span("free")
-    def free():
-        return "result"
-
-    assert collector.active() is None
-    assert free() == "result"
-    with collector.span("block"):
-        pass
-
-
-def test_spans_and_marks_are_bounded_per_flush_and_what_is_lost_is_counted(tmp_path):
-    with record(tmp_path / "run", flush_seconds=60) as rec:
-        rec.flush()
-        for index in range(1000):
-            rec.mark(f"mark {index} " + "x" * 5000)
-            with rec.span(f"span {index}"):
-                pass
-    found = read_only_file(tmp_path / "run")
-    marks = found.notes_of("mark")
-    assert len(marks) == 256
-    assert max(len(note["label"]) for note in marks) == 1000
-    spans = {note["name"]: note["num_spans"] for note in found.notes_of("span")}
-    assert len(spans) == 65
-    assert sum(spans.values()) == 1000  # none is lost
-    (dropped,) = found.notes_of("dropped")
-    assert (dropped["table"], dropped["num_rows"]) == ("notes", 744)
-    assert rec.num_dropped == 744
-
-
-def test_the_loader_is_passed_through_and_counted(tmp_path):
-    class Loader:
-        num_workers = 3
-        dataset = "the data"
-
-        def __len__(self):
-            return 4
-
-        def __iter__(self):
-            return iter("abcd")
-
-    class Endless:
-        def __iter__(self):
-            while True:
-                yield 1
-
-    with record(tmp_path / "run") as rec:
-        wrapped = rec.loader(Loader())
-        assert list(wrapped) == ["a", "b", "c", "d"]
-        assert (len(wrapped), wrapped.dataset) == (4, "the data")
-        for _, batch in zip(range(2), wrapped, strict=False):
-            assert batch in "ab"
-        assert rec.num_batches >= 6
-        endless = rec.loader(Endless())
-        assert next(iter(endless)) == 1
-        with pytest.raises(TypeError):
-            len(endless)
-        with pytest.raises(AttributeError):
-            _ = endless.no_such_thing
-    notes = read_only_file(tmp_path / "run").notes_of("loader")
-    assert [(n["type"], n["length"], n["num_workers"]) for n in notes] == [
-        ("Loader", 4, 3),
-        ("Endless", None, None),
-    ]
 
 
 # What the header and the notes say.

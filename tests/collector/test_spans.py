@@ -1,0 +1,243 @@
+"""Phases, spans, marks and loaders: what training says of itself between its steps."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import collector
+from tests.collector.recordings import read_only_file, record
+
+
+def fail(error, rec=None, after=0.0):
+    """A training that takes a step, or some time, and fails."""
+    if rec is not None:
+        rec.step()
+    time.sleep(after)
+    raise error
+
+
+# Phases, spans, marks, loaders.
+
+
+def test_phases_count_their_own_steps_and_have_their_own_rows(tmp_path):
+    with record(tmp_path / "run") as rec:
+        rec.step(samples=1)
+        rec.step(samples=1)
+        with rec.phase("val"):
+            rec.step(samples=100)
+            time.sleep(0.05)
+        rec.step(samples=1)
+        with rec.phase("val"):
+            rec.step()
+        rec.phase("test")
+        rec.step()
+        rec.phase("train")
+        rec.step()
+    found = read_only_file(tmp_path / "run")
+    assert found.steps() == [0, 1, 2, 3]
+    assert found.steps("val") == [0, 1]
+    assert found.steps("test") == [0]
+    assert found.column("samples") == [1, 2, 3, 3]
+    assert found.column("samples", phase="val") == [100, 100]
+    phases = [note["phase"] for note in found.notes_of("phase")]
+    assert phases == ["val", "train", "val", "train", "test", "train"]
+    # The step after a validation does not pay for it.
+    assert found.column("step_time_seconds")[2] < 0.04
+
+
+def test_phase_names_made_up_in_a_loop_share_a_table(tmp_path):
+    with record(tmp_path / "run") as rec:
+        for index in range(100):
+            with rec.phase(f"phase{index}"):
+                rec.step()
+        with rec.phase(""):
+            rec.step()
+    found = read_only_file(tmp_path / "run")
+    assert len(found.schemas) == 33
+    assert len(found.steps("other")) == 69
+    assert found.steps() == [0]
+
+
+def test_spans_time_code_and_keep_results_and_errors(tmp_path):
+    with record(tmp_path / "run") as rec:
+
+        @rec.span("double")
+        def double(x):
+            """Doubles."""
+            return 2 * x
+
+        @collector.span("count")
+        def count(n):
+            yield from range(n)
+
+        @collector.span("later")
+        async def later():
+            return 7
+
+        assert [double(2), double(3)] == [4, 6]
+        assert double.__doc__ == "Doubles."
+        assert list(count(3)) == [0, 1, 2]
+        with pytest.raises(StopIteration):
+            later().send(None)
+        with pytest.raises(ValueError, match="mine"), rec.span("outer"):
+            fail(ValueError("mine"), after=0.02)
+    spans = {
+        note["name"]: note for note in read_only_file(tmp_path / "run").notes_of("span")
+    }
+    assert {name: note["num_spans"] for name, note in spans.items()} == {
+        "double": 2,
+        "count": 1,
+        "later": 1,
+        "outer": 1,
+    }
+    assert 20_000 <= spans["outer"]["max_us"] == spans["outer"]["total_us"] < 5_000_000
+
+
+def test_a_nested_span_of_one_object_keeps_both_times(tmp_path):
+    with record(tmp_path / "run") as rec:
+        again = rec.span("again")
+        with again:
+            time.sleep(0.02)
+            with again:
+                pass
+    (note,) = read_only_file(tmp_path / "run").notes_of("span")
+    assert note["num_spans"] == 2
+    assert note["max_us"] >= 20_000
+    assert note["total_us"] < note["max_us"] + 10_000
+
+
+def test_spans_without_a_recorder_call_straight_through():
+    @collector.span("free")
+    def free():
+        return "result"
+
+    assert collector.active() is None
+    assert free() == "result"
+    with collector.span("block"):
+        pass
+
+
+def test_spans_and_marks_are_bounded_per_flush_and_what_is_lost_is_counted(tmp_path):
+    with record(tmp_path / "run", flush_seconds=60) as rec:
+        rec.flush()
+        for index in range(1000):
+            rec.mark(f"mark {index} " + "x" * 5000)
+            with rec.span(f"span {index}"):
+                pass
+    found = read_only_file(tmp_path / "run")
+    marks = found.notes_of("mark")
+    assert len(marks) == 256
+    assert max(len(note["label"]) for note in marks) == 1000
+    spans = {note["name"]: note["num_spans"] for note in found.notes_of("span")}
+    assert len(spans) == 65
+    assert sum(spans.values()) == 1000  # none is lost
+    (dropped,) = found.notes_of("dropped")
+    assert (dropped["table"], dropped["num_rows"]) == ("notes", 744)
+    assert rec.num_dropped == 744
+
+
+def test_the_loader_is_passed_through_and_counted(tmp_path):
+    class Loader:
+        num_workers = 3
+        dataset = "the data"
+
+        def __len__(self):
+            return 4
+
+        def __iter__(self):
+            return iter("abcd")
+
+    class Endless:
+        def __iter__(self):
+            while True:
+                yield 1
+
+    with record(tmp_path / "run") as rec:
+        wrapped = rec.loader(Loader())
+        assert list(wrapped) == ["a", "b", "c", "d"]
+        assert (len(wrapped), wrapped.dataset) == (4, "the data")
+        for _, batch in zip(range(2), wrapped, strict=False):
+            assert batch in "ab"
+        assert rec.num_batches >= 6
+        endless = rec.loader(Endless())
+        assert next(iter(endless)) == 1
+        with pytest.raises(TypeError):
+            len(endless)
+        with pytest.raises(AttributeError):
+            _ = endless.no_such_thing
+    notes = read_only_file(tmp_path / "run").notes_of("loader")
+    assert [(n["type"], n["length"], n["num_workers"]) for n in notes] == [
+        ("Loader", 4, 3),
+        ("Endless", None, None),
+    ]
+
+
+# With an accelerator, as far as it can be had without one.
+
+
+class Counters:
+    """A device's counters, as the peak ledger sees them."""
+
+    def __init__(self):
+        self.now = self.peak = 0
+
+    def allocate(self, num_bytes):
+        self.now += num_bytes
+        self.peak = max(self.peak, self.now)
+
+    def stats(self):
+        pools = ("all", "small_pool", "large_pool")
+        pair = {"current": self.now, "peak": self.peak}
+        names = ("allocated", "active", "reserved", "inactive_split", "requested")
+        return {f"{name}_bytes": {pool: dict(pair) for pool in pools} for name in names}
+
+    def reset_peaks(self):
+        self.peak = self.now
+
+
+def test_a_span_records_the_peak_of_its_own_time(tmp_path):
+    from collector.sources.peaks import PeakLedger
+
+    counters = Counters()
+    counters.allocate(1000)
+    with record(tmp_path / "run") as rec:
+        rec._engine.device.ledger = PeakLedger(counters)
+        with rec.span("outer"):
+            counters.allocate(700)
+            counters.allocate(-700)
+            with rec.span("inner"):
+                counters.allocate(50)
+            with rec.span("inner"):
+                counters.allocate(10)
+            counters.allocate(-60)
+        with rec.span("after"):
+            pass
+    spans = {
+        note["name"]: note for note in read_only_file(tmp_path / "run").notes_of("span")
+    }
+    peaks = {name: note["allocated_peak_bytes"] for name, note in spans.items()}
+    assert peaks == {"outer": 1700, "inner": 1060, "after": 1000}
+
+
+def test_a_device_that_training_uses_only_later_is_noted_then(tmp_path, monkeypatch):
+    from collector.sources.accelerator import Device, DeviceIdentity
+
+    known = DeviceIdentity(device_type="cuda", device_index=1)
+    monkeypatch.setattr(Device, "identity", lambda self: known)
+    with record(tmp_path / "run") as rec:
+        assert rec.flush()
+        known = DeviceIdentity(
+            device_type="cuda",
+            device_index=1,
+            device_name="A GPU",
+            device_uuid="u-1",
+            device_total_bytes=80 * 2**30,
+        )
+        assert rec.flush()
+    found = read_only_file(tmp_path / "run")
+    assert (found.header.device_type, found.header.device_name) == ("cuda", None)
+    (note,) = found.notes_of("device")
+    assert note["device_name"] == "A GPU"
+    assert note["device_total_bytes"] == 80 * 2**30

@@ -1,0 +1,350 @@
+"""What recording costs: time per step, training-thread overhead, bytes, values, import.
+
+    python tests/perf/step_cost.py [step|overhead|bytes|values|import ...]
+
+Each part prints a table and stands alone; without arguments all run. Ratios come from
+one run on one machine, with the two sides taking turns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import collector
+from collector.config import load
+from collector.format import columns as catalogue
+from collector.format.records import Schema
+from collector.header import clock_anchor, make_header
+from collector.rank import identify, new_attempt
+from collector.rank_file import RankFile
+from collector.sources.accelerator import DeviceIdentity
+
+ROOT = Path(__file__).parents[2]
+STEP_SECONDS = 0.020
+NUM_METRICS = 60
+
+
+def table(title: str, rows: list[tuple[str, str]]) -> None:
+    print(f"\n{title}")
+    for name, value in rows:
+        print(f"  {name:<52} {value:>16}")
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+@contextlib.contextmanager
+def recording():
+    """A live recorder with the default settings, past its start."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        collector.record(Path(folder) / "run") as rec,
+    ):
+        rec.step()
+        time.sleep(0.3)  # NVML, psutil and the rest are open now
+        yield rec
+
+
+def step() -> None:
+    """`rec.step()` on the training thread."""
+    clock = time.perf_counter_ns
+    waited, tight = [], []
+    with recording() as rec:
+        for _ in range(2000):
+            time.sleep(0.001)  # caches cool down, as between real steps
+            before = clock()
+            rec.step(tokens=512)
+            waited.append((clock() - before) / 1e3)
+        for _ in range(20_000):
+            before = clock()
+            rec.step()
+            tight.append((clock() - before) / 1e3)
+    off = collector.record("unused", enabled=False)
+    before = clock()
+    for _ in range(100_000):
+        off.step()
+    nothing = (clock() - before) / 1e5 / 1e3
+    rows = []
+    for name, values in (("between 1 ms pauses", waited), ("back to back", tight)):
+        rows.append((f"{name}: p50", f"{percentile(values, 0.5):.1f} us"))
+        rows.append((f"{name}: p99", f"{percentile(values, 0.99):.1f} us"))
+    rows.append(("switched off", f"{nothing:.3f} us"))
+    table("rec.step() with the default sources", rows)
+
+
+class Work:
+    """A fixed piece of work of about 20 ms of CPU, all on the calling thread."""
+
+    def __init__(self) -> None:
+        # Too small for a BLAS to use its threads, which thread time would not see.
+        self._a = np.random.default_rng(0).random((32, 32))
+        self._times = 500
+        self()  # wakes the processor up
+        before = time.thread_time()
+        self()
+        seconds = (time.thread_time() - before) / self._times
+        self._times = max(1, round(STEP_SECONDS / seconds))
+
+    def __call__(self) -> None:
+        a = self._a
+        for _ in range(self._times):
+            a @ a
+
+
+def overhead(num_rounds: int = 15, num_steps: int = 40) -> None:
+    """CPU time of the training thread, with and without a recording, taking turns."""
+    work = Work()
+    sides: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
+    inside = total = 0.0
+    for number in range(2 * num_rounds):
+        on = number % 2 == 1
+        with contextlib.ExitStack() as stack:
+            if on:
+                rec = stack.enter_context(recording())
+            else:
+                rec = collector.record("unused", enabled=False)
+            cpu, wall = time.thread_time(), time.perf_counter()
+            for _ in range(num_steps):
+                work()
+                before = time.thread_time()
+                rec.step()
+                if on:
+                    inside += time.thread_time() - before
+            cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
+            total += cpu if on else 0.0
+        sides[on].append((cpu / num_steps, wall / num_steps))
+    rows = []
+    for index, name in enumerate(("thread CPU", "wall")):
+        off, on_ = (
+            statistics.median(s[index] for s in sides[k]) for k in (False, True)
+        )
+        pairs = [
+            b[index] / a[index] - 1
+            for a, b in zip(sides[False], sides[True], strict=True)
+        ]
+        spread = statistics.quantiles(pairs, n=4)
+        rows.append((f"{name} per step, off", f"{off * 1e3:.3f} ms"))
+        rows.append((f"{name} per step, on", f"{on_ * 1e3:.3f} ms"))
+        rows.append(
+            (
+                f"{name}: median of {num_rounds} paired ratios (quartiles)",
+                f"{statistics.median(pairs):+.2%} ({spread[0]:+.2%} {spread[2]:+.2%})",
+            )
+        )
+    rows.append(
+        ("thread CPU inside rec.step(), of the thread's total", f"{inside / total:.3%}")
+    )
+    table(f"Overhead on a {STEP_SECONDS * 1e3:.0f} ms CPU step", rows)
+
+
+def metrics() -> tuple[catalogue.Column, ...]:
+    """The axes and 60 metrics: what one step of a rank with a GPU could hold."""
+    found = (
+        *catalogue.TIMING,
+        *catalogue.PROGRESS,
+        *catalogue.RSS,
+        *catalogue.device_byte_columns(),
+        *catalogue.DEVICE_COUNTERS,
+        *catalogue.DEVICE_FREE,
+        *catalogue.PINNED,
+        *catalogue.PROCESS,
+        *catalogue.MEMORY,
+        *catalogue.SWAP,
+        *catalogue.CPU,
+        *catalogue.GPU,
+    )[:NUM_METRICS]
+    assert len(found) == NUM_METRICS
+    return (*catalogue.AXES, *found)
+
+
+def synthetic(num_rows: int) -> list[list[int | float]]:
+    """Rows as an allocator makes them: levels that repeat, noise in blocks, counters."""
+    rng = np.random.default_rng(3)
+    time_ns = time.time_ns() + np.cumsum(rng.normal(2e7, 2e5, num_rows)).astype(
+        np.int64
+    )
+    series = []
+    for index, column in enumerate(metrics()):
+        if column.name == "time_ns":
+            values = time_ns
+        elif column.name == "step":
+            values = np.arange(num_rows)
+        elif column.kind == "counter":
+            values = np.arange(num_rows) * (4096 if index % 2 else 0)
+        elif column.unit == "bytes":
+            level = rng.integers(2**28, 2**36)
+            noise = 512 * rng.integers(0, 2**12, num_rows) if index % 3 else 0
+            jumps = 2**21 * np.cumsum(rng.random(num_rows) < 0.01)
+            values = level + noise + jumps
+        elif column.dtype == "i8":
+            values = np.full(num_rows, 7) + (rng.random(num_rows) < 0.02)
+        else:
+            values = rng.normal(0.02, 0.0005, num_rows)
+        series.append(values.tolist())
+    return [list(row) for row in zip(*series, strict=True)]
+
+
+def rank_file(path: Path) -> RankFile:
+    config = load(None)
+    identity = identify(config, {})
+    started = clock_anchor()
+    file = RankFile(max_bytes=0)
+    header = make_header(
+        run_dir=path.parent,
+        attempt=new_attempt(started.wall_ns),
+        identity=identity,
+        started=started,
+        device=DeviceIdentity(device_type="cuda", device_index=0),
+        memory=(None, None),
+        mesh={},
+        config=config,
+    )
+    file.open(path, header)
+    file.add_schema(Schema(schema_id=0, table="step", phase="train", columns=metrics()))
+    return file
+
+
+def write(
+    path: Path, rows: list[list[int | float]], per_flush: int
+) -> tuple[int, float]:
+    """(bytes, CPU seconds) of writing the rows as the writer's thread does."""
+    before = time.process_time()
+    file = rank_file(path)
+    for start in range(0, len(rows), per_flush):
+        for row in rows[start : start + per_flush]:
+            file.add_row(0, row)
+        file.flush()
+    file.close("closed", "", num_dropped=0, time_ns=time.time_ns())
+    return path.stat().st_size, time.process_time() - before
+
+
+def bytes_per_step() -> None:
+    """Bytes on disk of 60 metrics, digests included."""
+    rows = []
+    for pace in (0.005, 0.02, 0.1, 0.5, 2.0):
+        per_flush = max(1, math.ceil(1.5 / pace))
+        num_rows = int(min(10_000, max(1000, 1800 / pace)))
+        with tempfile.TemporaryDirectory() as folder:
+            size, _ = write(Path(folder) / "a.events", synthetic(num_rows), per_flush)
+        name = (
+            f"{pace * 1e3:6.0f} ms steps, {per_flush:3d} rows a flush, {num_rows} steps"
+        )
+        rows.append((name, f"{size / num_rows:.0f} B"))
+    table("Bytes per rank and step at 60 metrics (synthetic values)", rows)
+
+    with tempfile.TemporaryDirectory() as folder:
+        seconds, num_steps = 20, 0
+        with collector.record(Path(folder) / "run") as rec:
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                time.sleep(STEP_SECONDS)
+                rec.step(tokens=512, samples=4)
+                num_steps += 1
+        sizes = {
+            path.suffix: path.stat().st_size
+            for path in Path(folder).rglob("*")
+            if path.is_file()
+        }
+    table(
+        f"A real recording of {seconds} s with the default sources, {num_steps} steps",
+        [
+            (
+                "rank file, host tables and all",
+                f"{sizes['.events'] / num_steps:.0f} B/step",
+            ),
+            (
+                "scalars for TensorBoard's tabs",
+                f"{sizes['.memboard'] / num_steps:.0f} B/step",
+            ),
+        ],
+    )
+
+
+def values() -> None:
+    """CPU per value: ours, and SummaryWriter.add_scalar, taking turns."""
+    num_rows = 2000
+    rows = synthetic(num_rows)
+    ours, theirs = [], []
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        SummaryWriter = None  # noqa: N806
+    for _ in range(5):
+        with tempfile.TemporaryDirectory() as folder:
+            _, seconds = write(Path(folder) / "a.events", rows, 75)
+            ours.append(seconds / num_rows / NUM_METRICS * 1e6)
+        if SummaryWriter is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                before = time.process_time()
+                writer = SummaryWriter(folder)
+                for number in range(50):
+                    for metric in range(NUM_METRICS):
+                        writer.add_scalar(
+                            f"metric{metric}", rows[number][metric], number
+                        )
+                writer.close()
+                spent = time.process_time() - before
+                theirs.append(spent / 50 / NUM_METRICS * 1e6)
+    mine = statistics.median(ours)
+    lines = [("ours, encoding, checksum and write", f"{mine:.2f} us")]
+    if theirs:
+        other = statistics.median(theirs)
+        lines.append(("torch.utils.tensorboard add_scalar", f"{other:.1f} us"))
+        lines.append(("ratio", f"{other / mine:.0f}x"))
+    else:
+        lines.append(("torch.utils.tensorboard", "not installed"))
+    table("CPU per value, all threads, 60 metrics a step", lines)
+
+
+def imports() -> None:
+    """`import collector` in a fresh interpreter."""
+    code = (
+        "import time; t = time.perf_counter(); import {0};"
+        "print(time.perf_counter() - t)"
+    )
+    rows = []
+    for module in ("collector", "collector.recorder", "torch"):
+        found = [
+            float(
+                subprocess.run(
+                    [sys.executable, "-c", code.format(module)],
+                    cwd=ROOT,
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                ).stdout
+            )
+            for _ in range(3 if module == "torch" else 9)
+        ]
+        rows.append(
+            (f"import {module}: median", f"{statistics.median(found) * 1e3:.1f} ms")
+        )
+    table("Import, fresh interpreter", rows)
+
+
+PARTS = {
+    "step": step,
+    "overhead": overhead,
+    "bytes": bytes_per_step,
+    "values": values,
+    "import": imports,
+}
+
+
+def main() -> None:
+    for name in sys.argv[1:] or PARTS:
+        PARTS[name]()
+
+
+if __name__ == "__main__":
+    main()
