@@ -284,7 +284,7 @@ def measure(url: str, width: int, height: int) -> dict[str, float]:
         first_paint_s = time.perf_counter() - start
         plot = frame.locator(".heatmap-input")
         plot.scroll_into_view_if_needed()
-        page.wait_for_timeout(1500)
+        page.wait_for_timeout(4000)  # the rest of the page may still be loading
         box = plot.bounding_box()
         assert box is not None
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
 import type { Client, Query } from "../../api/client";
+import type { SeriesInfo } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatRankSet } from "../../base/rank_set";
 import type { ExportSource } from "../../widgets/export/export_menu";
@@ -11,6 +12,7 @@ import type { CellPick, HeatmapNeed } from "../../widgets/heatmap/types";
 import type { XRange } from "../../widgets/line_chart/types";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
+import { seriesLabel } from "./lines";
 import type { TimelineParams } from "./params";
 import { drawnRanks, highestRank, keepIfEqual, ranksOfRows } from "./rank_list";
 
@@ -21,7 +23,8 @@ const MOST_PX = 420;
 export interface RankMapProps {
   readonly view: ViewProps;
   readonly params: TimelineParams;
-  readonly label: string;
+  /** Known once the chart above has its answer; tells twins among them apart. */
+  readonly available: readonly SeriesInfo[] | null;
   /** All ranks of the run; null until they are known. */
   readonly known: Int32Array | null;
   /** Shared with the chart where its x is the step; null where it is not. */
@@ -33,7 +36,7 @@ export interface RankMapProps {
 }
 
 export function RankMap(props: RankMapProps) {
-  const { view, params, label, known, px } = props;
+  const { view, params, available, known, px } = props;
   const { client, run, ranks: choice, pollMs } = view;
   const onSteps = params.x === "step";
   const [ownRange, setOwnRange] = useState<XRange | null>(null);
@@ -84,7 +87,7 @@ export function RankMap(props: RankMapProps) {
       : null;
   return (
     <Heatmap
-      label={label}
+      label={`${seriesLabel(answer.series, available ?? [])} by rank and step`}
       overview={answer}
       detail={sharp}
       ranks={ranks}

@@ -51,10 +51,12 @@ export function TimelineView(props: ViewProps) {
   const px = useWidth(box);
   const { shown, settled, setRange } = useRange(props.params, props.setParams);
   const data = useTimeline(props, params, shown, settled, px);
-  const overview = useLive(client, "overview", { run: run.id }, pollMs);
-  const strip = overview.data?.strip ?? null;
   const { drawn, whole } = data;
   const answer = drawn ?? whole;
+  // The table stands last on the page, so it asks last.
+  const tableQuery = answer === null ? null : { run: run.id };
+  const overview = useLive(client, "overview", tableQuery, pollMs);
+  const strip = overview.data?.strip ?? null;
   const extent = useMemo(
     () => (answer === null ? { low: 0, high: 1 } : extentOf(answer)),
     [answer?.xLow, answer?.xHigh, answer?.x],
@@ -155,19 +157,24 @@ export function TimelineView(props: ViewProps) {
               px={px}
             />
           )}
-          {answer.series !== null && ranks.rank === null && run.numRanks > 1 && (
-            <RankMap
-              view={props}
-              params={params}
-              label={`${seriesLabel(answer.series, answer.available)} by rank and step`}
-              known={strip === null ? null : strip.rank}
-              range={shown}
-              setRange={setRange}
-              onPin={togglePin}
-              px={px}
-              exporter={mapExport}
-            />
-          )}
+        </>
+      )}
+      {ranks.rank === null && run.numRanks > 1 && (
+        // Asks at once: its answer is the slowest, and needs nothing of the others.
+        <RankMap
+          view={props}
+          params={params}
+          available={answer?.available ?? null}
+          known={strip === null ? null : strip.rank}
+          range={shown}
+          setRange={setRange}
+          onPin={togglePin}
+          px={px}
+          exporter={mapExport}
+        />
+      )}
+      {answer !== null && (
+        <>
           {strip !== null && ranks.rank === null && strip.rank.length > 0 && (
             <RankTable
               strip={strip}
