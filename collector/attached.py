@@ -1,17 +1,8 @@
-"""The model and the optimizer that a recorder is told of."""
+"""What is said of the model that a recorder is told of."""
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
-
-
-def reference(target: Any) -> weakref.ref[Any] | None:
-    """A reference that keeps nothing alive; None where there cannot be one."""
-    try:
-        return weakref.ref(target)
-    except TypeError:
-        return None
 
 
 def describe_model(model: Any) -> dict[str, Any]:

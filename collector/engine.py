@@ -21,7 +21,7 @@ from collector.progress import TRAIN
 from collector.rank import identify, is_distributed, new_attempt
 from collector.sampler import Sampler
 from collector.sources import TIMED, open_step_sources, open_timed_sources
-from collector.sources.accelerator import find_device
+from collector.sources.accelerator import DeviceIdentity, find_device
 from collector.spans import SpanTotals
 from collector.writer import Writer, WriterPlan
 
@@ -73,7 +73,7 @@ class Engine:
         self._schemas: dict[tuple[str, str], int] = {}
         identity = self._identity = identify(config)
         self.device = find_device(config.device, local_rank=identity.local_rank)
-        self._told_device = self.device.identity()
+        self._told_device = self._known_device()
         plan = WriterPlan(
             run_dir=run_dir,
             flush_seconds=config.flush_seconds,
@@ -190,11 +190,20 @@ class Engine:
             attempt=attempt,
             identity=identity,
             started=self._started,
-            device=self.device.identity(),
+            device=self._known_device(),
             memory=host_memory(),
             mesh=self.mesh,
             config=self._config,
         )
+
+    def _known_device(self) -> DeviceIdentity:
+        try:
+            return self.device.identity()
+        except Exception as error:  # noqa: BLE001  # a driver's trouble is not ours
+            self._troubles.tell("device", "the device does not answer", error=error)
+            return DeviceIdentity(
+                device_type=self.device.type, device_index=self.device.index
+            )
 
     def _watch(self) -> None:
         stuck = self._sampler.replace_if_stuck()
@@ -202,7 +211,7 @@ class Engine:
             self._note_failed(stuck.info, TimeoutError("a sample did not come back"))
         for data in self.spans.take():
             self.note("span", data, step=self._progress.train_step)
-        known = self.device.identity()
+        known = self._known_device()
         if known != self._told_device:  # training has begun to use it
             self._told_device = known
             self.note("device", device_fields(known), step=None)

@@ -181,7 +181,7 @@ def mesh_coordinates(mesh: Any) -> dict[str, int]:
             return {}
         names = mesh.mesh_dim_names or [f"dim{index}" for index in range(len(place))]
         return {str(name): int(at) for name, at in zip(names, place, strict=True)}
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
         raise ConfigError(
             f"'mesh' must be a torch DeviceMesh or a mapping such as"
             f' {{"dp": 0, "tp": 1}}, got a {type(mesh).__name__} ({error}).'

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from collector import lifecycle, loader, spans
-from collector.attached import describe_model, reference
+from collector.attached import describe_model
 from collector.config import load
 from collector.errors import ConfigError
 from collector.progress import PhaseBlock, Progress, whole_number
@@ -36,7 +36,6 @@ from collector.rank import mesh_coordinates
 from collector.trouble import Troubles, logger
 
 if TYPE_CHECKING:
-    import weakref
     from collections.abc import Iterable
     from types import TracebackType
 
@@ -114,8 +113,6 @@ class Recorder:
         self._progress = Progress()
         self._troubles = Troubles()
         self._num_batches = 0
-        self._model: weakref.ref[Any] | None = None
-        self._optimizer: weakref.ref[Any] | None = None
         # Reentrant: a signal handler or finaliser may call while a step is taken.
         self._lock = threading.RLock()
         self._engine = Engine(run_dir, config, mesh, self._progress, self._troubles)
@@ -154,14 +151,12 @@ class Recorder:
             return
         try:
             if model is not None:
-                self._model = reference(model)
-                self._note("model", describe_model(model))
+                self._note("model", describe_model(model), user=True)
             if optimizer is not None:
-                self._optimizer = reference(optimizer)
-                self._note("optimizer", {"type": type(optimizer).__name__})
+                self._note("optimizer", {"type": type(optimizer).__name__}, user=True)
             if mesh is not None:
                 self._engine.mesh = mesh_coordinates(mesh)
-                self._note("mesh", self._engine.mesh)
+                self._note("mesh", self._engine.mesh, user=True)
         except ConfigError as error:
             self._troubles.tell("mesh", "%s It is ignored.", error)
         except Exception as error:  # noqa: BLE001  # the border to training
@@ -174,7 +169,7 @@ class Recorder:
             if number is not None:
                 self._progress.epoch = number
                 of = self._number("length", length)
-                self._note("epoch", {"epoch": number, "length": of})
+                self._note("epoch", {"epoch": number, "length": of}, user=True)
 
     def phase(self, name: str) -> PhaseBlock:
         """Say that another phase begins: a plain call, or `with rec.phase("val"):`.
@@ -192,7 +187,7 @@ class Recorder:
         """Wrap a dataloader so that its batches are counted; all else is its own."""
         if self._live:
             try:
-                self._note("loader", loader.describe(dataloader))
+                self._note("loader", loader.describe(dataloader), user=True)
             except Exception as error:  # noqa: BLE001  # the border to training
                 self._fault("loader", error)
         return loader.RecordedLoader(dataloader, self._count_batch)
@@ -292,7 +287,7 @@ class Recorder:
         try:
             with self._lock:
                 phase = self._progress.enter(name, time.perf_counter_ns())
-                self._note("phase", {"phase": phase.name})
+                self._note("phase", {"phase": phase.name}, user=True)
         except Exception as error:  # noqa: BLE001  # the border to training
             self._fault("phase", error)
 

@@ -46,6 +46,9 @@ _HOLD_SECONDS: Final = 1.0
 _CLOCK_SECONDS: Final = 60.0
 _DROPPED_SECONDS: Final = 10.0
 _RETRY_SECONDS: Final = (1.0, 30.0)
+_NOTES_ROOM: Final = 2
+"""Times `queue_rows`: notes still fit where rows do not, but not without end."""
+
 _FLUSH_POLL_SECONDS: Final = 0.05
 _MAX_FAULTS: Final = 8
 _NOTES_PER_FLUSH: Final = 256
@@ -135,6 +138,9 @@ class Writer:
             if self._num_user_notes > _NOTES_PER_FLUSH:
                 self._num_notes_dropped += 1
                 return
+        if len(self._queue) >= _NOTES_ROOM * self._plan.queue_rows:
+            self._num_notes_dropped += 1
+            return
         self._queue.append(
             Note(kind=kind, time_ns=time.time_ns(), step=step, data=data)
         )
@@ -343,7 +349,7 @@ class Writer:
         if now < self._next_dropped and not closing:
             return
         counts = {
-            ("notes", "too many between two flushes"): self._num_notes_dropped,
+            ("notes", "too many at once"): self._num_notes_dropped,
             ("all", "the writer failed"): self._num_rows_lost,
             ("all", "max_file_bytes is reached"): self._file.num_over_budget,
         }

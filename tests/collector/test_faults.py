@@ -238,6 +238,21 @@ def test_a_fault_of_ours_in_a_step_is_told_once_with_its_traceback(tmp_path, cap
     assert read_only_file(tmp_path / "run").steps() == [2]
 
 
+def test_a_device_that_does_not_answer_is_told_once(tmp_path, monkeypatch, caplog):
+    from collector.sources.accelerator import Device
+
+    def identity(self):
+        raise RuntimeError("driver shut down")
+
+    monkeypatch.setattr(Device, "identity", identity)
+    with record(tmp_path / "run", flush_seconds=0.05) as rec:
+        for _ in range(20):
+            rec.step()
+            assert rec.flush()
+    assert len(told(caplog, "the device does not answer")) == 1
+    assert read_only_file(tmp_path / "run").steps() == list(range(20))
+
+
 class Listener:
     def __init__(self):
         self.rows, self.failures = [], []

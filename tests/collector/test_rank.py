@@ -201,7 +201,14 @@ def test_mesh_coordinates(mesh, expected):
     assert mesh_coordinates(mesh) == expected
 
 
-@pytest.mark.parametrize("mesh", ["dp", 3, {"dp": "x"}, Mesh(("a", "b"), [1])])
+class BrokenMesh(Mesh):
+    def get_coordinate(self):
+        raise RuntimeError("not initialised")
+
+
+@pytest.mark.parametrize(
+    "mesh", ["dp", 3, {"dp": "x"}, Mesh(("a", "b"), [1]), BrokenMesh((), [])]
+)
 def test_what_is_no_mesh_is_refused_with_an_example(mesh):
     with pytest.raises(ConfigError, match="DeviceMesh or a mapping"):
         mesh_coordinates(mesh)

@@ -400,6 +400,20 @@ def test_a_full_queue_drops_the_newest_counts_them_and_says_so(tmp_path):
     )
 
 
+def test_notes_fit_where_rows_do_not_but_not_without_end(tmp_path):
+    clockwork = Clockwork(tmp_path, queue_rows=20)
+    for step in range(100):
+        clockwork.writer.put_row(0, row(step))
+        clockwork.writer.put_note("span", step, {})
+    assert len(clockwork.writer._queue) == 40
+    with clockwork as writer:
+        pass
+    found = read_only_file(tmp_path)
+    kept = len(found.steps()) + len(found.notes_of("span"))
+    assert kept == 39  # and the schema
+    assert found.close.num_dropped == writer.num_dropped == 200 - kept
+
+
 def test_a_filling_queue_wakes_the_writer_early(tmp_path):
     with Clockwork(tmp_path, flush_seconds=3600, queue_rows=100) as writer:
         wait_until(lambda: writer.path is not None)
