@@ -29,7 +29,7 @@ export function mergeX(columns: readonly Float64Array[]): Float64Array {
   return Float64Array.from(all).sort();
 }
 
-/** The values of (x, y) at each of `at`, which holds every x; NaN where x has none. */
+/** The values of (x, y) at each of `at`, both ascending; NaN where x has none. */
 export function alignTo(
   at: Float64Array,
   x: Float64Array,
@@ -39,7 +39,9 @@ export function alignTo(
   const out = new Float64Array(at.length).fill(NaN);
   let i = 0;
   for (let row = 0; row < at.length && i < x.length; row += 1) {
-    if (at[row] !== x[i]) continue;
+    const wanted = at[row] ?? NaN;
+    while (i < x.length && (x[i] ?? NaN) < wanted) i += 1;
+    if (x[i] !== wanted) continue;
     out[row] = y[i] ?? NaN;
     while (i < x.length && x[i] === at[row]) i += 1;
   }

@@ -1,8 +1,8 @@
-/** The chart's data as one table: a row for each x, columns for lines and band. */
+/** The chart's data as one table: a row for each x in sight, columns for lines and band. */
 
 import type { Unit, XKind } from "../../api/types.gen";
 import { alignTo, mergeX, type Table, type TableColumn } from "../../model/table";
-import type { ChartBand, ChartLine } from "./types";
+import type { ChartBand, ChartLine, XRange } from "./types";
 
 const X_NAME: Readonly<Record<XKind, string>> = {
   step: "step",
@@ -15,10 +15,14 @@ export function chartTable(
   unit: Unit,
   lines: readonly ChartLine[],
   band: ChartBand | null,
+  range: XRange,
 ): Table {
   const columnsOfX = lines.map((line) => line.x);
   if (band !== null) columnsOfX.push(band.x);
-  const merged = mergeX(columnsOfX);
+  const all = mergeX(columnsOfX);
+  // More is fetched than is shown; the table is what is shown.
+  const inside = all.every((at) => at >= range.low && at <= range.high);
+  const merged = inside ? all : all.filter((at) => at >= range.low && at <= range.high);
   const columns: TableColumn[] = [{ name: X_NAME[x], values: merged }];
   const add = (name: string, from: Float64Array, y: Float64Array): void => {
     columns.push({ name: `${name} (${unit})`, values: alignTo(merged, from, y) });

@@ -217,7 +217,7 @@ describe("chartTable", () => {
       line("rank 0", [1, 2, 3, 4, 5]),
       line("rank 1", [1, 2, 3, 4, 5], { yLow: Float64Array.of(0, 0, 0, 0, 0) }),
     ];
-    const table = chartTable("step", "bytes", lines, BAND);
+    const table = chartTable("step", "bytes", lines, BAND, ALL);
     expect(table.columns.map((column) => column.name)).toEqual([
       "step",
       "min (bytes)",
@@ -231,6 +231,11 @@ describe("chartTable", () => {
       "rank 1 low (bytes)",
     ]);
     expect(table.numRows).toBe(5);
+    const part = chartTable("step", "bytes", lines, null, { low: 1, high: 2.5 });
+    expect(Array.from({ length: 2 }, (_, i) => part.columns[1]?.values[i])).toEqual([
+      2, 3,
+    ]);
+    expect(part.numRows).toBe(2);
   });
 });
 

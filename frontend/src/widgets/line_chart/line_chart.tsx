@@ -245,7 +245,7 @@ export function LineChart(props: LineChartProps) {
 
   const exported: ExportSource = {
     stem: `${props.fileStem ?? "memboard"} ${props.label}`,
-    table: () => chartTable(props.x, unit, visibleLines(data), band),
+    table: () => chartTable(props.x, unit, visibleLines(data), band, state.x),
     about: () => ({ label: props.label, unit, x: props.x, marks: props.marks ?? [] }),
     figure: () => {
       const frame = plot.current?.frame ?? {
@@ -313,7 +313,7 @@ export function LineChart(props: LineChartProps) {
           <DataTable
             label={props.label}
             heightPx={props.heightPx}
-            table={chartTable(props.x, unit, visibleLines(data), band)}
+            table={chartTable(props.x, unit, visibleLines(data), band, state.x)}
           />
         )}
         {ready && (

@@ -93,7 +93,7 @@ function columnsOf(
     hozAlign: "right",
     headerHozAlign: "right",
     headerSortStartingDir: "desc",
-    minWidth: 96,
+    minWidth: 92,
     widthGrow,
     sorter: (a: unknown, b: unknown) => compareAbsentLow(Number(a), Number(b)),
     formatter: (cell: CellComponent) => text(rowOf(cell)),
@@ -142,12 +142,15 @@ function columnsOf(
       widthGrow: 2,
       formatter: shareBar,
     },
-    number("Growth/step", "growthBytesPerStep", (row) =>
-      span(
-        formatQuantity(row.growthBytesPerStep, "bytes", byteUnit()),
-        formatExact(row.growthBytesPerStep, "bytes_per_step"),
+    {
+      ...number("Growth/step", "growthBytesPerStep", (row) =>
+        span(
+          formatQuantity(row.growthBytesPerStep, "bytes", byteUnit()),
+          formatExact(row.growthBytesPerStep, "bytes_per_step"),
+        ),
       ),
-    ),
+      minWidth: 118,
+    },
     number("Retries", "numAllocRetries", (row) => count(row.numAllocRetries)),
     number("OOMs", "numOoms", (row) =>
       row.numOoms > 0
