@@ -33,10 +33,10 @@ import { useKeyboard } from "./use_keyboard";
 import { useTheme } from "./use_theme";
 import { ViewFrame } from "./view_frame";
 
-/** A run that grows is asked once a second, one that rests now and then. */
-const LIVE_POLL_MS = 1_000;
+/** A run that grows is asked often, one that rests now and then. */
+const LIVE_POLL_MS = 750;
 const RESTING_POLL_MS = 10_000;
-const RUNS_POLL_MS = 2_000;
+const RUNS_POLL_MS = 1_000;
 /** The strip only feeds the rail's chips here. */
 const CHIPS_POLL_MS = 5_000;
 const MAX_CHIPS = 10;

@@ -1,0 +1,122 @@
+"""Takes the README's pictures, and every page in both themes and two widths for review.
+
+Run: python tests/e2e/screenshots.py [--all DIR] [--simulate 64]
+
+Records a real demo (2 ranks) and a simulated run, opens both through TensorBoard in
+headless Chromium and writes PNGs: the README's into frontend/screenshots, or with --all
+the whole set into a folder of yours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from itertools import product
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+HERE = ROOT / "frontend" / "screenshots"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+# name, run, page, theme, width
+README = [
+    ("timeline", "simulated", "timeline", "light", 1280),
+    ("timeline", "simulated", "timeline", "dark", 1280),
+    ("overview", "simulated", "overview", "light", 1280),
+    ("overview", "demo", "overview", "dark", 1280),
+    ("host", "demo", "host", "light", 1280),
+]
+
+
+def record(logdir: Path, ranks: int) -> None:
+    demo = [sys.executable, "-m", "collector.cli", "demo", "--no-serve"]
+    out = ["--out", str(logdir)]
+    subprocess.run(
+        [*demo, "--ranks", "2", "--steps", "150", *out], cwd=ROOT, check=True
+    )
+    subprocess.run([*demo, "--simulate", str(ranks), *out], cwd=ROOT, check=True)
+
+
+def serve(logdir: Path) -> tuple[subprocess.Popen, str]:
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir)]
+    process = subprocess.Popen(
+        [*command, "--port", "0"],
+        cwd=logdir,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(r"at (http://\S+/) \(Press", line):
+            return process, found[1]
+    raise SystemExit("tensorboard did not start")
+
+
+def run_ids(url: str) -> dict[str, str]:
+    """Our run ids by kind of run."""
+    with urllib.request.urlopen(f"{url}data/plugin/memboard/runs") as response:
+        body = response.read()
+    length = int.from_bytes(body[:4], "little")
+    runs = json.loads(body[4 : 4 + length])["data"]["runs"]
+    return {"simulated" if r["simulated"] else "demo": r["id"] for r in runs}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", type=Path)
+    parser.add_argument("--simulate", type=int, default=64)
+    options = parser.parse_args()
+    folder = options.all or HERE
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = README
+    if options.all:
+        pages = ("overview", "timeline", "host")
+        combined = product(
+            ("demo", "simulated"), pages, ("light", "dark"), (1280, 1920)
+        )
+        wanted = [(f"{run}-{page}", run, page, t, w) for run, page, t, w in combined]
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        logdir = Path(temporary) / "runs"
+        record(logdir, options.simulate)
+        board, url = serve(logdir)
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=FLAGS
+        )
+        try:
+            ids = run_ids(url)
+            for name, run, page, theme, width in wanted:
+                shot = browser.new_page(viewport={"width": width, "height": 900})
+                state = f"p.memboard.run={ids[run]}&p.memboard.view={page}"
+                dark = str(theme == "dark").lower()
+                shot.goto(f"{url}?darkMode={dark}#memboard&{state}")
+                frame = shot.frame_locator("iframe")
+                frame.locator("#run-picker").wait_for(timeout=60_000)
+                shot.wait_for_load_state("networkidle")
+                shot.wait_for_timeout(1500)
+                shot.screenshot(path=folder / f"{name}-{theme}-{width}.png")
+                shot.close()
+        finally:
+            browser.close()
+            board.terminate()
+    print(*sorted(folder.glob("*.png")), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
