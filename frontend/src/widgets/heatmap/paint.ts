@@ -12,7 +12,7 @@ import { markLook } from "../line_chart/marks";
 import { placeOf } from "./layout";
 
 /** The gutter equals the line chart's, so that steps stand below steps. */
-export const GUTTER = { left: 72, right: 14, top: 2, bottom: 26 } as const;
+export const GUTTER = { left: 72, right: 14, top: 6, bottom: 26 } as const;
 
 /** Labels of the rank axis need this much room. */
 const LABEL_PX = 12;
