@@ -63,7 +63,7 @@ class RecordConfig:
     world_size: int | None = field(default=None, metadata={"least": 1})
     """Number of ranks. None: from torch.distributed or the launcher's environment."""
 
-    flush_seconds: float = field(default=1.5, metadata={"least": 0.05, "most": 3600})
+    flush_seconds: float = field(default=2.0, metadata={"least": 0.05, "most": 3600})
     """How old a sample gets at most before it is on disk, and what a crash can lose."""
 
     queue_rows: int = field(default=8192, metadata={"least": 16, "most": 2**24})

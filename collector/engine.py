@@ -156,7 +156,9 @@ class Engine:
     # For the sampler, on its thread.
 
     def _open_timed(self) -> Sequence[TimedSource]:
-        opened = open_timed_sources(self._config, self.device)
+        # Where the rank is not known yet it counts as the host's first: better told twice.
+        rank = self._identity.local_rank
+        opened = open_timed_sources(self._config, self.device, rank)
         self._note_sources(opened)
         return opened.sources
 

@@ -135,7 +135,7 @@ def test_a_source_has_short_forms_and_keeps_its_own_default_pace(given, expected
         ("MEMBOARD_DEVICE", "off", "device", "off"),
         ("MEMBOARD_DEVICE_PEAKS", "run", "device_peaks", "run"),
         ("MEMBOARD_FLUSH_SECONDS", "1e1", "flush_seconds", 10.0),
-        ("MEMBOARD_FLUSH_SECONDS", "", "flush_seconds", 1.5),
+        ("MEMBOARD_FLUSH_SECONDS", "", "flush_seconds", 2.0),
         ("MEMBOARD_PROCESS_FULL_ENABLED", "false", "process_full.enabled", False),
         ("MEMBOARD_CPU", "false", "cpu.enabled", False),
         ("MEMBOARD_CPU", "2.5", "cpu.interval_seconds", 2.5),
