@@ -235,7 +235,9 @@ class Index:
                     folder.problems += (_too_large(logdir),)
                 folders[path] = self._folders[path] = folder
                 stack += [(sub, depth + 1) for sub in reversed(folder.subfolders)]
-                run = self._run_at(path, logdir.name, root)
+                run = None
+                if os.path.join(path, RANK_FILES_DIR[0]) in folder.subfolders:
+                    run = self._run_at(path, logdir.name, root)
                 if run is not None:
                     runs[run.id] = run
                     if run.id not in self.runs:

@@ -6,6 +6,7 @@ keeps its own x. Nothing is averaged or dropped.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -47,7 +48,8 @@ def _without_repeats(rows: Rows) -> Rows:
     fresh = np.diff(rows.first, prepend=rows.first[:1] - 1) > 0
     if bool(fresh.all()):
         return rows
-    return _grouped(rows, np.flatnonzero(fresh))[0]
+    merged, width = _grouped(rows, np.flatnonzero(fresh))
+    return replace(merged, width=width)
 
 
 def _grouped(rows: Rows, starts: Indices) -> tuple[Rows, int]:

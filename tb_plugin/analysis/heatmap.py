@@ -51,7 +51,9 @@ def quantized(matrix: Floats) -> Cells:
     if absent.all():
         return Cells(np.zeros(matrix.shape, np.uint16), 0.0, 0.0)
     low, high = float(np.nanmin(matrix)), float(np.nanmax(matrix))
-    scale = (MOST - 1) / (high - low) if high > low else 0.0
-    codes = np.rint((np.where(absent, low, matrix) - low) * scale) + 1
+    share = np.where(absent, low, matrix) - low
+    if high > low:
+        share /= high - low
+    codes = np.rint(share * (MOST - 1)) + 1
     codes[absent] = 0
     return Cells(codes.astype(np.uint16), low, high)

@@ -145,9 +145,16 @@ class FactsReader:
             last = np.asarray(columns["step_last"], np.int64)
             for name, aggregate in zip(names, wanted, strict=True):
                 values = np.asarray(columns[aggregate], np.float64)
-                if len(values) and name not in found and not np.isnan(values).all():
+                if name not in found and not _is_empty(values):
                     found[name] = _Column(first, last, values, width)
         return found
+
+
+def _is_empty(values: Floats) -> bool:
+    """Whether nothing was recorded; most columns tell by their first row."""
+    return len(values) == 0 or (
+        bool(np.isnan(values[0])) and bool(np.isnan(values).all())
+    )
 
 
 def _main_phase(file: RankFile) -> str:
@@ -185,20 +192,29 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
 
 
 def _peak(column: _Column) -> Reading:
-    at = int(np.nanargmax(column.values))
+    at = _argmax(column.values)
     return Reading(float(column.values[at]), int(column.first[at]), column.width)
+
+
+def _argmax(values: Floats) -> int:
+    """Index of the highest value that is not NaN; there must be one."""
+    at = int(np.argmax(values))  # a NaN comes before everything
+    return at if values[at] == values[at] else int(np.nanargmax(values))
 
 
 def _fragmentation(columns: dict[str, _Column]) -> Reading | None:
     reserved, allocated = columns.get(RESERVED), columns.get(ALLOCATED)
     if reserved is None or allocated is None:
         return None
-    peak = np.nanmax(reserved.values)
-    there = np.where(reserved.values == peak, allocated.values, np.nan)
-    if np.isnan(there).all():
+    peak = reserved.values[_argmax(reserved.values)]
+    there = np.flatnonzero(reserved.values == peak)
+    used = allocated.values[there]
+    if np.isnan(used).all():
         return None
-    at = int(np.nanargmax(there))
-    return Reading(float(peak - there[at]), int(reserved.first[at]), reserved.width)
+    at = int(there[_argmax(used)])
+    return Reading(
+        float(peak - allocated.values[at]), int(reserved.first[at]), reserved.width
+    )
 
 
 def _non_torch(columns: dict[str, _Column]) -> Reading | None:
@@ -208,7 +224,7 @@ def _non_torch(columns: dict[str, _Column]) -> Reading | None:
     beside = used.values - _during(used, reserved)
     if np.isnan(beside).all():
         return None
-    at = int(np.nanargmax(beside))
+    at = _argmax(beside)
     width = max(used.width, reserved.width)
     return Reading(max(0.0, float(beside[at])), int(used.first[at]), width)
 

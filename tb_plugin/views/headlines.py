@@ -11,6 +11,7 @@ from tb_plugin import api
 from tb_plugin.analysis.buckets import pooled, windows
 from tb_plugin.analysis.growth import FEW_ROWS
 from tb_plugin.analysis.heatmap import step_edges
+from tb_plugin.budget import Budget
 from tb_plugin.views.facts import (
     ALLOCATED,
     CPU,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 _SPARKLINE_VALUES: Final = 120
+_EXACT_SECONDS: Final = 0.1
 
 _SOURCES: Final = {
     ALLOCATED: "device",
@@ -237,17 +239,44 @@ class Headlines:
                 absent_reason=reason or self._why_absent(column),
             )
         at = int(np.nanargmax(value) if worst == "highest" else np.nanargmin(value))
-        step = number.step[at] if has_step else np.nan
+        rank, step = self.ranks[at], None
+        if has_step and not np.isnan(number.step[at]):
+            step = self._exact_step(rank, column, int(number.step[at]))
         return api.Headline(
             key=key,
             value=finite(value[at]),
             unit=unit,
-            rank=self.ranks[at],
-            step=None if np.isnan(step) else int(step),
-            sparkline=f64(self._sparkline(self.ranks[at], column)),
+            rank=rank,
+            step=step,
+            sparkline=f64(self._sparkline(rank, column)),
             caveats=tuple(dict.fromkeys(caveats)),
             absent_reason=None,
         )
+
+    def _exact_step(self, rank: int, column: str, first: int) -> int:
+        """The step of the highest row of the bucket that begins at `first`."""
+        key = self.run.catalogue.find(column, self.run.catalogue.phase(None))
+        if key is None:
+            return first
+        for _, file in self.run.rank_files(rank):
+            buckets = self.reader.rollup(file, key, None)
+            if buckets is None or buckets.width == 1:
+                continue
+            for at in np.flatnonzero(buckets.first == first)[:1]:
+                low, high = float(first), float(buckets.last[at])
+                rows = self.reader.row_by_row(
+                    file,
+                    key,
+                    None,
+                    low,
+                    high,
+                    Budget(_EXACT_SECONDS),
+                )
+                if rows is not None:
+                    matches = rows.first[rows.high == buckets.high[at]]
+                    if len(matches):
+                        return int(matches[0])
+        return first
 
     def _sparkline(self, rank: int, column: str) -> Floats:
         """Highest values over the steps; of steps that were run twice, the higher.

@@ -47,12 +47,14 @@ def refined_rows(
     rows: Sequence[Rows | None],
     low: float,
     high: float,
-    px: int,
+    px: int | None,
     budget: Budget,
     *,
     seconds_per_chunk: float,
 ) -> list[Rows | None]:
     """Rows themselves in place of buckets wider than a pixel, if that can be paid for.
+
+    Without `px`, in place of all buckets.
 
     All ranks or none, judged by the first: a picture half of which is finer than the
     other half would show differences that are not there.
@@ -60,7 +62,9 @@ def refined_rows(
     wide = [
         index
         for index, row in enumerate(rows)
-        if row is not None and row.width > 1 and _num_visible(row, low, high) < px
+        if row is not None
+        and row.width > 1
+        and (px is None or _num_visible(row, low, high) < px)
     ]
     result = list(rows)
     if not wide:

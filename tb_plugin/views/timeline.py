@@ -12,6 +12,7 @@ from tb_plugin.analysis.bands import spread
 from tb_plugin.analysis.buckets import thinned, visible
 from tb_plugin.analysis.heatmap import step_edges
 from tb_plugin.analysis.ranks import extremes
+from tb_plugin.budget import Budget
 from tb_plugin.readers.series import SECONDS_PER_CHUNK
 from tb_plugin.views.marks import marks_of, ranks_with_oom
 from tb_plugin.views.matrix import matrix, refined_rows
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.rows import Rows
-    from tb_plugin.budget import Budget
     from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
@@ -47,6 +47,7 @@ _NUM_HIGH: Final = 3
 _NUM_LOW: Final = 1
 _MAX_OOM: Final = 8
 _POINTS_PER_PX: Final = 2
+_LINE_SECONDS: Final = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +166,26 @@ def _drawn(
     query: Query,
     budget: Budget,
 ) -> tuple[list[Rows | None], int]:
-    """Rows to draw of each rank, at most two per pixel, and rows per point."""
+    """Rows to draw of each rank, at most two per pixel, and rows per point.
+
+    Lines are few, so they are made from rows even where buckets would look the same:
+    the cursor then reads a peak at its own step. Buckets do where that is too dear.
+    """
+    cheap = Budget(_LINE_SECONDS)
     rows = refined_rows(
-        source,
-        ranks,
-        rolled,
-        x0,
-        x1,
-        query.px,
-        budget,
-        seconds_per_chunk=SECONDS_PER_CHUNK,
+        source, ranks, rolled, x0, x1, None, cheap, seconds_per_chunk=SECONDS_PER_CHUNK
     )
+    if cheap.exhausted:
+        rows = refined_rows(
+            source,
+            ranks,
+            rolled,
+            x0,
+            x1,
+            query.px,
+            budget,
+            seconds_per_chunk=SECONDS_PER_CHUNK,
+        )
     drawn: list[Rows | None] = []
     widest = 1
     for row in rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,7 +132,7 @@ def test_a_file_that_was_replaced_is_read_anew(tmp_path):
     (rank,) = RunBuilder(tmp_path).simple(1, 100)
     file = opened(rank.path)
     other = RunBuilder(tmp_path / "other").simple(1, 300)[0]
-    os.replace(other.path, rank.path)
+    other.path.replace(rank.path)
     assert file.update(parts_of(rank.path), Budget(30)) is True
     assert rollup(file).high.tolist() == list(expected(300).values())
 
@@ -377,7 +378,7 @@ def test_a_budget_that_runs_out_is_taken_up_again(tmp_path):
 
 def test_no_descriptor_stays_open(tmp_path):
     ranks = RunBuilder(tmp_path).simple(3, 50)
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for rank in ranks:
         values_by_step(opened(rank.path, rank.rank))
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

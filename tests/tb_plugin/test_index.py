@@ -1,0 +1,243 @@
+"""What exists is found, cheaply; what should not be opened is not."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from tb_plugin.foreign import kind_of
+from tb_plugin.index import Index
+from tb_plugin.logdirs import logdirs_of
+from tests.builders import RunBuilder
+from tests.tb_plugin.client import Page, Ticking, refresh
+
+
+def index_of(logdir, clock=None) -> Index:
+    context = SimpleNamespace(logdir=str(logdir), flags=None)
+    index = Index(logdirs_of(context), clock or Ticking())
+    index.refresh()
+    return index
+
+
+def names(index: Index) -> list[str]:
+    return sorted(run.name for run in index.runs.values())
+
+
+def test_runs_are_named_as_tensorboard_names_them(tmp_path):
+    for name in (".", "a", "deep/er/b"):
+        RunBuilder(tmp_path / name).simple(2, 2)
+    index = index_of(tmp_path)
+    assert names(index) == [".", "a", "deep/er/b"]
+    for run in index.runs.values():
+        assert sorted(rank for rank, _ in run.files) == [0, 1]
+
+
+def test_ids_are_stable_and_tell_runs_apart(tmp_path):
+    for name in ("a", "b"):
+        RunBuilder(tmp_path / name).simple(1, 1)
+    first, second = index_of(tmp_path), index_of(tmp_path)
+    assert set(first.runs) == set(second.runs)
+    assert len(first.runs) == 2
+    assert all(run_id.isalnum() for run_id in first.runs)
+
+
+def test_new_runs_ranks_and_rows_are_noticed_and_nothing_else_counts(tmp_path):
+    clock = Ticking()
+    (rank,) = RunBuilder(tmp_path / "a").simple(1, 10, close=False)
+    index = index_of(tmp_path, clock)
+    (run,) = index.runs.values()
+    version = run.version
+
+    def later() -> None:
+        clock.later()
+        index.refresh()
+
+    later()
+    assert run.version == version
+    rank.steps([10], allocated_peak_bytes=[1])
+    later()
+    assert run.version == version + 1
+    RunBuilder(tmp_path / "a").rank(1)
+    later()
+    assert run.version == version + 2
+    RunBuilder(tmp_path / "b").simple(1, 1)
+    later()
+    assert names(index) == ["a", "b"]
+    for path in (tmp_path / "b").rglob("*.events"):
+        path.unlink()
+    (tmp_path / "b" / "plugins" / "memboard").rmdir()
+    later()
+    assert names(index) == ["a"]
+
+
+def test_a_poll_with_nothing_new_opens_and_lists_nothing_twice(tmp_path, monkeypatch):
+    RunBuilder(tmp_path / "a").simple(3, 1)
+    clock = Ticking()
+    index = index_of(tmp_path, clock)
+    for path in [tmp_path, *tmp_path.rglob("*")]:
+        if path.is_dir():
+            os.utime(path, (1e9, 1e9))
+    clock.later()
+    index.refresh()
+    listed = []
+    scandir = os.scandir
+    monkeypatch.setattr(
+        os, "scandir", lambda path: listed.append(str(path)) or scandir(path)
+    )
+    monkeypatch.setattr("builtins.open", lambda *a, **k: pytest.fail("opened a file"))
+    clock.later()
+    index.refresh()
+    assert listed == [str(tmp_path / "a" / "plugins" / "memboard")]
+
+
+def test_logdir_spec_names_runs_by_group(tmp_path):
+    for name in ("one", "two"):
+        RunBuilder(tmp_path / name / "r").simple(1, 1)
+    spec = f"first:{tmp_path / 'one'},{tmp_path / 'two'}"
+    context = SimpleNamespace(
+        logdir="", flags=SimpleNamespace(logdir="", logdir_spec=spec)
+    )
+    index = Index(logdirs_of(context), Ticking())
+    index.refresh()
+    assert names(index) == ["first/r", "r"]
+
+
+def test_remote_logdirs_are_said_not_to_be_read():
+    index = index_of("s3://bucket/runs")
+    (problem,) = index.problems()
+    assert problem.path == "s3://bucket/runs"
+    assert "not read by this version" in problem.what
+
+
+def test_a_file_url_is_a_local_directory(tmp_path):
+    RunBuilder(tmp_path / "a b").simple(1, 1)
+    url = f"file://{tmp_path}".replace(" ", "%20")
+    assert names(index_of(url)) == ["a b"]
+
+
+def test_a_logdir_that_does_not_exist_yet_fills_when_it_does(tmp_path):
+    clock = Ticking()
+    index = index_of(tmp_path / "later", clock)
+    assert len(index.problems()) == 1
+    RunBuilder(tmp_path / "later").simple(1, 1)
+    clock.later()
+    index.refresh()
+    assert names(index) == ["."]
+    assert index.problems() == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("events.out.tfevents.1.host", "tfevents"),
+        ("worker0.123.pt.trace.json", "kineto_trace"),
+        ("worker0.123.pt.trace.json.gz", "kineto_trace"),
+        ("rank_3_memory_stats.yaml", "memprofiler"),
+        ("cuda_alloc_rank_0.f.1.start.pickle", "memprofiler"),
+        ("ep0-ba3-rank1.json", "other"),
+        ("memory_snapshot.pickle", "snapshot_pickle"),
+        ("oom_snapshot.pkl", "snapshot_pickle"),
+        ("model.pt", None),
+        ("data.pickle", None),
+        ("snapshot", None),
+    ],
+)
+def test_other_tools_files_are_told_apart_by_name(name, kind):
+    assert kind_of(name) == kind
+
+
+def test_foreign_files_are_counted_and_our_own_are_not(tmp_path):
+    run = RunBuilder(tmp_path / "a")
+    run.simple(1, 1)
+    (tmp_path / "a" / "memboard").mkdir()
+    (tmp_path / "a" / "memboard" / "events.out.tfevents.1").touch()
+    for name in ("events.out.tfevents.2", "x_snapshot.pickle", "y_snapshot.pickle"):
+        (tmp_path / "a" / name).touch()
+    found = {f.kind: (f.num_files, f.example) for f in index_of(tmp_path).foreign()}
+    assert found["tfevents"] == (1, "a/events.out.tfevents.2")
+    assert found["snapshot_pickle"][0] == 2
+
+
+def test_links_inside_the_logdir_are_followed_and_others_are_not(tmp_path):
+    outside = RunBuilder(tmp_path / "outside" / "x")
+    (rank,) = outside.simple(1, 5)
+    logdir = tmp_path / "logdir"
+    inside = RunBuilder(logdir / "a")
+    (kept,) = inside.simple(1, 5)
+    (logdir / "out").symlink_to(tmp_path / "outside")
+    (logdir / "loop").symlink_to(logdir)
+    stolen = rank.path.name.replace("rank00000", "rank00007")
+    (inside.files / stolen).symlink_to(rank.path)
+    own = kept.path.name.replace("rank00000", "rank00001")
+    (inside.files / own).symlink_to(kept.path)
+    index = index_of(logdir)
+    assert names(index) == ["a"]
+    (run,) = index.runs.values()
+    assert sorted(rank for rank, _ in run.files) == [0, 1]
+    assert any("leads out of the logdir" in p.what for p in run.problems)
+    assert any("leads out of the logdir" in p.what for p in index.problems())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_or_a_directory_in_place_of_a_file_is_not_opened(tmp_path):
+    run = RunBuilder(tmp_path)
+    (rank,) = run.simple(1, 5)
+    os.mkfifo(run.files / rank.path.name.replace("rank00000", "rank00001"))
+    (run.files / rank.path.name.replace("rank00000", "rank00002")).mkdir()
+    page = Page(tmp_path)
+    found = page.of_run("/overview")
+    assert found["strip"]["rank"].tolist() == [0]
+    assert sorted(p["rank"] for p in found["problems"]) == [1, 2]
+
+
+def test_directories_too_deep_are_said(tmp_path):
+    deep = tmp_path.joinpath(*["d"] * 20)
+    RunBuilder(deep).simple(1, 1)
+    index = index_of(tmp_path)
+    assert index.runs == {}
+    assert "levels deep" in index.problems()[0].what
+
+
+def test_too_many_entries_are_said_and_what_was_found_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr("tb_plugin.index.MAX_DIRECTORIES", 5)
+    RunBuilder(tmp_path / "a").simple(1, 1)
+    for number in range(20):
+        (tmp_path / f"z{number:02d}").mkdir()
+    index = index_of(tmp_path)
+    assert names(index) == ["a"]
+    assert any("too many entries" in p.what for p in index.problems())
+
+
+def test_a_slow_walk_gives_way_and_goes_on_later(tmp_path):
+    for number in range(30):
+        RunBuilder(tmp_path / f"r{number:02d}").simple(1, 1)
+
+    class Slow(Ticking):
+        def __call__(self) -> float:
+            self.now += 0.1
+            return self.now
+
+    index = Index(logdirs_of(SimpleNamespace(logdir=str(tmp_path), flags=None)), Slow())
+    index.refresh()
+    assert 0 < len(index.runs) < 30
+    for _ in range(200):
+        index.refresh()
+    assert len(index.runs) == 30
+
+
+def test_a_broken_run_does_not_hide_the_others(tmp_path):
+    RunBuilder(tmp_path / "good").simple(1, 5)
+    bad = RunBuilder(tmp_path / "bad")
+    (bad.files / "rank00000-20260101T000000000-00000000.events").write_bytes(
+        b"\0" * 5000
+    )
+    page = Page(tmp_path)
+    found = {r["name"]: r for r in page.get("/runs")["runs"]}
+    assert set(found) == {"good", "bad"}
+    assert found["good"]["last_step"] == 4
+    refresh(page)
+    for route in ("/overview", "/timeline", "/heatmap", "/host"):
+        page.of_run(route, "bad")
+        page.of_run(route, "good")

@@ -1,0 +1,62 @@
+"""The envelope: aligned columns behind a JSON header, whatever is in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_plugin import api, wire
+from tests.tb_plugin.client import decode_envelope
+
+
+@dataclass(frozen=True)
+class Everything:
+    text: str
+    number: float | None
+    flag: bool
+    columns: tuple[api.F64Column | api.I32Column | api.U16Column | api.U8Column, ...]
+
+
+@given(
+    st.text(),
+    st.lists(st.sampled_from(["f64", "i32", "u16", "u8"]), max_size=30),
+    st.integers(0, 40),
+)
+def test_columns_and_text_come_back(text, kinds, length):
+    values = np.arange(length) % 200
+    columns = tuple(getattr(wire, kind)(values) for kind in kinds)
+    body = wire.envelope(Everything(text, None, True, columns))
+    found = decode_envelope(body)
+    assert found["$response"] == "Everything"
+    assert found["text"] == text
+    assert found["number"] is None
+    assert found["flag"] is True
+    assert [column.tolist() for column in found["columns"]] == [values.tolist()] * len(
+        kinds
+    )
+
+
+@pytest.mark.parametrize("num_columns", [1, 9, 10, 99, 300])
+def test_the_header_says_its_own_length_however_long_it_gets(num_columns):
+    columns = tuple(wire.f64(np.full(13, i)) for i in range(num_columns))
+    body = wire.envelope(Everything("", 1.5, False, columns))
+    for index, column in enumerate(decode_envelope(body)["columns"]):
+        assert column.tolist() == [index] * 13
+
+
+def test_nan_travels_in_columns_and_nowhere_else():
+    body = wire.envelope(Everything("", None, True, (wire.f64([1, float("nan")]),)))
+    assert np.isnan(decode_envelope(body)["columns"][0][1])
+    with pytest.raises(ValueError, match="JSON"):
+        wire.envelope(Everything("", float("nan"), True, ()))
+    assert wire.finite(float("inf")) is None
+    assert wire.finite(2) == 2.0
+
+
+def test_names_that_are_no_text_do_not_break_the_answer():
+    body = wire.envelope(Everything("a\udcffb", None, True, ()))
+    assert decode_envelope(body)["text"] == "a?b"
