@@ -11,7 +11,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from tensorboard.plugins import base_plugin
+from tensorboard.plugins.base_plugin import TBLoader
 
 if TYPE_CHECKING:
     import argparse
@@ -27,7 +27,7 @@ _MACOS_DESCRIPTORS: Final = 10_240
 """macOS names no hard limit but refuses more than OPEN_MAX."""
 
 
-class Loader(base_plugin.TBLoader):  # type: ignore[misc]
+class Loader(TBLoader):  # type: ignore[misc]
     """Loads the MemBoard plugin. No method raises."""
 
     def define_flags(self, parser: argparse.ArgumentParser) -> None:

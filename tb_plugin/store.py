@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tb_plugin.readers.rank_file import RankFile
 
 CACHE_BYTES: Final = 64 << 20
-REQUEST_SECONDS: Final = 2.0
+REQUEST_SECONDS: Final = 3.0
 """A request answers with what it has after about this long."""
 _PICKER_SECONDS: Final = 0.5
 _SMALL_RUN_FILES: Final = 64

@@ -8,7 +8,6 @@ import numpy as np
 
 from tb_plugin import api
 from tb_plugin.analysis.heatmap import pooled_ranks, quantized, step_edges
-from tb_plugin.readers.series import SECONDS_PER_CHUNK
 from tb_plugin.views.marks import marks_of
 from tb_plugin.views.matrix import matrix, refined_rows
 from tb_plugin.views.selection import (
@@ -48,14 +47,7 @@ def heatmap(
     low, high = extent(rolled)
     x0, x1 = visible_range(query, low, high)
     rows = refined_rows(
-        source,
-        ranks,
-        rolled,
-        x0,
-        x1,
-        min(query.px, int(x1 - x0) + 1),
-        budget,
-        seconds_per_chunk=SECONDS_PER_CHUNK,
+        source, ranks, rolled, x0, x1, min(query.px, int(x1 - x0) + 1), budget
     )
     edges, per_column = step_edges(x0, x1, query.px)
     ranks_per_row = -(-len(ranks) // query.rows)

@@ -10,7 +10,7 @@ import numpy as np
 from tb_plugin import api
 from tb_plugin.analysis.buckets import thinned, visible
 from tb_plugin.errors import NotFoundError
-from tb_plugin.readers.series import SECONDS_PER_CHUNK, SeriesKey
+from tb_plugin.readers.series import SeriesKey
 from tb_plugin.views.marks import marks_of
 from tb_plugin.views.matrix import refined_rows
 from tb_plugin.views.selection import RankRows, extent, visible_range, x_axis
@@ -223,7 +223,6 @@ class _Drawing:
                 x1,
                 self._query.px,
                 self._budget,
-                seconds_per_chunk=SECONDS_PER_CHUNK,
             )
             shown = visible(finer or rows, x0, x1)
             drawn, _ = thinned(shown, x0, x1, 2 * self._query.px)

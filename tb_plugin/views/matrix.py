@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from tb_plugin.views.selection import RankRows
 
     Floats: TypeAlias = npt.NDArray[np.float64]
+
+_NUM_PROBES: Final = 3
+"""Ranks whose reading tells what all would take."""
 
 _AT_ONCE: Final = 256
 """Ranks stacked at a time; more would only hold more memory."""
@@ -49,15 +54,13 @@ def refined_rows(
     high: float,
     px: int | None,
     budget: Budget,
-    *,
-    seconds_per_chunk: float,
 ) -> list[Rows | None]:
     """Rows themselves in place of buckets wider than a pixel, if that can be paid for.
 
     Without `px`, in place of all buckets.
 
-    All ranks or none, judged by the first: a picture half of which is finer than the
-    other half would show differences that are not there.
+    All ranks or none, judged by what a few take: a picture half of which is
+    finer than the other half would show differences that are not there.
     """
     wide = [
         index
@@ -67,15 +70,18 @@ def refined_rows(
         and (px is None or _num_visible(row, low, high) < px)
     ]
     result = list(rows)
-    if not wide:
-        return result
-    num_chunks = source.num_chunks(ranks[wide[0]], low, high, budget)
-    if not budget.allows(num_chunks * len(wide) * seconds_per_chunk):
-        return result
-    for index in wide:
-        coarse = rows[index]
-        if coarse is not None:
-            result[index] = source.refined(ranks[index], coarse, low, high, budget)
+    # Drawn by lot: the first ranks would be cached from the last time they were tried.
+    probes = random.sample(wide, min(_NUM_PROBES, len(wide)))
+    costs = []
+    for index in probes:
+        began = time.monotonic()
+        result[index] = source.refined(ranks[index], rows[index], low, high, budget)
+        costs.append(time.monotonic() - began)
+    others = [index for index in wide if index not in probes]
+    if others and not budget.allows(sorted(costs)[len(costs) // 2] * len(others)):
+        return list(rows)
+    for index in others:
+        result[index] = source.refined(ranks[index], rows[index], low, high, budget)
     return result
 
 

@@ -138,8 +138,8 @@ class RankRows:
         return self._merged(pieces)
 
     def refined(
-        self, rank: int, coarse: Rows, low: float, high: float, budget: Budget
-    ) -> Rows:
+        self, rank: int, coarse: Rows | None, low: float, high: float, budget: Budget
+    ) -> Rows | None:
         """The rows in `low..high` themselves; `coarse` where the budget forbids it."""
         pieces = []
         files = self._run.rank_files(rank)
@@ -162,15 +162,6 @@ class RankRows:
                 pieces.append(piece)
         merged = self._merged(pieces)
         return coarse if merged is None else merged
-
-    def num_chunks(self, rank: int, low: float, high: float, budget: Budget) -> int:
-        """How many chunks `refined` would decode for a rank."""
-        return sum(
-            self._reader.num_chunks(
-                file, self._key, self._axis.clocks[attempt.index], low, high, budget
-            )
-            for attempt, file in self._run.rank_files(rank)
-        )
 
     def _merged(self, pieces: Sequence[Rows]) -> Rows | None:
         if not pieces:

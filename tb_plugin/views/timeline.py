@@ -13,7 +13,6 @@ from tb_plugin.analysis.buckets import thinned, visible
 from tb_plugin.analysis.heatmap import step_edges
 from tb_plugin.analysis.ranks import extremes
 from tb_plugin.budget import Budget
-from tb_plugin.readers.series import SECONDS_PER_CHUNK
 from tb_plugin.views.marks import marks_of, ranks_with_oom
 from tb_plugin.views.matrix import matrix, refined_rows
 from tb_plugin.views.selection import (
@@ -124,16 +123,7 @@ def _bands(
     rolled = [source.rollup(rank) for rank in ranks]
     low, high = extent(rolled)
     x0, x1 = visible_range(query, low, high)
-    rows = refined_rows(
-        source,
-        ranks,
-        rolled,
-        x0,
-        x1,
-        query.px,
-        budget,
-        seconds_per_chunk=SECONDS_PER_CHUNK,
-    )
+    rows = refined_rows(source, ranks, rolled, x0, x1, query.px, budget)
     edges = _edges(rows, x0, x1, query)
     values = matrix(rows, edges)
     recorded = ~np.isnan(values).all(axis=0)
@@ -172,20 +162,9 @@ def _drawn(
     the cursor then reads a peak at its own step. Buckets do where that is too dear.
     """
     cheap = Budget(_LINE_SECONDS)
-    rows = refined_rows(
-        source, ranks, rolled, x0, x1, None, cheap, seconds_per_chunk=SECONDS_PER_CHUNK
-    )
+    rows = refined_rows(source, ranks, rolled, x0, x1, None, cheap)
     if cheap.exhausted:
-        rows = refined_rows(
-            source,
-            ranks,
-            rolled,
-            x0,
-            x1,
-            query.px,
-            budget,
-            seconds_per_chunk=SECONDS_PER_CHUNK,
-        )
+        rows = refined_rows(source, ranks, rolled, x0, x1, query.px, budget)
     drawn: list[Rows | None] = []
     widest = 1
     for row in rows:

@@ -156,9 +156,15 @@ def test_a_zoomed_read_decodes_only_the_chunks_it_needs(tmp_path, monkeypatch):
     rank.close()
     file = opened(rank.path)
     reader = SeriesReader(Cache(1 << 24))
-    assert reader.num_chunks(file, KEY, None, 4890, 4910, Budget(30)) == 2
+    decoded = []
+    read_record = file.read_record
+    monkeypatch.setattr(
+        file, "read_record", lambda *a: decoded.append(a[1]) or read_record(*a)
+    )
     rows = reader.row_by_row(file, KEY, None, 4890, 4910, Budget(30))
     assert rows.first.tolist() == list(range(4850, 4950))
+    assert decoded.count(codec.CHUNK) == 2
+    assert decoded.count(codec.DIGEST) <= 2, "the chain is walked only as far as needed"
 
 
 @pytest.mark.parametrize("num_segments", [1, 3])
