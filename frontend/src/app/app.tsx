@@ -24,6 +24,7 @@ import {
   neighbourRanks,
   shellCommands,
   skipToContent,
+  useElapsed,
   usePlace,
   useRail,
   useSaid,
@@ -40,6 +41,12 @@ const RUNS_POLL_MS = 1_000;
 /** The strip only feeds the rail's chips here. */
 const CHIPS_POLL_MS = 5_000;
 const MAX_CHIPS = 10;
+/**
+ * The server reads a big run once for each of its answers, one after another: the page
+ * that is looked at goes first, the chips wait for it.
+ */
+const BIG_RUN_RANKS = 512;
+const BIG_RUN_CHIPS_DELAY_MS = 2_500;
 
 export function App({
   client,
@@ -51,18 +58,20 @@ export function App({
   const [place, show] = usePlace(host);
   const runs = useLive(client, "runs", {}, RUNS_POLL_MS);
   const run = runs.data === null ? null : findRun(runs.data.runs, place.run);
+  const page = findPage(place.view);
+  const first = page.name === "overview" || (run?.numRanks ?? 0) <= BIG_RUN_RANKS;
+  const waited = useElapsed(run?.id ?? null, BIG_RUN_CHIPS_DELAY_MS);
   const strip =
     useLive(
       client,
       "overview",
-      run === null ? null : { run: run.id },
+      run !== null && (first || waited) ? { run: run.id } : null,
       run?.live === true ? CHIPS_POLL_MS : RESTING_POLL_MS,
     ).data?.strip ?? null;
   const notes = useMemo(
     () => (strip === null ? [] : rankNotes(strip, MAX_CHIPS)),
     [strip],
   );
-  const page = findPage(place.view);
   const { theme, choice: themeChoice, next: nextTheme } = useTheme(host);
   const commands = useMemo(() => new Commands(), []);
   const cursor = useSignal<number | null>(null);

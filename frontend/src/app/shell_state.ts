@@ -42,6 +42,21 @@ export function useSaid(): readonly [string, (sentence: string) => void] {
 /** Below this width the rail starts hidden. */
 const NARROW_PX = 760;
 
+/** Whether `delayMs` have passed since `subject` was last another one (null: never). */
+export function useElapsed(subject: string | null, delayMs: number): boolean {
+  const [elapsed, setElapsed] = useState<string | null>(null);
+  useEffect(() => {
+    if (subject === null) return undefined;
+    const timer = window.setTimeout(() => {
+      setElapsed(subject);
+    }, delayMs);
+    return () => {
+      window.clearTimeout(timer);
+    };
+  }, [subject, delayMs]);
+  return subject !== null && elapsed === subject;
+}
+
 export function useRail(): readonly [boolean, () => void] {
   const [shown, setShown] = useState(() => {
     const kept = readPreference("rail");
