@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tb_plugin.logdirs import Logdir
     from tb_plugin.readers.rank_file import RankFile
 
-CACHE_BYTES: Final = 64 << 20
+CACHE_BYTES: Final = 96 << 20
 REQUEST_SECONDS: Final = 3.0
 """A request answers with what it has after about this long."""
 _PICKER_SECONDS: Final = 0.5

@@ -19,7 +19,7 @@ import numpy as np
 
 from collector.format.codec import NOTE, SCHEMA, decode_record
 from collector.format.errors import CorruptError, FormatError
-from collector.format.numeric import ABSENT, decode_block
+from collector.format.numeric import ABSENT, block_num_rows, decode_block
 from collector.format.records import Note, Schema
 from tb_plugin.readers.clean import clean_note, clean_schema
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.format.numeric import Values
+
+MAX_LISTED: Final = 1 << 21
+"""Chunks one digest may list; more is corrupt."""
 
 _LENGTH: Final = struct.Struct("<I")
 
@@ -48,6 +51,18 @@ class _Head(msgspec.Struct):
     schemas: msgspec.Raw
 
 
+class _ListedTable(msgspec.Struct):
+    schema_id: int
+    bytes: tuple[int, int, int]
+
+
+class _ListedHead(msgspec.Struct):
+    """Only what leads to the directories: the rest is skipped, not decoded."""
+
+    previous_offset: int
+    tables: list[_ListedTable]
+
+
 class _Note(msgspec.Struct):
     kind: str
     time_ns: int
@@ -56,6 +71,7 @@ class _Note(msgspec.Struct):
 
 
 _head_decoder = msgspec.json.Decoder(_Head)
+_listed_decoder = msgspec.json.Decoder(_ListedHead)
 _notes_decoder = msgspec.json.Decoder(list[_Note])
 
 
@@ -134,6 +150,35 @@ def index_digest(payload: bytes, offset: int, end: int) -> DigestIndex:
         )
     except (struct.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptError(f"a digest record does not decode: {error}") from error
+
+
+def listed_chunks(payload: bytes) -> tuple[int, dict[int, dict[str, Values]]]:
+    """The previous digest's offset, and by schema the directory of chunks since then.
+
+    Raises:
+        CorruptError: the payload is not a digest.
+    """
+    try:
+        (head_bytes,) = _LENGTH.unpack_from(payload)
+        at = _LENGTH.size + head_bytes
+        head = _listed_decoder.decode(memoryview(payload)[_LENGTH.size : at])
+    except (struct.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CorruptError(f"a digest record does not decode: {error}") from error
+    names = _names(_DIRECTORY_JSON)
+    found: dict[int, dict[str, Values]] = {}
+    for table in head.tables:
+        size = table.bytes[0]
+        block = memoryview(payload)[at : at + size]
+        if min(table.bytes) < 0 or len(block) < size:
+            raise CorruptError("a digest names blocks that it does not hold")
+        if block_num_rows(block) > MAX_LISTED:
+            raise CorruptError("a digest lists more chunks than a file can hold")
+        columns = decode_block(block)
+        if len(columns) != len(names) or any(c.dtype != np.int64 for c in columns):
+            raise CorruptError("a digest's directory has other columns")
+        found[table.schema_id] = dict(zip(names, columns, strict=True))
+        at += sum(table.bytes)
+    return head.previous_offset, found
 
 
 def decode_columns(

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from collector.format.codec import CHUNK, DIGEST, decode_chunk_span
-from collector.format.errors import CorruptError, FormatError
+from collector.format.errors import FormatError
 from collector.format.framing import Framed
-from collector.format.numeric import block_num_rows
-from tb_plugin.readers.digest import DigestIndex, decode_columns, index_digest
+from tb_plugin.readers.digest import listed_chunks
 from tb_plugin.readers.parts import PartsReader
 from tb_plugin.readers.rank_file import MAX_CHUNK_ROWS, ChunkRef, chunk_ref
 from tb_plugin.readers.scan import scan
@@ -23,14 +22,12 @@ from tb_plugin.readers.scan import scan
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from collector.format.numeric import Values
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
     from tb_plugin.readers.rank_file import RankFile
 
 Axis: TypeAlias = Literal["step", "ns"]
-
-_MAX_LISTED: Final = 1 << 21
-"""Chunks one digest may list; more is corrupt."""
 
 _FIRST: Final[dict[Axis, int]] = {"step": 4, "ns": 6}
 """Index of a `ChunkRef`'s first step or time; the last follows."""
@@ -91,33 +88,29 @@ def _listed(
     known: tuple[npt.NDArray[np.int64], int] | None = cache.get(key)
     if known is None:
         payload = file.read_record(reader, DIGEST, offset, end)
-        digest = index_digest(payload, offset, end)
-        known = (_directory(payload, digest), digest.previous_offset)
+        previous, tables = listed_chunks(payload)
+        known = (_as_rows(tables, offset), previous)
         cache.put(key, known, known[0].nbytes)
     return known
 
 
-def _directory(payload: bytes, digest: DigestIndex) -> npt.NDArray[np.int64]:
+def _as_rows(
+    by_schema: dict[int, dict[str, Values]], digest_offset: int
+) -> npt.NDArray[np.int64]:
     tables = []
-    for spans in digest.tables.values():
-        span = spans.directory
-        if block_num_rows(memoryview(payload)[span.start : span.end]) > _MAX_LISTED:
-            raise CorruptError("a digest lists more chunks than a file can hold")
-        held = decode_columns(payload, span, span.names)
-        if any(column.dtype != np.int64 for column in held.values()):
-            raise CorruptError("a digest's directory holds fractions")
-        rows = np.empty((len(held["chunk_offset"]), 8), np.int64)
-        rows[:, 0] = held["chunk_offset"]
-        rows[:, 2] = spans.schema_id
-        for index, name in enumerate(span.names[1:], start=3):
-            rows[:, index] = held[name]
+    for schema_id, held in by_schema.items():
+        columns = list(held.values())
+        rows = np.empty((len(columns[0]), 8), np.int64)
+        rows[:, 0], rows[:, 2] = columns[0], schema_id
+        for index, column in enumerate(columns[1:], start=3):
+            rows[:, index] = column
         tables.append(rows)
     if not tables:
         return np.empty((0, 8), np.int64)
     listed = np.concatenate(tables)
     listed = listed[np.argsort(listed[:, 0], kind="stable")]
     # A chunk's frame ends at or before the next one, and before the digest.
-    listed[:, 1] = np.append(listed[1:, 0], digest.offset)[: len(listed)]
+    listed[:, 1] = np.append(listed[1:, 0], digest_offset)[: len(listed)]
     sane = (listed[:, 0] > 0) & (listed[:, 1] > listed[:, 0])
     sane &= (listed[:, 3] >= 0) & (listed[:, 3] <= MAX_CHUNK_ROWS)
     return listed[sane]
