@@ -20,7 +20,7 @@ from tb_plugin.errors import MethodError, RequestError
 from tb_plugin.loader import PLUGIN_NAME
 from tb_plugin.logdirs import logdirs_of
 from tb_plugin.query import parse_query
-from tb_plugin.store import REQUEST_SECONDS, Store
+from tb_plugin.store import CHECK_SECONDS, REQUEST_SECONDS, Store
 from tb_plugin.views.facts import FactsReader
 from tb_plugin.views.heatmap import heatmap
 from tb_plugin.views.host import host
@@ -103,6 +103,9 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             with store.lock:
                 prefetch = None if first is None else first(query)
                 run = store.run(query.run, budget, prefetch)
+                if name == "overview":
+                    # A little at each poll, so that damage inside is named soon.
+                    run.check(Budget(CHECK_SECONDS), rank=query.rank)
                 etag = etag_of(store.epoch, name, run.version, query)
                 unchanged = not_modified(request, etag)
                 if unchanged is not None:
@@ -121,8 +124,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def _read_series(self, query: Query) -> Callable[[RankFile], object]:
         return prefetcher(self._store.series, query)
 
-    def _overview(self, run: Run, query: Query, budget: Budget) -> object:
-        run.check(budget, rank=query.rank)
+    def _overview(self, run: Run, query: Query, _: Budget) -> object:
         series = self._store.series
         return overview(series, self._facts, run, summary_of(series, run), query)
 

@@ -68,6 +68,7 @@ class Run:
         self._notes = RunNotes()
         self._stale_notes = True
         self._was_live = False
+        self._is_checked = False
 
     def update(
         self,
@@ -102,13 +103,14 @@ class Run:
 
     def check(self, budget: Budget, *, rank: int | None = None) -> None:
         """Look for damage where opening did not: in small runs, or in one rank."""
+        if rank is None and self._is_checked:
+            return
         files = [f for f in self.files.values() if rank in (None, f.rank)]
         if rank is None and sum(f.num_bytes for f in files) > _CHECKED_BYTES:
             return
         before = self._num_faults()
-        for file in files:
-            if not file.check(budget):
-                break
+        done = all(file.check(budget) for file in files)
+        self._is_checked = done and rank is None
         if self._num_faults() != before:
             self._changed()
 
@@ -193,6 +195,7 @@ class Run:
         self.version += 1
         self._attempts = self._catalogue = self._problems = None
         self._stale_notes = True
+        self._is_checked = False
 
     def _num_faults(self) -> int:
         return sum(len(file.faults) for file in self.files.values())

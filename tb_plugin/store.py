@@ -31,7 +31,8 @@ _SMALL_RUN_FILES: Final = 64
 """The run picker opens runs of at most so many files whole, of others one or two."""
 _FIRST_LOOK_SECONDS: Final = 0.05
 _LOOK_AGAIN_SECONDS: Final = 5.0
-_CHECK_SECONDS: Final = 0.1
+CHECK_SECONDS: Final = 0.1
+"""What one poll may spend on looking for damage that no picture has met yet."""
 
 
 class Store:
@@ -67,7 +68,7 @@ class Store:
             num_files = len(run.found.files)
             if run.is_whole or num_files <= _SMALL_RUN_FILES:
                 run.update(budget)
-                run.check(Budget(_CHECK_SECONDS / len(self._runs)))
+                run.check(Budget(CHECK_SECONDS / len(self._runs)))
             else:
                 keys = sorted(run.found.files, key=lambda key: (key[1], key[0]))
                 run.update(budget, only=(keys[0], keys[-1]))
