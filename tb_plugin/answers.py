@@ -1,4 +1,4 @@
-"""Bytes of an answer to an HTTP response: validators, compression, headers.
+"""Bytes of a data answer, or of an error, to an HTTP response.
 
 Data and pages are `no-cache` with an ETag: browsers ask each time and are told 304 where
 nothing changed. Built assets carry the hash of their content in their name and are
@@ -8,12 +8,12 @@ kept for a year.
 from __future__ import annotations
 
 import gzip
-import hashlib
 from typing import TYPE_CHECKING, Final
 
 from werkzeug.wrappers import Response
 
 from tb_plugin import api, wire
+from tb_plugin.validators import accepts_gzip, finish
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Request
@@ -25,15 +25,6 @@ _FAST: Final = 1
 """Columns deflate nearly as well at level 1, several times faster."""
 
 
-def not_modified(request: Request, etag: str) -> Response | None:
-    """The 304 for a request that already holds this version, else None."""
-    if request.if_none_match.contains_weak(etag):
-        response = Response(status=304)
-        _finish(response, etag)
-        return response
-    return None
-
-
 def data_answer(request: Request, body: bytes, etag: str) -> Response:
     """A binary envelope, compressed where the client takes that."""
     response = Response(content_type=wire.CONTENT_TYPE)
@@ -41,8 +32,7 @@ def data_answer(request: Request, body: bytes, etag: str) -> Response:
         body = gzip.compress(body, _FAST, mtime=0)
         response.headers["Content-Encoding"] = "gzip"
     response.set_data(body)
-    response.headers["Vary"] = "Accept-Encoding"
-    _finish(response, etag)
+    finish(response, etag)
     return response
 
 
@@ -55,21 +45,3 @@ def error_answer(error: RequestError) -> Response:
     if error.status == 405:
         response.headers["Allow"] = "GET, HEAD"
     return response
-
-
-def accepts_gzip(request: Request) -> bool:
-    """Whether the client says it takes gzip."""
-    return bool(request.accept_encodings["gzip"] > 0)
-
-
-def etag_of(*parts: object) -> str:
-    """A short validator of whatever decides an answer."""
-    text = "\0".join(map(str, parts)).encode("utf-8", "replace")
-    return hashlib.sha256(text).hexdigest()[:20]
-
-
-def _finish(response: Response, etag: str) -> None:
-    # Weak: the compressed and the plain body are the same answer.
-    response.set_etag(etag, weak=True)
-    response.headers["Cache-Control"] = "no-cache"
-    response.headers["X-Content-Type-Options"] = "nosniff"

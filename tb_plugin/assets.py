@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from werkzeug.wrappers import Response
 
-from tb_plugin.answers import accepts_gzip, not_modified
 from tb_plugin.errors import NotFoundError
+from tb_plugin.validators import accepts_gzip, finish, not_modified
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Request
@@ -124,16 +124,14 @@ def _file(body: bytes, suffix: str) -> _File:
 
 
 def _answer(request: Request, file: _File) -> Response:
-    response = not_modified(request, file.etag)
-    if response is None:
-        response = Response(content_type=file.content_type)
-        if file.packed is not None and accepts_gzip(request):
-            response.set_data(file.packed)
-            response.headers["Content-Encoding"] = "gzip"
-        else:
-            response.set_data(file.body)
-        response.set_etag(file.etag, weak=True)
-    response.headers["Vary"] = "Accept-Encoding"
-    response.headers["Cache-Control"] = "no-cache"
-    response.headers["X-Content-Type-Options"] = "nosniff"
+    unchanged = not_modified(request, file.etag, file.content_type)
+    if unchanged is not None:
+        return unchanged
+    response = Response(content_type=file.content_type)
+    if file.packed is not None and accepts_gzip(request):
+        response.set_data(file.packed)
+        response.headers["Content-Encoding"] = "gzip"
+    else:
+        response.set_data(file.body)
+    finish(response, file.etag)
     return response

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.budget import Budget
@@ -29,8 +28,6 @@ REQUEST_SECONDS: Final = 3.0
 _PICKER_SECONDS: Final = 0.5
 _SMALL_RUN_FILES: Final = 64
 """The run picker opens runs of at most so many files whole, of others one or two."""
-_FIRST_LOOK_SECONDS: Final = 0.05
-_LOOK_AGAIN_SECONDS: Final = 5.0
 CHECK_SECONDS: Final = 0.1
 """What one poll may spend on looking for damage that no picture has met yet."""
 
@@ -45,24 +42,26 @@ class Store:
         self.epoch = secrets.token_hex(4)
         """Part of every ETag: another process has read other things."""
         self._runs: dict[str, Run] = {}
-        self._look: threading.Thread | None = None
-        self._next_look = 0.0
 
-    def is_active(self) -> bool:
-        """Whether any run is known; looks in the background, never waits long."""
-        if self.index.runs:
-            return True
-        now = time.monotonic()
-        if now >= self._next_look:
-            self._next_look = now + _LOOK_AGAIN_SECONDS
-            self._look = threading.Thread(target=self._refresh_index, daemon=True)
-            self._look.start()
-            self._look.join(_FIRST_LOOK_SECONDS)
+    @property
+    def knows_runs(self) -> bool:
+        """Whether any run was found so far."""
         return bool(self.index.runs)
+
+    def look(self) -> None:
+        """Look for runs, as far as that is due."""
+        with self.lock:
+            self.index.refresh()
+            found = self.index.runs
+            for run_id in self._runs.keys() - found.keys():
+                del self._runs[run_id]
+            for run_id, run in found.items():
+                if run_id not in self._runs:
+                    self._runs[run_id] = Run(run)
 
     def runs(self) -> list[Run]:
         """All runs by name, opened as far as the run picker needs it."""
-        self._refresh_index()
+        self.look()
         budget = Budget(_PICKER_SECONDS)
         for run in self._runs.values():
             num_files = len(run.found.files)
@@ -86,7 +85,7 @@ class Store:
         Raises:
             NotFoundError: there is no such run (any more).
         """
-        self._refresh_index()
+        self.look()
         run = self._runs.get(run_id)
         if run is None or not run.found.files:
             raise NotFoundError(
@@ -96,13 +95,3 @@ class Store:
             )
         run.update(budget, prefetch)
         return run
-
-    def _refresh_index(self) -> None:
-        with self.lock:
-            self.index.refresh()
-            found = self.index.runs
-            for run_id in self._runs.keys() - found.keys():
-                del self._runs[run_id]
-            for run_id, run in found.items():
-                if run_id not in self._runs:
-                    self._runs[run_id] = Run(run)

@@ -225,6 +225,21 @@ def test_the_plugins_entry_point_loads_only_tensorboards_base_plugin():
     assert "tensorboard.plugins.base_plugin" in loaded
 
 
-def test_the_loaded_plugin_never_pulls_torch_or_psutil():
+def test_loading_the_plugin_leaves_what_reads_data_for_later():
     loaded = modules_after("import tb_plugin.plugin")
+    ours = {m for m in loaded if m.startswith(("tb_plugin", "collector"))}
+    assert ours == {
+        "tb_plugin",
+        "tb_plugin.assets",
+        "tb_plugin.errors",
+        "tb_plugin.loader",
+        "tb_plugin.logdirs",
+        "tb_plugin.plugin",
+        "tb_plugin.validators",
+    }
+    assert loaded & {"numpy", "msgspec", "google_crc32c", "google.protobuf"} == set()
+
+
+def test_the_loaded_plugin_never_pulls_torch_or_psutil():
+    loaded = modules_after("import tb_plugin.plugin, tb_plugin.data_routes")
     assert loaded & {"torch", "psutil", "collector.sources"} == set()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import struct
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from collector.format.codec import NOTE, SCHEMA, decode_record
+from collector.format.codec import NOTE, SCHEMA, decode_record, digest_head
 from collector.format.errors import CorruptError, FormatError
 from collector.format.numeric import ABSENT, block_num_rows, decode_block
 from collector.format.records import Note, Schema
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 MAX_LISTED: Final = 1 << 21
 """Chunks one digest may list; more is corrupt."""
-
-_LENGTH: Final = struct.Struct("<I")
 
 
 class _Table(msgspec.Struct):
@@ -120,9 +117,8 @@ def index_digest(payload: bytes, offset: int, end: int) -> DigestIndex:
         CorruptError: the payload is not a digest.
     """
     try:
-        (head_bytes,) = _LENGTH.unpack_from(payload)
-        at = _LENGTH.size + head_bytes
-        head = _head_decoder.decode(memoryview(payload)[_LENGTH.size : at])
+        text, at = digest_head(payload)
+        head = _head_decoder.decode(text)
         tables = {}
         for table in head.tables:
             spans = []
@@ -148,7 +144,7 @@ def index_digest(payload: bytes, offset: int, end: int) -> DigestIndex:
             _schemas(bytes(head.schemas)),
             bytes(head.notes),
         )
-    except (struct.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptError(f"a digest record does not decode: {error}") from error
 
 
@@ -159,10 +155,9 @@ def listed_chunks(payload: bytes) -> tuple[int, dict[int, dict[str, Values]]]:
         CorruptError: the payload is not a digest.
     """
     try:
-        (head_bytes,) = _LENGTH.unpack_from(payload)
-        at = _LENGTH.size + head_bytes
-        head = _listed_decoder.decode(memoryview(payload)[_LENGTH.size : at])
-    except (struct.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        text, at = digest_head(payload)
+        head = _listed_decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptError(f"a digest record does not decode: {error}") from error
     names = _names(_DIRECTORY_JSON)
     found: dict[int, dict[str, Values]] = {}

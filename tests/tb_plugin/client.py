@@ -25,7 +25,8 @@ class Page:
         context = base_plugin.TBContext(logdir=str(logdir), flags=None)
         self.plugin = MemBoardPlugin(context)
         # Tests write and look at once; a person does not.
-        self.plugin._store.index._clock = Ticking()
+        self.store = self.plugin.data_routes().store
+        self.store.index._clock = Ticking()
         self.routes = self.plugin.get_plugin_apps()
 
     def raw(
@@ -64,7 +65,7 @@ class Ticking:
 
 def refresh(page: Page) -> None:
     """Let time pass, so that the next request looks at the logdir again."""
-    page.plugin._store.index._clock.later()
+    page.store.index._clock.later()
 
 
 def decode(response: TestResponse) -> dict[str, Any]:

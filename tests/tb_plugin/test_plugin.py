@@ -15,6 +15,7 @@ from tensorboard.plugins import base_plugin
 from tensorboard.plugins.core import core_plugin
 from werkzeug.test import Client
 
+from tb_plugin import data_routes
 from tb_plugin import plugin as plugin_module
 from tb_plugin.assets import PAGE_POLICY, Assets
 from tb_plugin.loader import Loader
@@ -133,7 +134,7 @@ def test_whatever_goes_wrong_behind_the_border_is_logged_and_answered(
         raise ZeroDivisionError("planted")
 
     run_id = page.run_id("exp")
-    monkeypatch.setattr(plugin_module, "heatmap", fail)
+    monkeypatch.setitem(data_routes._VIEWS, "heatmap", fail)
     response = page.raw("/heatmap", run=run_id)
     assert response.status_code == 500
     assert "ZeroDivisionError" in json.loads(response.data)["what"]
@@ -369,10 +370,22 @@ def test_the_tab_is_active_once_there_is_a_run(tmp_path):
     made = Loader().load(context)
     assert made.is_active() is False
     RunBuilder(tmp_path).simple(1, 1)
-    made._store._next_look = 0
     for _ in range(100):
+        made._next_look = 0
         if made.is_active():
             break
-        made._store._next_look = 0
-        made._store.index._next_walk = 0
+        made.data_routes().store.index._next_walk = 0
     assert made.is_active() is True
+
+
+def test_a_failing_look_for_runs_is_logged_and_the_tab_inactive(
+    tmp_path, monkeypatch, caplog
+):
+    made = Loader().load(base_plugin.TBContext(logdir=str(tmp_path), flags=None))
+
+    def fail():
+        raise MemoryError("planted")
+
+    monkeypatch.setattr(made, "data_routes", fail)
+    assert made.is_active() is False
+    assert "planted" in caplog.text

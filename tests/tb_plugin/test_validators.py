@@ -1,0 +1,62 @@
+"""Every answer passes TensorBoard's own checks of headers, the 304 too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tensorboard.backend import security_validator
+from werkzeug.test import Client
+
+from tests.tb_plugin.client import Page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def complaints(monkeypatch) -> list[str]:
+    """What TensorBoard's validator would log."""
+    found: list[str] = []
+    monkeypatch.setattr(security_validator, "_maybe_raise_value_error", found.append)
+    return found
+
+
+def checked(route):
+    return Client(security_validator.SecurityValidatorMiddleware(route))
+
+
+def asset_of(page: Page) -> str:
+    """The path of a built file."""
+    folder: Path = page.plugin._assets._folder / "assets"
+    return f"/assets/{sorted(folder.iterdir())[0].name}"
+
+
+def test_no_answer_of_any_route_makes_tensorboard_complain(run, tmp_path, complaints):
+    run.simple(2, 20)
+    page = Page(tmp_path)
+    query = {"run": page.run_id("exp")}
+    assert complaints == []
+    for route, application in page.routes.items():
+        path = asset_of(page) if route == "/assets/*" else route
+        client = checked(application)
+        first = client.get(path, query_string=query)
+        assert first.status_code == 200
+        again = client.get(
+            path, query_string=query, headers={"If-None-Match": first.headers["ETag"]}
+        )
+        assert again.status_code == 304
+        assert again.headers["Content-Type"] == first.headers["Content-Type"]
+        assert client.post(path).status_code == 405
+        if route not in ("/index.js", "/app.html", "/runs"):
+            assert client.get("/assets/none?run=none").status_code == 404
+    assert complaints == []
+
+
+def test_the_check_above_can_fail(complaints):
+    def application(_, start_response):
+        start_response("304 NOT MODIFIED", [])
+        return []
+
+    checked(application).get("/")
+    assert len(complaints) == 2
