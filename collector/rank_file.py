@@ -13,9 +13,10 @@ import numpy as np
 from collector.append import AppendFile
 from collector.format import codec
 from collector.format.framing import Framed, frame_record, frame_version, read_frames
+from collector.format.pace import DigestPace
 from collector.format.records import Close, Digest, Note
 from collector.notebook import Notebook
-from collector.tables import DigestPace, Table
+from collector.tables import Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +47,7 @@ class RankFile:
         self._new_schemas: list[Schema] = []
         self._pace = DigestPace()
         self._digest_offset = 0
+        self._has_chunks = False
         self._file: AppendFile | None = None
         self._step = 0
         self._time_ns = 0
@@ -84,6 +86,7 @@ class RankFile:
         self.path = path
         self._new_schemas = []
         self._digest_offset = 0
+        self._has_chunks = False
         for table in self.tables.values():
             table.start_directory()
         self._pace = DigestPace()
@@ -121,7 +124,13 @@ class RankFile:
         offsets: list[int | None] = []
         for table in tables:
             payload = table.encode(digest_offset=self._digest_offset)
-            chunk = frame_record(codec.CHUNK, payload, wall_time=wall_time, step=step)
+            chunk = frame_record(
+                codec.CHUNK,
+                payload,
+                wall_time=wall_time,
+                step=step,
+                described=self._has_chunks,
+            )
             if self.is_full or 0 < self._max_bytes < at + len(chunk):
                 self.is_full = True
                 offsets.append(None)
@@ -137,10 +146,12 @@ class RankFile:
             num_rows = table.num_pending
             if offset is None:
                 self.num_over_budget += num_rows
+                self._pace.roll_up(num_rows)
+            else:
+                self._has_chunks = True
             with np.errstate(all="ignore"):  # infinities are data
                 table.commit(offset)
-            self._pace.count(0 if offset is None else 1, num_rows)
-        if self._pace.is_due:
+        if self._pace.is_due(self._file.end):
             self._write_digest()
 
     def close(
@@ -158,6 +169,7 @@ class RankFile:
         """
         try:
             self.flush()
+            self._pace.hurry()
             self._write_digest()
             if self._file is not None:
                 end = Close(
@@ -211,9 +223,9 @@ class RankFile:
         )
         if self._file is not None:
             table.list_chunk(self._file.append(frame), times, steps)
-            self._pace.count(1, len(times))
 
     def _write_digest(self) -> None:
+        """Write one, unless it is too big yet for what it would cover."""
         if self._file is None:
             return
         digest = Digest(
@@ -224,10 +236,12 @@ class RankFile:
         )
         with np.errstate(all="ignore"):
             frame = _frame(digest, self._time_ns / 1e9, self._step)
+        if not self._pace.admits(len(frame), self._file.end):
+            return
         self._digest_offset = self._file.append(frame)
         for table in self.tables.values():
             table.start_directory()
-        self._pace.written()
+        self._pace.written(self._file.end)
 
 
 def _frame(

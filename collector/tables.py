@@ -24,12 +24,6 @@ Row: TypeAlias = "Sequence[int | float | None]"
 _NUM_AXES: Final = 2
 _INT64_MAX: Final = 2**63 - 1
 
-_DIGEST_CHUNKS: Final = 64
-_DIGEST_ROWS: Final = 1024
-_DIGEST_GROWTH: Final = 1.25
-"""A digest repeats the rollup, so digests must grow rarer: each time what they cover
-has grown by a quarter, all digests together stay a bounded multiple of the last."""
-
 
 class Table:
     """One schema's rows. `encode` may be repeated; `commit` says it is on disk."""
@@ -130,35 +124,6 @@ class Table:
     def start_directory(self) -> None:
         """Forget the chunks listed so far: a digest has them, or their file is gone."""
         self._directory = []
-
-
-class DigestPace:
-    """When the next digest is due."""
-
-    def __init__(self) -> None:
-        self._chunks = 0
-        self._rows = 0
-        self._chunks_due: float = _DIGEST_CHUNKS
-        self._rows_due: float = _DIGEST_ROWS
-
-    def hurry(self) -> None:
-        """Make the next digest due now."""
-        self._chunks_due = 0
-
-    def count(self, num_chunks: int, num_rows: int) -> None:
-        """So much was written or rolled up since the last call."""
-        self._chunks += num_chunks
-        self._rows += num_rows
-
-    @property
-    def is_due(self) -> bool:
-        """Whether enough came since the last digest."""
-        return self._chunks >= self._chunks_due or self._rows >= self._rows_due
-
-    def written(self) -> None:
-        """A digest covers everything up to now."""
-        self._chunks_due = max(_DIGEST_CHUNKS, self._chunks * _DIGEST_GROWTH)
-        self._rows_due = max(_DIGEST_ROWS, self._rows * _DIGEST_GROWTH)
 
 
 def to_column(values: Sequence[int | float | None], dtype: Dtype) -> Values:

@@ -5,7 +5,7 @@ by a block of columns; a digest is a JSON head with blocks behind it::
 
     chunk   u8 version | u8 0 | u16 schema_id | u32 num_rows | i64 first_step
             | i64 last_step | i64 first_ns | i64 last_ns | u64 digest_offset | block
-    digest  u32 head_bytes | JSON head | blocks, each at the offsets the head names
+    digest  u32 head_bytes | JSON head, deflated | blocks, in the order the head names
 
 Every record travels in an event with its kind as tag (`memboard/chunk`).
 """
@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import struct
+import zlib
 from dataclasses import asdict, fields
-from functools import cache
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -25,6 +25,7 @@ from collector.format.columns import Column
 from collector.format.errors import CorruptError, TooNewError
 from collector.format.names import FORMAT_VERSION
 from collector.format.numeric import ABSENT, decode_block, encode_block
+from collector.format.packing import inflate
 from collector.format.records import (
     Chunk,
     ChunkSpan,
@@ -60,6 +61,7 @@ _KINDS: Final[Mapping[type, str]] = {
 }
 _CHUNK_HEAD: Final = struct.Struct("<BxHIqqqqQ")
 _LENGTH: Final = struct.Struct("<I")
+_MAX_HEAD_BYTES: Final = 1 << 26
 _DIRECTORY: Final = (
     "chunk_offset",
     "chunk_rows",
@@ -187,14 +189,13 @@ def _encode_digest(digest: Digest) -> bytes:
             }
         )
         blocks += [directory, fine, coarse]
-    head = _to_json(
-        {
-            "previous_offset": digest.previous_offset,
-            "tables": tables,
-            "notes": [asdict(note) for note in digest.notes],
-            "schemas": [_plain_schema(schema) for schema in digest.schemas],
-        }
-    )
+    plain = {
+        "previous_offset": digest.previous_offset,
+        "tables": tables,
+        "notes": [asdict(note) for note in digest.notes],
+        "schemas": [_plain_schema(schema) for schema in digest.schemas],
+    }
+    head = zlib.compress(_to_json(plain), 6)
     return _LENGTH.pack(len(head)) + head + b"".join(blocks)
 
 
@@ -215,7 +216,7 @@ def _encode_rollup(columns: Mapping[str, Values]) -> tuple[list[str], bytes]:
             continue
         present = column[~np.isnan(column)]
         if (
-            not name.endswith(":mean")
+            _is_exact(name, column, columns)
             and bool(np.all(present == np.trunc(present)))
             and bool(np.all(np.abs(present) < 2**53))
         ):
@@ -229,11 +230,33 @@ def _encode_rollup(columns: Mapping[str, Values]) -> tuple[list[str], bytes]:
     return names, encode_block(values, dtypes)  # type: ignore[arg-type]
 
 
-def _decode_digest(payload: bytes | memoryview) -> Digest:
+def _is_exact(name: str, column: Values, columns: Mapping[str, Values]) -> bool:
+    """Whether full precision is wanted: a mean is the one row's value or rounded."""
+    if not name.endswith(":mean"):
+        return True
+    highest = columns.get(name.removesuffix("mean") + "max")
+    return highest is not None and np.array_equal(column, highest, equal_nan=True)
+
+
+def digest_head(payload: bytes | memoryview) -> tuple[bytes, int]:
+    """A digest's JSON head, and where in the payload its blocks begin.
+
+    Raises:
+        CorruptError: the payload is not a digest.
+    """
     try:
         (head_bytes,) = _LENGTH.unpack_from(payload)
-        head = _from_json(memoryview(payload)[_LENGTH.size : _LENGTH.size + head_bytes])
         at = _LENGTH.size + head_bytes
+        packed = memoryview(payload)[_LENGTH.size : at]
+        return inflate(packed, _MAX_HEAD_BYTES), at
+    except (struct.error, zlib.error) as error:
+        raise CorruptError(f"a digest record does not decode: {error}") from error
+
+
+def _decode_digest(payload: bytes | memoryview) -> Digest:
+    text, at = digest_head(payload)
+    head = _from_json(text)
+    try:
         tables = []
         for plain in head["tables"]:
             sizes = [int(size) for size in plain["bytes"]]

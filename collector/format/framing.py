@@ -2,8 +2,9 @@
 
 A frame is `u64 length | u32 masked CRC32C of the length | data | u32 masked CRC32C of
 the data`. The data is an `Event` with one summary value: tag `memboard/<kind>`, a
-string tensor holding the payload, and `plugin_data` naming the plugin, so any
-TensorBoard tool can read the file (`tensorboard --inspect --event_file`).
+string tensor holding the payload, and (at least in the first of each kind) `plugin_data`
+naming the plugin, so any TensorBoard tool can read the file (`tensorboard --inspect
+--event_file`).
 
 Reading survives anything: a torn tail is where reading resumes later, a flipped bit
 costs one record, and behind a broken length the next intact frame is found again.
@@ -61,12 +62,19 @@ class Damage:
     what: str
 
 
-def frame_record(kind: str, payload: bytes, *, wall_time: float, step: int) -> bytes:
-    """One record, ready to append to a rank's file."""
+def frame_record(
+    kind: str, payload: bytes, *, wall_time: float, step: int, described: bool = False
+) -> bytes:
+    """One record, ready to append to a rank's file.
+
+    `described`: a record of this kind precedes it. TensorBoard keeps only the first
+    one's metadata, so the others need none.
+    """
     event = event_pb2.Event(wall_time=wall_time, step=step)
     value = event.summary.value.add(tag=TAG_PREFIX + kind)
-    value.metadata.plugin_data.plugin_name = PLUGIN_NAME
-    value.metadata.data_class = 2  # DATA_CLASS_TENSOR: unset would hide it from tools
+    if not described:
+        value.metadata.plugin_data.plugin_name = PLUGIN_NAME
+        value.metadata.data_class = 2  # DATA_CLASS_TENSOR: unset would hide it
     value.tensor.dtype = types_pb2.DT_STRING
     value.tensor.tensor_shape.SetInParent()
     value.tensor.string_val.append(payload)

@@ -12,9 +12,11 @@ A block (`encode_block`) is a set of equal-length columns::
     u32 num_rows | u16 num_columns | u8 flags | u8 0 | u32 directory_bytes | directory
     | data
 
-Small blocks are deflated whole (flag 1), because the directory would outweigh them.
-The directory holds, column-major: u8 coding, u8 width, u32 stored bytes, i64 base,
-i64 step.
+Small blocks are deflated whole (flag 1), because the directory would outweigh them;
+those of up to three rows have none (flag 2, see `small_block`). The directory holds,
+column-major: u8 coding, u8 width, u32 stored bytes, i64 base, i64 step. A column equal
+to one before it is stored as that one's index (as its base): a rollup whose buckets
+hold one row each has the same maximum, minimum and mean.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from collector.format.errors import CorruptError
+from collector.format.packing import inflate, shuffle, unshuffle
+from collector.format.small_block import MAX_ROWS as FEW_ROWS
+from collector.format.small_block import decode_rows, encode_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,6 +48,7 @@ MAX_ROWS: Final = 1 << 24
 
 _HEAD: Final = struct.Struct("<IHBxI")
 _WHOLE: Final = 1
+_FEW: Final = 2
 _ENTRY_BYTES: Final = 1 + 1 + 4 + 8 + 8
 _WHOLE_BELOW_ROWS: Final = 48
 
@@ -53,6 +59,7 @@ _INTS_WITH_ABSENT: Final = 2
 _DELTAS: Final = 3
 _FLOAT64: Final = 4
 _FLOAT32: Final = 5
+_SAME: Final = 6
 _DEFLATED: Final = 0x80
 
 _UNSIGNED: Final[dict[int, np.dtype[np.unsignedinteger[Any]]]] = {
@@ -66,11 +73,19 @@ _UNSIGNED: Final[dict[int, np.dtype[np.unsignedinteger[Any]]]] = {
 def encode_block(columns: Sequence[Values], dtypes: Sequence[Dtype]) -> bytes:
     """Encode equal-length columns; `dtypes` says how floats are to be stored."""
     num_rows = len(columns[0]) if columns else 0
+    if 1 <= num_rows <= FEW_ROWS:
+        head = _HEAD.pack(num_rows, len(columns), _FEW, 0)
+        return head + encode_rows(columns, dtypes)
     codings, widths, bases, steps, payloads = [], [], [], [], []
     whole = num_rows < _WHOLE_BELOW_ROWS
-    for values, dtype in zip(columns, dtypes, strict=True):
-        coding, width, base, step, payload = _encode_column(values, dtype)
-        if not whole:
+    seen: dict[tuple[str, bytes], int] = {}
+    for index, (values, dtype) in enumerate(zip(columns, dtypes, strict=True)):
+        twin = seen.setdefault((dtype, values.tobytes()), index)
+        if twin != index:
+            coding, width, base, step, payload = _SAME, 0, twin, 0, b""
+        else:
+            coding, width, base, step, payload = _encode_column(values, dtype)
+        if not whole and payload:
             packed = zlib.compress(payload, 1)
             if len(packed) < len(payload):
                 coding, payload = coding | _DEFLATED, packed
@@ -83,9 +98,9 @@ def encode_block(columns: Sequence[Values], dtypes: Sequence[Dtype]) -> bytes:
         (
             bytes(codings),
             bytes(widths),
-            _shuffle(np.array([len(p) for p in payloads], "<u4").tobytes(), 4),
-            _shuffle(np.array(bases, "<i8").tobytes(), 8),
-            _shuffle(np.array(steps, "<i8").tobytes(), 8),
+            shuffle(np.array([len(p) for p in payloads], "<u4").tobytes(), 4),
+            shuffle(np.array(bases, "<i8").tobytes(), 8),
+            shuffle(np.array(steps, "<i8").tobytes(), 8),
         )
     )
     data = b"".join(payloads)
@@ -114,15 +129,17 @@ def decode_block(
     if num_rows > MAX_ROWS:
         raise CorruptError(f"a block claims {num_rows} rows")
     try:
+        if flags & _FEW:
+            return decode_rows(block[_HEAD.size :], num_rows, num_columns, wanted)
         if flags & _WHOLE:
             # A column of n rows is at most 8n bytes: anything longer is a bomb.
             limit = num_columns * (_ENTRY_BYTES + 8 * num_rows) + 64
-            body = memoryview(_inflate(block[_HEAD.size :], limit))
+            body = memoryview(inflate(block[_HEAD.size :], limit))
             directory, data = body[:directory_bytes], body[directory_bytes:]
         else:
             end = _HEAD.size + directory_bytes
             packed = block[_HEAD.size : end]
-            directory = memoryview(_inflate(packed, num_columns * _ENTRY_BYTES))
+            directory = memoryview(inflate(packed, num_columns * _ENTRY_BYTES))
             data = memoryview(block)[end:]
         return _decode_columns(directory, data, num_rows, num_columns, wanted)
     except (zlib.error, struct.error, ValueError, IndexError, KeyError) as error:
@@ -147,33 +164,41 @@ def _decode_columns(
         raise CorruptError("the directory of a block has the wrong length")
     n = num_columns
     codings, widths = directory[:n], directory[n : 2 * n]
-    sizes = np.frombuffer(_unshuffle(directory[2 * n : 6 * n], 4), "<u4")
-    bases = np.frombuffer(_unshuffle(directory[6 * n : 14 * n], 8), "<i8")
-    steps = np.frombuffer(_unshuffle(directory[14 * n :], 8), "<i8")
+    sizes = np.frombuffer(unshuffle(directory[2 * n : 6 * n], 4), "<u4")
+    bases = np.frombuffer(unshuffle(directory[6 * n : 14 * n], 8), "<i8")
+    steps = np.frombuffer(unshuffle(directory[14 * n :], 8), "<i8")
     ends = np.cumsum(sizes, dtype=np.int64)
     if num_columns and int(ends[-1]) > len(data):
         raise CorruptError("the columns of a block are cut off")
     decoded = []
     for index in range(n) if wanted is None else wanted:
+        if codings[index] == _SAME:
+            index = _twin(int(bases[index]), index, codings)  # noqa: PLW2901
         end = int(ends[index])
         stored = data[end - int(sizes[index]) : end]
         coding, width = codings[index], widths[index]
         if coding & _DEFLATED:
-            stored = memoryview(_inflate(stored, num_rows * 8))
+            stored = memoryview(inflate(stored, num_rows * 8))
             coding &= ~_DEFLATED
         base, step = int(bases[index]), int(steps[index])
         decoded.append(_decode_column(coding, width, base, step, stored, num_rows))
     return decoded
 
 
+def _twin(of: int, index: int, codings: memoryview) -> int:
+    if not 0 <= of < index or codings[of] == _SAME:
+        raise CorruptError(f"a column claims to be the same as column {of}")
+    return of
+
+
 def _encode_column(values: Values, dtype: Dtype) -> tuple[int, int, int, int, bytes]:
     """(coding, width, base, step, bytes)."""
     if dtype == "f4":
         raw = np.asarray(values, "<f4").tobytes()
-        return _FLOAT32, 4, 0, 0, _shuffle(raw, 4)
+        return _FLOAT32, 4, 0, 0, shuffle(raw, 4)
     if dtype == "f8":
         raw = np.asarray(values, "<f8").tobytes()
-        return _FLOAT64, 8, 0, 0, _shuffle(raw, 8)
+        return _FLOAT64, 8, 0, 0, shuffle(raw, 8)
     ints = np.asarray(values, np.int64)
     absent = ints == ABSENT
     if absent.any():
@@ -213,7 +238,7 @@ def _decode_column(
         return np.full(num_rows, ABSENT, np.int64)
     if coding in (_FLOAT32, _FLOAT64):
         dtype = "<f4" if coding == _FLOAT32 else "<f8"
-        raw = _unshuffle(stored, 4 if coding == _FLOAT32 else 8)
+        raw = unshuffle(stored, 4 if coding == _FLOAT32 else 8)
         floats = np.frombuffer(raw, dtype).astype(np.float64)
         return _checked(floats, num_rows)
     if coding == _INTS:
@@ -255,35 +280,11 @@ def _width(spread: int) -> int:
 def _pack(codes: npt.NDArray[np.uint64], width: int) -> bytes:
     if width == 0:
         return b""
-    return _shuffle(codes.astype(_UNSIGNED[width]).tobytes(), width)
+    return shuffle(codes.astype(_UNSIGNED[width]).tobytes(), width)
 
 
 def _unpack(stored: memoryview, width: int, num_rows: int) -> npt.NDArray[np.uint64]:
     if width == 0:
         return np.zeros(max(num_rows, 0), np.uint64)
-    raw = _unshuffle(stored, width)
+    raw = unshuffle(stored, width)
     return np.frombuffer(raw, _UNSIGNED[width]).astype(np.uint64)
-
-
-def _shuffle(raw: bytes, width: int) -> bytes:
-    """All first bytes, then all second bytes ...: equal high bytes meet and deflate."""
-    if width == 1 or not raw:
-        return raw
-    shuffled: bytes = np.frombuffer(raw, np.uint8).reshape(-1, width).T.tobytes()
-    return shuffled
-
-
-def _unshuffle(raw: bytes | memoryview, width: int) -> bytes:
-    if width == 1 or not len(raw):
-        return bytes(raw)
-    plain: bytes = np.frombuffer(raw, np.uint8).reshape(width, -1).T.tobytes()
-    return plain
-
-
-def _inflate(packed: bytes | memoryview, limit: int) -> bytes:
-    """Inflate at most `limit` bytes: a deflate bomb is an error, not an allocation."""
-    inflater = zlib.decompressobj()
-    data = inflater.decompress(packed, limit + 1)
-    if len(data) > limit or not inflater.eof:
-        raise CorruptError("deflated data is longer than its header says, or cut off")
-    return data

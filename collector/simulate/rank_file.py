@@ -1,8 +1,7 @@
 """The bytes of one rank's file, as the recorder would have left them.
 
 Tables are written window by window: the step rows of the window, then the timed rows up
-to its end, so that all advance together. Digests come where the recorder writes them:
-after 64 chunks or 1,024 rows, then whenever a quarter more has come, and at the close.
+to its end, so that all advance together. Digests come where the recorder writes them.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import numpy as np
 
 from collector.format import codec
 from collector.format.framing import frame_record, frame_version
+from collector.format.pace import DigestPace
 from collector.format.records import Close, Digest, TableDigest
 from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     NonChunk: TypeAlias = Header | Schema | Digest | Note | Close
 
-_DIGEST_CHUNKS: Final = 64
-_DIGEST_ROWS: Final = 1024
-_DIGEST_GROWTH: Final = 1.25
 _NUM_AXES: Final = 2
 
 
@@ -80,19 +77,19 @@ class _File:
         self._notes: list[Note] = []
         self._digest_offset = 0
         self._digest_is_fresh = False
-        self._num_chunks = self._num_rows = 0
-        self._chunks_due: float = _DIGEST_CHUNKS
-        self._rows_due: float = _DIGEST_ROWS
+        self._has_chunks = False
+        self._pace = DigestPace()
         self.record(header)
 
     def content(self) -> bytes:
         return b"".join(self._parts)
 
-    def record(self, record: NonChunk) -> int:
-        return self._append(codec.kind_of(record), codec.encode_record(record), 0)
+    def record(self, record: NonChunk) -> None:
+        kind, payload = codec.kind_of(record), codec.encode_record(record)
+        self._append(self._frame(kind, payload, 0))
 
     def schema(self, schema: Schema) -> None:
-        self._append(codec.SCHEMA, _encoded_schema(schema), 0)
+        self._append(self._frame(codec.SCHEMA, _encoded_schema(schema), 0))
 
     def note(self, note: Note) -> None:
         self._now_ns = max(self._now_ns, note.time_ns)
@@ -110,29 +107,34 @@ class _File:
             payload = codec.encode_chunk(
                 table.schema, part, digest_offset=self._digest_offset
             )
-            offset = self._append(codec.CHUNK, payload, int(steps[-1]))
-            table.list_chunk(offset, times, steps)
-            self._num_chunks += 1
-            self._num_rows += len(times)
-        if self._num_chunks >= self._chunks_due or self._num_rows >= self._rows_due:
+            table.list_chunk(self._size, times, steps)
+            self._append(self._frame(codec.CHUNK, payload, int(steps[-1])))
+            self._has_chunks = True
+        if self._pace.is_due(self._size):
             self.digest()
 
     def digest(self) -> None:
-        self._digest_offset = self.record(
-            Digest(
-                previous_offset=self._digest_offset,
-                tables=tuple(table.digest() for table in self._tables),
-                notes=tuple(self._notes),
-                schemas=tuple(table.schema for table in self._tables),
-            )
+        """Write one, unless it is too big yet for what it would cover."""
+        digest = Digest(
+            previous_offset=self._digest_offset,
+            tables=tuple(table.digest() for table in self._tables),
+            notes=tuple(self._notes),
+            schemas=tuple(table.schema for table in self._tables),
         )
+        framed = self._frame(codec.DIGEST, codec.encode_record(digest), 0)
+        if not self._pace.admits(len(framed), self._size):
+            return
+        self._digest_offset = self._size
+        self._append(framed)
+        for table in self._tables:
+            table.start_directory()
+        self._pace.written(self._size)
         self._digest_is_fresh = True
-        self._chunks_due = max(_DIGEST_CHUNKS, self._num_chunks * _DIGEST_GROWTH)
-        self._rows_due = max(_DIGEST_ROWS, self._num_rows * _DIGEST_GROWTH)
 
     def close(self) -> None:
         """End in order; the last digest covers everything."""
         if not self._digest_is_fresh:
+            self._pace.hurry()
             self.digest()
         self.record(
             Close(
@@ -144,13 +146,19 @@ class _File:
             )
         )
 
-    def _append(self, kind: str, payload: bytes, step: int) -> int:
+    def _frame(self, kind: str, payload: bytes, step: int) -> bytes:
+        return frame_record(
+            kind,
+            payload,
+            wall_time=self._now_ns / 1e9,
+            step=step,
+            described=kind == codec.CHUNK and self._has_chunks,
+        )
+
+    def _append(self, framed: bytes) -> None:
         self._digest_is_fresh = False
-        offset = self._size
-        framed = frame_record(kind, payload, wall_time=self._now_ns / 1e9, step=step)
         self._parts.append(framed)
         self._size += len(framed)
-        return offset
 
 
 @cache
@@ -203,14 +211,13 @@ class _Table:
         )
 
     def digest(self) -> TableDigest:
-        """Roll up what was written since the last digest, and empty the directory."""
+        """Roll up what was written since the last one was made."""
         new = slice(self._rolled, self._written)
         times, steps = self._columns[0][new], self._columns[1][new]
         self._fine.add(times, steps, [self._columns[at][new] for at in self._headlines])  # type: ignore[arg-type]
         self._coarse.add(times, steps, [self._columns[at][new] for at in self._others])  # type: ignore[arg-type]
         self._rolled = self._written
         directory = np.array(self._directory, np.int64).reshape(-1, 6)
-        self._directory = []
         return TableDigest(
             schema_id=self.schema.schema_id,
             num_rows=self._rolled,
@@ -225,3 +232,7 @@ class _Table:
             coarse_rows=self._coarse.rows_per_bucket,
             coarse=self._coarse.columns(),
         )
+
+    def start_directory(self) -> None:
+        """Forget the chunks listed so far: a digest has them."""
+        self._directory = []

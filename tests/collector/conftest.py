@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 from collector import lifecycle
+
+# How long an example takes says something about the machine, not about the code.
+settings.register_profile("memboard", deadline=None)
+settings.load_profile("memboard")
 
 LAUNCHERS = ("OMPI_", "MV2_", "PMI_", "PMIX_", "PALS_", "SLURM_", "TORCHELASTIC_")
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK")

@@ -26,7 +26,7 @@ from collector.notebook import Notebook
 from collector.rank import Identity, new_attempt
 from collector.rank_file import RankFile
 from collector.sources.accelerator import DeviceIdentity
-from collector.tables import DigestPace, Table, to_column
+from collector.tables import Table, to_column
 from collector.trouble import Troubles
 from collector.writer import Writer, WriterPlan
 from tests.collector.recordings import rank_files, read, read_only_file, wait_until
@@ -173,24 +173,6 @@ def test_infinities_survive_into_chunk_and_rollup():
     assert np.nanmax(highest) == math.inf
 
 
-# When digests are due.
-
-
-def test_digests_grow_rarer_so_that_they_stay_a_fraction_of_the_file():
-    for chunk_rows in (1, 100, 5000):
-        pace, digests = DigestPace(), []
-        for chunk in range(1, 20_001):
-            pace.count(1, chunk_rows)
-            if pace.is_due:
-                digests.append(chunk)
-                pace.written()
-        assert digests[0] == min(64, math.ceil(1024 / chunk_rows))
-        for before, after in itertools.pairwise(digests):
-            assert after >= math.floor(before * 1.25)
-        assert len(digests) < 55
-        assert digests[-1] > 20_000 / 1.3
-
-
 # The file of a rank.
 
 
@@ -211,7 +193,9 @@ def opened(path, **keywords):
 def test_what_goes_in_comes_out_and_the_digests_agree_with_it(tmp_path):
     path = tmp_path / "a"
     file = opened(path)
-    rows = [row(step, 0.25 * (step % 7), 2**30 + step) for step in range(3000)]
+    rng = np.random.default_rng(11)
+    noise = rng.integers(2**30, size=40_000).tolist()
+    rows = [row(step, rng.random(), 2**30 + noise[step]) for step in range(40_000)]
     file.notes.add(note(label="first"))
     write_rows(file, rows, per_flush=17)
     file.close("closed", "", num_dropped=0, time_ns=START_NS)
@@ -230,9 +214,9 @@ def test_what_goes_in_comes_out_and_the_digests_agree_with_it(tmp_path):
     listed = [o for d in found.digests for o in d.tables[0].chunk_offset.tolist()]
     assert listed == found.chunk_offsets
     last = found.digests[-1].tables[0]
-    assert last.num_rows == 3000
-    assert last.fine["rss_bytes:max"].max() == 2**30 + 2999
-    assert last.fine["step_last"].max() == 2999
+    assert last.num_rows == 40_000
+    assert last.fine["rss_bytes:max"].max() == 2**30 + max(noise)
+    assert last.fine["step_last"].max() == 39_999
     for digest in found.digests:
         assert [dict(n.data) for n in digest.notes] == [{"label": "first"}]
         assert digest.schemas == (STEP,)
@@ -310,7 +294,7 @@ def test_moving_takes_everything_along_and_removes_the_old_file(tmp_path):
     old, new = tmp_path / "old", tmp_path / "new"
     file = opened(old)
     file.notes.add(note(label="early"))
-    write_rows(file, [row(step) for step in range(2000)], per_flush=20)
+    write_rows(file, [row(step) for step in range(2000)], per_flush=1)
     assert b"memboard/digest" in old.read_bytes()
     file.add_row(0, row(2000))  # pending during the move
     file.move(new, header(identity(3, 4)))

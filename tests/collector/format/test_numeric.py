@@ -19,7 +19,7 @@ from collector.format.numeric import (
 )
 
 BIG = st.integers(-(2**62), 2**62 - 1)
-LENGTHS = st.integers(0, 200)
+LENGTHS = st.integers(0, 200) | st.integers(1, 3)
 
 
 def int_columns(num_rows: int) -> st.SearchStrategy[np.ndarray]:
@@ -53,7 +53,7 @@ def test_one_column_decodes_as_it_does_among_all(data, num_rows):
     assert picked[1].tobytes() == columns[0].tobytes()
 
 
-@pytest.mark.parametrize("num_rows", [1, 47, 48, 1000])
+@pytest.mark.parametrize("num_rows", [1, 2, 3, 4, 47, 48, 1000])
 def test_extremes_of_int64_survive(num_rows):
     lowest, highest = -(2**63) + 1, 2**63 - 1
     swing = np.array([lowest, highest] * num_rows, np.int64)[:num_rows]
@@ -67,6 +67,30 @@ def test_float32_columns_keep_float32_precision_and_nan():
     values = np.array([1.5, np.nan, np.inf, -0.0, 1e-40])
     (back,) = decode_block(encode_block([values], ["f4"]))
     assert np.array_equal(back, values.astype(np.float32), equal_nan=True)
+
+
+@pytest.mark.parametrize("num_rows", [2, 100])
+def test_columns_in_any_mix_keep_their_places(num_rows):
+    ints = np.arange(num_rows, dtype=np.int64)
+    floats = np.linspace(0.5, 2.5, num_rows)
+    columns = [floats, ints, floats / 4, ints * 3, floats]
+    dtypes = ["f4", "i8", "f8", "i8", "f8"]
+    block = encode_block(columns, dtypes)
+    for index, expected in enumerate(columns):
+        (actual,) = decode_block(block, [index])
+        np.testing.assert_allclose(actual, expected, rtol=1e-7)
+
+
+def test_a_column_equal_to_one_before_it_costs_a_few_bytes():
+    noise = np.random.default_rng(5).integers(0, 2**60, 1000)
+    once = encode_block([noise], ["i8"])
+    thrice = encode_block([noise, noise, noise.copy()], ["i8"] * 3)
+    assert len(thrice) - len(once) < 50
+    for column in decode_block(thrice):
+        assert np.array_equal(column, noise)
+    # The same bytes as floats are other values.
+    mixed = encode_block([noise, noise.view(np.float64)], ["i8", "f8"])
+    assert np.array_equal(decode_block(mixed, [1])[0].view(np.int64), noise)
 
 
 def test_equal_values_cost_no_bytes_per_row():
@@ -84,10 +108,11 @@ def test_garbage_is_refused_as_corrupt(garbage):
     assert all(len(column) == block_num_rows(garbage) for column in decoded)
 
 
-@given(st.data())
-def test_a_damaged_block_is_corrupt_or_has_the_promised_shape(data):
-    column = np.arange(100, dtype=np.int64) ** 3
-    block = bytearray(encode_block([column, column * 2], ["i8", "i8"]))
+@given(st.data(), st.sampled_from([1, 3, 20, 100]))
+def test_a_damaged_block_is_corrupt_or_has_the_promised_shape(data, num_rows):
+    column = np.arange(num_rows, dtype=np.int64) ** 3
+    columns = [column, column * 2, column]  # the last is stored as the first
+    block = bytearray(encode_block(columns, ["i8"] * 3))
     at = data.draw(st.integers(0, len(block) - 1))
     block[at] ^= data.draw(st.integers(1, 255))
     try:
@@ -97,8 +122,9 @@ def test_a_damaged_block_is_corrupt_or_has_the_promised_shape(data):
     assert all(len(c) == block_num_rows(bytes(block)) for c in decoded)
 
 
-def test_a_deflate_bomb_is_refused_without_being_inflated():
-    honest = encode_block([np.arange(10, dtype=np.int64)], ["i8"])
+@pytest.mark.parametrize("num_rows", [2, 10])
+def test_a_deflate_bomb_is_refused_without_being_inflated(num_rows):
+    honest = encode_block([np.arange(num_rows, dtype=np.int64)], ["i8"])
     bomb = honest[:12] + zlib.compress(bytes(1 << 28), 9)
     with pytest.raises(CorruptError, match="longer than its header says"):
         decode_block(bomb)

@@ -291,9 +291,9 @@ def test_eight_metrics_are_eight_columns_of_one_table(tmp_path):
         num_steps = len(recording.steps["step"])
         assert (recording.steps["step"] == np.arange(num_steps)).all()
         if recording.close is not None:
-            # 1,024 rows, then a quarter more each time, then the close.
+            # So small a file has one at its end alone.
             covered = [digest.tables[0].num_rows for _, digest in recording.digests]
-            assert covered == [1100, 1400, 1800, 2300, 2500]
+            assert covered == [2500]
 
 
 @pytest.mark.parametrize("num_ranks", [1, 2, 3, 4, 5, 9])
