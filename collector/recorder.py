@@ -314,7 +314,7 @@ class Recorder:
             self._fault("span", error)
 
     def _note(self, kind: str, data: dict[str, Any], *, user: bool = False) -> None:
-        step = self._progress.phase.next_step
+        step = self._progress.train_step  # whatever the phase: marks share one axis
         self._engine.note(kind, data, step=step, user=user)
 
     def _fault(self, where: str, error: BaseException) -> None:

@@ -171,6 +171,7 @@ class Note:
     """Unknown kinds are ignored by readers."""
     time_ns: int
     step: int | None
+    """The training step under way, also where another phase is; None: of no step."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """Plain JSON data; keys by kind as listed at `NoteKind`."""
 

@@ -50,8 +50,11 @@ class Backend(Protocol):
     def reset_peaks(self, index: int) -> None:
         """Set every peak to its current value; only while in use."""
 
-    def memory_info(self, index: int) -> tuple[int, int]:
-        """Free and total bytes of the device; only while in use."""
+    def memory_info(self, index: int) -> tuple[int, int] | None:
+        """Free and total bytes of the device; only while in use.
+
+        None where asking would create a context: hundreds of megabytes of the device.
+        """
 
     def identity(self, index: int) -> DeviceIdentity:
         """Name, uuid and size; only while in use."""
@@ -183,7 +186,10 @@ def _backend() -> Backend:
             "Nothing to do on a machine without one; else install torch for it.",
         )
     if accelerator.type == "cuda":
-        return CudaBackend(torch)
+        try:
+            return CudaBackend(torch)
+        except AttributeError:  # another release renamed them: the generic ones remain
+            pass
     return AcceleratorBackend(torch, accelerator.type)
 
 
@@ -223,8 +229,12 @@ class CudaBackend:
         """See `Backend`."""
         self._reset(index)
 
-    def memory_info(self, index: int) -> tuple[int, int]:
+    def memory_info(self, index: int) -> tuple[int, int] | None:
         """See `Backend`."""
+        # CUDA in use does not mean this device is: training may have chosen another.
+        has_context = getattr(self._c, "_cuda_hasPrimaryContext", None)
+        if has_context is not None and not has_context(index):
+            return None
         free, total = self._cuda.mem_get_info(index)
         return int(free), int(total)
 
@@ -287,7 +297,7 @@ class AcceleratorBackend:
         """See `Backend`."""
         self._reset(index)
 
-    def memory_info(self, index: int) -> tuple[int, int]:
+    def memory_info(self, index: int) -> tuple[int, int] | None:
         """See `Backend`."""
         free, total = self._accelerator.get_memory_info(index)
         return int(free), int(total)

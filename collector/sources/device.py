@@ -73,9 +73,11 @@ class DeviceSource:
         """Give the peak counters back to the user; twice is harmless."""
         if self._device.ledger is None:
             return
-        self._ledger.close(self._scope)
         self._device.ledger = None
-        release_ledger(self._ledger)
+        try:
+            self._ledger.close(self._scope)
+        finally:  # a driver that does not answer must not leave torch wrapped
+            release_ledger(self._ledger)
 
     def _open_ledger(self) -> None:
         self._ledger = open_ledger(self._device, resets=self._resets)

@@ -31,7 +31,10 @@ def open_source(config: RecordConfig, device: Device) -> FunctionSource:
     def sample() -> Sequence[int | None]:
         if device.backend is None or device.index is None or not device.in_use():
             return None, None, None
-        free, total = device.backend.memory_info(device.index)
+        known = device.backend.memory_info(device.index)
+        if known is None:
+            return None, None, None
+        free, total = known
         return free, total, total - free
 
     return FunctionSource(

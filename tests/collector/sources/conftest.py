@@ -69,7 +69,10 @@ class Allocator:
             nested = {s: {p: dict(self.leaves[s, p]) for p in POOLS} for s in BY_POOL}
             nested["num_alloc_retries"] = 0
             nested["num_ooms"] = self.num_ooms
+            nested["num_sync_all_streams"] = 0
+            nested["num_device_alloc"] = nested["num_device_free"] = 0
             nested["max_split_size"] = -1
+            nested["oversize_segments"] = leaf()
             nested["oversize_allocations"] = dict(self.oversize)
             nested["reserved_bytes_by_private_pools"] = {
                 key: {name: dict(value) for name, value in pool.items()}

@@ -225,6 +225,40 @@ def test_cuda_is_asked_through_torchs_own_names(fakes):
     ]
 
 
+@pytest.mark.parametrize("gone", ["_cuda_memoryStats", "_cuda_resetPeakMemoryStats"])
+def test_cuda_functions_that_torch_renamed_are_done_without(monkeypatch, gone):
+    torch = accelerator_torch(
+        _cuda_memoryStats=Recorded(), _cuda_resetPeakMemoryStats=Recorded()
+    )
+    delattr(torch._C, gone)
+    torch.accelerator.current_accelerator = lambda: SimpleNamespace(type="cuda")
+    torch.cuda = SimpleNamespace(is_initialized=Recorded(True))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    device = find_device("auto", local_rank=0)
+    assert device.absent is None
+    assert (device.type, device.index) == ("cuda", 0)
+    assert device.backend.stats(0) == {"reserved_bytes": {}}
+    # Without the generic ones too there is nothing to read, and it is said.
+    del torch._C._accelerator_resetPeakStats
+    device = find_device("auto", local_rank=0)
+    assert device.absent.reason == "torch 2.99 has no memory statistics for cuda"
+
+
+def test_asking_for_free_memory_never_creates_a_context(monkeypatch):
+    c = SimpleNamespace(
+        _cuda_memoryStats=Recorded(),
+        _cuda_resetPeakMemoryStats=Recorded(),
+        _cuda_hasPrimaryContext=lambda index: index == 1,
+    )
+    cuda = SimpleNamespace(is_initialized=Recorded(True), mem_get_info=Recorded((3, 7)))
+    backend = CudaBackend(fake_torch(c, cuda=cuda))
+    source = device_free.open_source(load(), Device(backend, 0))
+    assert tuple(source.sample()) == (None, None, None)
+    assert cuda.mem_get_info.arguments == []
+    source = device_free.open_source(load(), Device(backend, 1))
+    assert tuple(source.sample()) == (3, 7, 4)
+
+
 def accelerator_torch(**changes):
     c = SimpleNamespace(
         _accelerator_isAllocatorInitialized=Recorded(True),

@@ -203,6 +203,14 @@ def test_torchs_python_functions_pass_through_the_wrapped_names(fakes, monkeypat
     assert source.sample()[1] == 400
     assert torch.cuda.max_memory_allocated(0) == 900
     assert torch.cuda.max_memory_reserved(0) == 1800
+    assert (
+        torch.cuda.memory_stats_as_nested_dict(0)["active_bytes"]["all"]["peak"] == 900
+    )
+    assert "900 B" in torch.cuda.memory_summary(0)
+    assert torch.accelerator.max_memory_allocated(0) == 900
+    assert torch.accelerator.max_memory_reserved(0) == 1800
+    with pytest.warns(FutureWarning):
+        assert torch.cuda.max_memory_cached(0) == 1800
     assert torch.cuda.memory_stats(0)["requested_bytes.small_pool.peak"] == 899
     assert torch.accelerator.memory_stats(0)["active_bytes.all.peak"] == 900
     torch.cuda.reset_peak_memory_stats(0)
@@ -212,8 +220,33 @@ def test_torchs_python_functions_pass_through_the_wrapped_names(fakes, monkeypat
     assert source.sample()[1] == 0
     torch.accelerator.reset_peak_memory_stats(0)
     assert torch.cuda.max_memory_allocated(0) == 0
+    for deprecated in ("reset_max_memory_allocated", "reset_max_memory_cached"):
+        spike(model.devices[0], 70)
+        assert torch.cuda.max_memory_allocated(0) == 70
+        with pytest.warns(FutureWarning):
+            getattr(torch.cuda, deprecated)(0)
+        assert torch.cuda.max_memory_allocated(0) == 0
+        assert source.sample()[1] == 70
     source.close()
     assert before == {point: getattr(point.owner, point.name) for point in before}
+
+
+def test_a_driver_that_stops_answering_costs_the_source_and_not_the_user(fakes):
+    backend = fakes.Backend()
+    source = DeviceSource(Device(backend, 0), resets=True)
+    spike(backend.devices[0], 900)
+    source.sample()
+
+    def broken(index):
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    backend.stats = broken
+    backend.c._cuda_resetPeakMemoryStats(0)  # the user's own call still works
+    with pytest.raises(RuntimeError, match="launch failure"):
+        source.sample()
+    with pytest.raises(RuntimeError, match="launch failure"):
+        source.close()
+    assert not backend.wrapped()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
