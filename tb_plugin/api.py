@@ -261,6 +261,7 @@ class RunFact:
         "torch_version",
         "driver_version",
         "hosts",
+        "local_rank",
         "mesh",
         "allocator_settings",
         "memboard_version",

@@ -89,6 +89,8 @@ def _facts(
         "torch_version": (h.versions.get("torch", "") for h in headers),
         "driver_version": (h.versions.get("driver", "") for h in headers),
         "hosts": (h.host for h in headers),
+        # Of one rank it is a fact; of all ranks it would be a list of numbers.
+        "local_rank": () if rank is None else (str(h.local_rank) for h in headers),
         "mesh": _meshes(run, headers, rank),
         "allocator_settings": (h.allocator_settings for h in headers),
         "memboard_version": (h.versions.get("memboard", "") for h in headers),

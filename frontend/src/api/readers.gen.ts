@@ -150,7 +150,7 @@ export const readRecorded: Read<types.Recorded> = (value, at, columns) => {
 export const readRunFact: Read<types.RunFact> = (value, at, columns) => {
   const fields = record(value, at);
   return {
-    key: field(fields, "key", word("device_name", "torch_version", "driver_version", "hosts", "mesh", "allocator_settings", "memboard_version", "python_version", "dropped_rows"), at, columns),
+    key: field(fields, "key", word("device_name", "torch_version", "driver_version", "hosts", "local_rank", "mesh", "allocator_settings", "memboard_version", "python_version", "dropped_rows"), at, columns),
     value: field(fields, "value", text, at, columns),
   };
 };

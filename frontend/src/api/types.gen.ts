@@ -168,6 +168,7 @@ export interface RunFact {
     | "torch_version"
     | "driver_version"
     | "hosts"
+    | "local_rank"
     | "mesh"
     | "allocator_settings"
     | "memboard_version"

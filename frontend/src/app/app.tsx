@@ -4,7 +4,7 @@
  */
 
 import { useSignal } from "@preact/signals";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Client } from "../api/client";
 import { useLive } from "../api/use_live";
 import { copyText } from "../base/clipboard";
@@ -25,6 +25,7 @@ import {
   shellCommands,
   skipToContent,
   useElapsed,
+  useFocus,
   usePlace,
   useRail,
   useSaid,
@@ -73,8 +74,13 @@ export function App({
     [strip],
   );
   const { theme, choice: themeChoice, next: nextTheme } = useTheme(host);
+  useFocus(host);
   const commands = useMemo(() => new Commands(), []);
   const cursor = useSignal<number | null>(null);
+  const axis = `${page.name} ${place.params.get("x") ?? ""}`;
+  useEffect(() => {
+    cursor.value = null;
+  }, [cursor, axis]);
   const [overlay, setOverlay] = useState<"help" | "palette" | null>(null);
   const [searchFocused, setSearchFocused] = useState(0);
   const [exportOpened, setExportOpened] = useState(0);
@@ -120,6 +126,9 @@ export function App({
       palette: () => {
         setOverlay("palette");
       },
+      clear: () => {
+        cursor.value = null;
+      },
       copyLink,
       exportMenu: () => {
         setExportOpened((times) => times + 1);
@@ -144,6 +153,7 @@ export function App({
       // Two changes within one frame must not undo each other.
       show(withParams(host.place(), changes), how);
     },
+    say,
     cursor,
     pollMs: run?.live === true ? LIVE_POLL_MS : RESTING_POLL_MS,
     commands,
@@ -205,16 +215,15 @@ export function App({
           }}
           toggleRail={toggleRail}
         />
-        <Banners
-          run={run}
-          error={runs.data === null ? null : runs.error}
-          missingRank={missingRank(strip?.rank ?? null, place.rank)}
-          chooseRank={chooseRank}
-        />
+        <Banners run={run} error={runs.data === null ? null : runs.error} />
         <div id="content" class="content" tabIndex={-1}>
           <Content
             runs={runs}
             run={run}
+            missingRank={missingRank(strip?.rank ?? null, place.rank)}
+            showAllRanks={() => {
+              chooseRank(null);
+            }}
             showNewest={() => {
               show({ ...place, run: "", rank: null, ranks: "" }, "push");
             }}

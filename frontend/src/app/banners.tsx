@@ -1,4 +1,4 @@
-/** What must be said on every page: simulated data, a lost connection, a wrong rank. */
+/** What must be said on every page: simulated data, a lost connection. */
 
 import type { ApiError } from "../api/client";
 import type { RunSummary } from "../api/types.gen";
@@ -8,12 +8,9 @@ export interface BannersProps {
   readonly run: RunSummary | null;
   /** The newest failure to reach the server, while older content still stands. */
   readonly error: ApiError | null;
-  /** A chosen rank that the run does not have. */
-  readonly missingRank: number | null;
-  readonly chooseRank: (rank: number | null) => void;
 }
 
-export function Banners({ run, error, missingRank, chooseRank }: BannersProps) {
+export function Banners({ run, error }: BannersProps) {
   return (
     <div class="banners">
       {run?.simulated === true && (
@@ -28,21 +25,6 @@ export function Banners({ run, error, missingRank, chooseRank }: BannersProps) {
           <Icon name="warning" />
           <strong>{error.what}</strong>
           <span>{error.remedy} What was read before stays below.</span>
-        </p>
-      )}
-      {missingRank !== null && (
-        <p class="banner problem" role="alert">
-          <Icon name="warning" />
-          <strong>Rank {missingRank} is not in this run.</strong>
-          <button
-            type="button"
-            class="button"
-            onClick={() => {
-              chooseRank(null);
-            }}
-          >
-            Show all ranks
-          </button>
         </p>
       )}
     </div>

@@ -3,17 +3,22 @@
 import type { ComponentChildren } from "preact";
 import type { RunsResponse, RunSummary } from "../api/types.gen";
 import type { Live } from "../api/watch";
+import { formatInteger } from "../base/bytes";
 import { Failure, Nothing, Skeleton } from "../widgets/state/state";
 import { Empty } from "./empty";
 
 export interface ContentProps {
   readonly runs: Live<RunsResponse>;
   readonly run: RunSummary | null;
+  /** A chosen rank that the run does not have. */
+  readonly missingRank: number | null;
   readonly showNewest: () => void;
+  readonly showAllRanks: () => void;
   readonly children: ComponentChildren;
 }
 
-export function Content({ runs, run, showNewest, children }: ContentProps) {
+export function Content(props: ContentProps) {
+  const { runs, run, missingRank } = props;
   if (runs.data === null) {
     return (
       <main class="view">
@@ -32,7 +37,7 @@ export function Content({ runs, run, showNewest, children }: ContentProps) {
         <Nothing title="The run this link names is not in the logdir">
           <p>It may have been moved, deleted, or belong to another TensorBoard.</p>
           <p>
-            <button type="button" class="button" onClick={showNewest}>
+            <button type="button" class="button" onClick={props.showNewest}>
               Show the newest run
             </button>
           </p>
@@ -40,5 +45,21 @@ export function Content({ runs, run, showNewest, children }: ContentProps) {
       </main>
     );
   }
-  return <main class="view">{children}</main>;
+  if (missingRank !== null) {
+    return (
+      <main class="view">
+        <Nothing title={`Rank ${missingRank} is not in this run`}>
+          <p>
+            It has {formatInteger(run.numRanks)} ranks, or has not seen this one yet.
+          </p>
+          <p>
+            <button type="button" class="button" onClick={props.showAllRanks}>
+              Show all ranks
+            </button>
+          </p>
+        </Nothing>
+      </main>
+    );
+  }
+  return <main class="view">{props.children}</main>;
 }

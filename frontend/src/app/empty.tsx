@@ -10,19 +10,26 @@ import { ProblemList } from "../widgets/problem_list/problem_list";
 function snippet(logdir: string): string {
   return `import collector
 
-with collector.record(${JSON.stringify(`${logdir}/my_run`)}, model=model, optimizer=optimizer) as rec:
+with collector.record(
+    ${JSON.stringify(`${logdir}/my_run`)}, model=model, optimizer=optimizer
+) as rec:
     for batch in loader:
         ...
         rec.step()`;
 }
 
-const FOREIGN_WORDS: Readonly<Record<ForeignFiles["kind"], string>> = {
-  tfevents: "TensorBoard event files without MemBoard’s data",
-  snapshot_pickle: "PyTorch memory snapshots (*.pickle)",
-  kineto_trace: "PyTorch profiler traces",
-  memprofiler: "memory profiles of other tools",
-  other: "other files",
-};
+/** One of them, and several. */
+const FOREIGN_WORDS: Readonly<Record<ForeignFiles["kind"], readonly [string, string]>> =
+  {
+    tfevents: [
+      "TensorBoard event file without MemBoard’s data",
+      "TensorBoard event files without MemBoard’s data",
+    ],
+    snapshot_pickle: ["PyTorch memory snapshot", "PyTorch memory snapshots"],
+    kineto_trace: ["PyTorch profiler trace", "PyTorch profiler traces"],
+    memprofiler: ["memory profile of another tool", "memory profiles of other tools"],
+    other: ["other file", "other files"],
+  };
 
 export function Empty({ runs }: { readonly runs: RunsResponse }) {
   const [logdir] = runs.logdirs;
@@ -56,7 +63,9 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
           <ul>
             {runs.foreign.map((files) => (
               <li key={files.kind}>
-                {formatInteger(files.numFiles)} {FOREIGN_WORDS[files.kind]}, such as{" "}
+                {formatInteger(files.numFiles)}{" "}
+                {FOREIGN_WORDS[files.kind][files.numFiles === 1 ? 0 : 1]}
+                {files.numFiles === 1 ? ": " : ", such as "}
                 <code>{files.example}</code>
               </li>
             ))}

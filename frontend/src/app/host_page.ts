@@ -3,6 +3,7 @@
  * file that touches `parent`.
  */
 
+import { isTyping } from "./use_keyboard";
 import { readHash, samePlace, START, writeHash, type Place } from "./location";
 import type { Theme } from "../base/tokens";
 
@@ -14,6 +15,8 @@ export interface HostPage {
   readonly link: (place: Place) => string;
   /** Calls back when the user changed the address. */
   readonly onPlace: (callback: (place: Place) => void) => () => void;
+  /** Takes the keyboard, unless the user types somewhere else on TensorBoard's page. */
+  readonly takeFocus: () => void;
   readonly theme: () => Theme;
   readonly onTheme: (callback: () => void) => () => void;
 }
@@ -63,6 +66,10 @@ export function findHostPage(): HostPage {
         outer.removeEventListener("hashchange", changed);
         outer.removeEventListener("popstate", changed);
       };
+    },
+    takeFocus: () => {
+      const active = embedded ? outer.document.activeElement : null;
+      if (active === null || !isTyping(active)) window.focus();
     },
     theme: () => hostTheme(outer, embedded),
     onTheme: (callback) => watchTheme(outer, embedded, callback),

@@ -15,7 +15,7 @@ const REASON_WORDS: Readonly<Record<RankReason, string>> = {
 
 const REASON_SENTENCES: Readonly<Record<RankReason, string>> = {
   oom: "ran out of memory",
-  lost: "ended without a closing record",
+  lost: "ended without closing the recording",
   highest: "has the highest peak",
   outlier: "is far above the other ranks",
 };

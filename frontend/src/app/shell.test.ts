@@ -35,6 +35,12 @@ describe("findRun", () => {
     expect(findRun(runs, "mid")?.id).toBe("mid");
     expect(findRun(runs, "gone")).toBeNull();
   });
+
+  it("knows a run by the name a person types, but its id comes first", () => {
+    const named = [{ ...run("a1", 1), name: "b2" }, run("b2", 2)];
+    expect(findRun(named, "b2")?.id).toBe("b2");
+    expect(findRun([{ ...run("a1", 1), name: "exp" }], "exp")?.id).toBe("a1");
+  });
 });
 
 describe("neighbourRanks", () => {
@@ -92,6 +98,7 @@ describe("commands", () => {
     after: nothing,
     help: nothing,
     palette: nothing,
+    clear: nothing,
     copyLink: nothing,
     exportMenu: nothing,
     nextTheme: nothing,

@@ -1,6 +1,7 @@
 /** The shell's small decisions and pieces of state, apart from its drawing. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { pagePulse } from "../api/pulse";
 import type { RunSummary } from "../api/types.gen";
 import type { Command } from "../base/commands";
 import { readPreference, writePreference } from "../base/preferences";
@@ -23,7 +24,27 @@ export function usePlace(
   return [place, show];
 }
 
-const SAID_FOR_MS = 3_000;
+/**
+ * Keys go to the document that has the focus, which is TensorBoard's until something
+ * in our page is clicked: so it is taken when the tab is opened, and when the pointer
+ * comes in.
+ */
+export function useFocus(host: HostPage): void {
+  useEffect(() => {
+    host.takeFocus();
+    const entered = (): void => {
+      if (!document.hasFocus()) host.takeFocus();
+    };
+    document.documentElement.addEventListener("pointerenter", entered);
+    const stop = pagePulse.onShown(host.takeFocus);
+    return () => {
+      document.documentElement.removeEventListener("pointerenter", entered);
+      stop();
+    };
+  }, [host]);
+}
+
+const SAID_FOR_MS = 5_000;
 
 /** A sentence shown for a moment and read out. */
 export function useSaid(): readonly [string, (sentence: string) => void] {
@@ -69,9 +90,16 @@ export function useRail(): readonly [boolean, () => void] {
   return [shown, toggle];
 }
 
-/** The run a link names, or the newest one; null where the named one is not there. */
+/**
+ * The run a link names, by id or, where a person typed it, by name; without a name the
+ * newest one. null where the named one is not there.
+ */
 export function findRun(runs: readonly RunSummary[], id: string): RunSummary | null {
-  if (id !== "") return runs.find((run) => run.id === id) ?? null;
+  if (id !== "") {
+    return (
+      runs.find((run) => run.id === id) ?? runs.find((run) => run.name === id) ?? null
+    );
+  }
   let newest: RunSummary | null = null;
   for (const run of runs) {
     if (newest === null || run.lastMs > newest.lastMs) newest = run;
@@ -111,6 +139,7 @@ export interface ShellActions {
   readonly after: () => void;
   readonly help: () => void;
   readonly palette: () => void;
+  readonly clear: () => void;
   readonly copyLink: () => void;
   readonly exportMenu: () => void;
   readonly nextTheme: () => void;
@@ -129,6 +158,7 @@ export function shellCommands(actions: ShellActions): readonly Command[] {
     command("ranks.before", "Ranks", "Previous rank", actions.before, ","),
     command("ranks.after", "Ranks", "Next rank", actions.after, "."),
     command("ranks.all", "Ranks", "Show all ranks", actions.allRanks),
+    command("page.clear", "Page", "Clear the cursor", actions.clear, "Escape"),
     command("page.copy", "Page", "Copy a link to what is shown", actions.copyLink, "c"),
     command("page.export", "Page", "Export", actions.exportMenu, "e"),
     command("page.theme", "Page", "Change the theme", actions.nextTheme),

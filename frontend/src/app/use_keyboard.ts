@@ -39,9 +39,10 @@ export function useKeyboard(
   }, [commands, listening]);
 }
 
-function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement &&
-    (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))
-  );
+/** Whether keys belong to an element; it may be of TensorBoard's document. */
+export function isTyping(target: EventTarget | null): boolean {
+  // Another document's elements are no instances of this one's classes.
+  if (target === null || !("tagName" in target)) return false;
+  const editable = "isContentEditable" in target && target.isContentEditable === true;
+  return editable || /^(INPUT|SELECT|TEXTAREA)$/.test(String(target.tagName));
 }

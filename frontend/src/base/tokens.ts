@@ -10,6 +10,8 @@ export interface Tokens {
   readonly bg: string;
   readonly surface: string;
   readonly border: string;
+  /** Lines behind data: fainter than borders, or they compete with it. */
+  readonly grid: string;
   readonly text: string;
   readonly secondary: string;
   readonly link: string;
@@ -22,6 +24,7 @@ const LIGHT: Tokens = {
   bg: "#ffffff",
   surface: "#fafafa",
   border: "#ebebeb",
+  grid: "#ebebeb",
   text: "#212121",
   secondary: "#616161",
   link: "#1976d2",
@@ -34,6 +37,7 @@ const DARK: Tokens = {
   bg: "#303030",
   surface: "#3a3a3a",
   border: "#555555",
+  grid: "#444444",
   text: "#ffffff",
   secondary: "#bdbdbd",
   link: "#42a5f5",

@@ -20,8 +20,20 @@ const ACRONYMS = new Map(
   ),
 );
 
+/** Names that say too little beside their neighbours. */
+const SPECIAL: ReadonlyMap<string, string> = new Map([
+  ["process_rss_bytes", "RSS between steps"],
+  ["process_uss_bytes", "USS (not shared)"],
+  ["process_pss_bytes", "PSS (shared pages divided)"],
+  ["process_shared_bytes", "Shared"],
+  ["workers_rss_bytes", "Dataloader workers RSS"],
+]);
+
 export function columnLabel(name: string): string {
-  const column = name.slice(name.lastIndexOf("/") + 1).replace(/^num_/, "");
+  const plain = name.slice(name.lastIndexOf("/") + 1);
+  const special = SPECIAL.get(plain);
+  if (special !== undefined) return special;
+  const column = plain.replace(/^num_/, "");
   const suffix = SUFFIXES.find((one) => column.endsWith(one));
   const stem = suffix === undefined ? column : column.slice(0, -suffix.length);
   return sentenceCase(stem);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { asSentence, sourceLabel } from "./source_label";
 import { columnLabel, sentenceCase } from "./column_label";
 import { formatExact, formatQuantity } from "./quantity";
 
@@ -7,7 +8,7 @@ describe("columnLabel", () => {
     ["step/allocated_peak_bytes", "Allocated peak"],
     ["gpu_temperature_celsius", "GPU temperature"],
     ["process/rss_bytes", "RSS"],
-    ["workers_rss_bytes", "Workers RSS"],
+    ["workers_rss_bytes", "Dataloader workers RSS"],
     ["disk_read_bytes_per_second", "Disk read"],
     ["num_ooms", "OOMs"],
     ["cpu_user_pct", "CPU user"],
@@ -45,5 +46,22 @@ describe("formatQuantity", () => {
       expect(formatQuantity(absent, "bytes")).toBe("–");
       expect(formatExact(absent, "seconds")).toBe("not recorded");
     }
+  });
+});
+
+describe("asSentence", () => {
+  it.each([
+    ["this host has no swap", "This host has no swap."],
+    ["Set it: yes.", "Set it: yes."],
+    ["", ""],
+  ])("%s", (text, sentence) => {
+    expect(asSentence(text)).toBe(sentence);
+  });
+});
+
+describe("sourceLabel", () => {
+  it("has words for sources whose name says little, and a name for new ones", () => {
+    expect(sourceLabel("device_free")).toBe("Device memory free");
+    expect(sourceLabel("new_gpu_thing")).toBe("New GPU thing");
   });
 });

@@ -30,7 +30,9 @@ export interface ViewProps {
     changes: Readonly<Record<string, string | null>>,
     how?: "replace" | "push",
   ) => void;
-  /** x under the pointer; keeps its place when the view changes. */
+  /** Tells the user one sentence for a moment, e.g. that an export failed. */
+  readonly say: (sentence: string) => void;
+  /** x under the pointer, in units of the view's axis; emptied when that changes. */
   readonly cursor: Signal<number | null>;
   /** How often to ask again; see `useLive`. */
   readonly pollMs: number;

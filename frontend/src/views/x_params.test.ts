@@ -20,6 +20,17 @@ describe("readX", () => {
     expect(readX(new Map([["x", "wall"]])).x).toBe("wall");
     expect(readX(new Map([["x", "day"]])).x).toBe("step");
   });
+
+  it("leaves the axis to the view, but never reads a range of steps as time", () => {
+    const range = [
+      ["x0", "5"],
+      ["x1", "9"],
+    ] as const;
+    expect(readX(new Map(), "relative").x).toBe("relative");
+    expect(readX(new Map([["x", "step"]]), "relative").x).toBe("step");
+    expect(readX(new Map(range), "relative").x).toBe("step");
+    expect(readX(new Map([...range, ["x", "wall"]]), "relative").x).toBe("wall");
+  });
 });
 
 describe("rangeWords", () => {

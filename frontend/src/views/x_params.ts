@@ -1,4 +1,7 @@
-/** The horizontal axis in the URL: the same words, and so the same place, on every view. */
+/**
+ * The horizontal axis in the URL: the same words, and so the same place, on every view.
+ * Without a word each view takes the axis that suits it; a range without one is of steps.
+ */
 
 import type { XKind } from "../api/types.gen";
 import { isXKind } from "../model/x_kind";
@@ -10,14 +13,16 @@ export interface XParams {
   readonly range: XRange | null;
 }
 
-export function readX(params: ReadonlyMap<string, string>): XParams {
+export function readX(
+  params: ReadonlyMap<string, string>,
+  fallback: XKind = "step",
+): XParams {
   const x = params.get("x") ?? "";
   const low = Number.parseFloat(params.get("x0") ?? "");
   const high = Number.parseFloat(params.get("x1") ?? "");
-  return {
-    x: isXKind(x) ? x : "step",
-    range: low < high && Number.isFinite(high - low) ? { low, high } : null,
-  };
+  const range = low < high && Number.isFinite(high - low) ? { low, high } : null;
+  const unsaid = range === null ? fallback : "step";
+  return { x: isXKind(x) ? x : unsaid, range };
 }
 
 /** As few digits as tell neighbouring px apart, so links stay short. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HostLine, HostTrack } from "../../api/types.gen";
+import { hostTable } from "./commands";
 import { MAX_LINES, trackColumns, trackLimit, trackLines } from "./tracks";
 
 function track(lines: readonly (readonly [string, number])[]): HostTrack {
@@ -66,10 +67,32 @@ describe("trackLines", () => {
   });
 });
 
+describe("hostTable", () => {
+  it("holds every point of every line once, with its low", () => {
+    const cpu = track([
+      ["a", 0],
+      ["b", 0],
+    ]);
+    const low = new Float64Array([0.5, 2]);
+    const [first, second] = cpu.lines;
+    if (first === undefined || second === undefined) throw new Error("two lines");
+    const lines = [first, { ...second, x: new Float64Array([7, 9]), yLow: low }];
+    const table = hostTable({ tracks: [{ ...cpu, lines }], x: "relative" });
+    const column = (name: string) =>
+      table.columns.find((one) => one.name === name)?.values;
+    expect(table.numRows).toBe(4);
+    expect(column("relative_ms")).toEqual([1, 2, 7, 9]);
+    expect(column("column")).toEqual(["a", "a", "b", "b"]);
+    expect(column("high")).toEqual([1, 2, 1, 2]);
+    expect(column("low")).toEqual([1, 2, 0.5, 2]);
+  });
+});
+
 describe("trackLimit", () => {
   it("draws a limit in units of the track, but no line at 100 %", () => {
     expect(trackLimit(track([]))).toBeNull();
     const memory: HostTrack = { ...track([]), key: "memory", unit: "bytes", limit: 64 };
     expect(trackLimit(memory)).toEqual({ value: 64, label: "total" });
+    expect(trackLimit({ ...memory, key: "swap", limit: 0 })).toBeNull();
   });
 });

@@ -1,18 +1,21 @@
 /** Host: CPU, memory, disk, network and GPU sensors over one shared x axis. */
 
-import { useRef, useState } from "preact/hooks";
-import { X_KINDS, X_WORDS } from "../../model/x_kind";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { AbsentSeries, HostResponse, HostTrack, XKind } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
-import { columnLabel, sentenceCase } from "../../model/column_label";
+import { columnLabel } from "../../model/column_label";
+import { asSentence, sourceLabel } from "../../model/source_label";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { XRange } from "../../widgets/line_chart/types";
 import { useWidth } from "../../widgets/line_chart/use_size";
 import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import { rangeCommands } from "../range_commands";
 import { useRange } from "../use_range";
 import type { ViewProps } from "../view_props";
 import { readX } from "../x_params";
+import { XSwitch } from "../x_switch";
+import { hostExports } from "./commands";
 import { hasManyHosts, trackColumns, trackLimit, trackLines, TRACKS } from "./tracks";
 import "./host.css";
 
@@ -24,8 +27,12 @@ export function HostView(props: ViewProps) {
   const { client, run, ranks, params, setParams } = props;
   const box = useRef<HTMLDivElement>(null);
   const widthPx = useWidth(box);
-  const { x } = readX(params);
-  const { shown, settled, setRange } = useRange(params, setParams);
+  // Hosts are sampled by time, also before the first step.
+  const { x } = readX(params, "relative");
+  const { shown, settled, setRange } = useRange(params, (changes) => {
+    // The range says of which axis it is, so that every view reads it alike.
+    setParams({ x, ...changes });
+  });
   const query =
     widthPx === 0
       ? null
@@ -38,6 +45,28 @@ export function HostView(props: ViewProps) {
           px: Math.round(widthPx),
         };
   const { data, stale, error } = useLive(client, "host", query, props.pollMs);
+  const latest = useRef({ data, shown, setRange, say: props.say });
+  latest.current = { data, shown, setRange, say: props.say };
+  const { commands } = props;
+  useEffect(
+    () =>
+      commands.register([
+        ...rangeCommands("Host", {
+          extent: () => extentOf(latest.current.data),
+          range: () => latest.current.shown,
+          setRange: (range) => {
+            latest.current.setRange(range);
+          },
+        }),
+        ...hostExports(
+          () => latest.current.data,
+          (sentence) => {
+            latest.current.say(sentence);
+          },
+        ),
+      ]),
+    [commands],
+  );
   return (
     <div class="host" ref={box} aria-busy={stale}>
       <header class="panel-head">
@@ -45,7 +74,7 @@ export function HostView(props: ViewProps) {
         <XSwitch
           x={x}
           setX={(next) => {
-            setParams({ x: next, x0: null, x1: null });
+            setParams({ x: next, x0: null, x1: null }, "push");
           }}
         />
         {shown !== null && (
@@ -83,37 +112,21 @@ export function HostView(props: ViewProps) {
   );
 }
 
+function extentOf(data: HostResponse | null): XRange {
+  return data === null ? { low: 0, high: 1 } : { low: data.xLow, high: data.xHigh };
+}
+
 function hostTitle({ hosts, numHosts, rank, tracks }: HostResponse): string {
   const [only] = hosts;
   const all = `${formatInteger(numHosts)} hosts`;
   const named =
     numHosts === 1 && only !== undefined
-      ? only
+      ? `Host ${only}`
       : hosts.length < numHosts
         ? `The first ${hosts.length} of ${all}`
         : all;
   const sensors = tracks.some((track) => track.key.startsWith("gpu_"));
-  return `${named}; process${sensors ? " and GPU" : ""} of rank ${rank}`;
-}
-
-function XSwitch(props: { readonly x: XKind; readonly setX: (x: XKind) => void }) {
-  return (
-    <div class="segmented" role="group" aria-label="Horizontal axis">
-      {X_KINDS.map((kind) => (
-        <button
-          key={kind}
-          type="button"
-          class="button"
-          aria-pressed={kind === props.x}
-          onClick={() => {
-            props.setX(kind);
-          }}
-        >
-          {X_WORDS[kind]}
-        </button>
-      ))}
-    </div>
-  );
+  return `${named} · process${sensors ? " and GPU" : ""} of rank ${rank}`;
 }
 
 function Track(props: {
@@ -142,7 +155,7 @@ function Track(props: {
         lines={lines}
         marks={data.marks}
         limit={trackLimit(track)}
-        extent={{ low: data.xLow, high: data.xHigh }}
+        extent={extentOf(data)}
         range={props.range}
         onRange={props.setRange}
         cursor={view.cursor}
@@ -201,10 +214,10 @@ function Absent({ absent }: { readonly absent: readonly AbsentSeries[] }) {
             {absent.map((one) => (
               <tr key={`${one.source} ${one.reason}`}>
                 <th scope="row" class="source">
-                  {sentenceCase(one.source)}
+                  {sourceLabel(one.source)}
                 </th>
-                <td>{one.reason}</td>
-                <td class="quiet">{one.remedy}</td>
+                <td>{asSentence(one.reason)}</td>
+                <td class="quiet">{asSentence(one.remedy)}</td>
               </tr>
             ))}
           </tbody>

@@ -78,7 +78,8 @@ function highestFirst(lines: readonly HostLine[]): readonly HostLine[] {
 }
 
 export function trackLimit(track: HostTrack): ChartLimit | null {
-  if (track.limit === null) return null;
+  // No swap at all is no limit that could be reached.
+  if (track.limit === null || track.limit <= 0) return null;
   // A line at 100 % says nothing the axis does not.
   if (track.unit === ("percent" satisfies Unit)) return null;
   return { value: track.limit, label: TRACKS[track.key].limit };

@@ -2,6 +2,7 @@
 
 import type { Headline, Unit } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
+import { asSentence } from "../../model/source_label";
 import { formatExact, formatQuantity } from "../../model/quantity";
 import { Icon } from "../../widgets/icon/icon";
 import { Sparkline } from "../../widgets/sparkline/sparkline";
@@ -39,7 +40,7 @@ function Card(props: HeadlineCardsProps & { readonly headline: Headline }) {
         {headline.caveats.length > 0 && <CaveatMark headline={headline} />}
       </div>
       {headline.value === null ? (
-        <p class="card-absent">{headline.absentReason ?? "Not recorded."}</p>
+        <p class="card-absent">{asSentence(headline.absentReason ?? "not recorded")}</p>
       ) : (
         <>
           <div class="card-value">

@@ -24,10 +24,20 @@ describe("verdict", () => {
     });
     const found = verdict(strip, null, "auto");
     expect(found).toMatchObject({ tone: "bad", word: "OOM", rank: 2 });
-    expect(found.sentence).toContain("Rank 2 ran out of memory");
+    expect(found.sentence).toContain("Rank 2 ran out of memory, the other 3 did not.");
     expect(found.sentence).toContain(
-      "79.0 GiB, 98.8 % of the device’s 80.0 GiB, on rank 2",
+      "79.0 GiB, 98.8 % of the device’s 80.0 GiB, 18.0 GiB above the median",
     );
+    expect(found.sentence).not.toContain("grew");
+  });
+
+  it("opens the fullest of the ranks that ran out, and says how fast it grew", () => {
+    const growth = new Float64Array([0, 0, 64 * 1024 ** 2, 0]);
+    const changes = { ...ooms(4, [1, 2]), growthBytesPerStep: growth };
+    const found = verdict(stripOf([60, 70, 79, 60], changes), null, "auto");
+    expect(found.rank).toBe(2);
+    expect(found.sentence).toMatch(/^Ranks 1-2 of 4 ran out of memory\. /);
+    expect(found.sentence).toContain("it grew by 64.0 MiB per step");
   });
 
   it("names few ranks and counts many", () => {
@@ -183,12 +193,35 @@ describe("groupRecorded", () => {
       source("swap", "off", "because"),
       source("gpu", "failed", "no"),
     ]);
-    expect(present.map((one) => one.source)).toEqual(["rss"]);
+    expect(present.map((one) => one.source)).toEqual(["Process RSS at each step"]);
     expect(missing.map((group) => group.sources)).toEqual([
-      ["GPU"],
+      ["GPU sensors"],
       ["CPU", "Disk IO"],
       ["Swap"],
     ]);
+    expect(missing.map((group) => group.status)).toEqual(["failed", "off", "off"]);
+  });
+
+  it("shows what one rank records for its host as recorded, with the reason", () => {
+    const whole = [
+      source("cpu", "recorded"),
+      source("cpu", "off", "once for all"),
+      source("swap", "off", "by choice"),
+    ];
+    const all = groupRecorded(whole);
+    expect(all.present).toMatchObject([{ source: "CPU", elsewhere: "Once for all." }]);
+    expect(all.missing.map((group) => group.sources)).toEqual([["Swap"]]);
+    // The page of a rank that leaves it to another one.
+    const other = groupRecorded([source("cpu", "off", "once for all")], whole);
+    expect(other.missing).toMatchObject([{ status: "elsewhere", sources: ["CPU"] }]);
+  });
+
+  it("never hides a failure behind a rank that succeeded", () => {
+    const { missing } = groupRecorded([
+      source("gpu", "recorded"),
+      source("gpu", "failed", "no driver"),
+    ]);
+    expect(missing).toMatchObject([{ status: "failed", reason: "No driver." }]);
   });
 });
 
@@ -213,6 +246,13 @@ describe("sparklinePath", () => {
     const path = sparklinePath(values, 120, 28);
     expect(path.match(/M/g)).toHaveLength(2);
     expect(path.match(/L/g)).toHaveLength(11);
+  });
+
+  it("joins uneven samples that are far apart everywhere", () => {
+    const at = [0, 3, 29, 42, 55, 68, 84, 99];
+    const values = new Float64Array(100).fill(Number.NaN);
+    for (const i of at) values[i] = i;
+    expect(sparklinePath(values, 120, 28).match(/M/g)).toHaveLength(1);
   });
 
   it("puts the highest value on top", () => {

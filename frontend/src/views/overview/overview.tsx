@@ -4,7 +4,7 @@
  */
 
 import { useEffect, useRef } from "preact/hooks";
-import type { OverviewResponse, RankStrip } from "../../api/types.gen";
+import type { OverviewResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { Icon, type IconName } from "../../widgets/icon/icon";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
@@ -41,7 +41,7 @@ export function OverviewView(props: ViewProps) {
       {error !== null && (
         <Failure failure={error} note="What was read before stays below." />
       )}
-      <Body data={data} strip={all.data?.strip ?? data.strip} {...props} />
+      <Body data={data} whole={all.data ?? data} {...props} />
     </div>
   );
 }
@@ -57,9 +57,14 @@ function Loading() {
 }
 
 function Body(
-  props: ViewProps & { readonly data: OverviewResponse; readonly strip: RankStrip },
+  props: ViewProps & {
+    readonly data: OverviewResponse;
+    /** The answer for all ranks, where `data` is one rank's. */
+    readonly whole: OverviewResponse;
+  },
 ) {
-  const { data, strip, ranks, theme, byteUnit, chooseRank, params, setParams } = props;
+  const { strip } = props.whole;
+  const { data, ranks, theme, byteUnit, chooseRank, params, setParams } = props;
   const order = STRIP_ORDERS.find((one) => one === params.get("sort")) ?? "rank";
   return (
     <>
@@ -75,7 +80,7 @@ function Body(
         rank={ranks.rank}
         chooseRank={chooseRank}
       />
-      {strip.rank.length > 0 && (
+      {strip.rank.length > 1 && (
         <RankStripChart
           strip={strip}
           choice={ranks}
@@ -98,10 +103,14 @@ function Body(
           <ProblemList problems={data.problems} />
         </section>
       )}
-      <RecordedPanels recorded={data.recorded} />
+      <RecordedPanels
+        recorded={data.recorded}
+        whole={props.whole.recorded}
+        numRanks={data.rank === null ? strip.rank.length : 1}
+      />
       <div class="columns">
         <Attempts attempts={data.attempts} />
-        {data.facts.length > 0 && <Facts facts={data.facts} />}
+        {data.facts.length > 0 && <Facts facts={data.facts} rank={data.rank} />}
       </div>
     </>
   );
@@ -130,20 +139,22 @@ function VerdictLine(props: {
         <Icon name={look.icon} sizePx={20} />
         <strong>{found.word}</strong>
       </span>
-      <p>{found.sentence}</p>
-      {rank !== null &&
-        rank !== props.rank &&
-        (found.tone === "bad" || found.tone === "warn") && (
-          <button
-            type="button"
-            class="button"
-            onClick={() => {
-              chooseRank(rank);
-            }}
-          >
-            Open rank {rank}
-          </button>
-        )}
+      <p>
+        {found.sentence}{" "}
+        {rank !== null &&
+          rank !== props.rank &&
+          (found.tone === "bad" || found.tone === "warn") && (
+            <button
+              type="button"
+              class="button"
+              onClick={() => {
+                chooseRank(rank);
+              }}
+            >
+              Open rank {rank}
+            </button>
+          )}
+      </p>
     </div>
   );
 }

@@ -326,6 +326,6 @@ export function barFacts(
   if (ooms > 0) facts.push(["Out of memory", `${formatInteger(ooms)}×`]);
   if (retries > 0) facts.push(["Allocation retries", formatInteger(retries)]);
   if (lastStep !== null) facts.push(["Last step", formatInteger(lastStep)]);
-  if (strip.lost[i] === 1) facts.push(["Ended", "without a closing record"]);
+  if (strip.lost[i] === 1) facts.push(["Ended", "without closing the recording"]);
   return facts;
 }

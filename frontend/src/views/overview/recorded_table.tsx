@@ -2,28 +2,32 @@
 
 import type { Recorded } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { sentenceCase } from "../../model/column_label";
 import { Icon, type IconName } from "../../widgets/icon/icon";
+import { Tip } from "../../widgets/tip/tip";
 import { groupRecorded, type MissingGroup } from "./recorded_groups";
 
 const LOOKS: Readonly<
   Record<
-    Recorded["status"],
+    MissingGroup["status"],
     { readonly word: string; readonly icon: IconName; readonly tone: string }
   >
 > = {
   recorded: { word: "Recorded", icon: "check", tone: "status-ok" },
   absent: { word: "Not available", icon: "minus", tone: "status-quiet" },
   off: { word: "Switched off", icon: "minus", tone: "status-quiet" },
+  elsewhere: { word: "On another rank", icon: "check", tone: "status-quiet" },
   failed: { word: "Failed", icon: "cross", tone: "status-bad" },
 };
 
-export function RecordedPanels({
-  recorded,
-}: {
+export function RecordedPanels(props: {
   readonly recorded: readonly Recorded[];
+  /** What all ranks record, where `recorded` is one rank's. */
+  readonly whole: readonly Recorded[];
+  /** Ranks that `recorded` speaks of. */
+  readonly numRanks: number;
 }) {
-  const { present, missing } = groupRecorded(recorded);
+  const { numRanks } = props;
+  const { present, missing } = groupRecorded(props.recorded, props.whole);
   return (
     <>
       <section class="panel" aria-labelledby="recorded-title">
@@ -38,10 +42,16 @@ export function RecordedPanels({
               <li key={one.source}>
                 <span class="status-ok">
                   <Icon name="check" />
-                  {sentenceCase(one.source)}
+                  {one.source}
                 </span>
                 <span class="quiet">
-                  {formatInteger(one.numRanks)} {one.numRanks === 1 ? "rank" : "ranks"}
+                  {ranksOf(one.numRanks, numRanks)}
+                  {one.elsewhere !== "" && (
+                    <Tip text={one.elsewhere} focusable class="caveat">
+                      <Icon name="info" sizePx={14} />
+                      <span class="off-screen">{one.elsewhere}</span>
+                    </Tip>
+                  )}
                   {one.cost !== "" && ` · ${one.cost}`}
                 </span>
               </li>
@@ -54,14 +64,27 @@ export function RecordedPanels({
           <header class="panel-head">
             <h2 id="missing-title">Not recorded</h2>
           </header>
-          <MissingTable missing={missing} />
+          <MissingTable missing={missing} numRanks={numRanks} />
         </section>
       )}
     </>
   );
 }
 
-function MissingTable({ missing }: { readonly missing: readonly MissingGroup[] }) {
+/** "all ranks" is the rule and needs no number. */
+function ranksOf(count: number, total: number): string {
+  if (total === 1) return "this rank";
+  if (count >= total) return "all ranks";
+  return `${formatInteger(count)} of ${formatInteger(total)} ranks`;
+}
+
+function MissingTable({
+  missing,
+  numRanks,
+}: {
+  readonly missing: readonly MissingGroup[];
+  readonly numRanks: number;
+}) {
   return (
     <div class="table-scroll">
       <table class="data-table">
@@ -69,16 +92,18 @@ function MissingTable({ missing }: { readonly missing: readonly MissingGroup[] }
           <tr>
             <th scope="col">Sources</th>
             <th scope="col">Status</th>
-            <th scope="col" class="num">
-              Ranks
-            </th>
+            <th scope="col">On</th>
             <th scope="col">Why</th>
             <th scope="col">What to do</th>
           </tr>
         </thead>
         <tbody>
           {missing.map((group) => (
-            <MissingRow key={`${group.status} ${group.sources.join()}`} group={group} />
+            <MissingRow
+              key={`${group.status} ${group.sources.join()}`}
+              group={group}
+              numRanks={numRanks}
+            />
           ))}
         </tbody>
       </table>
@@ -86,7 +111,13 @@ function MissingTable({ missing }: { readonly missing: readonly MissingGroup[] }
   );
 }
 
-function MissingRow({ group }: { readonly group: MissingGroup }) {
+function MissingRow({
+  group,
+  numRanks,
+}: {
+  readonly group: MissingGroup;
+  readonly numRanks: number;
+}) {
   const look = LOOKS[group.status];
   return (
     <tr>
@@ -99,7 +130,7 @@ function MissingRow({ group }: { readonly group: MissingGroup }) {
           {look.word}
         </span>
       </td>
-      <td class="num">{formatInteger(group.numRanks)}</td>
+      <td class="nowrap">{ranksOf(group.numRanks, numRanks)}</td>
       <td>{group.reason}</td>
       <td class="quiet">{group.remedy}</td>
     </tr>

@@ -87,6 +87,7 @@ const FACTS: Readonly<Record<RunFact["key"], string>> = {
   torch_version: "PyTorch",
   driver_version: "Driver",
   hosts: "Hosts",
+  local_rank: "Local rank",
   mesh: "Device mesh",
   allocator_settings: "Allocator settings",
   memboard_version: "Recorded by MemBoard",
@@ -94,16 +95,27 @@ const FACTS: Readonly<Record<RunFact["key"], string>> = {
   dropped_rows: "Dropped rows",
 };
 
-export function Facts({ facts }: { readonly facts: readonly RunFact[] }) {
+/** Words that differ where the facts are one rank's. */
+const RANK_FACTS: Partial<typeof FACTS> = {
+  hosts: "Host",
+  mesh: "Place in the device mesh",
+};
+
+export function Facts(props: {
+  readonly facts: readonly RunFact[];
+  readonly rank: number | null;
+}) {
+  const { facts, rank } = props;
+  const words = rank === null ? FACTS : { ...FACTS, ...RANK_FACTS };
   return (
     <section class="panel" aria-labelledby="facts-title">
       <header class="panel-head">
-        <h2 id="facts-title">Run</h2>
+        <h2 id="facts-title">{rank === null ? "Run" : `Rank ${rank}`}</h2>
       </header>
       <dl class="facts">
         {facts.map((fact) => (
           <div key={fact.key}>
-            <dt>{FACTS[fact.key]}</dt>
+            <dt>{words[fact.key]}</dt>
             <dd>{fact.value}</dd>
           </div>
         ))}

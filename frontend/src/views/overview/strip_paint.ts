@@ -56,18 +56,17 @@ function paintGrid(
   for (const tick of ticks) {
     const at = Math.round(y(tick.value)) + 0.5;
     if (at < STRIP_TOP_PX - 1) continue;
-    context.fillStyle = colours.border;
+    context.fillStyle = colours.grid;
     context.fillRect(STRIP_LEFT_PX, at - 0.5, widthPx - STRIP_LEFT_PX, 1);
     context.fillStyle = colours.secondary;
     context.fillText(tick.text, STRIP_LEFT_PX - 8, at);
   }
 }
 
-type Look = "bad" | "warn" | "chosen" | "plain";
+type Look = "bad" | "warn" | "plain";
 
-function lookOf({ strip, rank }: StripPaint, bar: StripBar): Look {
+function lookOf({ strip }: StripPaint, bar: StripBar): Look {
   const ranks = bar.members.map((i) => strip.rank[i]);
-  if (rank !== null && ranks.includes(rank)) return "chosen";
   if (bar.members.some((i) => (strip.numOoms[i] ?? 0) > 0)) return "bad";
   if (strip.outliers.some((one) => ranks.includes(one))) return "warn";
   return "plain";
@@ -93,15 +92,16 @@ function paintBar(
   const width = Math.max(1, right - left);
   const inFilter =
     filter === null || bar.members.some((m) => filter.has(strip.rank[m] ?? -1));
-  const dimmed = !inFilter || (rank !== null && look !== "chosen");
+  const chosen = rank !== null && bar.members.some((m) => strip.rank[m] === rank);
+  const dimmed = !inFilter || (rank !== null && !chosen);
   if (Number.isNaN(bar.highBytes)) {
-    context.fillStyle = colours.border;
+    context.fillStyle = colours.grid;
     context.fillRect(left, bottomPx - 2, width, 2);
   } else {
     const top = Math.min(bottomPx - 1, Math.round(y(bar.highBytes)));
     context.fillStyle =
       look === "bad" ? colours.bad : look === "warn" ? colours.warn : colours.link;
-    const strong = look !== "plain" || paint.hovered === i;
+    const strong = look !== "plain" || chosen || paint.hovered === i;
     const alpha = (dimmed ? 0.4 : 1) * (strong ? 1 : 0.6);
     // Of several ranks in one bar, the part that only some reach is fainter.
     const solid = Math.max(top, Math.round(y(bar.lowBytes)));

@@ -39,15 +39,17 @@ export function verdict(
   const oom = ranksWhere(strip, (i) => (strip.numOoms[i] ?? 0) > 0);
   const [firstOom] = oom;
   if (firstOom !== undefined) {
-    const sentence =
-      `${nameRanks(oom, strip)} ran out of memory. ` + peakSentence(strip, byteUnit);
-    return { tone: "bad", word: "OOM", sentence, rank: firstOom };
+    const [worst] = [...oom].sort((a, b) => peakOf(strip, b) - peakOf(strip, a));
+    const facts =
+      worst === undefined ? "" : oomFacts(strip, oom.length, worst, byteUnit);
+    const sentence = `${nameRanks(oom, strip)} ran out of memory${others(oom, strip)}.${facts}`;
+    return { tone: "bad", word: "OOM", sentence, rank: worst ?? firstOom };
   }
   const lost = ranksWhere(strip, (i) => strip.lost[i] === 1);
   const [firstLost] = lost;
   if (firstLost !== undefined) {
     const sentence =
-      `${nameRanks(lost, strip)} ended without a closing record: killed, or the disk went away. ` +
+      `${nameRanks(lost, strip)} stopped without closing the recording: killed, or the disk went away. ` +
       (outlierSentence(strip, byteUnit) ?? peakSentence(strip, byteUnit));
     return { tone: "bad", word: "Lost", sentence, rank: firstLost };
   }
@@ -82,7 +84,7 @@ function oneRank(strip: RankStrip, i: number, byteUnit: ByteUnit): Verdict {
     return { tone: "bad", word: "OOM", sentence, rank };
   }
   if (strip.lost[i] === 1) {
-    const sentence = `Rank ${rank ?? ""} ended without a closing record. ${facts}`;
+    const sentence = `Rank ${rank ?? ""} stopped without closing its recording. ${facts}`;
     return { tone: "bad", word: "Lost", sentence, rank };
   }
   const stands = rank !== null && strip.outliers.includes(rank);
@@ -106,6 +108,35 @@ const NO_OOM = "No OOM";
 function calmWord(strip: RankStrip, i: number): string {
   const seen = strip.capacityKind === "device" && Number.isFinite(strip.numOoms[i]);
   return seen ? NO_OOM : "Peak";
+}
+
+function others(oom: readonly number[], strip: RankStrip): string {
+  const num = strip.rank.length - oom.length;
+  if (oom.length !== 1 || num === 0) return "";
+  return num === 1
+    ? ", the other did not"
+    : `, the other ${formatInteger(num)} did not`;
+}
+
+function peakOf(strip: RankStrip, rank: number): number {
+  const peak = strip.peakBytes[strip.rank.indexOf(rank)];
+  return peak === undefined || Number.isNaN(peak) ? -1 : peak;
+}
+
+/** One rank or all, how full, and sudden or growing: what decides where to look next. */
+function oomFacts(
+  strip: RankStrip,
+  numOom: number,
+  rank: number,
+  byteUnit: ByteUnit,
+): string {
+  const i = strip.rank.indexOf(rank);
+  const growth = strip.growthBytesPerStep[i] ?? Number.NaN;
+  const whose = numOom === 1 ? "Its peak" : `The highest peak, on rank ${rank},`;
+  const peak = ` ${whose} is ${peakWords(strip, i, byteUnit)}${versusMedian(strip, i, byteUnit)}`;
+  return growth > 0
+    ? `${peak}; it grew by ${formatBytes(growth, byteUnit)} per step.`
+    : `${peak}.`;
 }
 
 function ranksWhere(strip: RankStrip, holds: (i: number) => boolean): number[] {

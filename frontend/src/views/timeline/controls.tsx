@@ -1,8 +1,8 @@
 /** The Timeline's switches: series, axis, phase, smoothing, scale. */
 
 import type { TimelineResponse } from "../../api/types.gen";
-import { sentenceCase } from "../../model/column_label";
-import { X_KINDS, X_WORDS } from "../../model/x_kind";
+import { sourceLabel } from "../../model/source_label";
+import { XSwitch } from "../x_switch";
 import { GROUP_WORDS, seriesGroups, seriesLabel } from "./lines";
 import { MOST_SMOOTHING, type TimelineParams } from "./params";
 
@@ -25,25 +25,13 @@ export function Controls({ answer, params, setParams }: ControlsProps) {
           setParams({ series: key }, "push");
         }}
       />
-      <div class="segmented" role="group" aria-label="Horizontal axis">
-        {X_KINDS.map((kind) => (
-          <button
-            key={kind}
-            type="button"
-            class="button"
-            aria-pressed={kind === params.x}
-            onClick={() => {
-              // A range of steps says nothing about time.
-              setParams(
-                { x: kind === "step" ? null : kind, x0: null, x1: null },
-                "push",
-              );
-            }}
-          >
-            {X_WORDS[kind]}
-          </button>
-        ))}
-      </div>
+      <XSwitch
+        x={params.x}
+        setX={(x) => {
+          // A range of steps says nothing about time.
+          setParams({ x, x0: null, x1: null }, "push");
+        }}
+      />
       {phases.length > 1 && (
         <label>
           Phase{" "}
@@ -122,7 +110,7 @@ function SeriesSelect({
           <optgroup label="Not recorded">
             {absent.map((one) => (
               <option key={`${one.group} ${one.source} ${one.reason}`} disabled>
-                {sentenceCase(one.source)}: {one.reason}
+                {sourceLabel(one.source)}: {one.reason}
               </option>
             ))}
           </optgroup>

@@ -4,6 +4,7 @@ import type { RankLine, SeriesInfo, TimelineResponse } from "../../api/types.gen
 import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
 import { assignSlots } from "../../model/assign";
 import { columnLabel } from "../../model/column_label";
+import { colourBesideBand } from "../../widgets/line_chart/palette";
 import type { ChartBand, ChartLimit, ChartLine } from "../../widgets/line_chart/types";
 
 const WHY_NOTE: Readonly<Record<RankLine["why"], string | null>> = {
@@ -28,17 +29,18 @@ export function rankOfId(id: string): number {
 export function chartLines(
   lines: readonly RankLine[],
   slots: ReadonlyMap<string, number>,
+  besideBand = false,
 ): readonly ChartLine[] {
   return lines.map((line) => {
     const id = lineId(line.rank);
     const note = WHY_NOTE[line.why];
     return {
       id,
-      label: `rank ${formatInteger(line.rank)}`,
+      label: `rank ${line.rank}`,
       x: line.x,
       y: line.y,
       yLow: sameColumn(line.y, line.yLow) ? line.y : line.yLow,
-      colour: slots.get(id) ?? 0,
+      colour: besideBand ? colourBesideBand(slots.get(id) ?? 0) : (slots.get(id) ?? 0),
       weight: line.why === "pinned" ? "strong" : "normal",
       ...(note === null ? {} : { note }),
     };

@@ -73,6 +73,19 @@ function rankLine(rank: number, why: RankLine["why"], y: readonly number[]): Ran
 }
 
 describe("chartLines", () => {
+  it("keeps lines over a band off its blue, and apart from each other", () => {
+    const ranks = Array.from({ length: 12 }, (_, i) => i);
+    const slots = new Map(ranks.map((rank) => [`rank ${rank}`, rank]));
+    const lines = chartLines(
+      ranks.map((rank) => rankLine(rank, "high", [1])),
+      slots,
+      true,
+    );
+    const blues = [0, 4];
+    expect(lines.filter((line) => blues.includes(line.colour % 8))).toEqual([]);
+    expect(new Set(lines.map((line) => line.colour)).size).toBe(12);
+  });
+
   it("keeps a rank's colour when others come and go", () => {
     const first = nextSlots(
       [rankLine(3, "high", [1]), rankLine(8, "low", [1])],

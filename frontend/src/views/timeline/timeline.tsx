@@ -18,9 +18,11 @@ import { useWidth } from "../../widgets/line_chart/use_size";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { RankTable } from "../../widgets/rank_table/rank_table";
 import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import { rangeCommands } from "../range_commands";
+import { useRange } from "../use_range";
 import type { ViewProps } from "../view_props";
 import { AbsentList } from "./absent_list";
-import { exportCommands, viewCommands } from "./commands";
+import { exportCommands, peakCommand } from "./commands";
 import { Companions } from "./companions";
 import { Controls } from "./controls";
 import {
@@ -36,7 +38,6 @@ import { Minimap } from "./minimap";
 import { readParams } from "./params";
 import { RankMap } from "./rank_map";
 import "./timeline.css";
-import { useRange } from "../use_range";
 import { useTimeline } from "./use_timeline";
 
 const CHART_PX = 320;
@@ -65,11 +66,17 @@ export function TimelineView(props: ViewProps) {
   latest.current = { extent, shown, whole, answer };
   const move = useRef(setRange);
   move.current = setRange;
+  const say = useRef(props.say);
+  say.current = props.say;
+  const hasMap = ranks.rank === null && run.numRanks > 1;
 
   const chartExport = useRef<ExportSource | null>(null);
   const mapExport = useRef<ExportSource | null>(null);
 
   useEffect(() => {
+    const tell = (sentence: string): void => {
+      say.current(sentence);
+    };
     const toPeak = (): void => {
       const { whole: all, answer: part, extent: full } = latest.current;
       const found = all ?? part;
@@ -84,18 +91,18 @@ export function TimelineView(props: ViewProps) {
       });
     };
     return commands.register([
-      ...viewCommands({
+      peakCommand(toPeak),
+      ...rangeCommands("Timeline", {
         extent: () => latest.current.extent,
         range: () => latest.current.shown,
         setRange: (range) => {
           move.current(range);
         },
-        toPeak,
       }),
-      ...exportCommands("chart", chartExport),
-      ...exportCommands("heatmap", mapExport),
+      ...exportCommands("chart", chartExport, tell),
+      ...(hasMap ? exportCommands("heatmap", mapExport, tell) : []),
     ]);
-  }, [commands, cursor]);
+  }, [commands, cursor, hasMap]);
 
   const togglePin = (rank: number): void => {
     const { pinned } = ranks;
@@ -159,7 +166,7 @@ export function TimelineView(props: ViewProps) {
           )}
         </>
       )}
-      {ranks.rank === null && run.numRanks > 1 && (
+      {hasMap && (
         // Asks at once: its answer is the slowest, and needs nothing of the others.
         <RankMap
           view={props}
@@ -175,7 +182,7 @@ export function TimelineView(props: ViewProps) {
       )}
       {answer !== null && (
         <>
-          {strip !== null && ranks.rank === null && strip.rank.length > 0 && (
+          {strip !== null && hasMap && strip.rank.length > 0 && (
             <RankTable
               strip={strip}
               ranks={filtered}
@@ -221,14 +228,15 @@ function Chart(props: ChartProps) {
   const slots = useRef<ReadonlyMap<string, number>>(new Map());
   const parts = useMemo(() => {
     slots.current = nextSlots(drawn.lines, slots.current);
-    return { lines: chartLines(drawn.lines, slots.current), band: chartBand(drawn) };
+    const band = chartBand(drawn);
+    return { lines: chartLines(drawn.lines, slots.current, band !== null), band };
   }, [drawn]);
   const map = useMemo<ChartData | null>(
     () =>
       whole === null
         ? null
         : {
-            lines: chartLines(whole.lines, slots.current),
+            lines: chartLines(whole.lines, slots.current, whole.band !== null),
             band: chartBand(whole),
             limit: null,
             hidden: new Set(),
@@ -287,11 +295,13 @@ function Chart(props: ChartProps) {
         )}
         <span>
           {drawn.rowsPerPoint > 1
-            ? `Each point stands for ${formatInteger(drawn.rowsPerPoint)} rows: the line is their highest, the shade reaches to their lowest`
-            : "Every row is drawn"}
+            ? `Each point stands for ${formatInteger(drawn.rowsPerPoint)} samples: the line is the highest of them, the shade reaches down to the lowest`
+            : "Every sample is drawn"}
         </span>
         {run.live && (
-          <span>{range === null ? "Following live" : "Live; F follows"}</span>
+          <span>
+            {range === null ? "Following the newest" : "Not following; F follows again"}
+          </span>
         )}
       </p>
     </section>

@@ -53,6 +53,12 @@ export async function exportAs(
   }
 }
 
+/** What to tell the user where a file could not be made. */
+export function exportFailure(error: unknown): string {
+  const why = error instanceof Error ? error.message : String(error);
+  return `The export failed: ${why}`;
+}
+
 export function ExportMenu({
   source,
   subject,
@@ -80,7 +86,7 @@ export function ExportMenu({
           run: () => {
             setFailure(null);
             exportAs(format, source).catch((error: unknown) => {
-              setFailure(`The export failed: ${String(error)}`);
+              setFailure(exportFailure(error));
             });
           },
         }))}

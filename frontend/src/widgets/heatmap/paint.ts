@@ -1,7 +1,6 @@
 /** Axes, marks, pins and the cross hair: what is drawn over the cells. */
 
 import type { Mark } from "../../api/types.gen";
-import { formatInteger } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
 import { xTicks, type Tick } from "../../model/axis";
@@ -35,9 +34,7 @@ export function rankTicks(
   const { values } = wholeTicks(view.y0, view.y1 - 1, most);
   return values.flatMap((place) => {
     const rank = ranks[place];
-    return rank === undefined
-      ? []
-      : [{ value: place + 0.5, text: formatInteger(rank) }];
+    return rank === undefined ? [] : [{ value: place + 0.5, text: rank.toString() }];
   });
 }
 
@@ -121,7 +118,7 @@ function paintPins(context: CanvasRenderingContext2D, state: OverlayState): void
     context.fill();
     // Pins too close to name keep their arrow; zooming in names them.
     if (y - labelled >= LABEL_PX) {
-      context.fillText(formatInteger(rank), GUTTER.left - 10, middle + 4);
+      context.fillText(rank.toString(), GUTTER.left - 10, middle + 4);
       labelled = y;
     }
     if (bottom - top < 4) continue;

@@ -26,8 +26,8 @@ export function cellWords(
   return {
     rank:
       firstRank === lastRank
-        ? `rank ${formatInteger(firstRank)}`
-        : `highest of ranks ${formatInteger(firstRank)}–${formatInteger(lastRank)}`,
+        ? `rank ${firstRank}`
+        : `highest of ranks ${firstRank}–${lastRank}`,
     steps: one
       ? `step ${formatInteger(firstStep)}`
       : `highest of steps ${formatInteger(firstStep)}–${formatInteger(lastStep)}`,

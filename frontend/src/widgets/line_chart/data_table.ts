@@ -1,14 +1,9 @@
 /** The chart's data as one table: a row for each x in sight, columns for lines and band. */
 
 import type { Unit, XKind } from "../../api/types.gen";
+import { X_COLUMN } from "../../model/x_kind";
 import { alignTo, mergeX, type Table, type TableColumn } from "../../model/table";
 import type { ChartBand, ChartLine, XRange } from "./types";
-
-const X_NAME: Readonly<Record<XKind, string>> = {
-  step: "step",
-  relative: "relative_ms",
-  wall: "wall_ms",
-};
 
 export function chartTable(
   x: XKind,
@@ -23,7 +18,7 @@ export function chartTable(
   // More is fetched than is shown; the table is what is shown.
   const inside = all.every((at) => at >= range.low && at <= range.high);
   const merged = inside ? all : all.filter((at) => at >= range.low && at <= range.high);
-  const columns: TableColumn[] = [{ name: X_NAME[x], values: merged }];
+  const columns: TableColumn[] = [{ name: X_COLUMN[x], values: merged }];
   const add = (name: string, from: Float64Array, y: Float64Array): void => {
     columns.push({ name: `${name} (${unit})`, values: alignTo(merged, from, y) });
   };

@@ -37,10 +37,10 @@ function shapeNode(shape: Shape): SvgNode {
 }
 
 function axisNodes(state: PlotState, frame: Frame): readonly SvgNode[] {
-  const { border, secondary } = tokens(state.theme);
+  const { grid: gridColour, secondary } = tokens(state.theme);
   const ticks = ticksOf(state, frame);
   const [toX, toY] = [projectX(frame), projectY(frame)];
-  const grid = { stroke: border, "stroke-width": 1 };
+  const grid = { stroke: gridColour, "stroke-width": 1 };
   const { widthPx, heightPx } = frame;
   return [
     ...ticks.x.flatMap((tick) => {

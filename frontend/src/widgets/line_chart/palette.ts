@@ -32,6 +32,14 @@ const COLOURS: Readonly<Record<Theme, readonly string[]>> = {
 
 export const NUM_COLOURS = 8;
 
+/** Over a band, which is blue, lines take the colours that are not. */
+const BESIDE_BAND = [1, 2, 3, 5, 6, 7] as const;
+
+export function colourBesideBand(slot: number): number {
+  const round = Math.floor(slot / BESIDE_BAND.length);
+  return (BESIDE_BAND[slot % BESIDE_BAND.length] ?? 1) + round * NUM_COLOURS;
+}
+
 export function lineColour(theme: Theme, index: number): string {
   return COLOURS[theme][index % NUM_COLOURS] ?? "#888888";
 }

@@ -169,9 +169,9 @@ export class Plot {
 
   #options(): uPlot.Options {
     const state = this.#state;
-    const colour = (name: "secondary" | "border") => () =>
+    const colour = (name: "secondary" | "grid") => () =>
       tokens(this.#state.theme)[name];
-    const line = { stroke: colour("border"), width: 1 };
+    const line = { stroke: colour("grid"), width: 1 };
     const axis = {
       stroke: colour("secondary"),
       font: FONT,

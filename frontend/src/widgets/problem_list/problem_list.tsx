@@ -1,32 +1,91 @@
 /** Files that could not be read whole: what, where, what was saved, what to do. */
 
 import type { Problem } from "../../api/types.gen";
+import { formatInteger } from "../../base/bytes";
+import { formatRankSet } from "../../base/rank_set";
 import { Icon } from "../icon/icon";
+import { groupProblems, ranksOf, type ProblemGroup } from "./problem_groups";
 import "./problem_list.css";
 
 export function ProblemList({ problems }: { readonly problems: readonly Problem[] }) {
   return (
     <ul class="problem-list">
-      {problems.map((problem) => (
-        <li key={`${problem.path} ${problem.where} ${problem.what}`}>
-          <span class={problem.severity === "error" ? "status-bad" : "status-warn"}>
-            <Icon name={problem.severity === "error" ? "cross" : "warning"} />
-            {problem.severity === "error" ? "Error" : "Warning"}
-          </span>
+      {groupProblems(problems).map((group) => (
+        <li key={`${group.first.path} ${group.first.where} ${group.first.what}`}>
+          <Severity severity={group.first.severity} />
           <div>
             <p>
-              <strong>{problem.what}</strong>{" "}
-              {problem.rank !== null && <span class="quiet">rank {problem.rank}</span>}
+              <strong>{group.first.what}</strong>{" "}
+              <span class="quiet">{subject(group)}</span>
             </p>
-            <p class="quiet">
-              <code>{problem.path}</code>
-              {problem.where !== "" && `, ${problem.where}`}
-            </p>
-            {problem.salvaged !== "" && <p>Kept: {problem.salvaged}</p>}
-            {problem.remedy !== "" && <p>{problem.remedy}</p>}
+            {group.members.length === 1 ? (
+              <>
+                <Where problem={group.first} />
+                {group.first.salvaged !== "" && <p>Kept: {group.first.salvaged}</p>}
+              </>
+            ) : (
+              <Members group={group} />
+            )}
+            {group.first.remedy !== "" && <p>{group.first.remedy}</p>}
           </div>
         </li>
       ))}
     </ul>
+  );
+}
+
+function Severity({ severity }: Pick<Problem, "severity">) {
+  const bad = severity === "error";
+  return (
+    <span class={bad ? "status-bad" : "status-warn"}>
+      <Icon name={bad ? "cross" : "warning"} />
+      {bad ? "Error" : "Warning"}
+    </span>
+  );
+}
+
+/** Longer lists of ranks say less than their number. */
+const MOST_CHARACTERS = 60;
+
+function subject(group: ProblemGroup): string {
+  const ranks = ranksOf(group);
+  const [only] = ranks;
+  if (ranks.length === 1 && only !== undefined && group.members.length === 1) {
+    return `rank ${only}`;
+  }
+  if (group.members.length === 1) return "";
+  const files = `${formatInteger(group.members.length)} files`;
+  const set = formatRankSet(ranks);
+  return ranks.length === 0 || set.length > MOST_CHARACTERS
+    ? files
+    : `${files}, ranks ${set}`;
+}
+
+function Where({ problem }: { readonly problem: Problem }) {
+  return (
+    <p class="quiet">
+      <code>{problem.path}</code>
+      {problem.where !== "" && `, ${problem.where}`}
+    </p>
+  );
+}
+
+/** A thousand rows help nobody and cost a second to lay out. */
+const MOST_MEMBERS = 100;
+
+function Members({ group }: { readonly group: ProblemGroup }) {
+  const rest = group.members.length - MOST_MEMBERS;
+  return (
+    <details>
+      <summary>Which files</summary>
+      {group.members.slice(0, MOST_MEMBERS).map((one) => (
+        <p key={`${one.path} ${one.where}`} class="quiet">
+          <code>{one.path}</code>
+          {one.where !== "" && `, ${one.where}`}
+          {one.salvaged !== "" && `; kept: ${one.salvaged}`}
+        </p>
+      ))}
+      {rest > 0 && <p class="quiet">and {formatInteger(rest)} more</p>}
+    </details>
   );
 }

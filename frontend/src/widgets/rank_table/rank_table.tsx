@@ -3,6 +3,7 @@
  * as forty do. A row opens its rank, the pin keeps it drawn.
  */
 
+import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import {
   FormatModule,
@@ -11,12 +12,14 @@ import {
   Tabulator,
   type CellComponent,
   type ColumnDefinition,
+  type RowComponent,
 } from "tabulator-tables";
 import "tabulator-tables/dist/css/tabulator_simple.min.css";
 import type { RankStrip } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatExact, formatQuantity } from "../../model/quantity";
 import { ExportMenu } from "../export/export_menu";
+import { Icon } from "../icon/icon";
 import "./rank_table.css";
 import { compareAbsentLow, rankRows, rowsTable, type RankRow } from "./rows";
 
@@ -50,24 +53,21 @@ function span(text: string, title?: string, className?: string): HTMLElement {
   return element;
 }
 
-function rowOf(cell: CellComponent): RankRow {
-  // Tabulator hands back the very rows it was given.
-  return cell.getData() as RankRow;
-}
+/** Tabulator speaks of rows by their index, which is the rank. */
+type RowOf = (of: CellComponent | RowComponent) => RankRow | undefined;
 
-function pinButton(cell: CellComponent): HTMLElement {
-  const { rank, pinned } = rowOf(cell);
+function pinButton({ rank, pinned }: RankRow): HTMLElement {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "rank-pin";
   button.setAttribute("aria-pressed", String(pinned));
   button.setAttribute("aria-label", `${pinned ? "Unpin" : "Pin"} rank ${rank}`);
   button.title = pinned ? "No longer draw this rank always" : "Always draw this rank";
+  render(<Icon name="pin" sizePx={14} />, button);
   return button;
 }
 
-function shareBar(cell: CellComponent): HTMLElement {
-  const { share } = rowOf(cell);
+function shareBar({ share }: RankRow): HTMLElement {
   if (!Number.isFinite(share)) return span("–");
   const cellBar = document.createElement("span");
   cellBar.className = share >= 0.97 ? "rank-share is-full" : "rank-share";
@@ -79,9 +79,16 @@ function shareBar(cell: CellComponent): HTMLElement {
 
 /** Reads the unit at drawing time, so that switching it needs no new table. */
 function columnsOf(
+  rowOf: RowOf,
   byteUnit: () => ByteUnit,
   onPin: (rank: number) => void,
 ): ColumnDefinition[] {
+  const drawn =
+    (draw: (row: RankRow) => HTMLElement) =>
+    (cell: CellComponent): HTMLElement => {
+      const row = rowOf(cell);
+      return row === undefined ? span("") : draw(row);
+    };
   const number = (
     title: string,
     field: keyof RankRow,
@@ -96,7 +103,7 @@ function columnsOf(
     minWidth: 92,
     widthGrow,
     sorter: (a: unknown, b: unknown) => compareAbsentLow(Number(a), Number(b)),
-    formatter: (cell: CellComponent) => text(rowOf(cell)),
+    formatter: drawn(text),
   });
   const count = (value: number): HTMLElement =>
     span(Number.isFinite(value) ? formatInteger(value) : "–");
@@ -109,10 +116,11 @@ function columnsOf(
       headerHozAlign: "center",
       headerSortStartingDir: "desc",
       sorter: (a: unknown, b: unknown) => Number(a) - Number(b),
-      formatter: pinButton,
+      formatter: drawn(pinButton),
       cellClick: (event: Event, cell: CellComponent) => {
         event.stopPropagation();
-        onPin(rowOf(cell).rank);
+        const row = rowOf(cell);
+        if (row !== undefined) onPin(row.rank);
       },
     },
     {
@@ -127,7 +135,7 @@ function columnsOf(
       field: "host",
       minWidth: 90,
       widthGrow: 2,
-      formatter: (cell: CellComponent) => span(rowOf(cell).host, rowOf(cell).host),
+      formatter: drawn((row) => span(row.host, row.host)),
     },
     number("Peak", "peakBytes", (row) =>
       span(
@@ -137,10 +145,9 @@ function columnsOf(
     ),
     number("At step", "peakStep", (row) => count(row.peakStep)),
     {
-      ...number("Of capacity", "share", () => span("")),
+      ...number("Of capacity", "share", shareBar),
       minWidth: 130,
       widthGrow: 2,
-      formatter: shareBar,
     },
     {
       ...number("Growth/step", "growthBytesPerStep", (row) =>
@@ -157,20 +164,24 @@ function columnsOf(
         ? span(`✖ ${formatInteger(row.numOoms)}`, "Out of memory", "rank-bad")
         : count(row.numOoms),
     ),
-    number("Last step", "lastStep", (row) => count(row.lastStep)),
+    {
+      ...number("Last step", "lastStep", (row) => count(row.lastStep)),
+      minWidth: 104,
+    },
     {
       title: "Ended",
       field: "lost",
       minWidth: 84,
       sorter: (a: unknown, b: unknown) => Number(a) - Number(b),
-      formatter: (cell: CellComponent) =>
-        rowOf(cell).lost
+      formatter: drawn((row) =>
+        row.lost
           ? span(
               "⚠ lost",
-              "No closing record: killed, or the disk went away",
+              "The recording was not closed: killed, or the disk went away",
               "rank-bad",
             )
           : span(""),
+      ),
     },
   ];
 }
@@ -195,11 +206,16 @@ export function RankTable(props: RankTableProps) {
   const rows = useMemo(() => rankRows(strip, ranks, pinned), [strip, ranks, pinned]);
   const wantedPx = Math.max(rows.length, 1) * ROW_BORDERED_PX + HEAD_PX;
   const heightPx = Math.min(props.heightPx, wantedPx);
-  const latest = useRef({ props, rows, heightPx });
-  latest.current = { props, rows, heightPx };
+  const byRank = useMemo(() => new Map(rows.map((row) => [row.rank, row])), [rows]);
+  const latest = useRef({ props, rows, byRank, heightPx });
+  latest.current = { props, rows, byRank, heightPx };
 
   useEffect(() => {
     if (root.current === null) return;
+    const rowOf: RowOf = (of) => {
+      const row = "getRow" in of ? of.getRow() : of;
+      return latest.current.byRank.get(Number(row.getIndex()));
+    };
     const made = new Tabulator(root.current, {
       data: latest.current.rows,
       index: "rank",
@@ -209,13 +225,14 @@ export function RankTable(props: RankTableProps) {
       placeholder: "No rank has recorded a step yet.",
       initialSort: [{ column: "peakBytes", dir: "desc" }],
       columns: columnsOf(
+        rowOf,
         () => latest.current.props.byteUnit,
         (rank) => {
           latest.current.props.onPin(rank);
         },
       ),
       rowFormatter: (row) => {
-        const { pinned: isPinned } = row.getData() as RankRow;
+        const isPinned = rowOf(row)?.pinned === true;
         row.getElement().classList.toggle("is-pinned", isPinned);
       },
     });
@@ -224,8 +241,9 @@ export function RankTable(props: RankTableProps) {
       setTable(made);
     });
     made.on("rowClick", (event, row) => {
-      if (event.defaultPrevented) return;
-      latest.current.props.onPick((row.getData() as RankRow).rank);
+      const picked = rowOf(row);
+      if (event.defaultPrevented || picked === undefined) return;
+      latest.current.props.onPick(picked.rank);
     });
     return () => {
       made.destroy();
@@ -243,7 +261,7 @@ export function RankTable(props: RankTableProps) {
   return (
     <section class="rank-table" aria-label="Ranks">
       <div class="chart-bar">
-        <h3>{formatInteger(rows.length)} ranks</h3>
+        <h3>{rows.length === 1 ? "1 rank" : `${formatInteger(rows.length)} ranks`}</h3>
         <ExportMenu
           subject="the table of ranks"
           source={{

@@ -1,8 +1,22 @@
 /**
- * Values missing at most this far apart are joined: what is sampled slower than the line
- * has places leaves such holes everywhere.
+ * What is sampled slower than the line has places leaves holes everywhere: those up to
+ * this many times the usual hole, or this share of the line, are joined.
  */
+const USUAL_HOLES = 3;
 const WIDEST_JOIN = 0.1;
+
+function widestJoin(values: Float64Array): number {
+  const steps: number[] = [];
+  let last = -1;
+  values.forEach((value, i) => {
+    if (!Number.isFinite(value)) return;
+    if (last >= 0) steps.push(i - last);
+    last = i;
+  });
+  const usual = steps.sort((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 1;
+  const sparse = usual > 1 ? USUAL_HOLES * usual : 1;
+  return Math.max(sparse, WIDEST_JOIN * values.length);
+}
 
 /** The SVG path of a sparkline over the values' own range, 2 px free above and below. */
 export function sparklinePath(
@@ -22,11 +36,12 @@ export function sparklinePath(
   if (numFinite < 2) return "";
   const flat = high === low;
   const spread = flat ? 1 : high - low;
+  const join = widestJoin(values);
   const parts: string[] = [];
   let last = Number.NEGATIVE_INFINITY;
   values.forEach((value, i) => {
     if (!Number.isFinite(value)) return;
-    const joined = i - last <= Math.max(1, WIDEST_JOIN * values.length);
+    const joined = i - last <= join;
     last = i;
     const x = (i / (values.length - 1)) * widthPx;
     const share = flat ? 0.5 : (value - low) / spread;

@@ -1,19 +1,16 @@
 import { describe, expect, it } from "vitest";
-import type { XRange } from "../../widgets/line_chart/types";
-import { rangeAfter, viewCommands } from "./commands";
+import type { XRange } from "../widgets/line_chart/types";
+import { rangeAfter, rangeCommands } from "./range_commands";
 
 const EXTENT = { low: 0, high: 1000 };
 
 function timeline(start: XRange | null) {
   let range = start;
-  const commands = viewCommands({
+  const commands = rangeCommands("Timeline", {
     extent: () => EXTENT,
     range: () => range,
     setRange: (next) => {
       range = next;
-    },
-    toPeak: () => {
-      range = { low: 1, high: 2 };
     },
   });
   return {
@@ -24,7 +21,7 @@ function timeline(start: XRange | null) {
   };
 }
 
-describe("viewCommands", () => {
+describe("rangeCommands", () => {
   it("zooms in around the middle and finds its way back to everything", () => {
     const { press } = timeline(null);
     expect(press("w")).toEqual({ low: 100, high: 900 });
@@ -39,11 +36,10 @@ describe("viewCommands", () => {
   });
 
   it("gives every command a key of its own", () => {
-    const keys = viewCommands({
+    const keys = rangeCommands("Timeline", {
       extent: () => EXTENT,
       range: () => null,
       setRange: () => undefined,
-      toPeak: () => undefined,
     }).map((command) => command.key);
     expect(new Set(keys).size).toBe(keys.length);
   });

@@ -1,0 +1,28 @@
+/** Sources and the reasons they give, as a person reads them. */
+
+import { sentenceCase } from "./column_label";
+
+const LABELS: ReadonlyMap<string, string> = new Map([
+  ["device", "Device memory"],
+  ["device_free", "Device memory free"],
+  ["gpu", "GPU sensors"],
+  ["memory", "Host memory"],
+  ["pinned", "Pinned host memory"],
+  ["process", "Process CPU and memory"],
+  ["process_full", "Process memory in detail"],
+  ["rss", "Process RSS at each step"],
+  ["workers", "Dataloader workers"],
+]);
+
+/** A source added tomorrow reads as its name does. */
+export function sourceLabel(source: string): string {
+  return LABELS.get(source) ?? sentenceCase(source);
+}
+
+/** A reason as a sentence of its own: "the host has no swap" -> "The host has no swap." */
+export function asSentence(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === "") return "";
+  const end = /[.!?:]$/.test(trimmed) ? "" : ".";
+  return trimmed.charAt(0).toUpperCase() + trimmed.slice(1) + end;
+}
