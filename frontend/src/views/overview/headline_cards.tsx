@@ -12,6 +12,8 @@ import { CAVEATS, HEADLINES } from "./headline_words";
 export interface HeadlineCardsProps {
   readonly headlines: readonly Headline[];
   readonly byteUnit: ByteUnit;
+  /** The numbers of all ranks, where `headlines` are one rank's. */
+  readonly whole: readonly Headline[];
   /** Set while one rank is chosen: the cards need not name it again. */
   readonly rank: number | null;
   readonly chooseRank: (rank: number) => void;
@@ -40,7 +42,7 @@ function Card(props: HeadlineCardsProps & { readonly headline: Headline }) {
         {headline.caveats.length > 0 && <CaveatMark headline={headline} />}
       </div>
       {headline.value === null ? (
-        <p class="card-absent">{asSentence(headline.absentReason ?? "not recorded")}</p>
+        <p class="card-absent">{absence(props)}</p>
       ) : (
         <>
           <div class="card-value">
@@ -60,6 +62,13 @@ function Card(props: HeadlineCardsProps & { readonly headline: Headline }) {
       )}
     </li>
   );
+}
+
+function absence({ headline, whole, rank }: Parameters<typeof Card>[0]): string {
+  const other = whole.find((one) => one.key === headline.key);
+  return rank !== null && other !== undefined && other.value !== null
+    ? "Recorded by another rank of this run."
+    : asSentence(headline.absentReason ?? "not recorded");
 }
 
 /** Number and unit apart, so the unit can stand back. */

@@ -211,6 +211,11 @@ describe("groupRecorded", () => {
     const all = groupRecorded(whole);
     expect(all.present).toMatchObject([{ source: "CPU", elsewhere: "Once for all." }]);
     expect(all.missing.map((group) => group.sources)).toEqual([["Swap"]]);
+    const swap = source("swap", "absent", "no swap");
+    const twice = groupRecorded([swap, source("swap", "off", "once for all")]);
+    expect(twice.missing).toMatchObject([{ status: "absent", reason: "No swap." }]);
+    const alone = groupRecorded([source("swap", "off", "once for all")], [swap]);
+    expect(alone.missing).toMatchObject([{ status: "absent", reason: "No swap." }]);
     // The page of a rank that leaves it to another one.
     const other = groupRecorded([source("cpu", "off", "once for all")], whole);
     expect(other.missing).toMatchObject([{ status: "elsewhere", sources: ["CPU"] }]);

@@ -76,6 +76,7 @@ function Body(
       {data.planted.length > 0 && <Planted faults={data.planted} />}
       <HeadlineCards
         headlines={data.headlines}
+        whole={props.whole.headlines}
         byteUnit={byteUnit}
         rank={ranks.rank}
         chooseRank={chooseRank}

@@ -30,31 +30,40 @@ const STATUS_ORDER: readonly MissingGroup["status"][] = [
   "elsewhere",
 ];
 
-/** `whole` is what all ranks of the run record, where `recorded` is one rank's. */
+/**
+ * `whole` is what all ranks of the run say, where `recorded` is what one rank says. What
+ * a rank leaves to another one is told by that one: recorded, or why it is not there.
+ */
 export function groupRecorded(
   recorded: readonly Recorded[],
   whole: readonly Recorded[] = recorded,
 ): RecordedGroups {
-  const someRank = namesOf(whole);
-  const here = namesOf(recorded);
-  const isElsewhere = (one: Recorded): boolean =>
-    one.status === "off" && someRank.has(one.source);
+  const tellers = new Map(
+    whole.filter((one) => one.status !== "off").map((one) => [one.source, one]),
+  );
+  for (const one of whole) if (one.status === "recorded") tellers.set(one.source, one);
+  const here = new Set(
+    recorded.filter((one) => one.status !== "off").map((one) => one.source),
+  );
   const groups = new Map<string, MissingGroup & { readonly sources: string[] }>();
   const present: PresentSource[] = [];
-  for (const one of recorded) {
-    if (one.status === "recorded") {
-      const others = recorded.find((o) => o.source === one.source && isElsewhere(o));
+  for (const said of recorded) {
+    const teller = said.status === "off" ? tellers.get(said.source) : undefined;
+    if (teller !== undefined && here.has(said.source)) continue;
+    if (said.status === "recorded") {
+      const left = recorded.find((o) => o.source === said.source && o.status === "off");
       present.push({
-        source: sourceLabel(one.source),
-        numRanks: one.numRanks,
-        cost: one.cost,
-        elsewhere: asSentence(others?.reason ?? ""),
+        source: sourceLabel(said.source),
+        numRanks: said.numRanks,
+        cost: said.cost,
+        elsewhere: asSentence(left?.reason ?? ""),
       });
       continue;
     }
-    // Ranks that leave a source to others are no gap: its own row says so.
-    if (isElsewhere(one) && here.has(one.source)) continue;
-    const status = isElsewhere(one) ? "elsewhere" : one.status;
+    const elsewhere = teller?.status === "recorded";
+    const one =
+      teller === undefined || elsewhere ? said : { ...teller, numRanks: said.numRanks };
+    const status = elsewhere ? "elsewhere" : one.status;
     const key = JSON.stringify([status, one.numRanks, one.reason, one.remedy]);
     const group = groups.get(key);
     const source = sourceLabel(one.source);
@@ -73,9 +82,4 @@ export function groupRecorded(
     (a, b) => STATUS_ORDER.indexOf(a.status) - STATUS_ORDER.indexOf(b.status),
   );
   return { present, missing };
-}
-
-function namesOf(recorded: readonly Recorded[]): ReadonlySet<string> {
-  const found = recorded.filter((one) => one.status === "recorded");
-  return new Set(found.map((one) => one.source));
 }

@@ -52,7 +52,8 @@ export function RecordedPanels(props: {
                       <span class="off-screen">{one.elsewhere}</span>
                     </Tip>
                   )}
-                  {one.cost !== "" && ` · ${one.cost}`}
+                  {numRanks > 1 && one.cost !== "" && " · "}
+                  {one.cost}
                 </span>
               </li>
             ))}
@@ -71,9 +72,9 @@ export function RecordedPanels(props: {
   );
 }
 
-/** "all ranks" is the rule and needs no number. */
+/** "all ranks" is the rule and needs no number; of one rank there is nothing to say. */
 function ranksOf(count: number, total: number): string {
-  if (total === 1) return "this rank";
+  if (total === 1) return "";
   if (count >= total) return "all ranks";
   return `${formatInteger(count)} of ${formatInteger(total)} ranks`;
 }
@@ -92,7 +93,7 @@ function MissingTable({
           <tr>
             <th scope="col">Sources</th>
             <th scope="col">Status</th>
-            <th scope="col">On</th>
+            {numRanks > 1 && <th scope="col">On</th>}
             <th scope="col">Why</th>
             <th scope="col">What to do</th>
           </tr>
@@ -130,7 +131,7 @@ function MissingRow({
           {look.word}
         </span>
       </td>
-      <td class="nowrap">{ranksOf(group.numRanks, numRanks)}</td>
+      {numRanks > 1 && <td class="nowrap">{ranksOf(group.numRanks, numRanks)}</td>}
       <td>{group.reason}</td>
       <td class="quiet">{group.remedy}</td>
     </tr>

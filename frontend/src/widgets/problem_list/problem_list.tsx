@@ -77,7 +77,7 @@ function Members({ group }: { readonly group: ProblemGroup }) {
   const rest = group.members.length - MOST_MEMBERS;
   return (
     <details>
-      <summary>Which files</summary>
+      <summary>Show the files</summary>
       {group.members.slice(0, MOST_MEMBERS).map((one) => (
         <p key={`${one.path} ${one.where}`} class="quiet">
           <code>{one.path}</code>

@@ -100,7 +100,7 @@ function columnsOf(
     hozAlign: "right",
     headerHozAlign: "right",
     headerSortStartingDir: "desc",
-    minWidth: 92,
+    minWidth: 84,
     widthGrow,
     sorter: (a: unknown, b: unknown) => compareAbsentLow(Number(a), Number(b)),
     formatter: drawn(text),
@@ -111,7 +111,7 @@ function columnsOf(
     {
       title: "Pin",
       field: "pinned",
-      width: 64,
+      width: 56,
       hozAlign: "center",
       headerHozAlign: "center",
       headerSortStartingDir: "desc",
@@ -128,7 +128,7 @@ function columnsOf(
         span(String(row.rank), undefined, "rank-link"),
       ),
       headerSortStartingDir: "asc",
-      minWidth: 80,
+      minWidth: 72,
     },
     {
       title: "Host",
@@ -146,7 +146,7 @@ function columnsOf(
     number("At step", "peakStep", (row) => count(row.peakStep)),
     {
       ...number("Of capacity", "share", shareBar),
-      minWidth: 130,
+      minWidth: 120,
       widthGrow: 2,
     },
     {
