@@ -8,11 +8,12 @@ ETag (`answers`).
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from tb_plugin.answers import data_answer
 from tb_plugin.budget import Budget
 from tb_plugin.query import parse_query
-from tb_plugin.store import CHECK_SECONDS, REQUEST_SECONDS, Store
+from tb_plugin.store import CHECK_SECONDS, REQUEST_SECONDS, Store, glance
 from tb_plugin.validators import etag_of, not_modified
 from tb_plugin.views.facts import FactsReader
 from tb_plugin.views.heatmap import heatmap
@@ -28,10 +29,14 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Request, Response
 
+    from tb_plugin import api
     from tb_plugin.logdirs import Logdir
     from tb_plugin.query import Query
     from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.run import Run
+
+PICKER_SECONDS: Final = 0.5
+"""What the run picker may spend on reading."""
 
 
 class DataRoutes:
@@ -40,6 +45,10 @@ class DataRoutes:
     def __init__(self, logdirs: tuple[Logdir, ...]) -> None:
         self.store: Final = Store(logdirs)
         self.facts: Final = FactsReader(self.store.series)
+        self._first_series = prefetcher(self.store.series, parse_query({}))
+        self._summaries: WeakKeyDictionary[
+            Run, tuple[tuple[int, int], api.RunSummary]
+        ] = WeakKeyDictionary()
 
     def answer(self, name: str, request: Request) -> Response:
         """The answer of `/<name>`.
@@ -51,26 +60,41 @@ class DataRoutes:
             return self._runs(request)
         return self._of_run(name, request)
 
+    def glance_at_all(self) -> list[api.RunSummary]:
+        """Every run as the run picker shows it, read as far as that needs."""
+        found = self.store.runs()
+        budget, summaries = Budget(PICKER_SECONDS), []
+        for run in found:
+            with run.lock:
+                glance(run, budget, Budget(CHECK_SECONDS / len(found)))
+                summaries.append(self._summary(run))
+        return summaries
+
+    def read_first(self, file: RankFile) -> None:
+        """Decode what the page shows first of a file, while its bytes are at hand."""
+        self._first_series(file)
+        self.facts.of_file(file)
+
     def _runs(self, request: Request) -> Response:
-        store = self.store
-        with store.lock:
-            found = store.runs()
-            versions = [(r.found.id, r.found.version, r.version) for r in found]
-            etag = etag_of(store.epoch, "runs", store.index.version, versions)
-            return not_modified(request, etag, CONTENT_TYPE) or data_answer(
-                request, envelope(runs(store.series, store.index, found)), etag
-            )
+        summaries = self.glance_at_all()
+        version, foreign, problems = self.store.seen_besides()
+        etag = etag_of(self.store.epoch, "runs", version, summaries)
+        unchanged = not_modified(request, etag, CONTENT_TYPE)
+        if unchanged is not None:
+            return unchanged
+        response = runs(self.store.index.logdirs, summaries, foreign, problems)
+        return data_answer(request, envelope(response), etag)
 
     def _of_run(self, name: str, request: Request) -> Response:
         query = parse_query(request.args)
-        budget = Budget(REQUEST_SECONDS)
-        store = self.store
-        with store.lock:
-            run = store.run(query.run, budget, self._prefetch(name, query))
+        run = self.store.run(query.run)
+        with run.lock:
+            budget = Budget(REQUEST_SECONDS)
+            run.update(budget, self._prefetch(name, query))
             if name == "overview":
                 # A little at each poll, so that damage inside is named soon.
                 run.check(Budget(CHECK_SECONDS), rank=query.rank)
-            etag = etag_of(store.epoch, name, run.version, query)
+            etag = etag_of(self.store.epoch, name, run.version, query)
             unchanged = not_modified(request, etag, CONTENT_TYPE)
             if unchanged is not None:
                 return unchanged
@@ -87,11 +111,18 @@ class DataRoutes:
         return None if name == "host" else prefetcher(self.store.series, query)
 
     def _view(self, name: str, run: Run, query: Query, budget: Budget) -> object:
-        series = self.store.series
-        summary = summary_of(series, run)
+        series, summary = self.store.series, self._summary(run)
         if name == "overview":
             return overview(series, self.facts, run, summary, query)
         return _VIEWS[name](series, run, summary, query, budget)
+
+    def _summary(self, run: Run) -> api.RunSummary:
+        """Made anew only where the run changed: every route repeats it."""
+        stamp = (run.version, run.found.version)
+        known = self._summaries.get(run)
+        if known is None or known[0] != stamp:
+            known = self._summaries[run] = (stamp, summary_of(self.store.series, run))
+        return known[1]
 
 
 _VIEWS: Final = {"timeline": timeline, "heatmap": heatmap, "host": host}

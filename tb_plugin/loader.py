@@ -50,6 +50,14 @@ class Loader(TBLoader):  # type: ignore[misc]
                 " data server keeps every event file open, and loses all runs when it"
                 " runs out. (default: %(default)s)",
             )
+            group.add_argument(
+                "--memboard_read_ahead",
+                choices=["true", "false"],
+                default="true",
+                help="Read the newest run in the background right after TensorBoard"
+                " has started, so that its page is there at once. Off, everything is"
+                " read when it is first asked for. (default: %(default)s)",
+            )
         except Exception:
             _logger.exception("MemBoard could not define its flags")
 
@@ -68,13 +76,16 @@ class Loader(TBLoader):  # type: ignore[misc]
         try:
             from tb_plugin.plugin import MemBoardPlugin
 
-            return MemBoardPlugin(context)
+            plugin = MemBoardPlugin(context)
+            if getattr(context.flags, "memboard_read_ahead", "false") == "true":
+                plugin.read_ahead()
         except Exception:
             _logger.exception(
                 "MemBoard could not be loaded; TensorBoard goes on without it. Please"
                 " check the installation: pip install --force-reinstall memboard"
             )
             return None
+        return plugin
 
 
 def _keep_all_samples(flags: argparse.Namespace) -> None:

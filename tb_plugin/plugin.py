@@ -90,6 +90,12 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
                 self._made = DataRoutes(self._logdirs)
             return self._made
 
+    def read_ahead(self) -> None:
+        """Read the newest run in the background, a moment from now."""
+        from tb_plugin.read_ahead import ReadAhead
+
+        ReadAhead(self.data_routes).start()
+
     def _data_route(self, name: str) -> Callable[..., Any]:
         return _guarded(partial(self._answer, name))
 

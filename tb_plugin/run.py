@@ -1,12 +1,14 @@
 """One training job: its rank files followed over time, sorted into attempts.
 
-`Run.update` reads what is new within a budget; everything else here is derived from
-what was read and kept until the next change.
+`Run.update` reads what is new within a budget, and goes on from there the next time;
+everything else here is derived from what was read and kept until the next change.
 """
 
 from __future__ import annotations
 
+import threading
 import time
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,11 +20,12 @@ from tb_plugin.problems import overlap_problem, problems_of
 from tb_plugin.readers.rank_file import RankFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Literal
 
     from tb_plugin.budget import Budget
     from tb_plugin.index import FileKey, FoundRun
+    from tb_plugin.readers.parts import Part
 
 LIVE_SECONDS: Final = 30.0
 """A file that has not grown for longer is taken for abandoned."""
@@ -51,17 +54,21 @@ class AttemptFiles:
 
 
 class Run:
-    """What is known of a run. Not thread-safe: its owner locks."""
+    """What is known of a run. Whoever reads or updates it holds its `lock`."""
 
     def __init__(self, found: FoundRun, clock: Callable[[], float] = time.time) -> None:
         self.found = found
+        self.lock = threading.RLock()
         self.files: dict[FileKey, RankFile] = {}
         self.version = 0
         """Raised whenever an answer about the run may change."""
         self.is_whole = False
         """Whether every file was opened (the run picker opens only a few)."""
         self._clock = clock
-        self._listing = -1
+        self._seen = self._listing = -1
+        """Versions of the listing: of the last one, and of the last read to its end."""
+        self._go_on_at: FileKey = (0, "")
+        """Where the last update ran out of time: the next one begins there."""
         self._attempts: tuple[AttemptFiles, ...] | None = None
         self._catalogue: Catalogue | None = None
         self._problems: tuple[api.Problem, ...] | None = None
@@ -80,22 +87,27 @@ class Run:
         """Read what is new in all files, or in some.
 
         `prefetch` is called with each file that changed, while the bytes just read are
-        still at hand.
+        still at hand. Files the budget does not reach stay as they were.
         """
-        listing = self.found.files
-        wanted = listing if only is None else [key for key in only if key in listing]
-        same_listing = self._listing == self.found.version
-        if not same_listing:
-            for key in self.files.keys() - listing.keys():
-                del self.files[key]
-        settled = same_listing and self.is_whole
-        changed = not same_listing
-        if not settled or any(file.unfinished for file in self.files.values()):
-            for key in wanted:
-                changed |= self._update_file(key, budget, prefetch)
-            if only is None:
-                self.is_whole = all(key in self.files for key in listing)
-                self._listing = self.found.version
+        # The version first: a newer listing under an older version is looked at twice,
+        # the other way round it would be missed.
+        version, listing = self.found.version, self.found.files
+        changed = version != self._seen
+        self._seen = version
+        for key in self.files.keys() - listing.keys():
+            del self.files[key]
+        if version != self._listing or self.unfinished:
+            behind = self._behind(listing, only)
+            at = bisect_left(behind, self._go_on_at)
+            for index, key in enumerate(behind[at:] + behind[:at]):
+                if index and not budget.allows():
+                    self._go_on_at = key
+                    break
+                changed |= self._update_file(key, listing[key], budget, prefetch)
+            else:
+                if only is None:
+                    self._listing, self._go_on_at = version, (0, "")
+            self.is_whole = self.files.keys() == listing.keys()
         if self._is_live() != self._was_live:
             self._was_live, changed = not self._was_live, True
         if changed:
@@ -126,8 +138,18 @@ class Run:
 
     @property
     def unfinished(self) -> bool:
-        """Whether files were left partly unread for lack of time."""
-        return any(file.unfinished for file in self.files.values())
+        """Whether files were left unopened or partly unread for lack of time."""
+        return self.files.keys() != self.found.files.keys() or any(
+            file.unfinished for file in self.files.values()
+        )
+
+    @property
+    def unread_ranks(self) -> frozenset[int]:
+        """Ranks some file of which was not read to its end yet."""
+        unread = self.found.files.keys() - {
+            key for key, file in self.files.items() if not file.unfinished
+        }
+        return frozenset(rank for rank, _ in unread)
 
     @property
     def attempts(self) -> tuple[AttemptFiles, ...]:
@@ -171,13 +193,26 @@ class Run:
         """Rows arrived lately and no rank's last attempt has closed."""
         return self._was_live
 
+    def _behind(
+        self,
+        listing: Mapping[FileKey, tuple[Part, ...]],
+        only: Iterable[FileKey] | None,
+    ) -> list[FileKey]:
+        """Files that hold something new, ascending."""
+        found = []
+        for key in listing if only is None else sorted(listing.keys() & set(only)):
+            file = self.files.get(key)
+            if file is None or file.unfinished or file.parts != listing[key]:
+                found.append(key)
+        return found
+
     def _update_file(
         self,
         key: FileKey,
+        parts: tuple[Part, ...],
         budget: Budget,
         prefetch: Callable[[RankFile], object] | None,
     ) -> bool:
-        parts = self.found.files[key]
         file = self.files.get(key)
         if file is None:
             rank, attempt = key
@@ -202,11 +237,12 @@ class Run:
 
     def _is_live(self) -> bool:
         last_by_rank: dict[int, RankFile] = {}
-        for _, file in sorted(self.files.items(), key=lambda item: item[0][1]):
-            last_by_rank[file.rank] = file
+        for (rank, attempt), file in self.files.items():
+            if rank not in last_by_rank or attempt > last_by_rank[rank].attempt:
+                last_by_rank[rank] = file
         files = last_by_rank.values()
-        return any(map(self.file_is_live, files)) and not any(
-            file.close is not None for file in files
+        return not any(file.close is not None for file in files) and any(
+            map(self.file_is_live, files)
         )
 
     def file_is_live(self, file: RankFile) -> bool:
@@ -251,7 +287,8 @@ class Run:
         files = list(files)
         if any(map(self.file_is_live, files)):
             return "running"
-        closes = [file.close for file in files]
+        # Of those not read to their end yet, nobody knows.
+        closes = [file.close for file in files if not file.unfinished]
         if any(close is not None and close.how == "exception" for close in closes):
             return "exception"
         return "closed" if all(close is not None for close in closes) else "lost"

@@ -39,7 +39,7 @@ _MAX_SHARED: Final = 512
 
 
 class ColumnReader:
-    """Reads columns through a cache. Not thread-safe: its owner locks."""
+    """Reads columns through a cache; many threads may, each file one at a time."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache

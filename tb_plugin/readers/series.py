@@ -70,7 +70,7 @@ WALL: Final = Clock(0, 0.0)
 
 
 class SeriesReader:
-    """Reads series through a cache. Not thread-safe: its owner locks."""
+    """Reads series through a cache; many threads may, each file one at a time."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,8 +19,6 @@ from tb_plugin.analysis.rows import NO_STEP
 from tb_plugin.readers.series import TRAIN_PHASE, SeriesKey
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy.typing as npt
 
     from collector.format.records import Schema
@@ -103,26 +102,20 @@ class FactsReader:
 
     def __init__(self, reader: SeriesReader) -> None:
         self._reader = reader
-        self._known: dict[tuple[int, int, str], tuple[object, FileFacts]] = {}
+        self._known: WeakKeyDictionary[RankFile, tuple[object, FileFacts]] = (
+            WeakKeyDictionary()
+        )
 
     def of_file(self, file: RankFile) -> FileFacts:
         """The facts of a file as it is now."""
         offset = -1 if file.digest is None else file.digest.offset
         num_chunks = sum(map(len, file.tail.values()))
         stamp = (file.identity, offset, num_chunks)
-        key = (id(file), file.rank, file.attempt)
-        known = self._known.get(key)
+        known = self._known.get(file)
         if known is None or known[0] != stamp:
             known = (stamp, _facts(self._columns(file)))
-            self._known[key] = known
+            self._known[file] = known
         return known[1]
-
-    def keep_only(self, files: Mapping[object, RankFile]) -> None:
-        """Forget files that are gone."""
-        if len(self._known) > 2 * len(files) + 1000:
-            present = {id(file) for file in files.values()}
-            for key in [key for key in self._known if key[0] not in present]:
-                del self._known[key]
 
     def _columns(self, file: RankFile) -> dict[str, _Column]:
         """The wanted columns the file has, in as few reads as there are blocks."""

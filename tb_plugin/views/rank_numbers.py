@@ -38,7 +38,6 @@ class RankNumbers:
             for rank, file in attempt.files.items():
                 found = self._facts.setdefault(rank, [])
                 found.append((attempt, reader.of_file(file)))
-        reader.keep_only(run.files)  # type: ignore[arg-type]  # only the values count
 
     def has(self, column: str) -> bool:
         """Whether any rank recorded the column."""

@@ -12,18 +12,23 @@ from tb_plugin.readers.names import started_ns_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tb_plugin.index import Index
+    from tb_plugin.logdirs import Logdir
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
 
 
-def runs(reader: SeriesReader, index: Index, found: Sequence[Run]) -> api.RunsResponse:
+def runs(
+    logdirs: Sequence[Logdir],
+    found: Sequence[api.RunSummary],
+    foreign: tuple[api.ForeignFiles, ...],
+    problems: tuple[api.Problem, ...],
+) -> api.RunsResponse:
     """Answer `/runs`."""
     return api.RunsResponse(
-        logdirs=tuple(logdir.shown for logdir in index.logdirs),
-        runs=tuple(summary_of(reader, run) for run in found),
-        foreign=index.foreign(),
-        problems=index.problems(),
+        logdirs=tuple(logdir.shown for logdir in logdirs),
+        runs=tuple(found),
+        foreign=foreign,
+        problems=problems,
         plugin_version=_plugin_version(),
     )
 

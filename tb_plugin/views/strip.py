@@ -92,7 +92,7 @@ def strip_response(
         num_alloc_retries=f64(numbers.total(ranks, RETRIES)),
         num_ooms=f64(ooms),
         last_step=f64(numbers.last_steps(ranks)),
-        lost=u8([_is_lost(run, rank) for rank in ranks]),
+        lost=u8(_lost(run, ranks)),
         hosts=strip.hosts,
         median_peak_bytes=finite(float(np.median(present))) if len(present) else None,
         outliers=tuple(ranks[index] for index in outliers(strip.peak_bytes)),
@@ -119,8 +119,16 @@ def _capacity(
     return ("none" if np.isnan(totals_).all() else "host_memory"), totals_
 
 
+def _lost(run: Run, ranks: Sequence[int]) -> list[bool]:
+    """Whether each rank's last attempt ended without a closing record.
+
+    What was not read to its end yet is not called lost.
+    """
+    unread = run.unread_ranks
+    return [rank not in unread and _is_lost(run, rank) for rank in ranks]
+
+
 def _is_lost(run: Run, rank: int) -> bool:
-    """Whether the rank's last attempt ended without a closing record."""
     files = run.rank_files(rank)
     if not files:
         return True

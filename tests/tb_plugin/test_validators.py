@@ -29,7 +29,7 @@ def checked(route):
 def asset_of(page: Page) -> str:
     """The path of a built file."""
     folder: Path = page.plugin._assets._folder / "assets"
-    return f"/assets/{sorted(folder.iterdir())[0].name}"
+    return f"/assets/{min(folder.iterdir()).name}"
 
 
 def test_no_answer_of_any_route_makes_tensorboard_complain(run, tmp_path, complaints):

@@ -1,0 +1,127 @@
+"""Reads what the page will ask for, before it asks.
+
+Two things make the first picture of a big run quick. The digests, which the recorder
+writes into each rank's file while training: a picture of ten thousand steps reads a
+thousand pre-aggregated rows per rank. And this thread: it waits until TensorBoard is
+up, then opens the newest run's files and decodes the series a page shows first, while
+the browser is still loading. It works in small bites and gives the run's lock back
+between them, so that a request never waits long for it.
+
+Bounded in time, in files and by the cache's size; what it could not read is read when
+it is asked for. `--memboard_read_ahead=false` switches it off.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.budget import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tb_plugin.data_routes import DataRoutes
+    from tb_plugin.run import Run
+
+_logger = logging.getLogger("memboard")
+
+_WAIT_SECONDS: Final = 0.3
+"""TensorBoard binds its port and says so within this after loading plugins."""
+_BITE_SECONDS: Final = 0.03
+_PAUSE_SECONDS: Final = 0.002
+"""Between bites, so that whoever waits for the lock gets it."""
+_MOST_SECONDS: Final = 60.0
+_MOST_FILES: Final = 8192
+_EXIT_SECONDS: Final = 1.0
+
+
+class ReadAhead:
+    """A daemon thread that reads the newest run once. Nothing it meets is raised."""
+
+    def __init__(
+        self, data_routes: Callable[[], DataRoutes], *, wait: float = _WAIT_SECONDS
+    ) -> None:
+        self._data_routes = data_routes
+        self._wait = wait
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._guarded, name="memboard-read-ahead", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin, a moment from now."""
+        atexit.register(self.stop)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End within a bite; also called when the interpreter exits."""
+        self._stop.set()
+        self._thread.join(_EXIT_SECONDS)
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the end; False where it takes longer."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _guarded(self) -> None:
+        try:
+            if not self._stop.wait(self._wait):
+                self._read(time.monotonic() + _MOST_SECONDS)
+        except Exception:
+            _logger.exception(
+                "MemBoard stopped reading ahead; requests read themselves"
+            )
+        finally:
+            atexit.unregister(self.stop)
+
+    def _read(self, deadline: float) -> None:
+        routes = self._data_routes()
+        newest = max(routes.glance_at_all(), key=lambda s: s.last_ms, default=None)
+        if newest is None:
+            return
+        run = routes.store.run(newest.id)
+        for _ in _bites(routes, run):
+            if self._stop.wait(_PAUSE_SECONDS) or time.monotonic() > deadline:
+                return
+
+
+def _bites(routes: DataRoutes, run: Run) -> Iterator[None]:
+    """Reads a little, with the lock held, before each of its yields."""
+    if len(run.found.files) > _MOST_FILES:
+        return
+    num_read = -1
+    # Ends where a round opens nothing more: what is left grows, or cannot be read.
+    while run.unfinished and num_read < len(run.files):
+        num_read = len(run.files)
+        with run.lock:
+            run.update(Budget(_BITE_SECONDS), routes.read_first)
+        yield
+    # What requests opened meanwhile, they read for one picture only.
+    files = list(run.files.values())
+    while files:
+        with run.lock:
+            budget, more = Budget(_BITE_SECONDS), True
+            while files and more:
+                routes.read_first(files.pop())
+                more = budget.allows()
+        yield
+    for derive in (_notes, _catalogue, _problems):
+        with run.lock:
+            derive(run)
+        yield
+
+
+def _notes(run: Run) -> object:
+    return run.notes
+
+
+def _catalogue(run: Run) -> object:
+    return run.catalogue.absent()
+
+
+def _problems(run: Run) -> object:
+    return run.problems

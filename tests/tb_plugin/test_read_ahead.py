@@ -1,0 +1,143 @@
+"""Reading ahead: the newest run, in bites, and never anybody's problem."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from tensorboard.plugins import base_plugin
+
+from tb_plugin import plugin as plugin_module
+from tb_plugin import read_ahead
+from tb_plugin.data_routes import DataRoutes
+from tb_plugin.loader import Loader
+from tb_plugin.logdirs import Logdir
+from tb_plugin.read_ahead import ReadAhead
+from tests.builders import START_NS, RunBuilder
+
+SECONDS = 60.0
+"""No test waits so long; a hang ends."""
+
+NUM_RANKS = 70
+"""Of runs this big the run picker opens two files."""
+
+
+@pytest.fixture
+def routes(tmp_path) -> DataRoutes:
+    """Two runs; `new` is the newer one."""
+    RunBuilder(tmp_path / "old").simple(NUM_RANKS, 3)
+    new = RunBuilder(tmp_path / "new")
+    for rank in range(NUM_RANKS):
+        builder = new.rank(rank, start_ns=START_NS + 10**12, world_size=NUM_RANKS)
+        builder.steps(range(3), allocated_peak_bytes=[1, 2, rank])
+        builder.close()
+    return DataRoutes((Logdir(str(tmp_path), "", str(tmp_path)),))
+
+
+def run_named(routes: DataRoutes, name: str):
+    (run,) = [run for run in routes.store.runs() if run.found.name == name]
+    return run
+
+
+def read_ahead_of(routes: DataRoutes) -> None:
+    reader = ReadAhead(lambda: routes, wait=0.0)
+    reader.start()
+    assert reader.join(SECONDS)
+
+
+def test_the_newest_run_is_open_and_decoded_before_anyone_asks(routes, monkeypatch):
+    read_ahead_of(routes)
+    new, old = run_named(routes, "new"), run_named(routes, "old")
+    assert new.is_whole
+    assert not new.unfinished
+    assert len(old.files) == 2
+
+    def read(*_):
+        raise AssertionError("a file was read again")
+
+    monkeypatch.setattr("tb_plugin.readers.parts.PartsReader.read", read)
+    for file in new.files.values():
+        peak = routes.facts.of_file(file).readings["allocated_peak_bytes"].value
+        assert peak == max(2, file.rank)
+        routes.read_first(file)
+
+
+def test_a_request_gets_the_lock_between_bites(routes, monkeypatch):
+    monkeypatch.setattr(read_ahead, "_BITE_SECONDS", 0.0)
+    monkeypatch.setattr(read_ahead, "_PAUSE_SECONDS", 0.01)
+    run = run_named(routes, "new")
+    seen = []
+    reader = ReadAhead(lambda: routes, wait=0.0)
+    reader.start()
+    while not reader.join(0.0):
+        with run.lock:
+            seen.append(len(run.files))
+        time.sleep(0.005)
+    assert len({n for n in seen if 2 < n < NUM_RANKS}) >= 3
+    assert run.is_whole
+
+
+def test_what_a_request_opened_meanwhile_is_decoded_too(routes):
+    run = run_named(routes, "new")
+    with run.lock:
+        run.update(read_ahead.Budget(SECONDS))
+    assert len(routes.facts._known) == 0
+    read_ahead_of(routes)
+    assert len(routes.facts._known) == NUM_RANKS
+
+
+def test_too_many_files_are_left_to_requests(routes, monkeypatch):
+    monkeypatch.setattr(read_ahead, "_MOST_FILES", NUM_RANKS - 1)
+    read_ahead_of(routes)
+    assert len(run_named(routes, "new").files) == 2
+
+
+def test_time_is_bounded(routes, monkeypatch):
+    monkeypatch.setattr(read_ahead, "_BITE_SECONDS", 0.0)
+    monkeypatch.setattr(read_ahead, "_MOST_SECONDS", 0.0)
+    read_ahead_of(routes)
+    assert len(run_named(routes, "new").files) < NUM_RANKS
+
+
+def test_an_empty_logdir_is_nothing_to_read(tmp_path, caplog):
+    read_ahead_of(DataRoutes((Logdir("x", "", str(tmp_path / "none")),)))
+    assert caplog.text == ""
+
+
+def test_whatever_goes_wrong_is_logged_once_and_ends_there(caplog):
+    def broken():
+        raise MemoryError("planted")
+
+    reader = ReadAhead(broken, wait=0.0)
+    reader.start()
+    assert reader.join(SECONDS)
+    assert caplog.text.count("MemoryError: planted") == 1
+
+
+def test_the_end_of_the_interpreter_does_not_wait_for_it(routes):
+    reader = ReadAhead(lambda: routes, wait=SECONDS)
+    reader.start()
+    reader.stop()
+    assert reader.join(SECONDS / 2)
+    assert reader._thread.daemon
+
+
+@pytest.mark.parametrize(("flag", "started"), [("true", 1), ("false", 0)])
+def test_the_flag_decides(monkeypatch, flag, started):
+    calls = []
+    monkeypatch.setattr(
+        plugin_module.MemBoardPlugin, "read_ahead", lambda _: calls.append(1)
+    )
+    flags = SimpleNamespace(memboard_read_ahead=flag)
+    Loader().load(base_plugin.TBContext(logdir="/nonexistent", flags=flags))
+    assert len(calls) == started
+
+
+def test_the_plugin_reads_ahead_by_itself(tmp_path, monkeypatch):
+    begun = threading.Event()
+    monkeypatch.setattr(ReadAhead, "_read", lambda *_: begun.set())
+    flags = SimpleNamespace(memboard_read_ahead="true")
+    Loader().load(base_plugin.TBContext(logdir=str(tmp_path), flags=flags))
+    assert begun.wait(SECONDS)

@@ -1,0 +1,124 @@
+"""A run that is opened bit by bit: what is not read yet is not judged."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tb_plugin.budget import Budget
+from tb_plugin.index import FoundRun
+from tb_plugin.run import Run
+from tests.builders import RunBuilder
+from tests.tb_plugin.client import Page
+
+PLENTY = 60.0
+
+
+class Steps(Budget):
+    """Allows so many pieces of work."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(PLENTY)
+        self.count = count
+
+    def allows(self, seconds: float = 0.0) -> bool:
+        self.count -= 1
+        self.exhausted |= self.count < 0
+        return self.count >= 0
+
+
+def opened(builder) -> tuple[FoundRun, Run]:
+    folder = str(builder.files)
+    found = FoundRun("id", "exp", folder, "exp", str(builder.folder))
+    found.list_files()
+    return found, Run(found)
+
+
+def test_a_spent_budget_opens_a_part_and_the_next_ones_the_rest(run):
+    run.simple(6, 5)
+    _, opening = opened(run)
+    opening.update(Steps(4))
+    assert 0 < len(opening.files) < 6
+    assert opening.unfinished
+    assert not opening.is_whole
+    unread = opening.unread_ranks
+    assert unread
+    assert unread == set(range(6)) - {
+        file.rank for file in opening.files.values() if not file.unfinished
+    }
+    for _ in range(20):
+        opening.update(Steps(4))
+    assert opening.is_whole
+    assert not opening.unfinished
+    assert opening.unread_ranks == frozenset()
+
+
+def test_files_that_all_grow_get_their_turns(run):
+    ranks = run.simple(6, 5, close=False)
+    found, following = opened(run)
+    following.update(Budget(PLENTY))
+    for round_ in range(6):
+        for rank in ranks:
+            rank.steps([5 + round_], allocated_peak_bytes=[1])
+        found.list_files()
+        following.update(Steps(3))
+    newest = [
+        max(ref.last_step for refs in file.tail.values() for ref in refs)
+        for file in following.files.values()
+    ]
+    assert len(newest) == 6
+    assert min(newest) > 4, "some rank was never read again"
+
+
+@pytest.mark.parametrize("route", ["/overview", "/timeline", "/heatmap"])
+def test_ranks_not_read_yet_are_not_lost_but_not_counted(
+    run, tmp_path, monkeypatch, route
+):
+    run.simple(6, 5)
+    run.rank(6, world_size=7).steps(range(5), allocated_peak_bytes=range(5))
+    page = Page(tmp_path)
+    run_id = page.run_id("exp")  # opens all of a small run
+    (known,) = page.store.runs()
+    known.files.clear()
+    known._listing = -1
+    monkeypatch.setattr("tb_plugin.data_routes.Budget", lambda _: Steps(5))
+    answer = page.get(route, run=run_id)
+    assert known.unread_ranks
+    if route == "/overview":
+        strip = answer["strip"]
+        assert len(strip["rank"]) == 7
+        assert not strip["lost"].any()
+        read = [bool(p == p) for p in strip["peak_bytes"]]
+        assert 0 < sum(read) < 7
+        assert answer["attempts"][0]["ended"] == "closed"
+        assert answer["attempts"][0]["num_ranks"] == len(known.files)
+    monkeypatch.undo()
+    strip = page.get("/overview", run=run_id)["strip"]
+    assert list(strip["lost"]) == [0] * 6 + [1]
+    assert not any(p != p for p in strip["peak_bytes"])
+
+
+def test_a_long_look_at_one_run_keeps_nobody_from_another(tmp_path):
+    for name in ("a", "b"):
+        RunBuilder(tmp_path / name).simple(2, 5)
+    page = Page(tmp_path)
+    ids = {name: page.run_id(name) for name in ("a", "b")}
+    busy, done = threading.Event(), threading.Event()
+
+    def look_long():
+        with page.store.run(ids["a"]).lock:
+            busy.set()
+            done.wait(PLENTY)
+
+    looker = threading.Thread(target=look_long)
+    looker.start()
+    assert busy.wait(PLENTY)
+    answered = threading.Thread(
+        target=page.get, args=("/timeline",), kwargs={"run": ids["b"]}
+    )
+    answered.start()
+    answered.join(PLENTY)
+    assert not answered.is_alive()
+    done.set()
+    looker.join()
