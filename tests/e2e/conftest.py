@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
-import shutil
-import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,21 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser import launch
+from tests.browser import tensorboard as running
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).parent.parent.parent
-CHROMIUM_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 def run(*command: str | Path, **keywords) -> str:
@@ -106,35 +95,8 @@ def tensorboard(viewer, tmp_path) -> Iterator[Callable[..., Board]]:
 @contextlib.contextmanager
 def serving(viewer: Path, folder: Path, arguments: tuple[str | Path, ...]):
     log = folder / f"tensorboard{len(list(folder.glob('*.log')))}.log"
-    command = [viewer / "tensorboard", *arguments, "--port", "0", "--host", "127.0.0.1"]
-    # No PYTHONPATH, no checkout as working directory: only what the wheel installed.
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    with log.open("w") as sink:
-        process = subprocess.Popen(
-            [str(part) for part in command],
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-        )
-    try:
-        yield Board(url=wait_for_url(log, process), log=log)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
-
-
-def wait_for_url(log: Path, process: subprocess.Popen, seconds: float = 60) -> str:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        text = log.read_text()
-        if found := re.search(r"at (http://\S+/) \(Press", text):
-            return found[1]
-        assert process.poll() is None, f"tensorboard ended:\n{text}"
-        time.sleep(0.1)
-    raise AssertionError(f"tensorboard printed no URL:\n{log.read_text()}")
+    with running(arguments, log, [viewer / "tensorboard"]) as url:
+        yield Board(url=url, log=log)
 
 
 @pytest.fixture(scope="session")
@@ -142,12 +104,8 @@ def browser() -> Iterator[Browser]:
     """Debian's Chromium, driven by Playwright."""
     from playwright.sync_api import sync_playwright
 
-    path = shutil.which("chromium") or shutil.which("google-chrome")
-    assert path, "Chromium is missing: bash tests/run.sh installs it"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=list(CHROMIUM_FLAGS)
-        )
+        browser = launch(playwright)
         yield browser
         browser.close()
 

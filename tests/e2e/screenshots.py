@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,16 +19,11 @@ from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.browser import launch, tensorboard  # noqa: E402
+
 HERE = ROOT / "frontend" / "screenshots"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 # name, run, page, theme, width
 README = [
@@ -49,22 +42,6 @@ def record(logdir: Path, ranks: int) -> None:
         [*demo, "--ranks", "2", "--steps", "150", *out], cwd=ROOT, check=True
     )
     subprocess.run([*demo, "--simulate", str(ranks), *out], cwd=ROOT, check=True)
-
-
-def serve(logdir: Path) -> tuple[subprocess.Popen, str]:
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir)]
-    process = subprocess.Popen(
-        [*command, "--port", "0"],
-        cwd=logdir,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if found := re.search(r"at (http://\S+/) \(Press", line):
-            return process, found[1]
-    raise SystemExit("tensorboard did not start")
 
 
 def run_ids(url: str) -> dict[str, str]:
@@ -95,11 +72,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         logdir = Path(temporary) / "runs"
         record(logdir, options.simulate)
-        board, url = serve(logdir)
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=FLAGS
-        )
-        try:
+        log = Path(temporary) / "tensorboard.log"
+        with tensorboard(["--logdir", logdir], log) as url:
+            browser = launch(playwright)
             ids = run_ids(url)
             for name, run, page, theme, width in wanted:
                 shot = browser.new_page(viewport={"width": width, "height": 900})
@@ -112,9 +87,7 @@ def main() -> None:
                 shot.wait_for_timeout(1500)
                 shot.screenshot(path=folder / f"{name}-{theme}-{width}.png")
                 shot.close()
-        finally:
             browser.close()
-            board.terminate()
     print(*sorted(folder.glob("*.png")), sep="\n")
 
 

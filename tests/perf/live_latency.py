@@ -10,8 +10,6 @@ delay per step: the recorder's flush (2 s at most), the page's poll and the draw
 from __future__ import annotations
 
 import argparse
-import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -20,15 +18,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser import launch, tensorboard  # noqa: E402
 
 TRAINING = """
 import sys, time, collector
@@ -52,22 +44,6 @@ WATCH = """() => {
 }"""
 
 
-def serve(logdir: Path) -> tuple[subprocess.Popen, str]:
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir)]
-    process = subprocess.Popen(
-        [*command, "--port", "0"],
-        cwd=logdir,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if found := re.search(r"at (http://\S+/) \(Press", line):
-            return process, found[1]
-    raise SystemExit("tensorboard did not start")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=60)
@@ -75,18 +51,18 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        board, url = serve(Path(folder))
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=FLAGS
-        )
-        try:
+        logdir = Path(folder) / "runs"
+        logdir.mkdir()
+        log = Path(folder) / "tensorboard.log"
+        with tensorboard(["--logdir", logdir], log) as url:
+            browser = launch(playwright)
             page = browser.new_page()
             page.goto(f"{url}#memboard&p.memboard.view=timeline")
             frame = page.frame_locator("iframe")
             frame.get_by_text("No memory data yet").wait_for(timeout=60_000)
             frame.locator("body").evaluate(WATCH)
             training = subprocess.Popen(
-                [sys.executable, "-c", TRAINING, folder, str(steps)],
+                [sys.executable, "-c", TRAINING, str(logdir), str(steps)],
                 cwd=ROOT,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -95,9 +71,7 @@ def main() -> None:
             ended = dict(line.split() for line in training.stdout)
             time.sleep(4)
             seen = frame.locator("body").evaluate("() => window.seen")
-        finally:
             browser.close()
-            board.terminate()
     # A step that shares its flush with later ones is visible when the last of them is.
     delays = []
     for step, at in ended.items():
