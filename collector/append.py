@@ -14,7 +14,7 @@ _CREATE |= getattr(os, "O_BINARY", 0)  # Windows would turn every 0x0A into two 
 
 
 class DeletedError(OSError):
-    """The file has no name any more: what is written to it can never be read."""
+    """The file has no name any more, or the descriptor is another file's."""
 
 
 class AppendFile:
@@ -37,14 +37,18 @@ class AppendFile:
         """Bytes in the file: where the next append will start."""
         self._fd = os.open(path, _CREATE, 0o644)
         self._torn = False
+        status = os.fstat(self._fd)
+        self._identity = status.st_dev, status.st_ino
 
     def append(self, data: bytes) -> int:
         """Append all of `data`; returns the offset at which it starts.
 
         Raises:
-            DeletedError: somebody has removed the file.
+            DeletedError: somebody has removed the file or closed its descriptor.
             OSError: nothing was appended.
         """
+        if not self._is_ours():
+            raise DeletedError(errno.EBADF, "the descriptor was closed", str(self.path))
         if self._torn:
             self._take_back()
         start = self.end
@@ -75,9 +79,21 @@ class AppendFile:
 
     def close(self) -> None:
         """Give the descriptor back. Safe to call again."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
+        is_ours, fd, self._fd = self._is_ours(), self._fd, -1
+        if is_ours:
             os.close(fd)
+
+    def _is_ours(self) -> bool:
+        """Whether the descriptor still is this file's.
+
+        A program that closes all descriptors, to become a daemon, say, may since have
+        given the number to a file of its own.
+        """
+        try:
+            status = os.fstat(self._fd)
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._identity
 
     def _take_back(self) -> None:
         os.ftruncate(self._fd, self.end)

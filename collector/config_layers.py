@@ -181,8 +181,10 @@ def _from_file(path: Path) -> dict[str, Found]:
 
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        if not isinstance(error, (OSError, UnicodeDecodeError)):
+            reason = str(error)  # the path itself cannot be one
         raise ConfigError(
             f"cannot read the configuration file {path}: {reason}. Correct the path"
             f" given as config or in {ENV_FILE}."

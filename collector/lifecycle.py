@@ -50,6 +50,11 @@ def remove(recorder: Living) -> None:
         _live.remove(recorder)
 
 
+def all_live() -> tuple[Living, ...]:
+    """Every live recorder, the oldest first."""
+    return tuple(_live)
+
+
 def newest() -> Living | None:
     """The active recorder, or None."""
     return _live[-1] if _live else None

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 Batch = TypeVar("Batch")
 
+_OWN = frozenset({"_loader", "_count"})
+
 
 class RecordedLoader(Generic[Batch]):
     """Iterates like the loader it wraps, and counts; all else is the loader's own."""
@@ -27,9 +29,43 @@ class RecordedLoader(Generic[Batch]):
         return len(self._loader)  # type: ignore[arg-type]  # as the loader does or not
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_loader":  # not set yet, while unpickling
+        if name in _OWN:  # not set yet, while unpickling
             raise AttributeError(name)
         return getattr(self._loader, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _OWN:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._loader, name, value)
+
+    # Written out, or pickling would take the loader's own.
+
+    def __getstate__(self) -> Any:
+        return self.__dict__
+
+    def __setstate__(self, state: Any) -> None:
+        self.__dict__.update(state)
+
+
+class RecordedIterator(RecordedLoader[Batch]):
+    """Of what is an iterator itself: `next` works on it too."""
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self
+
+    def __next__(self) -> Batch:
+        batch: Batch = next(self._loader)  # type: ignore[call-overload]
+        self._count()
+        return batch
+
+
+def recorded(
+    loader: Iterable[Batch], count: Callable[[], None]
+) -> RecordedLoader[Batch]:
+    """The loader, wrapped; `count` is called for each batch."""
+    wrap = RecordedIterator if hasattr(loader, "__next__") else RecordedLoader
+    return wrap(loader, count)
 
 
 def describe(loader: Any) -> dict[str, Any]:

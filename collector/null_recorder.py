@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from collector.progress import PhaseBlock
@@ -10,7 +11,6 @@ from collector.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
     from types import TracebackType
 
     from typing_extensions import Self
@@ -94,6 +94,12 @@ class NullRecorder(Recorder):
     def forget(self) -> None:
         """Do nothing."""
 
+    def _enter_phase(self, name: str) -> None:
+        """For what was pickled with a live recorder."""
+
+    def _count_batch(self) -> None:
+        """For what was pickled with a live recorder."""
+
     def open_span(self) -> None:
         """Do nothing."""
 
@@ -104,6 +110,11 @@ class NullRecorder(Recorder):
     def path(self) -> Path | None:
         """There is no file."""
         return None
+
+    @property
+    def run_dir(self) -> Path:
+        """There is none; where the process runs."""
+        return Path()
 
     @property
     def rank(self) -> int:

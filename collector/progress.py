@@ -11,6 +11,8 @@ import math
 import numbers
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.compiled import untraced
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
@@ -103,6 +105,7 @@ class PhaseBlock:
     def __enter__(self) -> Self:
         return self
 
+    @untraced
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -120,10 +123,12 @@ def whole_number(value: Any) -> int | None:
     """
     if type(value) is int:  # the usual case, and it is asked at every step
         return value if -_LARGEST < value < _LARGEST else None
-    if isinstance(value, float):
-        if not math.isfinite(value) or not value.is_integer():
-            return None
-    elif not isinstance(value, numbers.Integral):
+    if not isinstance(value, numbers.Real):  # as numpy's numbers are
         return None
-    number = int(value)
+    try:
+        number: int = math.floor(value)  # type: ignore[assignment]
+    except (ValueError, OverflowError):  # NaN, infinity
+        return None
+    if number != value:
+        return None
     return number if -_LARGEST < number < _LARGEST else None

@@ -13,7 +13,9 @@ Defined where one might wonder:
   recorded as it is and marked; the next default continues from it.
 - Any thread may call; concurrent steps are taken one after the other.
 - Several recorders may live in one process, each with its own file and attempt. The
-  newest is the active one. Of those in the same run, the first writes the scalars.
+  newest is the active one. Of those in the same run, the first writes the scalars. In
+  an interactive session, a new one closes its forerunner in the same directory.
+- A copy of a recorder is the recorder itself; one sent to another process does nothing.
 - A recorder that is never closed is closed at exit; a killed process loses at most
   `flush_seconds`. A forked child's copy is dead, silently.
 """
@@ -22,6 +24,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -29,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from collector import lifecycle, loader, spans
 from collector.attached import describe_model
+from collector.compiled import untraced
 from collector.config import load
 from collector.errors import ConfigError
 from collector.progress import PhaseBlock, Progress, whole_number
@@ -84,6 +88,7 @@ def record(
     run_dir = _run_dir(logdir)
     coordinates = mesh_coordinates(mesh)
     logger.setLevel(getattr(logging, settings.log_level.upper()))
+    _close_forgotten(run_dir)
     try:
         recorder = Recorder(run_dir, settings, coordinates)
     except Exception:  # noqa: BLE001  # of the two, training matters
@@ -93,6 +98,14 @@ def record(
         return _null()
     recorder.attach(model=model, optimizer=optimizer)
     return recorder
+
+
+def _close_forgotten(run_dir: Path) -> None:
+    """In a notebook, running a cell again means to record anew, not twice."""
+    if hasattr(sys, "ps1"):
+        for live in lifecycle.all_live():
+            if isinstance(live, Recorder) and live.run_dir == run_dir:
+                live.close()
 
 
 def active() -> Recorder | None:
@@ -110,6 +123,7 @@ class Recorder:
         # off stay light; and not on a thread, so that no fork meets a half import.
         from collector.engine import Engine
 
+        self._run_dir = run_dir
         self._progress = Progress()
         self._troubles = Troubles()
         self._num_batches = 0
@@ -121,6 +135,7 @@ class Recorder:
 
     # What training calls.
 
+    @untraced
     def step(
         self,
         step: int | None = None,
@@ -143,6 +158,7 @@ class Recorder:
             except Exception as error:  # noqa: BLE001  # the border to training
                 self._fault("step", error)
 
+    @untraced
     def attach(
         self, *, model: Any = None, optimizer: Any = None, mesh: Any = None
     ) -> None:
@@ -162,6 +178,7 @@ class Recorder:
         except Exception as error:  # noqa: BLE001  # the border to training
             self._fault("attach", error)
 
+    @untraced
     def epoch(self, n: int, length: int | None = None) -> None:
         """Say that epoch `n` begins, of `length` steps where that is known."""
         if self._live:
@@ -171,6 +188,7 @@ class Recorder:
                 of = self._number("length", length)
                 self._note("epoch", {"epoch": number, "length": of}, user=True)
 
+    @untraced
     def phase(self, name: str) -> PhaseBlock:
         """Say that another phase begins: a plain call, or `with rec.phase("val"):`.
 
@@ -190,17 +208,19 @@ class Recorder:
                 self._note("loader", loader.describe(dataloader), user=True)
             except Exception as error:  # noqa: BLE001  # the border to training
                 self._fault("loader", error)
-        return loader.RecordedLoader(dataloader, self._count_batch)
+        return loader.recorded(dataloader, self._count_batch)
 
     def span(self, name: str) -> spans.Span:
         """A context manager and decorator that times a stretch of code."""
         return spans.Span(str(name)[:_MAX_TEXT], self)
 
+    @untraced
     def mark(self, label: str) -> None:
         """Put a labelled mark at this moment of the timeline."""
         if self._live:
             self._note("mark", {"label": str(label)[:_MAX_TEXT]}, user=True)
 
+    @untraced
     def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Have everything so far on disk now; whether that was done in time."""
         return self._live and self._engine.writer.flush(timeout)
@@ -257,8 +277,8 @@ class Recorder:
             step = self._number("step", step)
         if tokens is not None or samples is not None:
             progress.report(
-                tokens=self._number("tokens", tokens),
-                samples=self._number("samples", samples),
+                tokens=self._number("tokens", tokens, least=0),
+                samples=self._number("samples", samples, least=0),
             )
         number, back_from = progress.advance(step)
         since, phase.last_ns = phase.last_ns, now
@@ -269,18 +289,20 @@ class Recorder:
         if back_from is not None:
             self.mark(f"step went back from {back_from} to {number}")
 
-    def _number(self, what: str, value: Any) -> int | None:
+    def _number(self, what: str, value: Any, *, least: int | None = None) -> int | None:
         if value is None:
             return None
         number = whole_number(value)
-        if number is None:
+        if number is None or (least is not None and number < least):
             self._troubles.tell(
                 f"number {what}",
-                "%s must be a whole number, got %s; it is ignored. Pass a Python int: a"
-                " tensor would have to wait for the device.",
+                "%s must be a whole number%s, got %s; it is ignored. Pass a Python int:"
+                " a tensor would have to wait for the device.",
                 what,
-                type(value).__name__,
+                "" if least is None else f" from {least} up",
+                type(value).__name__ if number is None else number,
             )
+            return None
         return number
 
     def _enter_phase(self, name: str) -> None:
@@ -350,9 +372,38 @@ class Recorder:
         self._live = False
         self._engine.forget()
 
+    @property
+    def run_dir(self) -> Path:
+        """The run's own directory, absolute."""
+        return self._run_dir
+
+    # A trainer that holds it may be copied, or sent to another process.
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _null, ()
+
 
 def _run_dir(logdir: str | Path) -> Path:
-    text = str(logdir)
+    if not isinstance(logdir, (str, os.PathLike)):
+        raise ConfigError(
+            f"logdir must be a path, got a {type(logdir).__name__}. Name the run's"
+            " directory, e.g. runs/exp1."
+        )
+    text = os.fsdecode(logdir)
+    try:
+        impossible = b"\0" in os.fsencode(text)
+    except UnicodeEncodeError:
+        impossible = True
+    if impossible:
+        raise ConfigError(
+            f"logdir {text!r} holds a character that no path can hold. Remove it."
+        )
     if "://" in text:
         raise ConfigError(
             f"logdir {text!r} is not a local directory. Record into a local one and copy"
@@ -360,8 +411,13 @@ def _run_dir(logdir: str | Path) -> Path:
         )
     if not text.strip():
         raise ConfigError("logdir is empty. Name the run's directory, e.g. runs/exp1.")
-    # Absolute now: training may change the working directory.
-    return Path(os.path.abspath(Path(text).expanduser()))  # noqa: PTH100
+    try:  # absolute now: training may change the working directory
+        return Path(os.path.abspath(Path(text).expanduser()))  # noqa: PTH100
+    except (OSError, RuntimeError) as error:
+        raise ConfigError(
+            f"logdir {text!r} leads nowhere: {error}. The working directory may be gone,"
+            " or the home directory unknown; give an absolute path."
+        ) from error
 
 
 def _null() -> Recorder:

@@ -2,7 +2,7 @@
 
     with rec.span("forward"):          # of this recorder
     with collector.span("forward"):    # of whichever is active, or of none
-    @collector.span("validate")        # functions, coroutines and generators
+    @collector.span("validate")        # functions, coroutines and (async) generators
 
 Without a live recorder the code runs straight through. A recorder writes one note per
 name and flush: how many, how long in total and at most, and the highest peak. A span
@@ -15,12 +15,14 @@ import functools
 import inspect
 import threading
 import time
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from collector import lifecycle
+from collector.compiled import untraced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import AsyncGenerator, Callable, Generator
     from types import TracebackType
 
     from typing_extensions import Self
@@ -48,7 +50,7 @@ class SpanTotals:
     """Spans since the last flush, by name. Safe from any thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may have spans too
         self._totals: dict[str, list[int | None]] = {}
 
     def add(self, name: str, duration_us: int, peak_bytes: int | None) -> None:
@@ -79,23 +81,34 @@ class SpanTotals:
         ]
 
 
-class Span:
-    """A context manager and a decorator; one object may be entered again and again."""
+_entered: ContextVar[tuple[tuple[Span, SpanSink | None, Any, int], ...]] = ContextVar(
+    "memboard_spans", default=()
+)
+"""Spans under way, the innermost last: of each thread and task its own."""
 
-    __slots__ = ("_entered", "_name", "_sink")
+
+class Span:
+    """A context manager and a decorator.
+
+    One object may be entered again and again, by several threads and tasks at once.
+    """
+
+    __slots__ = ("_name", "_sink")
 
     def __init__(self, name: str, sink: SpanSink | None = None) -> None:
         """`sink` None: the recorder that is active when the span begins, if any."""
         self._name = name
         self._sink = sink
-        self._entered: list[tuple[SpanSink | None, Any, int]] = []
 
+    @untraced
     def __enter__(self) -> Self:
         sink = self._sink or active_sink()
         opened = None if sink is None else sink.open_span()
-        self._entered.append((sink, opened, time.perf_counter_ns()))
+        now = time.perf_counter_ns()
+        _entered.set((*_entered.get(), (self, sink, opened, now)))
         return self
 
+    @untraced
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -103,9 +116,14 @@ class Span:
         traceback: TracebackType | None,
     ) -> None:
         now = time.perf_counter_ns()
-        sink, opened, since = self._entered.pop()
-        if sink is not None:
-            sink.close_span(self._name, now - since, opened)
+        under_way = _entered.get()
+        for at in range(len(under_way) - 1, -1, -1):
+            span, sink, opened, since = under_way[at]
+            if span is self:
+                _entered.set(under_way[:at] + under_way[at + 1 :])
+                if sink is not None:
+                    sink.close_span(self._name, now - since, opened)
+                return
 
     def __call__(self, function: Function) -> Function:
         """Decorate: each call is a span of its own."""
@@ -126,6 +144,27 @@ class Span:
                     return (yield from function(*args, **kwargs))
 
             return cast("Function", generated)
+        if inspect.isasyncgenfunction(function):
+
+            @functools.wraps(function)
+            async def streamed(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+                with Span(name, sink):
+                    stream = function(*args, **kwargs)
+                    step = stream.asend(None)
+                    while True:
+                        try:
+                            item = await step
+                        except StopAsyncIteration:
+                            return
+                        try:
+                            step = stream.asend((yield item))
+                        except GeneratorExit:  # nobody asks for more
+                            await stream.aclose()
+                            raise
+                        except BaseException as error:  # noqa: BLE001  # is passed on
+                            step = stream.athrow(error)
+
+            return cast("Function", streamed)
 
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:

@@ -37,4 +37,6 @@ def remedy_for(error: OSError) -> str:
         return "Make the directory writable, or record into another one."
     if error.errno in _NOT_THERE:
         return "Make sure that the path is a directory, or record into another one."
+    if error.errno == errno.ENAMETOOLONG:
+        return "Record into a directory with a shorter path."
     return "Check the file system, or record into another directory."

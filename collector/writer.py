@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from collector.append import DeletedError
+from collector.bell import Bell
 from collector.format.columns import STEP_TABLE
 from collector.format.names import RANK_FILES_DIR, rank_file_name
 from collector.format.records import Note, Schema
@@ -96,7 +97,7 @@ class Writer:
         self._next_clock = 0.0
         self._next_dropped = 0.0
         self._end: tuple[Literal["closed", "exception"], str] | None = None
-        self._wake = threading.Event()
+        self._wake = Bell()
         self._flushed = threading.Condition()
         self._num_started = 0
         self._num_finished = 0
@@ -118,7 +119,7 @@ class Writer:
             return
         self._queue.append((schema_id, row))
         if queued == self._wake_at:
-            self._wake.set()
+            self._wake.ring()
 
     def put_schema(self, schema: Schema) -> None:
         """Queue a table's schema, before its first row."""
@@ -155,7 +156,7 @@ class Writer:
                 rest = deadline - time.monotonic()
                 if rest <= 0 or not self._thread.is_alive():
                     return False
-                self._wake.set()
+                self._wake.ring()
                 self._flushed.wait(min(rest, _FLUSH_POLL_SECONDS))
         return self._num_failures == 0
 
@@ -164,7 +165,7 @@ class Writer:
     ) -> None:
         """Write what is queued and end the file; give up after `timeout` seconds."""
         self._end = (how, message)
-        self._wake.set()
+        self._wake.ring()
         self._thread.join(timeout)
         if self._thread.is_alive():
             logger.warning(
@@ -198,7 +199,6 @@ class Writer:
         if not self.identity.settled:
             self._wake.wait(min(_HOLD_SECONDS, period))
         while self._num_faults < _MAX_FAULTS:
-            self._wake.clear()
             self._num_started += 1
             end = self._end
             self._round(end)
@@ -249,6 +249,8 @@ class Writer:
                     self._file.path,
                 )
                 self._file.release()
+                if self._file.path is not None and self._file.path.exists():
+                    self.attempt = new_attempt(time.time_ns())  # leave what is there
                 self._write_file(end, now)
         except OSError as error:
             self._fail(error, closing=end is not None)
@@ -335,7 +337,7 @@ class Writer:
             self._file.release()
             logger.warning(
                 "memboard: %d rows and notes could not be written to %s",
-                self._file.num_pending,
+                self._file.num_pending + len(self._queue),
                 where,
             )
 

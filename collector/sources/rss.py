@@ -7,6 +7,7 @@ parent, so a forked child opens its own.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import weakref
 from typing import TYPE_CHECKING, Final
@@ -38,25 +39,42 @@ class StatmSource:
 
     def __init__(self) -> None:
         self._page_bytes = os.sysconf("SC_PAGE_SIZE")
-        self._descriptor = os.open(_STATM, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptor = -1
+        self._identity = (-1, -1)
+        self._open()
         _open_sources.add(self)
 
     def sample(self) -> Sequence[int | float | None]:
         """The process's resident bytes."""
-        pages = os.pread(self._descriptor, 64, 0).split(b" ", 2)[1]
-        return (int(pages) * self._page_bytes,)
+        try:
+            pages = int(os.pread(self._descriptor, 64, 0).split(b" ", 2)[1])
+        except (OSError, ValueError, IndexError):
+            # The program closed all descriptors; the number may be a file of its own.
+            self._open()
+            pages = int(os.pread(self._descriptor, 64, 0).split(b" ", 2)[1])
+        return (pages * self._page_bytes,)
 
     def close(self) -> None:
         """Close the descriptor; twice is harmless."""
         descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+        with contextlib.suppress(OSError):
+            if _identity(descriptor) == self._identity:
+                os.close(descriptor)
 
     def reopen(self) -> None:
         """Replace the parent's descriptor in a forked child."""
         if self._descriptor >= 0:
             self.close()
-            self._descriptor = os.open(_STATM, os.O_RDONLY | os.O_CLOEXEC)
+            self._open()
+
+    def _open(self) -> None:
+        self._descriptor = os.open(_STATM, os.O_RDONLY | os.O_CLOEXEC)
+        self._identity = _identity(self._descriptor)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 class PsutilSource:

@@ -126,6 +126,15 @@ def test_a_read_only_directory_is_told_once_and_costs_nothing_else(tmp_path, cap
         assert rec.num_dropped > 400
 
 
+def test_a_path_that_is_too_long_is_told_with_what_is_lost(tmp_path, caplog):
+    with record(tmp_path / ("x" * 300)) as rec:
+        for _ in range(3):
+            rec.step()
+    assert "shorter path" in told(caplog, "cannot be written")[0]
+    (lost,) = told(caplog, "could not be written to")
+    assert int(lost.split()[1]) >= 3
+
+
 @pytest.mark.parametrize("place", ["file", "below a file"])
 def test_a_logdir_that_is_no_directory_is_told_and_training_goes_on(
     tmp_path, caplog, place
@@ -164,6 +173,61 @@ def test_a_directory_deleted_while_recording_is_told_once_and_started_anew(
     assert found.digests[-1].tables[0].num_rows >= 2010
     assert found.digests[-1].tables[0].fine["step_first"].min() == 0
     assert len(list((tmp_path / "run" / "memboard").glob("*tfevents*"))) == 1
+
+
+CLOSE_ALL = """
+import os, sys, time, collector
+rec = collector.record(sys.argv[1], flush_seconds=0.05)
+rec.step(); assert rec.flush()
+os.closerange(3, 256)
+for _ in range(20): rec.step(); time.sleep(0.02)
+rec.close()
+"""
+
+
+def test_a_program_that_closes_every_descriptor_goes_on_in_a_new_file(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", CLOSE_ALL, str(tmp_path / "run")],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    first, second = (read(path) for path in rank_files(tmp_path / "run"))
+    assert first.steps() == [0]
+    assert second.steps() == list(range(1, 21))
+    assert None not in second.column("rss_bytes")
+    assert done.stderr.count("started anew") == 1
+
+
+HANDLER = """
+import signal, sys, time, collector
+rec = collector.record(sys.argv[1], flush_seconds=0.05, queue_rows=64)
+def handler(*_):
+    rec.step()
+    with rec.span("h"): rec.flush(0.01)
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+    rec.step()
+    with rec.span("s"): rec.flush(0.0)
+signal.setitimer(signal.ITIMER_REAL, 0)
+rec.close()
+"""
+
+
+def test_a_signal_handler_may_call_whatever_it_interrupts(tmp_path):
+    subprocess.run(
+        [sys.executable, "-c", HANDLER, str(tmp_path / "run")],
+        cwd=ROOT,
+        check=True,
+        timeout=60,
+    )
+    found = read_only_file(tmp_path / "run")
+    assert found.close.how == "closed"
+    assert {note["name"] for note in found.notes_of("span")} == {"h", "s"}
 
 
 # Sources.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import logging
 import math
+import pickle
 import subprocess
 import sys
 import threading
@@ -94,8 +96,9 @@ def test_own_numbers_lead_and_the_default_continues_from_them(tmp_path):
         rec.step()
         rec.step(np.int64(700))
         rec.step(800.0)
+        rec.step(np.float32(900))
     steps = read_only_file(tmp_path / "run").steps()
-    assert steps == [100, 101, 500, 501, 700, 800]
+    assert steps == [100, 101, 500, 501, 700, 800, 900]
 
 
 def test_a_step_that_goes_back_is_recorded_as_it_is_and_marked(tmp_path):
@@ -113,7 +116,7 @@ def test_what_is_no_number_is_told_once_and_replaced_by_the_count(tmp_path, capl
         def __index__(self):
             raise AssertionError("reading a tensor would wait for the device")
 
-    bad = [math.nan, math.inf, "7", Tensor(), 1.5, 2**70, [3]]
+    bad = [math.nan, math.inf, "7", Tensor(), 1.5, 2**70, [3], np.float64("nan")]
     with record(tmp_path / "run") as rec:
         for value in bad:
             rec.step(value, tokens=value, samples=value)
@@ -122,6 +125,17 @@ def test_what_is_no_number_is_told_once_and_replaced_by_the_count(tmp_path, capl
     assert found.column("tokens") == [None] * len(bad)
     told = [r for r in caplog.records if "must be a whole number" in r.getMessage()]
     assert [r.getMessage().split()[1] for r in told] == ["step", "tokens", "samples"]
+
+
+def test_a_count_that_would_go_down_is_told_and_left_out(tmp_path, caplog):
+    with record(tmp_path / "run") as rec:
+        rec.step(tokens=5)
+        rec.step(tokens=-3)
+        rec.step(-7)  # a step may be any number
+    found = read_only_file(tmp_path / "run")
+    assert found.column("tokens") == [5, 5, 5]
+    assert found.steps() == [0, 1, -7]
+    assert "tokens must be a whole number from 0 up, got -3" in caplog.text
 
 
 def test_tokens_and_samples_are_totals_and_epochs_are_columns(tmp_path):
@@ -240,7 +254,9 @@ def test_model_optimizer_and_mesh_may_come_later(tmp_path):
         rec.attach(mesh={"dp": 2})
         rec.attach(mesh="nonsense")
         rec.attach(model=object())
+        rec.attach(model=torch.nn.LazyLinear(2))
     found = read_only_file(tmp_path / "run")
+    assert found.notes_of("model")[-1] == {"type": "LazyLinear"}
     assert found.notes_of("model")[0] == {
         "type": "Linear",
         "num_params": 8,
@@ -371,6 +387,72 @@ def test_two_recorders_in_one_process_have_their_own_files(tmp_path):
     assert len({found.header.attempt for found in files}) == 2
 
 
+def test_in_a_notebook_recording_anew_closes_the_forerunner(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    with record(tmp_path / "other") as other:
+        first = record(tmp_path / "run")
+        first.step()
+        with record(tmp_path / "run") as second:
+            first.step()  # closed: returns at once
+            second.step()
+            other.step()
+    files = [read(path) for path in rank_files(tmp_path / "run")]
+    assert [found.steps() for found in files] == [[0], [0]]
+    assert all(found.close.how == "closed" for found in files)
+    assert read_only_file(tmp_path / "other").steps() == [0]
+
+
+def test_what_holds_a_recorder_can_be_copied_and_sent_elsewhere(tmp_path):
+    class Trainer:
+        pass
+
+    with record(tmp_path / "run") as rec:
+        parts = {
+            "rec": rec,
+            "loader": rec.loader([1, 2]),
+            "span": rec.span("s"),
+            "phase": rec.phase("val"),
+        }
+        rec.phase("train")
+        trainer = Trainer()
+        vars(trainer).update(parts)
+        assert copy.deepcopy(trainer).rec is rec
+        assert copy.copy(rec) is rec
+        sent = pickle.loads(pickle.dumps(parts))
+        assert isinstance(sent["rec"], NullRecorder)
+        sent["rec"].step()
+        with sent["span"], sent["phase"]:
+            assert list(sent["loader"]) == [1, 2]
+        rec.step()
+    found = read_only_file(tmp_path / "run")
+    assert found.steps() == [0]
+    assert found.notes_of("span") == []
+
+
+def test_calls_inside_a_compiled_function_are_left_as_they_are(tmp_path):
+    torch = pytest.importorskip("torch")
+    model = torch.compile(torch.nn.Linear(2, 2), backend="eager")
+    with record(tmp_path / "run", model=model) as rec:
+
+        @torch.compile(backend="eager")
+        def train(batch):
+            with rec.span("forward"):
+                out = model(batch)
+            rec.step(tokens=2)
+            return out
+
+        for _ in range(3):
+            assert train(torch.ones(1, 2)).shape == (1, 2)
+    found = read_only_file(tmp_path / "run")
+    assert found.steps() == [0, 1, 2]
+    assert found.notes_of("span")[0]["num_spans"] == 3
+    assert found.notes_of("model")[0] == {
+        "type": "Linear",
+        "num_params": 6,
+        "num_trainable_params": 6,
+    }
+
+
 def test_a_restart_in_the_same_directory_is_a_new_attempt(tmp_path):
     for start in (0, 3):
         with record(tmp_path / "run") as rec:
@@ -437,10 +519,23 @@ def test_a_wrong_setting_is_refused_at_once(tmp_path, keywords, word):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("logdir", ["s3://bucket/run", "", "  "])
+@pytest.mark.parametrize(
+    "logdir", ["s3://bucket/run", "", "  ", "a\0b", "\ud800", None, 5]
+)
 def test_a_logdir_that_cannot_be_one_is_refused(logdir):
     with pytest.raises(collector.ConfigError, match="logdir"):
         collector.record(logdir)
+
+
+def test_a_working_directory_that_is_gone_is_told(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(collector.ConfigError, match="give an absolute path"):
+        collector.record("runs/a")
+    with record(tmp_path / "run") as rec:
+        rec.step()
+    assert read_only_file(tmp_path / "run").steps() == [0]
 
 
 def test_recording_that_cannot_start_is_told_and_training_goes_on(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import threading
 import time
 
 import pytest
@@ -111,6 +114,83 @@ def test_a_nested_span_of_one_object_keeps_both_times(tmp_path):
     assert note["total_us"] < note["max_us"] + 10_000
 
 
+def test_an_async_generator_is_timed_to_its_end_and_keeps_its_ways(tmp_path):
+    events = []
+
+    async def plain():
+        try:
+            got = yield 1
+            events.append(got)
+            try:
+                yield 2
+            except KeyError:
+                events.append("thrown")
+            yield 3
+            yield 4
+        finally:
+            events.append("closed")
+
+    async def use(stream):
+        seen = [await stream.asend(None), await stream.asend("sent")]
+        seen.append(await stream.athrow(KeyError))
+        await stream.aclose()
+        return seen, [x async for x in counted(3)]
+
+    async def counting(n):
+        for i in range(n):
+            await asyncio.sleep(0.02)
+            yield i
+
+    with record(tmp_path / "run", flush_seconds=60) as rec:
+        counted = rec.span("counted")(counting)
+        assert inspect.isasyncgenfunction(counted)
+        for make in (plain, rec.span("stream")(plain)):
+            events.clear()
+            assert asyncio.run(use(make())) == ([1, 2, 3], [0, 1, 2])
+            assert events == ["sent", "thrown", "closed"]
+    spans = {n["name"]: n for n in read_only_file(tmp_path / "run").notes_of("span")}
+    assert spans["stream"]["num_spans"] == 1
+    assert spans["counted"]["num_spans"] == 2
+    assert spans["counted"]["total_us"] > 2 * 3 * 20_000 * 0.9
+
+
+def test_one_span_in_many_threads_and_tasks_keeps_each_ones_time(tmp_path):
+    gate = threading.Barrier(2)
+
+    with record(tmp_path / "run", flush_seconds=60) as rec:
+        shared = rec.span("shared")
+
+        def short():
+            gate.wait(10)
+            with shared:
+                pass
+            gate.wait(10)
+
+        thread = threading.Thread(target=short)
+        thread.start()
+        with shared:  # the long one opens first and closes last
+            time.sleep(0.05)
+            gate.wait(10)
+            gate.wait(10)
+        thread.join()
+
+        async def task(seconds):
+            with tasks:
+                await asyncio.sleep(seconds)
+
+        async def overlap():  # first in, first out
+            await asyncio.gather(task(0.02), task(0.06))
+
+        tasks = rec.span("tasks")
+        asyncio.run(overlap())
+        shared.__exit__(None, None, None)  # never entered: nothing happens
+    spans = {n["name"]: n for n in read_only_file(tmp_path / "run").notes_of("span")}
+    assert spans["shared"]["num_spans"] == 2
+    short_us = spans["shared"]["total_us"] - spans["shared"]["max_us"]
+    assert spans["shared"]["max_us"] >= 50_000 > short_us
+    assert spans["tasks"]["total_us"] - spans["tasks"]["max_us"] < 45_000
+
+
 def test_spans_without_a_recorder_call_straight_through():
     @collector.span("free")
     def free():
@@ -170,10 +250,18 @@ def test_the_loader_is_passed_through_and_counted(tmp_path):
             len(endless)
         with pytest.raises(AttributeError):
             _ = endless.no_such_thing
+        endless.pace = 5  # meant for the loader
+        assert endless._loader.pace == 5
+        before = rec.num_batches
+        stream = rec.loader(iter([1, 2, 3]))
+        assert next(stream) == 1
+        assert list(stream) == [2, 3]
+        assert rec.num_batches == before + 3
     notes = read_only_file(tmp_path / "run").notes_of("loader")
     assert [(n["type"], n["length"], n["num_workers"]) for n in notes] == [
         ("Loader", 4, 3),
         ("Endless", None, None),
+        ("list_iterator", None, None),
     ]
 
 

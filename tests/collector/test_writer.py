@@ -140,6 +140,22 @@ def test_a_deleted_file_is_noticed(tmp_path):
     file.close()
 
 
+def test_a_number_that_is_another_files_by_now_is_never_written_to(tmp_path):
+    """A program that closes all descriptors may open its own under the same number."""
+    file = AppendFile(tmp_path / "a")
+    file.append(b"ours")
+    os.close(file.fileno())
+    theirs = os.open(tmp_path / "b", os.O_RDWR | os.O_CREAT)
+    assert theirs == file.fileno()
+    with pytest.raises(DeletedError):
+        file.append(b"x")
+    file.close()
+    os.fstat(theirs)  # still open
+    os.close(theirs)
+    assert (tmp_path / "a").read_bytes() == b"ours"
+    assert (tmp_path / "b").read_bytes() == b""
+
+
 # Values to columns.
 
 
