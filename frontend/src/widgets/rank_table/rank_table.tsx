@@ -111,14 +111,15 @@ function columnsOf(
     {
       title: "Pin",
       field: "pinned",
-      width: 56,
+      width: 64,
       hozAlign: "center",
       headerHozAlign: "center",
       headerSortStartingDir: "desc",
       sorter: (a: unknown, b: unknown) => Number(a) - Number(b),
       formatter: drawn(pinButton),
       cellClick: (event: Event, cell: CellComponent) => {
-        event.stopPropagation();
+        // The row hears of the click too: it must not open the rank as well.
+        event.preventDefault();
         const row = rowOf(cell);
         if (row !== undefined) onPin(row.rank);
       },
