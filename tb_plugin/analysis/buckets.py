@@ -93,3 +93,17 @@ def pooled(values: Floats, start: Indices, stop: Indices) -> Floats:
     highest = np.fmax.reduceat(padded, pairs, axis=-1)[..., 0::2]
     highest[..., start >= stop] = np.nan
     return highest
+
+
+def during(
+    first: npt.NDArray[np.generic],
+    last: npt.NDArray[np.generic],
+    other_first: npt.NDArray[np.generic],
+    other_values: Floats,
+) -> Floats:
+    """Another column's highest value over the steps of each of some buckets."""
+    # A sample between two steps belongs to the step before it.
+    start = np.searchsorted(other_first, first, "right") - 1
+    stop = np.searchsorted(other_first, last, "right")
+    start = np.clip(start, 0, len(other_first) - 1)
+    return pooled(other_values, start, np.maximum(stop, start + 1))

@@ -161,17 +161,22 @@ def read_chunks(
     without values.
     """
     names = [column.name for column in schema.columns]
-    indices = [names.index(column) for column in columns]
+    # A table may have got more columns later: what it has not yet is not recorded.
+    held = [column for column in columns if column in names]
+    indices = [names.index(column) for column in held]
     result: dict[str, list[Values]] = {column: [] for column in columns}
     with PartsReader(file.parts) as reader:
         for ref in refs:
             try:
                 payload = file.read_record(reader, CHUNK, ref.offset, ref.end)
-                decoded = _decoded(payload, indices, ref)
+                decoded = dict(zip(held, _decoded(payload, indices, ref), strict=True))
             except (FormatError, OSError) as error:
                 file.add_damage(ref.offset, ref.end, str(error))
-                decoded = tuple(_stand_in(column, ref) for column in columns)
-            for column, values in zip(columns, decoded, strict=True):
+                decoded = {}
+            for column in columns:
+                values = decoded.get(column)
+                if values is None:
+                    values = _stand_in(column, ref)
                 is_axis = column in ("time_ns", "step")
                 result[column].append(values if is_axis else as_numbers(values))
     return result

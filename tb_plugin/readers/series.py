@@ -33,6 +33,8 @@ SECONDS_PER_CHUNK: Final = 1e-4
 """What decoding a column of one chunk takes, about; to decide before starting."""
 
 STEP_AXIS: Final = ("step_first", "step_last")
+_SIDES: Final[tuple[Literal["left", "right"], ...]] = ("left", "right")
+"""At exactly the end of a step, this one and the next are both under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,26 @@ class SeriesReader:
                     first.append(int(columns["step_first"].min()))
                     last.append(int(columns["step_last"].max()))
         return (min(first), max(last)) if first else None
+
+    def train_step_at(self, file: RankFile, time_ns: int, noted: int) -> int:
+        """The training step under way at a time: the noted one, if that can be.
+
+        A row is written at the end of its step. Where rows were rolled up, only the
+        bucket is known, and the noted step decides inside it.
+        """
+        for _, schema in sorted(file.schemas.items()):
+            if schema.table != STEP_TABLE or schema.phase != TRAIN_PHASE:
+                continue
+            wanted = [*STEP_AXIS, "ns_last"]
+            columns, _ = self._columns.read(file, schema, wanted)
+            ends = columns["ns_last"]
+            if len(ends) == 0 or len({len(c) for c in columns.values()}) > 1:
+                continue
+            low, high = (int(np.searchsorted(ends, time_ns, s)) for s in _SIDES)
+            first = int(columns["step_first"][min(low, len(ends) - 1)])
+            last = int(columns["step_last"][min(high, len(ends) - 1)])
+            return min(max(noted, first), max(first, last))
+        return noted
 
     def _refs(
         self,

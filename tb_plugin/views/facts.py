@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from collector.format.columns import STEP_TABLE
-from tb_plugin.analysis.buckets import pooled
+from tb_plugin.analysis.buckets import during
 from tb_plugin.analysis.growth import WARMUP_FRACTION, slope
 from tb_plugin.analysis.rows import NO_STEP
 from tb_plugin.readers.series import TRAIN_PHASE, SeriesKey
@@ -214,18 +214,11 @@ def _non_torch(columns: dict[str, _Column]) -> Reading | None:
     used, reserved = columns.get(DEVICE_USED), columns.get(RESERVED_NOW)
     if used is None or reserved is None:
         return None
-    beside = used.values - _during(used, reserved)
+    beside = used.values - during(
+        used.first, used.last, reserved.first, reserved.values
+    )
     if np.isnan(beside).all():
         return None
     at = _argmax(beside)
     width = max(used.width, reserved.width)
     return Reading(max(0.0, float(beside[at])), int(used.first[at]), width)
-
-
-def _during(used: _Column, other: _Column) -> Floats:
-    """The other column's highest value over the steps of each of `used`'s buckets."""
-    # A sample between two steps belongs to the step before it.
-    start = np.searchsorted(other.first, used.first, "right") - 1
-    stop = np.searchsorted(other.first, used.last, "right")
-    start = np.clip(start, 0, len(other.first) - 1)
-    return pooled(other.values, start, np.maximum(stop, start + 1))

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from tb_plugin import api
-from tb_plugin.analysis.buckets import pooled, windows
 from tb_plugin.analysis.growth import FEW_ROWS
-from tb_plugin.analysis.heatmap import step_edges
 from tb_plugin.budget import Budget
 from tb_plugin.views.facts import (
     ALLOCATED,
@@ -23,10 +21,11 @@ from tb_plugin.views.facts import (
     STEP_TIME,
     WORKERS,
 )
+from tb_plugin.views.sparklines import Sparklines
 from tb_plugin.wire import f64, finite
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
-_SPARKLINE_VALUES: Final = 120
 _EXACT_SECONDS: Final = 0.1
 
 _SOURCES: Final = {
@@ -106,9 +104,14 @@ class Headlines:
                 fragmented,
                 RESERVED,
                 (*peak, *_estimated(fragmented)),
+                line=self._lines.fragmentation,
             ),
             self._headline(
-                "non_torch", other, DEVICE_USED, ("sampled", *_estimated(other))
+                "non_torch",
+                other,
+                DEVICE_USED,
+                ("sampled", *_estimated(other)),
+                line=self._lines.non_torch,
             ),
             self._growth("growth", ALLOCATED),
         )
@@ -162,6 +165,7 @@ class Headlines:
             ("sampled",) if sampled else self._peak_caveats(),
             worst="lowest",
             reason=self._unknown_capacity(),
+            line=lambda rank: self._lines.headroom(rank, self._capacity(rank)),
         )
 
     def _host_headroom(self) -> api.Headline:
@@ -198,6 +202,15 @@ class Headlines:
             caveats,
             worst="lowest",
             reason=self._unknown_capacity(),
+            line=lambda rank: self._lines.host_headroom(
+                [
+                    other
+                    for other, host in self.strip.host_of.items()
+                    if host == self.strip.host_of[rank]
+                ],
+                LIMIT_USED if limited else MEMORY_USED,
+                self._capacity(rank),
+            ),
         )
 
     def _growth(self, key: Key, column: str) -> api.Headline:
@@ -224,8 +237,12 @@ class Headlines:
         worst: Literal["highest", "lowest"] = "highest",
         reason: str | None = None,
         has_step: bool = True,
+        line: Callable[[int], Floats] | None = None,
     ) -> api.Headline:
-        """One number: the worst rank's. `reason` says why it is absent, if it is."""
+        """One number: the worst rank's. `reason` says why it is absent, if it is.
+
+        `line` gives its values over the run; without it they are the column's.
+        """
         value = number.value
         if np.isnan(value).all():
             return api.Headline(
@@ -248,7 +265,7 @@ class Headlines:
             unit=unit,
             rank=rank,
             step=step,
-            sparkline=f64(self._sparkline(rank, column)),
+            sparkline=f64(line(rank) if line else self._lines.highest(rank, column)),
             caveats=tuple(dict.fromkeys(caveats)),
             absent_reason=None,
         )
@@ -278,31 +295,12 @@ class Headlines:
                         return int(matches[0])
         return first
 
-    def _sparkline(self, rank: int, column: str) -> Floats:
-        """Highest values over the steps; of steps that were run twice, the higher.
+    @property
+    def _lines(self) -> Sparklines:
+        return Sparklines(self.reader, self.run)
 
-        Empty where the rank did not record it.
-        """
-        key = self.run.catalogue.find(column, self.run.catalogue.phase(None))
-        if key is None:
-            return np.empty(0)
-        pieces = [
-            piece
-            for _, file in self.run.rank_files(rank)
-            if (piece := self.reader.rollup(file, key, None)) is not None
-            and bool(np.all(piece.first[1:] >= piece.first[:-1]))
-        ]
-        if not pieces:
-            return np.empty(0)
-        low = min(int(piece.first[0]) for piece in pieces)
-        high = max(int(piece.last[-1]) for piece in pieces)
-        edges, _ = step_edges(low, high, _SPARKLINE_VALUES)
-        lines = [
-            pooled(piece.high, *windows(piece.first, piece.last, edges))
-            for piece in pieces
-        ]
-        merged: Floats = np.fmax.reduce(lines)
-        return merged
+    def _capacity(self, rank: int) -> float:
+        return float(self.strip.capacity_bytes[self.ranks.index(rank)])
 
     def _why_absent(self, column: str) -> str:
         source = _SOURCES.get(column)

@@ -66,6 +66,11 @@ def _all(
                 continue
             attempt = attempts.get((event.rank, event.attempt))
             if attempt is not None:
+                if kind == "phase" and axis.kind == "step" and event.step is not None:
+                    # Each phase counts its own steps; the axis is the training's.
+                    file = attempt.files[event.rank]
+                    at = reader.train_step_at(file, event.time_ns, event.step)
+                    event = event._replace(step=at)  # noqa: PLW2901
                 own = event.rank if kind in ("oom", "dropped") else None
                 yield from _mark(axis, attempt, event, kind, key, own)
     noted = {event.rank for event in run.notes.events("oom")}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.builders import GIB, START_NS, age
-from tests.tb_plugin.client import Page
+from tests.tb_plugin.client import Page, refresh
 
 
 def overview(logdir, **query):
@@ -63,6 +63,87 @@ def test_the_six_device_numbers_name_their_worst_rank(run, tmp_path):
     assert all(h["absent_reason"] is None for h in found.values())
     assert len(found["peak_allocated"]["sparkline"]) == 100
     assert set(found["peak_allocated"]["sparkline"]) == {30 * GIB}
+
+
+def test_each_line_is_the_number_itself_over_the_run(run, tmp_path):
+    device_rank(run, 0, peak=10, grow=GIB // 10).close()
+    found = headlines(overview(tmp_path))
+    held = 10 * GIB + GIB // 10 * np.arange(100)
+    lines = {key: headline["sparkline"] for key, headline in found.items()}
+    assert lines["headroom"].tolist() == (80 * GIB - held - 4 * GIB).tolist()
+    assert set(lines["fragmentation"]) == {2 * GIB}
+    assert set(lines["non_torch"]) == {3 * GIB}
+    assert lines["growth"].tolist() == held.tolist()
+    for key in ("headroom", "fragmentation", "non_torch"):
+        worst = min if key == "headroom" else max
+        assert found[key]["value"] == worst(lines[key])
+
+
+def test_headroom_without_the_devices_use_is_measured_by_what_torch_reserved(
+    run, tmp_path
+):
+    rank = run.rank(0)
+    rank.steps(range(3), allocated_peak_bytes=[1, 2, 3], reserved_peak_bytes=[4, 9, 4])
+    rank.close()
+    line = headlines(overview(tmp_path))["headroom"]["sparkline"]
+    assert line.tolist() == [80 * GIB - 4, 80 * GIB - 9, 80 * GIB - 4]
+
+
+def test_the_line_of_the_hosts_headroom_is_the_hosts(run, tmp_path):
+    limits = {"device_total_bytes": None, "memory_total_bytes": 100, "device_type": ""}
+    for number in range(2):
+        rank = run.rank(number, world_size=2, host="h", **limits)
+        rank.steps(range(3), rss_bytes=[10, 20 + number, 30])
+        if number == 0:
+            rank.rows("memory", range(3), memory_used_bytes=[50, 70, 60])
+        rank.close()
+    found = headlines(overview(tmp_path))["rss_headroom"]
+    assert found["sparkline"].tolist() == [50, 30, 40]
+    assert found["value"] == 30
+
+
+def test_where_the_hosts_use_is_not_known_its_ranks_are_added_up(run, tmp_path):
+    limits = {"device_total_bytes": None, "memory_total_bytes": 100, "device_type": ""}
+    for number in range(2):
+        rank = run.rank(number, world_size=2, host="h", **limits)
+        rank.steps(range(3), rss_bytes=[10, 20 + number, 30])
+        rank.close()
+    found = headlines(overview(tmp_path))["rss_headroom"]
+    assert found["sparkline"].tolist() == [80, 59, 40]
+
+
+def test_the_step_time_of_a_growing_run_is_always_one_that_was_recorded(run, tmp_path):
+    ranks = [
+        run.rank(number, world_size=2, device_total_bytes=None) for number in (0, 1)
+    ]
+    page = None
+    for step in range(60):
+        for rank in ranks:
+            taken = None if step == 0 else 0.1 + 0.001 * (step * 7 % 11)
+            rank.steps([step], rss_bytes=[step], step_time_seconds=[taken])
+            if step in (26, 27, 45):
+                rank.digest()
+        page = page or Page(tmp_path)
+        refresh(page)
+        value = headlines(page.of_run("/overview", "exp"))["step_time"]["value"]
+        assert (value is None) == (step == 0)
+        assert step == 0 or 0.0999 < value < 0.1101
+
+
+def test_a_table_that_got_more_columns_later_keeps_both_parts(run, tmp_path):
+    rank = run.rank(0)
+    rank.steps(range(5), rss_bytes=[1] * 5, step_time_seconds=[0.1] * 5)
+    rank.steps(
+        range(5, 10),
+        rss_bytes=[2] * 5,
+        step_time_seconds=[0.1] * 5,
+        allocated_peak_bytes=[7] * 5,
+    )
+    live = headlines(overview(tmp_path))
+    assert live["peak_allocated"]["value"] == 7
+    assert live["peak_allocated"]["step"] == 5
+    rank.close()
+    assert headlines(overview(tmp_path)).keys() == live.keys()
 
 
 def test_fragmentation_is_what_stayed_unused_even_at_the_fullest_step(run, tmp_path):

@@ -200,15 +200,33 @@ def test_phases_are_separate_and_training_comes_first(run, tmp_path):
     rank = run.rank()
     rank.steps(range(4), phase="val", allocated_peak_bytes=[9, 9, 9, 9])
     rank.steps(range(6), allocated_peak_bytes=[1] * 6)
-    rank.note("phase", 4, phase="val")
+    rank.note("phase", 5, phase="val")
     found = timeline(tmp_path)
     assert found["phases"] == ["train", "val"]
     assert found["lines"][0]["y"].tolist() == [1] * 6
     val = timeline(tmp_path, phase="val")
     assert val["lines"][0]["y"].tolist() == [9] * 4
     assert [(m["kind"], m["x"], m["label"]) for m in val["marks"]] == [
-        ("phase", 4, "val")
+        ("phase", 5, "val")
     ]
+
+
+@pytest.mark.parametrize("digest", [True, False])
+@pytest.mark.parametrize(("noted", "shown"), [(6, 6), (0, 6), (40, 6), (None, None)])
+def test_a_phase_stands_where_the_training_stood(run, tmp_path, digest, noted, shown):
+    rank = run.rank()
+    rank.steps(range(6), allocated_peak_bytes=[1] * 6)
+    rank.note("phase", noted, time_ns=rank._next_ns + 1, phase="val")
+    rank.steps(range(40, 43), phase="val", allocated_peak_bytes=[9] * 3)
+    rank.steps(range(6, 12), allocated_peak_bytes=[1] * 6)
+    if digest:
+        rank.close()
+    marks = [m["x"] for m in timeline(tmp_path)["marks"] if m["kind"] == "phase"]
+    assert marks == ([] if shown is None else [shown])
+    (wall,) = [
+        m["x"] for m in timeline(tmp_path, x="wall")["marks"] if m["kind"] == "phase"
+    ]
+    assert wall == (START_NS + 6 * STEP_NS + 1) / 1e6
 
 
 def test_marks_name_epochs_drops_oom_and_the_users_own(run, tmp_path):

@@ -25,19 +25,16 @@ export const HEADLINES: Readonly<Record<Key, HeadlineWords>> = {
   headroom: {
     title: "Headroom",
     meaning: "What was left of the device at the fullest moment, on the fullest rank.",
-    line: "The line: device memory in use, over the run.",
   },
   fragmentation: {
     title: "Fragmentation",
     meaning:
       "Reserved minus allocated at the peak: bytes the allocator held without a tensor in them.",
-    line: "The line: reserved memory, over the run.",
   },
   non_torch: {
     title: "Outside PyTorch",
     meaning:
       "Device bytes in use that PyTorch’s allocator does not know: contexts, NCCL, other libraries and processes.",
-    line: "The line: device memory in use, over the run.",
   },
   growth: {
     title: "Growth",
@@ -52,7 +49,6 @@ export const HEADLINES: Readonly<Record<Key, HeadlineWords>> = {
   rss_headroom: {
     title: "Memory headroom",
     meaning: "What was left of the memory limit at the fullest moment.",
-    line: "The line: RSS, over the run.",
   },
   rss_growth: {
     title: "RSS growth",
