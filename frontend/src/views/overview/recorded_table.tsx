@@ -2,21 +2,17 @@
 
 import type { Recorded } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { Icon, type IconName } from "../../widgets/icon/icon";
+import { Icon } from "../../widgets/icon/icon";
+import { Status, type StatusLook } from "../../widgets/status/status";
 import { Tip } from "../../widgets/tip/tip";
 import { groupRecorded, type MissingGroup } from "./recorded_groups";
 
-const LOOKS: Readonly<
-  Record<
-    MissingGroup["status"],
-    { readonly word: string; readonly icon: IconName; readonly tone: string }
-  >
-> = {
-  recorded: { word: "Recorded", icon: "check", tone: "status-ok" },
-  absent: { word: "Not available", icon: "minus", tone: "status-quiet" },
-  off: { word: "Switched off", icon: "minus", tone: "status-quiet" },
-  elsewhere: { word: "On another rank", icon: "check", tone: "status-quiet" },
-  failed: { word: "Failed", icon: "cross", tone: "status-bad" },
+const LOOKS: Readonly<Record<MissingGroup["status"], StatusLook>> = {
+  recorded: { word: "Recorded", icon: "check", tone: "ok" },
+  absent: { word: "Not available", icon: "minus", tone: "quiet" },
+  off: { word: "Switched off", icon: "minus", tone: "quiet" },
+  elsewhere: { word: "On another rank", icon: "check", tone: "quiet" },
+  failed: { word: "Failed", icon: "cross", tone: "bad" },
 };
 
 export function RecordedPanels(props: {
@@ -40,10 +36,7 @@ export function RecordedPanels(props: {
           <ul class="recorded">
             {present.map((one) => (
               <li key={one.source}>
-                <span class="status-ok">
-                  <Icon name="check" />
-                  {one.source}
-                </span>
+                <Status look={{ ...LOOKS.recorded, word: one.source }} />
                 <span class="quiet">
                   {ranksOf(one.numRanks, numRanks)}
                   {one.elsewhere !== "" && (
@@ -126,10 +119,7 @@ function MissingRow({
         {group.sources.join(", ")}
       </th>
       <td>
-        <span class={look.tone}>
-          <Icon name={look.icon} />
-          {look.word}
-        </span>
+        <Status look={look} />
       </td>
       {numRanks > 1 && <td class="nowrap">{ranksOf(group.numRanks, numRanks)}</td>}
       <td>{group.reason}</td>

@@ -3,18 +3,19 @@
 import type { Attempt, RunFact } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatInstant, formatSeconds } from "../../base/durations";
-import { Icon, type IconName } from "../../widgets/icon/icon";
+import { Status, type StatusLook } from "../../widgets/status/status";
 
-const ENDINGS: Readonly<
-  Record<
-    Attempt["ended"],
-    { readonly word: string; readonly icon: IconName; readonly tone: string }
-  >
-> = {
-  closed: { word: "Closed", icon: "check", tone: "status-ok" },
-  running: { word: "Running", icon: "check", tone: "status-ok" },
-  exception: { word: "Exception", icon: "cross", tone: "status-bad" },
-  lost: { word: "Lost", icon: "warning", tone: "status-bad" },
+const ENDINGS: Readonly<Record<Attempt["ended"], StatusLook>> = {
+  closed: { word: "Closed", icon: "check", tone: "ok" },
+  running: { word: "Running", icon: "check", tone: "ok" },
+  exception: { word: "Exception", icon: "cross", tone: "bad" },
+  lost: { word: "Lost", icon: "warning", tone: "bad" },
+};
+
+const OVERLAP: StatusLook = {
+  word: "overlaps the attempt before: two jobs wrote into this run",
+  icon: "warning",
+  tone: "warn",
 };
 
 export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }) {
@@ -67,16 +68,8 @@ function AttemptRow({ attempt }: { readonly attempt: Attempt }) {
       <td class="nowrap">{steps}</td>
       <td class="num">{formatInteger(attempt.numRanks)}</td>
       <td>
-        <span class={ending.tone}>
-          <Icon name={ending.icon} />
-          {ending.word}
-        </span>
-        {attempt.overlapsPrevious && (
-          <span class="status-warn">
-            <Icon name="warning" />
-            overlaps the attempt before: two jobs wrote into this run
-          </span>
-        )}
+        <Status look={ending} />
+        {attempt.overlapsPrevious && <Status look={OVERLAP} />}
       </td>
     </tr>
   );

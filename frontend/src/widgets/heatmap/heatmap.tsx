@@ -7,6 +7,7 @@ import { formatQuantity } from "../../model/quantity";
 import { viewAfterKey, zoomStep } from "../../render/gestures";
 import { ChartButton } from "../line_chart/chart_button";
 import { useWidth } from "../line_chart/use_size";
+import { ZoomButtons } from "../line_chart/zoom_buttons";
 import { DataTable } from "../export/data_table";
 import { ExportMenu, type ExportSource } from "../export/export_menu";
 import { ColourBar } from "./colour_bar";
@@ -149,24 +150,9 @@ export function Heatmap(props: HeatmapProps) {
             {scaled ? "0 to capacity" : "range of the data"}
           </button>
         )}
-        <ChartButton
-          label="Zoom out (S)"
-          icon="minus"
-          onClick={() => {
-            zoom(1);
-          }}
-        />
-        <ChartButton
-          label="Zoom in (W)"
-          icon="plus"
-          onClick={() => {
-            zoom(-1);
-          }}
-        />
-        <ChartButton
-          label="Show everything (F)"
-          icon="fit"
-          onClick={() => {
+        <ZoomButtons
+          zoom={zoom}
+          fit={() => {
             controller?.fit();
           }}
         />

@@ -23,6 +23,7 @@ import { Plot, type PlotState } from "./plot";
 import { fitY, projectY, rangeUnder, visibleLines, type ChartData } from "./shapes";
 import type { LineChartProps, XRange } from "./types";
 import { useWidth } from "./use_size";
+import { ZoomButtons } from "./zoom_buttons";
 
 /** The least that can be zoomed into: two steps, or 20 ms. */
 const LEAST_STEPS = 2;
@@ -275,21 +276,7 @@ export function LineChart(props: LineChartProps) {
             setFromZero(!fromZero);
           }}
         />
-        <ChartButton
-          label="Zoom out (S)"
-          icon="minus"
-          onClick={() => {
-            zoom(1);
-          }}
-        />
-        <ChartButton
-          label="Zoom in (W)"
-          icon="plus"
-          onClick={() => {
-            zoom(-1);
-          }}
-        />
-        <ChartButton label="Show everything (F)" icon="fit" onClick={fit} />
+        <ZoomButtons zoom={zoom} fit={fit} />
         <ChartButton
           label={asTable ? "View as chart" : "View as table"}
           icon={asTable ? "chart" : "table"}

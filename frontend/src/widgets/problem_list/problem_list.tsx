@@ -3,7 +3,7 @@
 import type { Problem } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatRankSet } from "../../base/rank_set";
-import { Icon } from "../icon/icon";
+import { Status, type StatusLook } from "../status/status";
 import { groupProblems, ranksOf, type ProblemGroup } from "./problem_groups";
 import "./problem_list.css";
 
@@ -12,7 +12,7 @@ export function ProblemList({ problems }: { readonly problems: readonly Problem[
     <ul class="problem-list">
       {groupProblems(problems).map((group) => (
         <li key={`${group.first.path} ${group.first.where} ${group.first.what}`}>
-          <Severity severity={group.first.severity} />
+          <Status look={LOOKS[group.first.severity]} />
           <div>
             <p>
               <strong>{group.first.what}</strong>{" "}
@@ -34,15 +34,10 @@ export function ProblemList({ problems }: { readonly problems: readonly Problem[
   );
 }
 
-function Severity({ severity }: Pick<Problem, "severity">) {
-  const bad = severity === "error";
-  return (
-    <span class={bad ? "status-bad" : "status-warn"}>
-      <Icon name={bad ? "cross" : "warning"} />
-      {bad ? "Error" : "Warning"}
-    </span>
-  );
-}
+const LOOKS: Readonly<Record<Problem["severity"], StatusLook>> = {
+  error: { word: "Error", icon: "cross", tone: "bad" },
+  warning: { word: "Warning", icon: "warning", tone: "warn" },
+};
 
 /** Longer lists of ranks say less than their number. */
 const MOST_CHARACTERS = 60;
