@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 ENV_PREFIX: Final = "MEMBOARD_"
 
+MAX_RANK: Final = 9_999_999
+"""What a file's name has room for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceConfig:
@@ -54,10 +57,12 @@ class RecordConfig:
     enabled: bool = True
     """False: nothing is opened, patched, sampled or written; every call passes through."""
 
-    rank: int | None = field(default=None, metadata={"least": 0})
+    rank: int | None = field(default=None, metadata={"least": 0, "most": MAX_RANK})
     """Global rank. None: from torch.distributed or the launcher's environment."""
 
-    local_rank: int | None = field(default=None, metadata={"least": 0})
+    local_rank: int | None = field(
+        default=None, metadata={"least": 0, "most": MAX_RANK}
+    )
     """Rank within the host. None: from the launcher's environment."""
 
     world_size: int | None = field(default=None, metadata={"least": 1})

@@ -100,6 +100,9 @@ _OTHERS: Final = (
     ),
 )
 
+_MAX_DIGITS: Final = 7
+"""More digits are no rank, and no file's name has room for them."""
+
 _JOB: Final = (
     ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"),
     ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"),
@@ -230,6 +233,6 @@ def _guess_local_rank(rank: int) -> int:
 def _first_number(environ: Mapping[str, str], names: tuple[str, ...]) -> int | None:
     for name in names:
         text = environ.get(name, "").strip()
-        if text.isdecimal():
+        if text.isdecimal() and len(text) <= _MAX_DIGITS:
             return int(text)
     return None

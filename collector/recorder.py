@@ -37,7 +37,7 @@ from collector.config import load
 from collector.errors import ConfigError
 from collector.progress import PhaseBlock, Progress, whole_number
 from collector.rank import mesh_coordinates
-from collector.trouble import Troubles, logger
+from collector.trouble import Troubles, logger, warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,10 +91,8 @@ def record(
     _close_forgotten(run_dir)
     try:
         recorder = Recorder(run_dir, settings, coordinates)
-    except Exception:  # noqa: BLE001  # of the two, training matters
-        logger.exception(
-            "memboard: recording could not start; training goes on without it"
-        )
+    except Exception as error:  # noqa: BLE001  # of the two, training matters
+        warn("recording could not start; training goes on without it", error=error)
         return _null()
     recorder.attach(model=model, optimizer=optimizer)
     return recorder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 from typing import Final
@@ -26,7 +27,13 @@ class Troubles:
         if key in self._told:
             return
         self._told.add(key)
-        logger.warning("memboard: %s", message % args, exc_info=error)
+        warn(message, *args, error=error)
+
+
+def warn(message: str, *args: object, error: BaseException | None = None) -> None:
+    """Log a warning; a handler of the user's that raises must not stop training."""
+    with contextlib.suppress(Exception):
+        logger.warning(f"memboard: {message}", *args, exc_info=error)  # noqa: G004
 
 
 def remedy_for(error: OSError) -> str:

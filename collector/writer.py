@@ -27,7 +27,7 @@ from collector.progress import TRAIN
 from collector.rank import new_attempt
 from collector.rank_file import RankFile
 from collector.scalars import Scalars
-from collector.trouble import logger, remedy_for
+from collector.trouble import remedy_for, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -168,8 +168,8 @@ class Writer:
         self._wake.ring()
         self._thread.join(timeout)
         if self._thread.is_alive():
-            logger.warning(
-                "memboard: %s could not be completed within %g s: the disk is slow. What was"
+            warn(
+                "%s could not be completed within %g s: the disk is slow. What was"
                 " flushed before is readable.",
                 self._file.path or self._plan.run_dir,
                 timeout,
@@ -209,8 +209,8 @@ class Writer:
                 return
             if self._end is None:
                 self._wake.wait(period)
-        logger.warning(
-            "memboard: recording into %s is switched off after %d faults; training goes on",
+        warn(
+            "recording into %s is switched off after %d faults; training goes on",
             self._plan.run_dir,
             _MAX_FAULTS,
         )
@@ -335,8 +335,8 @@ class Writer:
         )
         if closing:
             self._file.release()
-            logger.warning(
-                "memboard: %d rows and notes could not be written to %s",
+            warn(
+                "%d rows and notes could not be written to %s",
                 self._file.num_pending + len(self._queue),
                 where,
             )

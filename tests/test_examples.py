@@ -21,7 +21,8 @@ SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 def run_example(name: str, *arguments: str, launcher: tuple[str, ...] = ()) -> str:
     """Run an example in a process of its own; returns what it printed."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    # Looked at often: on a fast machine an example is over before the second look.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MEMBOARD_WORKERS": "0.2"}
     done = subprocess.run(
         [sys.executable, *launcher, str(EXAMPLES / name), *arguments],
         capture_output=True,

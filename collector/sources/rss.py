@@ -49,6 +49,8 @@ class StatmSource:
         try:
             pages = int(os.pread(self._descriptor, 64, 0).split(b" ", 2)[1])
         except (OSError, ValueError, IndexError):
+            if self._descriptor < 0:
+                raise
             # The program closed all descriptors; the number may be a file of its own.
             self._open()
             pages = int(os.pread(self._descriptor, 64, 0).split(b" ", 2)[1])

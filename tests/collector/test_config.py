@@ -229,7 +229,7 @@ def test_a_wrong_value_in_a_variable(monkeypatch):
         ({"queue_rows": 64.0}, "got the number 64.0"),
         ({"queue_rows": True}, "got true"),
         ({"queue_rows": None}, "got null"),
-        ({"rank": -1}, "a whole number from 0 up or null, got the number -1"),
+        ({"rank": -1}, "a whole number from 0 to 9999999 or null, got the number -1"),
         ({"flush_seconds": float("nan")}, "got the number nan"),
         ({"flush_seconds": float("inf")}, "got the number inf"),
         ({"flush_seconds": 10**400}, "got a int"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from collector import lifecycle
 from collector.format.columns import RSS, SWAP
 from collector.sampler import Sampler, next_due
 from collector.sources.contract import SourceInfo
+from collector.trouble import logger
 from tests.collector.recordings import (
     ONLY_STEPS,
     rank_files,
@@ -173,6 +175,23 @@ def test_a_directory_deleted_while_recording_is_told_once_and_started_anew(
     assert found.digests[-1].tables[0].num_rows >= 2010
     assert found.digests[-1].tables[0].fine["step_first"].min() == 0
     assert len(list((tmp_path / "run" / "memboard").glob("*tfevents*"))) == 1
+
+
+def test_a_log_handler_that_raises_never_reaches_training(tmp_path):
+    class Broken(logging.Handler):
+        def emit(self, record):
+            raise RuntimeError("the log server is gone")
+
+    handler = Broken()
+    logger.addHandler(handler)
+    try:
+        with record(tmp_path / "run") as rec:
+            rec.step("no number")
+            rec.step()
+        record("/dev/null/run").close()
+    finally:
+        logger.removeHandler(handler)
+    assert read_only_file(tmp_path / "run").steps() == [0, 1]
 
 
 CLOSE_ALL = """

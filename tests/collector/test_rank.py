@@ -64,6 +64,15 @@ def test_each_launchers_variables_are_understood(environ, expected):
     assert numbers(environ) == expected
 
 
+def test_a_rank_that_no_file_name_has_room_for_counts_as_not_set():
+    environ = {"RANK": "12345678901", "WORLD_SIZE": "4"}
+    assert identify(load(), environ).rank == 0
+    assert identify(load(), {**environ, "RANK": "9999999"}).rank == 9_999_999
+    assert parse_rank_file_name(rank_file_name(9_999_999, new_attempt(0))) is not None
+    with pytest.raises(ConfigError, match="9999999"):
+        load(rank=10**7)
+
+
 def test_nonsense_in_the_environment_counts_as_not_set():
     assert numbers({"RANK": "two", "WORLD_SIZE": "-1"}) == (0, 0, 1, None, None)
     assert numbers({"RANK": "", "WORLD_SIZE": " 4 "}) == (0, 0, 4, None, None)
