@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collector.config import RecordConfig, SourceConfig
     from collector.errors import ConfigError, MemBoardError
+    from collector.loop.spans import span
     from collector.recorder import Recorder, active, record
-    from collector.spans import span
 
 __all__ = [
     "ConfigError",
@@ -40,7 +40,7 @@ _HOMES: Final = {
     "SourceConfig": "collector.config",
     "active": "collector.recorder",
     "record": "collector.recorder",
-    "span": "collector.spans",
+    "span": "collector.loop.spans",
 }
 
 

@@ -16,14 +16,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
 from collector.format.records import Schema
-from collector.header import clock_anchor, device_fields, host_memory, make_header
-from collector.progress import TRAIN
+from collector.loop.progress import TRAIN
+from collector.loop.spans import SpanTotals
 from collector.rank import identify, is_distributed, new_attempt
 from collector.sampler import Sampler
 from collector.sources import TIMED, open_step_sources, open_timed_sources
 from collector.sources.accelerator import DeviceIdentity, find_device
-from collector.spans import SpanTotals
 from collector.writer import Writer, WriterPlan
+from collector.writing.header import (
+    clock_anchor,
+    device_fields,
+    host_memory,
+    make_header,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from collector.config import RecordConfig
     from collector.format.columns import Column
     from collector.format.records import Header
-    from collector.progress import Progress
+    from collector.loop.progress import Progress
     from collector.rank import Identity
     from collector.sources import Opened
     from collector.sources.contract import SourceInfo, StepSource, TimedSource

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from collector.progress import PhaseBlock
+from collector.loop.progress import PhaseBlock
+from collector.loop.spans import Span
 from collector.recorder import Recorder
-from collector.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from collector.loader import RecordedLoader
+    from collector.loop.loader import RecordedLoader
 
 Batch = TypeVar("Batch")
 Function = TypeVar("Function", bound="Callable[..., Any]")

@@ -30,12 +30,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from collector import lifecycle, loader, spans
-from collector.attached import describe_model
-from collector.compiled import untraced
+from collector import lifecycle
 from collector.config import load
 from collector.errors import ConfigError
-from collector.progress import PhaseBlock, Progress, whole_number
+from collector.loop import loader, spans
+from collector.loop.attached import describe_model
+from collector.loop.compiled import untraced
+from collector.loop.progress import PhaseBlock, Progress, whole_number
 from collector.rank import mesh_coordinates
 from collector.trouble import Troubles, logger, warn
 

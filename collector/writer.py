@@ -18,16 +18,16 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from collector.append import DeletedError
-from collector.bell import Bell
 from collector.format.columns import STEP_TABLE
 from collector.format.names import RANK_FILES_DIR, rank_file_name
 from collector.format.records import Note, Schema
-from collector.progress import TRAIN
+from collector.loop.progress import TRAIN
 from collector.rank import new_attempt
-from collector.rank_file import RankFile
-from collector.scalars import Scalars
 from collector.trouble import remedy_for, warn
+from collector.writing.append import DeletedError
+from collector.writing.bell import Bell
+from collector.writing.rank_file import RankFile
+from collector.writing.scalars import Scalars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from collector.format.records import Header
     from collector.rank import Identity
-    from collector.tables import Row
     from collector.trouble import Troubles
+    from collector.writing.tables import Row
 
 _PERIOD_SHARE: Final = 0.75
 """Of `flush_seconds`: leaves a late wake-up room before the promise is broken."""

@@ -12,9 +12,9 @@ from collector.format.columns import STEP_TABLE
 from collector.format.framing import Framed, read_frames
 from collector.format.names import RANK_FILES_DIR
 from collector.format.records import Chunk, Header, Schema
-from collector.scalars import ScalarsFile
 from collector.simulate import SimulatedRun, write_run
 from collector.simulate.run import available_processes
+from collector.writing.scalars import ScalarsFile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -226,13 +226,14 @@ rec = collector.record(sys.argv[1], flush_seconds=0.05, queue_rows=64)
 def handler(*_):
     rec.step()
     with rec.span("h"): rec.flush(0.01)
-signal.signal(signal.SIGALRM, handler)
-signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    if time.monotonic() < end:  # one at a time, or they pile up
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
 end = time.monotonic() + 1.5
-while time.monotonic() < end:
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.001)
+while time.monotonic() < end + 0.1:
     rec.step()
     with rec.span("s"): rec.flush(0.0)
-signal.setitimer(signal.ITIMER_REAL, 0)
 rec.close()
 """
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collector.append import AppendFile, DeletedError
 from collector.config import load
 from collector.format.codec import decode_chunk
 from collector.format.columns import AXES, RSS, TIMING
@@ -21,14 +20,15 @@ from collector.format.framing import Damage, read_frames
 from collector.format.names import rank_file_name
 from collector.format.numeric import ABSENT
 from collector.format.records import Note, Schema
-from collector.header import clock_anchor, make_header
-from collector.notebook import Notebook
 from collector.rank import Identity, new_attempt
-from collector.rank_file import RankFile
 from collector.sources.accelerator import DeviceIdentity
-from collector.tables import Table, to_column
 from collector.trouble import Troubles
 from collector.writer import Writer, WriterPlan
+from collector.writing.append import AppendFile, DeletedError
+from collector.writing.header import clock_anchor, make_header
+from collector.writing.notebook import Notebook
+from collector.writing.rank_file import RankFile
+from collector.writing.tables import Table, to_column
 from tests.collector.recordings import rank_files, read, read_only_file, wait_until
 
 STEP = Schema(schema_id=0, table="step", phase="train", columns=(*AXES, *TIMING, *RSS))

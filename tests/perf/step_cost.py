@@ -23,10 +23,10 @@ import collector
 from collector.config import load
 from collector.format import columns as catalogue
 from collector.format.records import Schema
-from collector.header import clock_anchor, make_header
 from collector.rank import identify, new_attempt
-from collector.rank_file import RankFile
 from collector.sources.accelerator import DeviceIdentity
+from collector.writing.header import clock_anchor, make_header
+from collector.writing.rank_file import RankFile
 
 ROOT = Path(__file__).parents[2]
 STEP_SECONDS = 0.020

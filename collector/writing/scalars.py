@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tensorboard.compat.proto import event_pb2, types_pb2
 
-from collector.append import AppendFile, DeletedError
 from collector.format import codec
 from collector.format.framing import TAG_PREFIX, frame, frame_record, frame_version
 from collector.format.names import PLUGIN_NAME, SCALARS_DIR
 from collector.trouble import remedy_for
+from collector.writing.append import AppendFile, DeletedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from collector.format.records import Header, Schema
-    from collector.tables import Row
+    from collector.writing.tables import Row
 
 _GIB: Final = 2**30
 _DATA_CLASS_SCALAR: Final = 1

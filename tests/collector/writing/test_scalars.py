@@ -24,7 +24,7 @@ from collector.format.columns import (
 )
 from collector.format.names import SCALARS_DIR
 from collector.format.records import Schema
-from collector.scalars import RunBusyError, ScalarsFile
+from collector.writing.scalars import RunBusyError, ScalarsFile
 from tests.collector.recordings import (
     ONLY_STEPS,
     rank_files,

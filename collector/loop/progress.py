@@ -11,7 +11,7 @@ import math
 import numbers
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.compiled import untraced
+from collector.loop.compiled import untraced
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from collector import lifecycle
-from collector.compiled import untraced
+from collector.loop.compiled import untraced
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator

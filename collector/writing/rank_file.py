@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from collector.append import AppendFile
 from collector.format import codec
 from collector.format.framing import Framed, frame_record, frame_version, read_frames
 from collector.format.pace import DigestPace
 from collector.format.records import Close, Digest, Note
-from collector.notebook import Notebook
-from collector.tables import Table
+from collector.writing.append import AppendFile
+from collector.writing.notebook import Notebook
+from collector.writing.tables import Table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.format.records import Header, Schema
-    from collector.tables import Row
+    from collector.writing.tables import Row
 
 _REST: Final = 1 << 20
 _REST_SHARE: Final = 8

@@ -1,0 +1,8 @@
+"""From rows and notes to bytes on disk; `collector.writer` drives it on its thread.
+
+- `tables`, `notebook`: what waits: rows by table, notes in order;
+- `rank_file`: a rank's file, whole batches at a time, with `header` as its first record;
+- `scalars`: rank 0's headline scalars for TensorBoard's own tabs;
+- `append`: one file that only grows, by whole frames;
+- `bell`: how the training thread wakes the writer.
+"""
