@@ -131,6 +131,10 @@ class Run:
         if self._num_faults() != before:
             self._changed()
 
+    def expect_more(self) -> None:
+        """An answer was cut short: the next poll gets a fuller one."""
+        self.version += 1
+
     @property
     def num_faults(self) -> int:
         """Faults of all files so far."""
@@ -223,7 +227,7 @@ class Run:
             return False
         if prefetch is not None:
             prefetch(file)
-        file.drop_payload()
+        file.drop_payloads()
         return True
 
     def _changed(self) -> None:

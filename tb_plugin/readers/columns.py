@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format.codec import CHUNK, decode_chunk
+from collector.format.codec import decode_chunk
 from collector.format.errors import CorruptError, FormatError
 from collector.format.numeric import block_num_rows
 from tb_plugin.readers.digest import as_numbers, decode_columns
@@ -70,6 +70,17 @@ class ColumnReader:
                 column = np.concatenate([before, column])
             joined[name] = self._share(column) if name in _STEP_AXES else column
         return joined, width
+
+    def decode_tail(
+        self, file: RankFile, schema: Schema, columns: Sequence[str]
+    ) -> None:
+        """Decode columns of the rows behind the digest in one pass, and keep them.
+
+        `read` asks for headlines and for others apart; a chunk holds both.
+        """
+        tail = file.tail.get(schema.schema_id)
+        if tail:
+            self._tail(file, schema, tail, [f"{column}:max" for column in columns])
 
     def _rolled_up(
         self, file: RankFile, schema: Schema, wanted: Sequence[str], *, keep: bool
@@ -134,8 +145,9 @@ class ColumnReader:
             fresh = read_chunks(file, schema, tail[start:], stale)
             for column in stale:
                 count, before = known[column]
-                pieces = fresh[column][count - start :]
-                values = np.concatenate([before, *pieces] if count else pieces)
+                values = _joined(column, fresh[column][count - start :])
+                if count:
+                    values = np.concatenate([before, values])
                 known[column] = (len(tail), values)
                 self._cache.put((key, column), known[column], values.nbytes)
         return {name: known[column][1] for name, column in needed.items()}
@@ -155,31 +167,41 @@ class ColumnReader:
 def read_chunks(
     file: RankFile, schema: Schema, refs: Sequence[ChunkRef], columns: Sequence[str]
 ) -> dict[str, list[Values]]:
-    """Columns of some chunks, one array per chunk, always of the length the ref says.
+    """Columns of some chunks as they are on disk, each of the length its ref says.
 
     A chunk that cannot be decoded becomes a fault of the file and reads as rows
-    without values.
+    without values, like a column the chunk's table has not.
     """
     names = [column.name for column in schema.columns]
     # A table may have got more columns later: what it has not yet is not recorded.
     held = [column for column in columns if column in names]
+    missing = [column for column in columns if column not in names]
     indices = [names.index(column) for column in held]
     result: dict[str, list[Values]] = {column: [] for column in columns}
     with PartsReader(file.parts) as reader:
         for ref in refs:
             try:
-                payload = file.read_record(reader, CHUNK, ref.offset, ref.end)
-                decoded = dict(zip(held, _decoded(payload, indices, ref), strict=True))
+                decoded = _decoded(file.read_chunk(reader, ref), indices, ref)
             except (FormatError, OSError) as error:
                 file.add_damage(ref.offset, ref.end, str(error))
-                decoded = {}
-            for column in columns:
-                values = decoded.get(column)
-                if values is None:
-                    values = _stand_in(column, ref)
-                is_axis = column in ("time_ns", "step")
-                result[column].append(values if is_axis else as_numbers(values))
+                decoded = tuple(_stand_in(column, ref) for column in held)
+            for column, values in zip(held, decoded, strict=True):
+                result[column].append(values)
+            for column in missing:
+                result[column].append(_stand_in(column, ref))
     return result
+
+
+def as_values(column: str, values: Values) -> Values:
+    """What `read_chunks` gave as numbers, with NaN for what was not recorded."""
+    return values if column in ("time_ns", "step") else as_numbers(values)
+
+
+def _joined(column: str, pieces: Sequence[Values]) -> Values:
+    if all(piece.dtype == np.int64 for piece in pieces):
+        ints: npt.NDArray[np.int64] = np.concatenate(pieces)
+        return as_values(column, ints)
+    return np.concatenate([as_values(column, piece) for piece in pieces])
 
 
 def _num_buckets(block: memoryview) -> int:

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from collector.format.codec import NOTE, SCHEMA, decode_record, digest_head
+from collector.format.codec import NOTE, decode_record, digest_head
 from collector.format.errors import CorruptError, FormatError
 from collector.format.numeric import ABSENT, block_num_rows, decode_block
 from collector.format.records import Note, Schema
-from tb_plugin.readers.clean import clean_note, clean_schema
+from tb_plugin.readers.clean import clean_note
+from tb_plugin.readers.schemas import decode_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -245,7 +246,7 @@ def _schemas(schemas_json: bytes) -> dict[int, Schema]:
     """Shared by every rank whose schemas are the same; never changed."""
     schemas = {}
     for raw in msgspec.json.decode(schemas_json, type=list[msgspec.Raw]):
-        schema = decode_record(SCHEMA, bytes(raw))
-        if isinstance(schema, Schema):
-            schemas[schema.schema_id] = clean_schema(schema)
+        schema = decode_schema(bytes(raw))
+        if schema is not None:
+            schemas[schema.schema_id] = schema
     return schemas

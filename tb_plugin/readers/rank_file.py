@@ -37,12 +37,12 @@ from tb_plugin.readers.clean import (
     clean_close,
     clean_header,
     clean_note,
-    clean_schema,
 )
 from tb_plugin.readers.digest import decode_columns, index_digest
 from tb_plugin.readers.names import started_ns_of
 from tb_plugin.readers.parts import Part, PartsReader
 from tb_plugin.readers.scan import scan
+from tb_plugin.readers.schemas import decode_schema, with_schema
 
 if TYPE_CHECKING:
     from tb_plugin.budget import Budget
@@ -58,6 +58,8 @@ _SKEW_NS: Final = 60 * 1_000_000_000
 """Clocks of a host and of its file server differ by less than this."""
 _MAX_FAULTS: Final = 100
 _MAX_NOTES: Final = 20_000
+_MAX_HELD_BYTES: Final = 1 << 22
+"""Chunks kept between reading a file and decoding what is wanted of it at once."""
 
 
 class ChunkRef(NamedTuple):
@@ -102,7 +104,10 @@ class RankFile:
         self.close: Close | None = None
         self.digest: DigestIndex | None = None
         self.digest_payload: bytes | None = None
-        """Kept only until `drop_payload`, for columns wanted right after opening."""
+        """Kept only until `drop_payloads`, for columns wanted right after opening."""
+        self._held: dict[int, bytes] = {}
+        """Payloads of chunks by offset, kept as long."""
+        self._held_bytes = 0
         self._listed_ns: int | None = None
         self.schemas: dict[int, Schema] = {}
         self.late_notes: list[Note] = []
@@ -206,9 +211,23 @@ class RankFile:
             self.unfinished = True
         return True
 
-    def drop_payload(self) -> None:
-        """Give back the bytes of the digest."""
+    def drop_payloads(self) -> None:
+        """Give back the bytes of the digest and of the chunks just read."""
         self.digest_payload = None
+        self._held.clear()
+        self._held_bytes = 0
+
+    def read_chunk(self, reader: PartsReader, ref: ChunkRef) -> bytes:
+        """The payload of a chunk.
+
+        Raises:
+            CorruptError: it is no longer there.
+            OSError: the file cannot be read.
+        """
+        held = self._held.get(ref.offset)
+        if held is not None:
+            return held
+        return self.read_record(reader, CHUNK, ref.offset, ref.end)
 
     def read_digest(self) -> bytes:
         """The payload of the latest digest record.
@@ -337,7 +356,11 @@ class RankFile:
                 self._take_chunk(item)
             elif item.kind == DIGEST:
                 self._take_digest(item)
-            elif item.kind in (HEADER, SCHEMA, NOTE, CLOSE):
+            elif item.kind == SCHEMA:
+                schema = decode_schema(item.payload)
+                if schema is not None:
+                    self.schemas = with_schema(self.schemas, schema)
+            elif item.kind in (HEADER, NOTE, CLOSE):
                 self._take_text(item)
         except TooNewError as error:
             if item.kind == HEADER:
@@ -358,6 +381,9 @@ class RankFile:
             raise CorruptError(f"a chunk claims {span.num_rows} rows")
         if span.schema_id in self.schemas:
             self.tail.setdefault(span.schema_id, []).append(ref)
+            if self._held_bytes < _MAX_HELD_BYTES:
+                self._held[item.offset] = item.payload
+                self._held_bytes += len(item.payload)
         else:
             self.add_damage(item.offset, item.end, "the chunk's schema is lost")
 
@@ -377,8 +403,6 @@ class RankFile:
             if self.written_header is None:
                 self.written_header = clean_header(record)
                 self._check_rank(record)
-        elif isinstance(record, Schema):
-            self.schemas = {**self.schemas, record.schema_id: clean_schema(record)}
         elif isinstance(record, Note):
             if len(self.late_notes) < _MAX_NOTES:
                 self.late_notes.append(clean_note(record))

@@ -9,7 +9,7 @@ import numpy as np
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.rows import Rows
-from tb_plugin.readers.columns import ColumnReader, read_chunks
+from tb_plugin.readers.columns import ColumnReader, as_values, read_chunks
 from tb_plugin.readers.directory import chunks_between
 
 if TYPE_CHECKING:
@@ -105,6 +105,12 @@ class SeriesReader:
             name: np.concatenate([piece[name] for piece in pieces]) if pieces else empty
             for name in wanted
         }, width
+
+    def decode_tail(
+        self, file: RankFile, schema: Schema, columns: Sequence[str]
+    ) -> None:
+        """See `ColumnReader.decode_tail`."""
+        self._columns.decode_tail(file, schema, columns)
 
     def rollup(
         self,
@@ -248,7 +254,8 @@ class SeriesReader:
         if missing:
             fresh = read_chunks(file, schema, missing, wanted)
             for name in wanted:
-                for ref, values in zip(missing, fresh[name], strict=True):
+                for ref, stored in zip(missing, fresh[name], strict=True):
+                    values = as_values(name, stored)
                     held[ref.offset, name] = values
                     key = (file.identity, ref.offset, name)
                     self._cache.put(key, values, values.nbytes)

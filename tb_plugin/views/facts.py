@@ -19,9 +19,12 @@ from tb_plugin.analysis.rows import NO_STEP
 from tb_plugin.readers.series import TRAIN_PHASE, SeriesKey
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from collector.format.records import Schema
+    from tb_plugin.budget import Budget
     from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.readers.series import SeriesReader
 
@@ -108,14 +111,28 @@ class FactsReader:
 
     def of_file(self, file: RankFile) -> FileFacts:
         """The facts of a file as it is now."""
-        offset = -1 if file.digest is None else file.digest.offset
-        num_chunks = sum(map(len, file.tail.values()))
-        stamp = (file.identity, offset, num_chunks)
         known = self._known.get(file)
+        stamp = _stamp(file)
         if known is None or known[0] != stamp:
             known = (stamp, _facts(self._columns(file)))
             self._known[file] = known
         return known[1]
+
+    def make_missing(self, files: Iterable[RankFile], budget: Budget) -> None:
+        """Make the facts of files that have none yet, before any are made anew."""
+        for file in files:
+            if file not in self._known:
+                self.within(file, budget)
+
+    def within(self, file: RankFile, budget: Budget) -> FileFacts | None:
+        """The same, if they need not be made or the budget allows to.
+
+        Else what was known of the file when it was last looked at, if it was.
+        """
+        known = self._known.get(file)
+        if (known is None or known[0] != _stamp(file)) and budget.allows():
+            return self.of_file(file)
+        return None if known is None else known[1]
 
     def _columns(self, file: RankFile) -> dict[str, _Column]:
         """The wanted columns the file has, in as few reads as there are blocks."""
@@ -123,7 +140,10 @@ class FactsReader:
         for schema in file.schemas.values():
             if schema.table == STEP_TABLE and schema.phase != _main_phase(file):
                 continue
-            for name, headline in _wanted_of(schema):
+            wanted_here = _wanted_of(schema)
+            if len({headline for _, headline in wanted_here}) > 1:
+                self._reader.decode_tail(file, schema, [n for n, _ in wanted_here])
+            for name, headline in wanted_here:
                 names = groups.setdefault((schema.table, headline), [])
                 if name not in names:
                     names.append(name)
@@ -141,6 +161,11 @@ class FactsReader:
                 if name not in found and not _is_empty(values):
                     found[name] = _Column(first, last, values, width)
         return found
+
+
+def _stamp(file: RankFile) -> object:
+    offset = -1 if file.digest is None else file.digest.offset
+    return file.identity, offset, sum(map(len, file.tail.values()))
 
 
 def _is_empty(values: Floats) -> bool:

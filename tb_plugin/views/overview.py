@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from collector.format.records import Header
+    from tb_plugin.budget import Budget
     from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import AttemptFiles, Run
@@ -31,12 +32,13 @@ def overview(
     run: Run,
     summary: api.RunSummary,
     query: Query,
+    budget: Budget,
 ) -> api.OverviewResponse:
     """Answer `/overview`."""
     ranks = chosen_ranks(run, query)
     phase = run.catalogue.phase(None)
     key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
-    numbers = RankNumbers(facts, run)
+    numbers = RankNumbers(facts, run, budget)
     strip = strip_of(run, ranks, numbers, RSS if key is None else key.column)
     headers = [
         file.header

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tb_plugin.budget import Budget
     from tb_plugin.run import AttemptFiles, Run
     from tb_plugin.views.facts import FactsReader, FileFacts, Reading
 
@@ -31,13 +32,17 @@ class PerRank(NamedTuple):
 class RankNumbers:
     """Facts by rank and attempt."""
 
-    def __init__(self, reader: FactsReader, run: Run) -> None:
+    def __init__(self, reader: FactsReader, run: Run, budget: Budget) -> None:
+        """Ranks the budget does not reach are as they were, or have no numbers yet."""
         self._facts: dict[int, list[tuple[AttemptFiles, FileFacts]]] = {}
         self._attempts = run.attempts
+        reader.make_missing(run.files.values(), budget)
         for attempt in run.attempts:
             for rank, file in attempt.files.items():
                 found = self._facts.setdefault(rank, [])
-                found.append((attempt, reader.of_file(file)))
+                facts = reader.within(file, budget)
+                if facts is not None:
+                    found.append((attempt, facts))
 
     def has(self, column: str) -> bool:
         """Whether any rank recorded the column."""

@@ -10,7 +10,7 @@ from tb_plugin.budget import Budget
 from tb_plugin.index import FoundRun
 from tb_plugin.run import Run
 from tests.builders import RunBuilder
-from tests.tb_plugin.client import Page
+from tests.tb_plugin.client import Page, decode
 
 PLENTY = 60.0
 
@@ -97,6 +97,27 @@ def test_ranks_not_read_yet_are_not_lost_but_not_counted(
     strip = page.get("/overview", run=run_id)["strip"]
     assert list(strip["lost"]) == [0] * 6 + [1]
     assert not any(p != p for p in strip["peak_bytes"])
+
+
+def test_an_overview_cut_short_is_completed_by_the_next_polls(
+    run, tmp_path, monkeypatch
+):
+    run.simple(6, 5)
+    page = Page(tmp_path)
+    run_id = page.run_id("exp")
+    monkeypatch.setattr("tb_plugin.data_routes.Budget", lambda _: Steps(2))
+    counted, tags = [], set()
+    for _ in range(6):
+        response = page.raw("/overview", run=run_id)
+        tags.add(response.headers["ETag"])
+        peaks = decode(response)["strip"]["peak_bytes"]
+        counted.append(sum(peak == peak for peak in peaks))
+    assert counted[0] < 6
+    assert counted[-1] == 6
+    assert len(tags) > 1
+    last = response.headers["ETag"]
+    again = page.raw("/overview", run=run_id, headers={"If-None-Match": last})
+    assert again.status_code == 304
 
 
 def test_a_long_look_at_one_run_keeps_nobody_from_another(tmp_path):
