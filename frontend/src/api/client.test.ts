@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ApiError, Client, requestPath } from "./client";
+import { ApiError, Client, requestPath, worthSaying } from "./client";
 import { runsBody } from "./test_bodies";
 
 interface Asked {
@@ -29,6 +29,17 @@ async function errorOf(client: Client): Promise<ApiError> {
   if (error instanceof ApiError) return error;
   throw new Error(`expected an ApiError, got ${String(error)}`);
 }
+
+describe("worthSaying", () => {
+  const failure = (kind: ApiError["kind"]): ApiError => new ApiError("", "", "", kind);
+
+  it("leaves a lost connection to the banner while older content stands", () => {
+    expect(worthSaying(null, true)).toBe(false);
+    expect(worthSaying(failure("network"), true)).toBe(false);
+    expect(worthSaying(failure("network"), false)).toBe(true);
+    expect(worthSaying(failure("server"), true)).toBe(true);
+  });
+});
 
 describe("Client", () => {
   it("asks with the ETag it has and gives back the same object on 304", async () => {

@@ -130,6 +130,14 @@ export class Client {
   }
 }
 
+/**
+ * Whether a failure must be told beside older content: a lost connection is told once,
+ * for all of the page.
+ */
+export function worthSaying(error: ApiError | null, hasContent: boolean): boolean {
+  return error !== null && !(hasContent && error.kind === "network");
+}
+
 export function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
 }

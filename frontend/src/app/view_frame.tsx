@@ -4,12 +4,24 @@ import { Component, type ComponentChildren, type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ViewProps } from "../views/view_props";
 import { Failure, Skeleton } from "../widgets/state/state";
-import type { Page } from "./pages";
+import { PAGES, type Page } from "./pages";
 
 type Loaded =
   | { readonly kind: "loading" }
   | { readonly kind: "failed"; readonly what: string }
   | { readonly kind: "ready"; readonly View: ComponentType<ViewProps> };
+
+/** The other pages' code is fetched when this one has had its data. */
+const OTHERS_DELAY_MS = 4_000;
+
+/** So that pages also change while TensorBoard is away. */
+function loadOthers(): void {
+  for (const page of PAGES) {
+    page.load().catch(() => {
+      // It is fetched again, and its failure told, when the page is chosen.
+    });
+  }
+}
 
 export function ViewFrame({
   page,
@@ -33,6 +45,14 @@ export function ViewFrame({
       wanted = false;
     };
   }, [page]);
+  const ready = loaded.kind === "ready";
+  useEffect(() => {
+    if (!ready) return undefined;
+    const timer = window.setTimeout(loadOthers, OTHERS_DELAY_MS);
+    return () => {
+      window.clearTimeout(timer);
+    };
+  }, [ready]);
   if (loaded.kind === "loading") return <Skeleton heightPx={320} />;
   if (loaded.kind === "failed") {
     return (
@@ -41,8 +61,19 @@ export function ViewFrame({
           what: "This page’s code could not be loaded.",
           where: loaded.what,
           remedy:
-            "TensorBoard was stopped or updated meanwhile: start it again and reload.",
+            "TensorBoard was stopped or updated meanwhile: start it again, then reload.",
         }}
+        action={
+          <button
+            type="button"
+            class="button"
+            onClick={() => {
+              window.location.reload();
+            }}
+          >
+            Reload
+          </button>
+        }
       />
     );
   }

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AbsentSeries, HostResponse, HostTrack, XKind } from "../../api/types.gen";
+import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
 import { columnLabel } from "../../model/column_label";
@@ -89,7 +90,9 @@ export function HostView(props: ViewProps) {
           </button>
         )}
       </header>
-      {error !== null && <Failure failure={error} />}
+      {error !== null && worthSaying(error, data !== null) && (
+        <Failure failure={error} />
+      )}
       {data === null && error === null && <Skeleton heightPx={480} />}
       {data !== null && data.tracks.length === 0 && (
         <Nothing title="No host measurements in this run">

@@ -5,6 +5,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { OverviewResponse } from "../../api/types.gen";
+import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { Icon, type IconName } from "../../widgets/icon/icon";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
@@ -38,7 +39,7 @@ export function OverviewView(props: ViewProps) {
   }
   return (
     <div class={stale ? "overview stale" : "overview"} aria-busy={stale}>
-      {error !== null && (
+      {error !== null && worthSaying(error, true) && (
         <Failure failure={error} note="What was read before stays below." />
       )}
       <Body data={data} whole={all.data ?? data} {...props} />

@@ -6,6 +6,7 @@
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { TimelineResponse } from "../../api/types.gen";
+import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
 import { parseRankSet } from "../../base/rank_set";
@@ -119,7 +120,9 @@ export function TimelineView(props: ViewProps) {
 
   return (
     <div class="timeline" ref={box} aria-busy={data.stale}>
-      {data.error !== null && <Failure failure={data.error} />}
+      {data.error !== null && worthSaying(data.error, answer !== null) && (
+        <Failure failure={data.error} />
+      )}
       {answer === null && data.error === null && (
         <>
           <Skeleton heightPx={32} />

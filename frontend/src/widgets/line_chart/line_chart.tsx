@@ -19,6 +19,7 @@ import { chartFigure } from "./figure";
 import { Legend } from "./legend";
 import "./line_chart.css";
 import { ChartOverlay } from "./overlay";
+import { Pace } from "./pace";
 import { Plot, type PlotState } from "./plot";
 import { fitY, projectY, rangeUnder, visibleLines, type ChartData } from "./shapes";
 import type { LineChartProps, XRange } from "./types";
@@ -29,6 +30,10 @@ import { ZoomButtons } from "./zoom_buttons";
 const LEAST_STEPS = 2;
 const LEAST_MS = 20;
 const LINE_REACH_PX = 10;
+/** How often a chart is redrawn at most while something else moves it. */
+const FOLLOW_MS = 48;
+/** A chart moved itself if its own gesture is no longer ago than this. */
+const OWN_GESTURE_MS = 100;
 /** A box at least this high also zooms the value axis. */
 const TALL_BOX_PX = 16;
 
@@ -79,6 +84,8 @@ export function LineChart(props: LineChartProps) {
   const [fromZero, setFromZero] = useState(true);
   const [yRange, setYRange] = useState<XRange | null>(null);
   const [asTable, setAsTable] = useState(false);
+  const gestured = useRef(Number.NEGATIVE_INFINITY);
+  const pace = useMemo(() => new Pace(FOLLOW_MS), []);
   const hover = useSignal<PointPx | null>(null);
   const box = useSignal<RectPx | null>(null);
   const spoken = useSignal("");
@@ -116,12 +123,14 @@ export function LineChart(props: LineChartProps) {
     return () => {
       stop();
       detach();
+      pace.stop();
       made.dispose();
       plot.current = null;
     };
-  }, [ready, cursor]);
+  }, [ready, cursor, pace]);
   useEffect(() => {
-    plot.current?.update(state);
+    const ownGesture = performance.now() - gestured.current < OWN_GESTURE_MS;
+    pace.ask(() => plot.current?.update(latest.current.state), ownGesture);
   });
 
   function limitsOf(extent: XRange) {
@@ -138,6 +147,7 @@ export function LineChart(props: LineChartProps) {
     return { x0: x.low, x1: x.high, y0: 0, y1: 1 };
   }
   function setView(view: { readonly x0: number; readonly x1: number }): void {
+    gestured.current = performance.now();
     const { extent, onRange } = latest.current.props;
     const whole = view.x0 <= extent.low && view.x1 >= extent.high;
     onRange(whole ? null : { low: view.x0, high: view.x1 });

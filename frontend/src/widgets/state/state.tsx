@@ -24,9 +24,13 @@ export interface FailureProps {
   };
   /** Said where older content still stands beside the message. */
   readonly note?: string;
+  /** A button that may help. */
+  readonly action?: ComponentChildren;
 }
 
-export function Failure({ failure: { what, where, remedy }, note }: FailureProps) {
+export function Failure(props: FailureProps) {
+  const { note } = props;
+  const { what, where, remedy } = props.failure;
   return (
     <div class="failure" role="alert">
       <span class="failure-sign">
@@ -39,6 +43,7 @@ export function Failure({ failure: { what, where, remedy }, note }: FailureProps
           {note !== undefined && <>{note} </>}
           <code>{where}</code>
         </p>
+        {props.action}
       </div>
     </div>
   );
