@@ -2,8 +2,8 @@
 
 Two loops at two paces. The walk looks for directories that hold runs: it lists a
 directory again only when its modification time says so, gives way after a while and
-goes on from there at the next call. The listing stats the rank files of known runs.
-Nothing is opened here, and what is named here is all that is ever opened: ids in
+goes on from there at the next call. The other (`listing`) stats the rank files of known
+runs. Nothing is opened, and what is named here is all that is ever opened: ids in
 requests are looked up, never joined into paths.
 """
 
@@ -12,31 +12,26 @@ requests are looked up, never joined into paths.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from collector.format.names import PLUGIN_NAME, RANK_FILES_DIR, parse_rank_file_name
 from tb_plugin import api
 from tb_plugin.foreign import kind_of
-from tb_plugin.readers.parts import Part
+from tb_plugin.listing import MAX_PROBLEMS, FoundRun, is_inside, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from tb_plugin.foreign import Kind
     from tb_plugin.logdirs import Logdir
 
-FileKey = tuple[int, str]
-"""(rank, attempt) as the file's name says."""
-
 MAX_DEPTH: Final = 16
 MAX_DIRECTORIES: Final = 100_000
 MAX_ENTRIES: Final = 1_000_000
-_MAX_PROBLEMS: Final = 50
 _WALK_SECONDS: Final = 0.5
 """How long one call may walk before it answers with what it has."""
 _SETTLED_SECONDS: Final = 2.0
@@ -46,90 +41,6 @@ _WALK_PAUSE_SECONDS: Final = 1.0
 _LIST_PAUSE_SECONDS: Final = 0.2
 _PAUSE_RATIO: Final = 10
 """Looking takes at most a tenth of the time, however slow the file system is."""
-
-
-@dataclass(slots=True)
-class FoundRun:
-    """A directory with rank files, and its latest listing."""
-
-    id: str
-    name: str
-    folder: str
-    """Absolute path of the directory that holds the rank files."""
-    shown_folder: str
-    """Relative to the logdir, for people."""
-    root: str
-    files: dict[FileKey, tuple[Part, ...]] = field(default_factory=dict)
-    problems: tuple[api.Problem, ...] = ()
-    version: int = 0
-    """Raised when anything in the listing changes."""
-    _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-
-    def list_files(self) -> None:
-        """Stat every rank file; `files` and `version` change where something did."""
-        parts: dict[FileKey, list[Part]] = {}
-        seen: dict[str, tuple[int, int, int]] = {}
-        problems: list[api.Problem] = []
-        with contextlib.suppress(OSError), self._entries() as entries:
-            for entry in entries:
-                self._look_at(entry, parts, seen, problems)
-        found = tuple(problems[:_MAX_PROBLEMS])
-        if seen == self._seen and found == self.problems:
-            return
-        self._seen, self.problems = seen, found
-        self.files = {
-            key: tuple(sorted(files, key=lambda part: part.segment or 0))
-            for key, files in sorted(parts.items())
-        }
-        self.version += 1
-
-    def _entries(self) -> Any:
-        """What the folder holds now; nothing where it became a link that leads out."""
-        if _is_inside(os.path.realpath(self.folder), self.root):
-            return os.scandir(self.folder)
-        return contextlib.nullcontext(())
-
-    def _look_at(
-        self,
-        entry: os.DirEntry[str],
-        parts: dict[FileKey, list[Part]],
-        seen: dict[str, tuple[int, int, int]],
-        problems: list[api.Problem],
-    ) -> None:
-        parsed = parse_rank_file_name(entry.name)
-        if parsed is None:
-            return
-        try:
-            path, linked = entry.path, entry.is_symlink()
-            if linked:
-                path = os.path.realpath(path)
-            regular = _is_inside(path, self.root) and entry.is_file()
-            if not regular:
-                what = (
-                    "a link that leads out of the logdir" if linked else "no plain file"
-                )
-                problems.append(
-                    _problem(
-                        f"{self.shown_folder}/{entry.name}",
-                        f"This is {what}; it is not opened.",
-                        "Put the file itself here.",
-                        rank=parsed.rank,
-                    )
-                )
-                return
-            status = entry.stat()
-        except OSError:
-            return  # it vanished between the listing and the look
-        part = Part(
-            path,
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_dev,
-            status.st_ino,
-            parsed.segment,
-        )
-        seen[entry.name] = (part.size_bytes, part.mtime_ns, part.inode)
-        parts.setdefault((parsed.rank, parsed.attempt), []).append(part)
 
 
 @dataclass(slots=True)
@@ -190,10 +101,10 @@ class Index:
 
     def problems(self) -> tuple[api.Problem, ...]:
         """Problems that belong to no run."""
-        found = [problem for logdir in self.logdirs for problem in _at_logdir(logdir)]
+        found = [at for logdir in self.logdirs for at in _at_logdir(logdir)]
         for folder in self._folders.values():
             found += folder.problems
-        return tuple(found[:_MAX_PROBLEMS])
+        return tuple(found[:MAX_PROBLEMS])
 
     def _continue_walk(self, now: float) -> None:
         if self._walk is None:
@@ -259,12 +170,12 @@ class Index:
         except FileNotFoundError:
             return None
         except OSError as error:
-            problem = _problem(
+            unreadable = problem(
                 _relative(path, root),
                 f"The directory cannot be read: {error.strerror or error}.",
                 "Check its permissions.",
             )
-            return _Folder(0, 0.0, 0, (), (), (problem,))
+            return _Folder(0, 0.0, 0, (), (), (unreadable,))
 
     def _run_at(self, path: str, prefix: str, root: str) -> FoundRun | None:
         folder = os.path.join(path, *RANK_FILES_DIR)
@@ -298,10 +209,10 @@ def _list_folder(path: str, root: str, depth: int, mtime_ns: int) -> _Folder:
                     subfolders.append(entry.path)
             elif entry.is_symlink() and _is_folder(entry):
                 target = os.path.realpath(entry.path)
-                if _is_inside(target, root):
+                if is_inside(target, root):
                     continue  # it is walked where it really lies
                 problems.append(
-                    _problem(
+                    problem(
                         _relative(entry.path, root),
                         "This link leads out of the logdir; it is not followed.",
                         "Point --logdir_spec at its target as well.",
@@ -311,7 +222,7 @@ def _list_folder(path: str, root: str, depth: int, mtime_ns: int) -> _Folder:
                 _count_foreign(entry, root, foreign, ours=ours)
     if depth >= MAX_DEPTH and subfolders:
         problems.append(
-            _problem(
+            problem(
                 _relative(path, root),
                 f"Directories more than {MAX_DEPTH} levels deep are not looked into.",
                 "Point --logdir further down.",
@@ -324,7 +235,7 @@ def _list_folder(path: str, root: str, depth: int, mtime_ns: int) -> _Folder:
         num_entries,
         tuple(sorted(subfolders)),
         tuple((kind, count, example) for kind, (count, example) in foreign.items()),
-        tuple(problems[:_MAX_PROBLEMS]),
+        tuple(problems[:MAX_PROBLEMS]),
     )
 
 
@@ -343,7 +254,7 @@ def _count_foreign(
 
 
 def _holds_rank_files(folder: str, root: str) -> bool:
-    if not _is_inside(os.path.realpath(folder), root):
+    if not is_inside(os.path.realpath(folder), root):
         return False
     try:
         with os.scandir(folder) as entries:
@@ -354,7 +265,7 @@ def _holds_rank_files(folder: str, root: str) -> bool:
 
 def _at_logdir(logdir: Logdir) -> Iterator[api.Problem]:
     if logdir.path is None:
-        yield _problem(
+        yield problem(
             logdir.shown,
             "Logdirs on remote storage are not read by this version of MemBoard.",
             "Copy the run to a local disk, or mount the bucket, and point --logdir"
@@ -362,7 +273,7 @@ def _at_logdir(logdir: Logdir) -> Iterator[api.Problem]:
             severity="error",
         )
     elif not os.path.isdir(logdir.path):
-        yield _problem(
+        yield problem(
             logdir.shown,
             "There is no such directory (yet).",
             "Check --logdir; the page fills by itself once the directory exists.",
@@ -370,29 +281,10 @@ def _at_logdir(logdir: Logdir) -> Iterator[api.Problem]:
 
 
 def _too_large(logdir: Logdir) -> api.Problem:
-    return _problem(
+    return problem(
         logdir.shown,
         "The logdir holds too many entries; only a part of it was looked at.",
         "Point --logdir further down, at the directory that holds the runs.",
-    )
-
-
-def _problem(
-    path: str,
-    what: str,
-    remedy: str,
-    *,
-    severity: str = "warning",
-    rank: int | None = None,
-) -> api.Problem:
-    return api.Problem(
-        severity="error" if severity == "error" else "warning",
-        path=path,
-        what=what,
-        where="",
-        salvaged="",
-        remedy=remedy,
-        rank=rank,
     )
 
 
@@ -403,16 +295,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_inside(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
-
-
 def _relative(path: str, root: str) -> str:
     if path == root:
         return "."
     return path[len(root.rstrip(os.sep)) + 1 :]
-
-
-def runs_by_name(runs: Mapping[str, FoundRun]) -> list[FoundRun]:
-    """Runs in the order people expect."""
-    return sorted(runs.values(), key=lambda run: (run.name, run.id))

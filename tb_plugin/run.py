@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from tb_plugin.budget import Budget
-    from tb_plugin.index import FileKey, FoundRun
+    from tb_plugin.listing import FileKey, FoundRun
     from tb_plugin.readers.parts import Part
 
 LIVE_SECONDS: Final = 30.0

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from collector.format.numeric import Values
     from collector.format.records import Schema
     from tb_plugin.cache import Cache
+    from tb_plugin.readers.chunk_ref import ChunkRef
     from tb_plugin.readers.digest import BlockSpan
-    from tb_plugin.readers.rank_file import ChunkRef, RankFile
+    from tb_plugin.readers.rank_file import RankFile
 
 AXES: Final = ("step_first", "step_last", "ns_first", "ns_last")
 _STEP_AXES: Final = ("step_first", "step_last")

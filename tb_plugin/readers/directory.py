@@ -14,9 +14,9 @@ import numpy as np
 from collector.format.codec import CHUNK, DIGEST, decode_chunk_span
 from collector.format.errors import FormatError
 from collector.format.framing import Framed
+from tb_plugin.readers.chunk_ref import MAX_CHUNK_ROWS, ChunkRef, chunk_ref
 from tb_plugin.readers.digest import listed_chunks
 from tb_plugin.readers.parts import PartsReader
-from tb_plugin.readers.rank_file import MAX_CHUNK_ROWS, ChunkRef, chunk_ref
 from tb_plugin.readers.scan import scan
 
 if TYPE_CHECKING:

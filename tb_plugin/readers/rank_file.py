@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from collector.format.codec import (
     CHUNK,
@@ -24,21 +24,22 @@ from collector.format.codec import (
     decode_record,
 )
 from collector.format.errors import CorruptError, FormatError, TooNewError
-from collector.format.framing import Damage, Framed, find_last_frame, read_frames
+from collector.format.framing import Damage, Framed, read_frames
 from collector.format.records import (
-    ChunkSpan,
     ClockAnchor,
     Close,
     Header,
     Note,
     Schema,
 )
+from tb_plugin.readers.chunk_ref import MAX_CHUNK_ROWS, ChunkRef, chunk_ref
 from tb_plugin.readers.clean import (
     clean_close,
     clean_header,
     clean_note,
 )
 from tb_plugin.readers.digest import decode_columns, index_digest
+from tb_plugin.readers.file_end import latest_digest_offset
 from tb_plugin.readers.names import started_ns_of
 from tb_plugin.readers.parts import Part, PartsReader
 from tb_plugin.readers.scan import scan
@@ -48,32 +49,13 @@ if TYPE_CHECKING:
     from tb_plugin.budget import Budget
     from tb_plugin.readers.digest import DigestIndex
 
-MAX_CHUNK_ROWS: Final = 1 << 20
-"""A chunk that claims more rows is corrupt: writers flush every few seconds."""
-
 _HEAD_BYTES: Final = (1 << 13, 1 << 20)
-_TAIL_BYTES: Final = (1 << 12, 1 << 16, 1 << 20)
-_MAX_LOOKS_BACK: Final = 32
 _SKEW_NS: Final = 60 * 1_000_000_000
 """Clocks of a host and of its file server differ by less than this."""
 _MAX_FAULTS: Final = 100
 _MAX_NOTES: Final = 20_000
 _MAX_HELD_BYTES: Final = 1 << 22
 """Chunks kept between reading a file and decoding what is wanted of it at once."""
-
-
-class ChunkRef(NamedTuple):
-    """Where a chunk lies and what it covers."""
-
-    offset: int
-    end: int
-    """No byte of the chunk's frame lies at or behind this."""
-    schema_id: int
-    num_rows: int
-    first_step: int
-    last_step: int
-    first_ns: int
-    last_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +290,7 @@ class RankFile:
             )
             return False
         self._opened = True
-        self._start_at(_latest_digest_offset(reader))
+        self._start_at(latest_digest_offset(reader))
         return True
 
     def _read_header(self, reader: PartsReader) -> None:
@@ -435,56 +417,6 @@ class RankFile:
         fault = Fault(severity, what, where, remedy)
         if len(self.faults) < _MAX_FAULTS and fault not in self.faults:
             self.faults.append(fault)
-
-
-def chunk_ref(item: Framed, span: ChunkSpan) -> ChunkRef:
-    """A chunk's place and extent."""
-    return ChunkRef(
-        item.offset,
-        item.end,
-        span.schema_id,
-        span.num_rows,
-        span.first_step,
-        span.last_step,
-        span.first_ns,
-        span.last_ns,
-    )
-
-
-def _latest_digest_offset(reader: PartsReader) -> int:
-    """Where the last digest starts, as the last records say; 0 where none does."""
-    size = reader.size_bytes
-    for reach in _TAIL_BYTES:
-        base = max(0, size - reach)
-        tail = reader.read(base, size - base)
-        for _ in range(_MAX_LOOKS_BACK):
-            at = find_last_frame(tail)
-            if at is None:
-                break
-            frame = next(read_frames(memoryview(tail)[at:], base + at))
-            if isinstance(frame, Framed):
-                offset = _digest_offset_in(frame)
-                if offset is not None:
-                    return offset if 0 < offset < size else 0
-            tail = tail[:at]
-        if base == 0:
-            return 0
-    return 0
-
-
-def _digest_offset_in(frame: Framed) -> int | None:
-    try:
-        if frame.kind == DIGEST:
-            return frame.offset
-        if frame.kind == CHUNK:
-            return decode_chunk_span(frame.payload).digest_offset
-        if frame.kind == CLOSE:
-            close = decode_record(CLOSE, frame.payload)
-            if isinstance(close, Close) and isinstance(close.digest_offset, int):
-                return close.digest_offset
-    except FormatError:
-        return None
-    return None
 
 
 def _continues(before: tuple[Part, ...], now: tuple[Part, ...]) -> bool:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collector.format.records import Schema
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
-    from tb_plugin.readers.rank_file import ChunkRef, RankFile
+    from tb_plugin.readers.chunk_ref import ChunkRef
+    from tb_plugin.readers.rank_file import RankFile
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

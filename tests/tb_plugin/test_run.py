@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tb_plugin.budget import Budget
-from tb_plugin.index import FoundRun
+from tb_plugin.listing import FoundRun
 from tb_plugin.run import Run
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page, decode

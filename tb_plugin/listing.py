@@ -1,0 +1,129 @@
+"""The rank files of one run as they lie in its directory: looked at, not opened."""
+
+# os.path: a listing of thousands of entries makes pathlib's cost felt.
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from collector.format.names import parse_rank_file_name
+from tb_plugin import api
+from tb_plugin.readers.parts import Part
+
+FileKey = tuple[int, str]
+"""(rank, attempt) as the file's name says."""
+
+MAX_PROBLEMS: Final = 50
+"""Of one run, and of all that belongs to none."""
+
+
+@dataclass(slots=True)
+class FoundRun:
+    """A directory with rank files, and its latest listing."""
+
+    id: str
+    name: str
+    folder: str
+    """Absolute path of the directory that holds the rank files."""
+    shown_folder: str
+    """Relative to the logdir, for people."""
+    root: str
+    files: dict[FileKey, tuple[Part, ...]] = field(default_factory=dict)
+    problems: tuple[api.Problem, ...] = ()
+    version: int = 0
+    """Raised when anything in the listing changes."""
+    _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+    def list_files(self) -> None:
+        """Stat every rank file; `files` and `version` change where something did."""
+        parts: dict[FileKey, list[Part]] = {}
+        seen: dict[str, tuple[int, int, int]] = {}
+        problems: list[api.Problem] = []
+        with contextlib.suppress(OSError), self._entries() as entries:
+            for entry in entries:
+                self._look_at(entry, parts, seen, problems)
+        found = tuple(problems[:MAX_PROBLEMS])
+        if seen == self._seen and found == self.problems:
+            return
+        self._seen, self.problems = seen, found
+        self.files = {
+            key: tuple(sorted(files, key=lambda part: part.segment or 0))
+            for key, files in sorted(parts.items())
+        }
+        self.version += 1
+
+    def _entries(self) -> Any:
+        """What the folder holds now; nothing where it became a link that leads out."""
+        if is_inside(os.path.realpath(self.folder), self.root):
+            return os.scandir(self.folder)
+        return contextlib.nullcontext(())
+
+    def _look_at(
+        self,
+        entry: os.DirEntry[str],
+        parts: dict[FileKey, list[Part]],
+        seen: dict[str, tuple[int, int, int]],
+        problems: list[api.Problem],
+    ) -> None:
+        parsed = parse_rank_file_name(entry.name)
+        if parsed is None:
+            return
+        try:
+            path, linked = entry.path, entry.is_symlink()
+            if linked:
+                path = os.path.realpath(path)
+            regular = is_inside(path, self.root) and entry.is_file()
+            if not regular:
+                what = (
+                    "a link that leads out of the logdir" if linked else "no plain file"
+                )
+                problems.append(
+                    problem(
+                        f"{self.shown_folder}/{entry.name}",
+                        f"This is {what}; it is not opened.",
+                        "Put the file itself here.",
+                        rank=parsed.rank,
+                    )
+                )
+                return
+            status = entry.stat()
+        except OSError:
+            return  # it vanished between the listing and the look
+        part = Part(
+            path,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_dev,
+            status.st_ino,
+            parsed.segment,
+        )
+        seen[entry.name] = (part.size_bytes, part.mtime_ns, part.inode)
+        parts.setdefault((parsed.rank, parsed.attempt), []).append(part)
+
+
+def problem(
+    path: str,
+    what: str,
+    remedy: str,
+    *,
+    severity: str = "warning",
+    rank: int | None = None,
+) -> api.Problem:
+    """Something in the logdir that is not read."""
+    return api.Problem(
+        severity="error" if severity == "error" else "warning",
+        path=path,
+        what=what,
+        where="",
+        salvaged="",
+        remedy=remedy,
+        rank=rank,
+    )
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Whether an absolute path free of links is the root or below it."""
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
