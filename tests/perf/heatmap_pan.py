@@ -17,6 +17,7 @@ import contextlib
 import http.server
 import json
 import mimetypes
+import os
 import re
 import statistics
 import subprocess
@@ -307,6 +308,8 @@ def measure(url: str, width: int, height: int) -> dict[str, float]:
         "frame_median_ms": round(statistics.median(intervals), 1),
         "frame_p95_ms": round(intervals[int(len(intervals) * 0.95)], 1),
         "frame_max_ms": round(intervals[-1], 1),
+        # Drawing without a GPU needs every core: figures of a busy machine say little.
+        "load_1min": round(os.getloadavg()[0], 1),
     }
 
 

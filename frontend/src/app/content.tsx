@@ -50,7 +50,8 @@ export function Content(props: ContentProps) {
       <main class="view">
         <Nothing title={`Rank ${missingRank} is not in this run`}>
           <p>
-            It has {formatInteger(run.numRanks)} ranks, or has not seen this one yet.
+            The run has {formatInteger(run.numRanks)}{" "}
+            {run.numRanks === 1 ? "rank" : "ranks"} so far.
           </p>
           <p>
             <button type="button" class="button" onClick={props.showAllRanks}>
