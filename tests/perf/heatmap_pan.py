@@ -20,8 +20,8 @@ import mimetypes
 import os
 import re
 import statistics
-import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -40,16 +40,8 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tb_plugin import api, wire  # noqa: E402
+from tests.browser import launch, tensorboard  # noqa: E402
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 FRAMES = 300
 GIB = 2**30
 
@@ -85,30 +77,6 @@ PAN = """(frames) => new Promise((resolve) => {
   };
   requestAnimationFrame(step);
 })"""
-
-
-@contextlib.contextmanager
-def tensorboard(logdir: str) -> Iterator[str]:
-    """A TensorBoard on `logdir`; its URL."""
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", logdir]
-    process = subprocess.Popen(
-        [*command, "--port", "0", "--host", "127.0.0.1"],
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    try:
-        assert process.stderr is not None
-        for line in process.stderr:
-            found = re.search(r"http://\S+", line)
-            if found:
-                threading.Thread(target=process.stderr.read, daemon=True).start()
-                yield found.group().rstrip("/")
-                return
-        raise SystemExit("tensorboard ended before it served")
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 class Synthetic:
@@ -274,9 +242,7 @@ def heatmap_frame(page: Page) -> Frame:
 def measure(url: str, width: int, height: int) -> dict[str, float]:
     """First paint in s; frame intervals of the pan in ms."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=FLAGS
-        )
+        browser = launch(playwright)
         page = browser.new_page(viewport={"width": width, "height": height})
         start = time.perf_counter()
         page.goto(url, wait_until="commit")
@@ -313,6 +279,15 @@ def measure(url: str, width: int, height: int) -> dict[str, float]:
     }
 
 
+@contextlib.contextmanager
+def served(logdir: str) -> Iterator[str]:
+    """A TensorBoard on `logdir`, just started; its URL."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "tensorboard.log"
+        with tensorboard(["--logdir", Path(logdir).resolve()], log) as url:
+            yield url
+
+
 def main() -> None:
     """Measure and print one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -328,7 +303,7 @@ def main() -> None:
             url = stack.enter_context(synthetic_page(options.synthetic))
             url += "#view=timeline"
         else:
-            url = options.url or stack.enter_context(tensorboard(options.logdir))
+            url = options.url or stack.enter_context(served(options.logdir))
             url = f"{url.rstrip('/')}/#memboard&p.memboard.view=timeline"
         print(json.dumps(measure(url, options.width, options.height)))
 

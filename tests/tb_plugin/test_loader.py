@@ -72,11 +72,17 @@ def test_where_there_is_no_hard_limit_a_safe_number_is_asked_for(
 
 
 def test_a_refused_limit_is_no_error(limits, monkeypatch):
-    def refuse(*_):
+    refused = []
+
+    def refuse(*asked):
+        refused.append(asked)
         raise ValueError("not allowed")
 
     monkeypatch.setattr(resource, "setrlimit", refuse)
-    Loader().fix_flags(flags_of())
+    flags = flags_of()
+    Loader().fix_flags(flags)
+    assert len(refused) == 1
+    assert flags.samples_per_plugin["memboard"] == 0
 
 
 def test_nothing_raises_whatever_tensorboard_passes(caplog):
