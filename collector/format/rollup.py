@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collector.format.numeric import ABSENT
+from collector.format.records import TableDigest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -154,6 +155,35 @@ class _Buckets:
     ) -> None:
         self.steps, self.times = steps, times
         self.high, self.low, self.sum, self.count = high, low, total, count
+
+
+def table_digest(
+    schema_id: int,
+    num_rows: int,
+    chunks: Sequence[Sequence[int]],
+    fine: Rollup,
+    coarse: Rollup,
+) -> TableDigest:
+    """What a digest holds of one table.
+
+    `chunks` has a row per chunk since the previous digest: offset, rows, first and last
+    step, first and last nanosecond.
+    """
+    directory = np.array(chunks, np.int64).reshape(-1, 6)
+    return TableDigest(
+        schema_id=schema_id,
+        num_rows=num_rows,
+        chunk_offset=directory[:, 0],
+        chunk_rows=directory[:, 1],
+        chunk_first_step=directory[:, 2],
+        chunk_last_step=directory[:, 3],
+        chunk_first_ns=directory[:, 4],
+        chunk_last_ns=directory[:, 5],
+        fine_rows=fine.rows_per_bucket,
+        fine=fine.columns(),
+        coarse_rows=coarse.rows_per_bucket,
+        coarse=coarse.columns(),
+    )
 
 
 def as_floats(values: Values) -> npt.NDArray[np.float64]:

@@ -15,14 +15,14 @@ import numpy as np
 from collector.format import codec
 from collector.format.framing import frame_record, frame_version
 from collector.format.pace import DigestPace
-from collector.format.records import Close, Digest, TableDigest
-from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup
+from collector.format.records import Close, Digest
+from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup, table_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.format.numeric import Values
-    from collector.format.records import Header, Note, Schema
+    from collector.format.records import Header, Note, Schema, TableDigest
 
     NonChunk: TypeAlias = Header | Schema | Digest | Note | Close
 
@@ -217,20 +217,12 @@ class _Table:
         self._fine.add(times, steps, [self._columns[at][new] for at in self._headlines])  # type: ignore[arg-type]
         self._coarse.add(times, steps, [self._columns[at][new] for at in self._others])  # type: ignore[arg-type]
         self._rolled = self._written
-        directory = np.array(self._directory, np.int64).reshape(-1, 6)
-        return TableDigest(
-            schema_id=self.schema.schema_id,
-            num_rows=self._rolled,
-            chunk_offset=directory[:, 0],
-            chunk_rows=directory[:, 1],
-            chunk_first_step=directory[:, 2],
-            chunk_last_step=directory[:, 3],
-            chunk_first_ns=directory[:, 4],
-            chunk_last_ns=directory[:, 5],
-            fine_rows=self._fine.rows_per_bucket,
-            fine=self._fine.columns(),
-            coarse_rows=self._coarse.rows_per_bucket,
-            coarse=self._coarse.columns(),
+        return table_digest(
+            self.schema.schema_id,
+            self._rolled,
+            self._directory,
+            self._fine,
+            self._coarse,
         )
 
     def start_directory(self) -> None:

@@ -8,15 +8,14 @@ import numpy as np
 
 from collector.format.codec import encode_chunk
 from collector.format.numeric import ABSENT
-from collector.format.records import TableDigest
-from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup
+from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup, table_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.format.columns import Column, Dtype
     from collector.format.numeric import Values
-    from collector.format.records import IntArray, Schema
+    from collector.format.records import Schema, TableDigest
 
 Row: TypeAlias = "Sequence[int | float | None]"
 """Values in schema order, the axes (time_ns, step) first."""
@@ -100,25 +99,12 @@ class Table:
 
     def digest(self) -> TableDigest:
         """All that is known about the rows on disk."""
-        directory: list[IntArray] = [
-            np.array(values, np.int64)
-            for values in (
-                zip(*self._directory, strict=True) if self._directory else [[]] * 6
-            )
-        ]
-        return TableDigest(
-            schema_id=self.schema.schema_id,
-            num_rows=self.num_rows,
-            chunk_offset=directory[0],
-            chunk_rows=directory[1],
-            chunk_first_step=directory[2],
-            chunk_last_step=directory[3],
-            chunk_first_ns=directory[4],
-            chunk_last_ns=directory[5],
-            fine_rows=self._fine.rows_per_bucket,
-            fine=self._fine.columns(),
-            coarse_rows=self._coarse.rows_per_bucket,
-            coarse=self._coarse.columns(),
+        return table_digest(
+            self.schema.schema_id,
+            self.num_rows,
+            self._directory,
+            self._fine,
+            self._coarse,
         )
 
     def start_directory(self) -> None:
