@@ -46,6 +46,8 @@ class DataRoutes:
         self.store: Final = Store(logdirs)
         self.facts: Final = FactsReader(self.store.series)
         self._first_series = prefetcher(self.store.series, parse_query({}))
+        self._asked: list[str] = []
+        """One entry per request that is being answered; appending is atomic."""
         self._summaries: WeakKeyDictionary[
             Run, tuple[tuple[int, int], api.RunSummary]
         ] = WeakKeyDictionary()
@@ -56,9 +58,18 @@ class DataRoutes:
         Raises:
             RequestError: what was asked for means nothing or is not there.
         """
-        if name == "runs":
-            return self._runs(request)
-        return self._of_run(name, request)
+        self._asked.append(name)
+        try:
+            return (
+                self._runs(request) if name == "runs" else self._of_run(name, request)
+            )
+        finally:
+            self._asked.pop()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a request is being answered now."""
+        return bool(self._asked)
 
     def glance_at_all(self) -> list[api.RunSummary]:
         """Every run as the run picker shows it, read as far as that needs."""
@@ -73,7 +84,6 @@ class DataRoutes:
     def read_first(self, file: RankFile) -> None:
         """Decode what the page shows first of a file, while its bytes are at hand."""
         self._first_series(file)
-        self.facts.of_file(file)
 
     def _runs(self, request: Request) -> Response:
         summaries = self.glance_at_all()

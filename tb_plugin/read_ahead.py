@@ -4,8 +4,9 @@ Two things make the first picture of a big run quick. The digests, which the rec
 writes into each rank's file while training: a picture of ten thousand steps reads a
 thousand pre-aggregated rows per rank. And this thread: it waits until TensorBoard is
 up, then opens the newest run's files and decodes the series a page shows first, while
-the browser is still loading. It works in small bites and gives the run's lock back
-between them, so that a request never waits long for it.
+the browser is still loading; after that, while nobody asks for anything, it makes the
+Overview's numbers. It works in small bites and gives the run's lock back between them,
+so that a request never waits long for it.
 
 Bounded in time, in files and by the cache's size; what it could not read is read when
 it is asked for. `--memboard_read_ahead=false` switches it off.
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tb_plugin.data_routes import DataRoutes
+    from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.run import Run
 
 _logger = logging.getLogger("memboard")
@@ -101,17 +103,27 @@ def _bites(routes: DataRoutes, run: Run) -> Iterator[None]:
             run.update(Budget(_BITE_SECONDS), routes.read_first)
         yield
     # What requests opened meanwhile, they read for one picture only.
+    yield from _each_file(run, routes.read_first)
+    for derive in (_notes, _catalogue, _problems):
+        with run.lock:
+            derive(run)
+        yield
+    for _ in _each_file(run, routes.facts.of_file):
+        yield
+        while routes.is_asked:
+            yield
+
+
+def _each_file(run: Run, read: Callable[[RankFile], object]) -> Iterator[None]:
     files = list(run.files.values())
     while files:
         with run.lock:
             budget, more = Budget(_BITE_SECONDS), True
             while files and more:
-                routes.read_first(files.pop())
+                file = files.pop()
+                read(file)
+                file.drop_payloads()
                 more = budget.allows()
-        yield
-    for derive in (_notes, _catalogue, _problems):
-        with run.lock:
-            derive(run)
         yield
 
 
