@@ -1,7 +1,7 @@
 """The records of a rank's file, in the order they appear in it.
 
 A file is: one `Header`; then, in any order, `Schema` before the first `Chunk` that
-uses it, `Note`s as things happen, a `Digest` now and then; at a clean end a last
+uses it, `Note`s and `Capture`s as things happen, a `Digest` now and then; at a clean end a last
 `Digest` and a `Close`. Whatever is missing at the end was lost with the process.
 """
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collector.format.columns import Column
 
     IntArray: TypeAlias = npt.NDArray[np.int64]
+    FloatArray: TypeAlias = npt.NDArray[np.float64]
     Values: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
@@ -82,6 +83,8 @@ class Schema:
     """The axes come first."""
     interval_seconds: float | None = None
     """Pace of a timed table; None for the step table."""
+    rolled_up: bool = True
+    """False: rows are kept one by one only, and no picture of the run is made of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +152,61 @@ class Digest:
     """All notes so far (bounded by the writer), so one read tells the whole story."""
     schemas: tuple[Schema, ...]
     """All schemas so far, for the same reason."""
+    captures: tuple[CaptureEntry, ...] = ()
+    """Captures since the previous digest."""
+
+
+CaptureKind: TypeAlias = Literal[
+    "modules",  # the memory of modules through one window: see collector.tracker
+    "hooks",  # what hooks said of every module: see collector.profiling.hooks
+    "activations",  # saved tensors by module and dtype: see collector.profiling
+    "history",  # allocator snapshot and history: see collector.history
+]
+
+CaptureTable: TypeAlias = "Mapping[str, IntArray | FloatArray | tuple[str, ...]]"
+"""Equal-length columns by name: int64, float64, or texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """Something taken at one moment or over one window, with tables of its own."""
+
+    kind: CaptureKind | str
+    """Unknown kinds are listed and not shown."""
+    time_ns: int
+    """When it was taken; the end of a window."""
+    step: int | None
+    """The training step under way."""
+    phase: str
+    function: str
+    """The profiled function, `step` for a whole step, or empty for a call by hand."""
+    iteration: int
+    """1-based number of the function's call in its phase; 0 by hand."""
+    context: str = ""
+    """`start` or `end`: the side of the call it shows; empty: all of it."""
+    label: str = ""
+    """The user's own name for it."""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    """Plain JSON data."""
+    tables: Mapping[str, CaptureTable] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureEntry:
+    """What a digest says of a capture: enough to list it and to find it."""
+
+    offset: int
+    """Where its first frame starts in the file."""
+    num_bytes: int
+    """Of all its frames."""
+    kind: str
+    time_ns: int
+    step: int | None
+    phase: str
+    function: str
+    iteration: int
+    context: str
+    label: str
 
 
 NoteKind: TypeAlias = Literal[
