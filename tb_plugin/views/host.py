@@ -17,7 +17,7 @@ from tb_plugin.views.selection import RankRows, extent, visible_range, x_axis
 from tb_plugin.wire import f64
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tb_plugin.analysis.rows import Rows
     from tb_plugin.budget import Budget
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from tb_plugin.run import Run
 
 MAX_HOSTS: Final = 16
-"""More hosts than this are too many lines for one chart: the first are drawn."""
+"""More hosts than this are too many lines for one chart: the fullest are drawn."""
+
+_FULLEST_BY: Final = "memory_used_bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +132,9 @@ def host(
         mine = _host_of(run, query.rank)
         speakers = {name: ranks for name, ranks in speakers.items() if name == mine}
     drawing = _Drawing(reader, run, query, budget)
+    shown_hosts = drawing.fullest(speakers)
     lines = [
-        (track, drawing.rows_of(track, rank, list(speakers.values())))
+        (track, drawing.rows_of(track, rank, [speakers[name] for name in shown_hosts]))
         for track in _TRACKS
     ]
     low, high = extent(rows for _, found in lines for _, _, rows in found)
@@ -150,7 +153,7 @@ def host(
     return api.HostResponse(
         run=summary,
         rank=rank,
-        hosts=tuple(speakers)[:MAX_HOSTS],
+        hosts=shown_hosts,
         num_hosts=len(speakers),
         x=query.x,
         x_low=low,
@@ -189,13 +192,28 @@ class _Drawing:
         self._sources: dict[str, RankRows] = {}
         self.axis = x_axis(run, query.x)
 
+    def fullest(self, hosts: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
+        """The hosts that are drawn, in their order: those whose memory was fullest."""
+        if len(hosts) <= MAX_HOSTS:
+            return tuple(hosts)
+        peaks = {name: self._peak(_FULLEST_BY, ranks) for name, ranks in hosts.items()}
+        chosen = set(sorted(peaks, key=lambda name: -peaks[name])[:MAX_HOSTS])
+        return tuple(name for name in hosts if name in chosen)
+
+    def _peak(self, column: str, ranks: Sequence[int]) -> float:
+        for speaker in self._recorders(column, ranks)[:1]:
+            rows = self._source(column).rollup(speaker)
+            if rows is not None and not np.isnan(rows.high).all():
+                return float(np.nanmax(rows.high))
+        return -1.0
+
     def rows_of(
         self, track: _Track, rank: int, hosts: Sequence[Sequence[int]]
     ) -> list[_Found]:
         """(column, rank, all its rows) of every line of a track."""
         found = []
         for column in track.of_host:
-            for ranks in hosts[:MAX_HOSTS]:
+            for ranks in hosts:
                 # Not every rank samples the host: the lowest that does speaks for it.
                 for speaker in self._recorders(column, ranks):
                     rows = self._source(column).rollup(speaker, low=True)

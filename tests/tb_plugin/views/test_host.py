@@ -53,10 +53,18 @@ def test_process_columns_are_the_chosen_ranks(run, tmp_path):
     assert [x["rank"] for x in tracks(found)["cpu"]["lines"]] == [3]
 
 
-def test_more_hosts_than_a_chart_holds_are_bounded(run, tmp_path):
-    hosts(run, 3 * MAX_HOSTS, per_host=2)
-    shown = tracks(Page(tmp_path).of_run("/host", "exp"))
-    assert len(shown["memory"]["lines"]) == MAX_HOSTS
+def test_of_more_hosts_than_a_chart_holds_the_fullest_are_shown(run, tmp_path):
+    num_hosts = 3 * MAX_HOSTS
+    for host in range(num_hosts):
+        builder = run.rank(host, world_size=num_hosts, host=f"n{host:02d}")
+        used = (7 * host) % num_hosts
+        builder.rows("memory", range(4), memory_used_bytes=[used] * 4)
+        builder.close()
+    found = Page(tmp_path).of_run("/host", "exp")
+    fullest = [h for h in range(num_hosts) if (7 * h) % num_hosts >= 2 * MAX_HOSTS]
+    assert found["hosts"] == [f"n{host:02d}" for host in fullest]
+    assert found["num_hosts"] == num_hosts
+    assert [line["rank"] for line in tracks(found)["memory"]["lines"]] == fullest
 
 
 @pytest.mark.parametrize("kind", ["step", "relative", "wall"])

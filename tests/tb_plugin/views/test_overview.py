@@ -420,5 +420,10 @@ def test_fields_of_other_types_do_not_break_a_page(run, tmp_path):
         "note", b'{"kind":"epoch","time_ns":1,"step":1,"data":{"epoch":{"deep":[1]}}}'
     )
     page = Page(tmp_path)
-    for route in ("/overview", "/timeline", "/heatmap", "/host"):
-        page.of_run(route, "exp")
+    found = {
+        route: page.of_run(route, "exp")
+        for route in ("/overview", "/timeline", "/heatmap", "/host")
+    }
+    assert found["/timeline"]["lines"][0]["y"].tolist() == [1, 2, 3]
+    assert found["/timeline"]["capacity_bytes"] is None
+    assert all(isinstance(name, str) for name in found["/host"]["hosts"])

@@ -126,7 +126,7 @@ function hostTitle({ hosts, numHosts, rank, tracks }: HostResponse): string {
     numHosts === 1 && only !== undefined
       ? `Host ${only}`
       : hosts.length < numHosts
-        ? `The first ${hosts.length} of ${all}`
+        ? `The ${hosts.length} fullest of ${all}`
         : all;
   const sensors = tracks.some((track) => track.key.startsWith("gpu_"));
   return `${named} · process${sensors ? " and GPU" : ""} of rank ${rank}`;
