@@ -5,28 +5,43 @@ stand in, key by key, the first that has it wins:
 
 1. keywords: `collector.record("runs/a", flush_seconds=5)`
 2. environment variables: `MEMBOARD_FLUSH_SECONDS=5`
-3. the file, mapping or `RecordConfig` given as `config`; where none is given, the file
-   that `MEMBOARD_CONFIG` names
+3. the file, mapping or `RecordConfig` given as `config`, or several of them, a later one
+   before an earlier one; where none is given, the files that `MEMBOARD_CONFIG` names,
+   with the system's path separator between (`base.yaml:mine.yaml`)
 4. the defaults below
 
 A variable's name is the key in capitals after `MEMBOARD_`, with one underscore for the
 dot: `cpu.interval_seconds` is `MEMBOARD_CPU_INTERVAL_SECONDS`. A variable that is set to
-nothing counts as not set. The short forms of a source hold everywhere: `cpu: false` is
+nothing counts as not set. The short forms of a section hold everywhere: `cpu: false` is
 `cpu: {enabled: false}`, and `cpu: 5` is `cpu: {enabled: true, interval_seconds: 5}`.
+Where a list is due, one text is a list of one, and a variable holds its entries with
+commas between (`MEMBOARD_FUNCTIONS_DEFAULT=training_step,eval`; a lone comma is none).
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from collector.config_checks import Setting, check_fields, checked
+from collector.config_checks import Setting, check_fields, checked, hints_of
+from collector.config_code import code_name
+from collector.config_sections import (
+    ActivationsConfig,
+    DumpsConfig,
+    FunctionsConfig,
+    HistoryConfig,
+    HooksConfig,
+    ModulesConfig,
+    ScheduleConfig,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    Layer: TypeAlias = "str | Path | Mapping[str, Any] | RecordConfig"
 
 ENV_PREFIX: Final = "MEMBOARD_"
 
@@ -134,25 +149,67 @@ class RecordConfig:
     network: SourceConfig = SourceConfig(interval_seconds=2.0)
     """Bytes per second of the host's network, without the loopback interface."""
 
+    functions: FunctionsConfig = field(default=FunctionsConfig())
+    """Functions around which memory is collected (`collector.profiled`, `rec.span`)."""
+
+    schedule: ScheduleConfig = field(default=ScheduleConfig())
+    """Which of their calls are collected."""
+
+    hooks: HooksConfig = field(default=HooksConfig())
+    """Resident memory and your own figures around every module's forward and backward,
+    in collected calls."""
+
+    activations: ActivationsConfig = field(default=ActivationsConfig())
+    """Bytes that autograd saves for backward, by module and dtype, in collected calls."""
+
+    modules: ModulesConfig = field(default=ModulesConfig())
+    """Memory by module and category through collected calls: FSDP, DDP and plain."""
+
+    history: HistoryConfig = field(default=HistoryConfig())
+    """The allocator's segments, blocks and events, at the start and end of collected
+    calls and where `rec.snapshot` asks."""
+
+    dumps: DumpsConfig = field(default=DumpsConfig())
+    """Files for other tools, written when the recording closes."""
+
     def __post_init__(self) -> None:
         check_fields(self)
 
     def to_plain(self) -> dict[str, Any]:
-        """The settings as plain data; `load` accepts it back."""
-        return asdict(self)
+        """The settings as JSON holds them; `load` accepts it back.
+
+        Callables become their dotted names; one that has none that can be imported (a
+        lambda) is what stays behind.
+        """
+        plain: dict[str, Any] = {}
+        for path in settings():
+            name, _, leaf = path.partition(".")
+            value = getattr(self, name)
+            if leaf:
+                plain.setdefault(name, {})[leaf] = _plain(getattr(value, leaf))
+            else:
+                plain[name] = _plain(value)
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return code_name(value) if callable(value) else value
 
 
 def load(
-    config: str | Path | Mapping[str, Any] | RecordConfig | None = None,
+    config: Layer | Sequence[Layer] | None = None,
     **keywords: Any,
 ) -> RecordConfig:
     """Merge keywords, environment variables, `config` and defaults, in that order.
 
     Args:
-        config: a YAML file, a mapping, or settings made before. None: the file that
-            `MEMBOARD_CONFIG` names, or nothing.
-        **keywords: any field of `RecordConfig`; a source's takes a `SourceConfig`, a
-            mapping, a switch or an interval.
+        config: a YAML file, a mapping, or settings made before; or several of them, of
+            which a later one wins. None: the files that `MEMBOARD_CONFIG` names, or
+            nothing.
+        **keywords: any field of `RecordConfig`; a section's takes its dataclass, a
+            mapping, or its short form.
 
     Raises:
         ConfigError: a key is unknown, or a value ill-typed or out of range; says which,
@@ -161,17 +218,16 @@ def load(
     from collector.config_layers import merged
 
     values: dict[str, Any] = {}
+    leaves: dict[str, dict[str, Any]] = {}
     for path, (value, place) in merged(config, keywords).items():
         right = checked(settings()[path], value, place)
         name, _, leaf = path.partition(".")
         if leaf:
-            values.setdefault(name, {})[leaf] = right
+            leaves.setdefault(name, {})[leaf] = right
         else:
             values[name] = right
-    for name, value in values.items():
-        if isinstance(value, dict):
-            pace = settings()[f"{name}.interval_seconds"].default
-            values[name] = SourceConfig(**{"interval_seconds": pace, **value})
+    for name, chosen in leaves.items():
+        values[name] = replace(sections()[name], **chosen)
     return RecordConfig(**values)
 
 
@@ -180,24 +236,28 @@ def settings() -> Mapping[str, Setting]:
     """Every leaf by its path, in the order of the dataclass."""
     leaves = {}
     for item in fields(RecordConfig):
-        if isinstance(item.default, SourceConfig):
-            nested = [(f"{item.name}.", leaf) for leaf in fields(SourceConfig)]
-        else:
-            nested = [("", item)]
-        for above, leaf in nested:
-            owner = SourceConfig if above else RecordConfig
-            default = getattr(item.default, leaf.name) if above else leaf.default
-            hint = get_type_hints(owner)[leaf.name]
-            path = f"{above}{leaf.name}"
+        if item.name not in sections():
+            hint = hints_of(RecordConfig)[item.name]
+            leaves[item.name] = Setting(item.name, hint, item.default, item.metadata)
+            continue
+        section = sections()[item.name]
+        owner: type = type(section)
+        for leaf in fields(owner):
+            path = f"{item.name}.{leaf.name}"
+            hint = hints_of(owner)[leaf.name]
+            default = getattr(section, leaf.name)
             leaves[path] = Setting(path, hint, default, leaf.metadata)
     return leaves
 
 
 @cache
-def sections() -> tuple[str, ...]:
-    """The names of the timed sources: the keys that hold a `SourceConfig`."""
-    held = (i.name for i in fields(RecordConfig) if isinstance(i.default, SourceConfig))
-    return tuple(held)
+def sections() -> Mapping[str, Any]:
+    """The keys that hold further keys: each with the dataclass of its defaults."""
+    return {
+        item.name: item.default
+        for item in fields(RecordConfig)
+        if is_dataclass(item.default)
+    }
 
 
 def variable(path: str) -> str:

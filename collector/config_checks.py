@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args, get_origin
 
+from collector.config_code import code_name, is_dotted
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_DOTTED_NAME: Final = "a dotted name (package.module.function)"
+_DOTTED_NAMES: Final = "dotted names (package.module.function) or callables"
 
 
 class Setting(NamedTuple):
@@ -23,20 +32,42 @@ class Setting(NamedTuple):
     """`least`, `most`, `words`, where the type alone does not say it."""
 
     @property
+    def many(self) -> bool:
+        """Whether it is a list; `accepts` then speaks of one entry."""
+        return get_origin(self.hint) is tuple
+
+    @property
     def accepts(self) -> tuple[Any, ...]:
         """The types of a union, the words of a Literal, or the one type."""
-        return get_args(self.hint) or (self.hint,)
+        hint = get_args(self.hint)[0] if self.many else self.hint
+        return get_args(hint) or (hint,)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The texts that are right; no setting takes free text."""
+        """The texts that are right, where not any text is."""
         literal = tuple(item for item in self.accepts if isinstance(item, str))
         return (*self.limits.get("words", ()), *literal)
 
     @property
+    def takes_code(self) -> bool:
+        """Whether it is a callable or the dotted name of one."""
+        return any(get_origin(item) is Callable for item in self.accepts)
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether any text is right."""
+        return str in self.accepts and not self.takes_code and not self.words
+
+    @property
     def expected(self) -> str:
         """What a right value is, in words."""
+        if self.many:
+            return f"a list of {_DOTTED_NAMES if self.takes_code else 'names'}"
         names = [f"'{word}'" for word in self.words]
+        if self.takes_text:
+            names.append("text")
+        if self.takes_code:
+            names += [_DOTTED_NAME, "a callable"]
         if bool in self.accepts:
             names.append("true or false")
         for kind, name in ((int, "a whole number"), (float, "a number")):
@@ -44,7 +75,7 @@ class Setting(NamedTuple):
                 names.append(name + self._range())
         if type(None) in self.accepts:
             names.append("null")
-        return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+        return one_of(names)
 
     def _range(self) -> str:
         least, most = self.limits.get("least"), self.limits.get("most")
@@ -52,32 +83,66 @@ class Setting(NamedTuple):
 
 
 def checked(setting: Setting, value: Any, place: str) -> Any:
-    """The value as the field holds it.
+    """The value as the field holds it: a single entry of a list as a tuple of one.
 
     Raises:
         ConfigError: the value is none that `setting` admits; names key, place, remedy.
     """
+    if not setting.many:
+        fits, right = _fit(setting, value)
+        if fits:
+            return right
+        raise _wrong(setting, describe(value), place)
+    entries = _entries(setting, value)
+    if entries is None:
+        raise _wrong(setting, describe(value), place)
+    kept = []
+    for entry in entries:
+        fits, right = _fit(setting, entry)
+        if not fits or right == "":
+            raise _wrong(setting, f"{describe(entry)} in the list", place)
+        if right not in kept:
+            kept.append(right)
+    return tuple(kept)
+
+
+def _entries(setting: Setting, value: Any) -> Iterable[Any] | None:
+    """The entries of a list; None where the value is nothing like one."""
+    if isinstance(value, str) or (setting.takes_code and callable(value)):
+        return (value,)
+    if isinstance(value, AbstractSet):
+        return sorted(value, key=code_name)
+    return value if isinstance(value, (list, tuple)) else None
+
+
+def _fit(setting: Setting, value: Any) -> tuple[bool, Any]:
+    """Whether one value is right, and how it is kept."""
     accepts = setting.accepts
     if value is False and "off" in setting.words:
-        return "off"  # what YAML 1.1 makes of a bare off
+        return True, "off"  # what YAML 1.1 makes of a bare off
     if isinstance(value, bool):
-        right = bool in accepts
-    elif isinstance(value, str):
-        right = value in setting.words
-    elif isinstance(value, (int, float)):
+        return bool in accepts, value
+    if isinstance(value, os.PathLike) and setting.takes_text:
+        value = os.fspath(value)
+    if isinstance(value, str):
+        if setting.takes_code:
+            return is_dotted(value), value
+        return setting.takes_text or value in setting.words, value
+    if isinstance(value, (int, float)):
         least, most = setting.limits.get("least"), setting.limits.get("most")
         right = (least is None or value >= least) and (most is None or value <= most)
         if right and float in accepts:
             value = float(value)
-        right = right and type(value) in accepts
-    else:
-        right = value is None and type(None) in accepts
-    if right:
-        return value
-    raise ConfigError(
-        f"'{setting.path}' in {place} must be {setting.expected}, got"
-        f" {describe(value)}. Correct it, or remove it for the default,"
-        f" {written(setting.default)}."
+        return right and type(value) in accepts, value
+    if value is None:
+        return type(None) in accepts, value
+    return setting.takes_code and callable(value), value
+
+
+def _wrong(setting: Setting, got: str, place: str) -> ConfigError:
+    return ConfigError(
+        f"'{setting.path}' in {place} must be {setting.expected}, got {got}."
+        f" Correct it, or remove it for the default, {written(setting.default)}."
     )
 
 
@@ -91,7 +156,7 @@ def check_fields(instance: Any) -> None:
     place = f"{owner.__name__}()"
     for item in fields(instance):
         value = getattr(instance, item.name)
-        hint = _hints(owner)[item.name]
+        hint = hints_of(owner)[item.name]
         if isinstance(hint, type) and is_dataclass(hint):
             if isinstance(value, hint):
                 continue
@@ -105,8 +170,16 @@ def check_fields(instance: Any) -> None:
 
 
 @cache
-def _hints(owner: type) -> Mapping[str, Any]:
+def hints_of(owner: type) -> Mapping[str, Any]:
+    """The types of a dataclass's fields, by name."""
+    from typing import get_type_hints
+
     return get_type_hints(owner)
+
+
+def one_of(names: list[str]) -> str:
+    """`a, b or c`."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def describe(value: Any) -> str:
@@ -124,4 +197,11 @@ def written(value: Any) -> str:
     """A value as it would be written in a file."""
     if value is None:
         return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(written(entry) for entry in value)}]"
+    if isinstance(value, (int, float)):
+        return str(value)
+    text = code_name(value)
+    return text if re.fullmatch(r"[A-Za-z][\w. -]*\w", text) else json.dumps(text)

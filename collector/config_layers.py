@@ -1,30 +1,29 @@
 """The layers a setting can stand in, each as leaves by path with the place they are at.
 
 Every layer is flattened the same way, so that an unknown key is refused with the same
-words wherever it stands, and a later layer replaces single leaves, not whole sources.
+words wherever it stands, and a later layer replaces single leaves, not whole sections.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.config import (
-    ENV_PREFIX,
-    RecordConfig,
-    SourceConfig,
-    sections,
-    settings,
-    variable,
-)
-from collector.config_checks import describe
+from collector.config import ENV_PREFIX, RecordConfig, sections, settings, variable
+from collector.config_checks import Setting, describe, one_of
+from collector.config_file import at, read, refuse_twice
 from collector.errors import ConfigError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.config import Layer
+
 ENV_FILE: Final = "MEMBOARD_CONFIG"
-"""Names a configuration file, where `load` is given none."""
+"""Names the configuration files, where `load` is given none."""
 
 _PLUGIN_PREFIX: Final = "MEMBOARD_PLUGIN_"
 """Variables of the viewer: none of the collector's business."""
@@ -41,40 +40,56 @@ class Found(NamedTuple):
 
 
 def merged(
-    config: str | Path | Mapping[str, Any] | RecordConfig | None,
-    keywords: Mapping[str, Any],
+    config: Layer | Sequence[Layer] | None, keywords: Mapping[str, Any]
 ) -> dict[str, Found]:
     """What is set, by path, the strongest layer last and so winning."""
-    return {
-        **_from_config(config),
-        **_from_environment(),
-        **dict(_flatten(keywords, "the keywords", {})),
-    }
+    found: dict[str, Found] = {}
+    for layer in _layers(config):
+        found.update(_from_layer(layer))
+    found.update(_from_environment())
+    found.update(flatten(keywords, "the keywords"))
+    return found
 
 
-def _from_config(
-    config: str | Path | Mapping[str, Any] | RecordConfig | None,
-) -> dict[str, Found]:
+def _layers(config: Any) -> Sequence[Any]:
+    """The layers that are given, or that the environment names."""
     if config is None:
-        named = os.environ.get(ENV_FILE)
-        if not named:
-            return {}
-        config = Path(named)
-    if isinstance(config, RecordConfig):
-        return dict(_flatten(config.to_plain(), "the given RecordConfig", {}))
-    if isinstance(config, Mapping):
-        return dict(_flatten(config, "the given mapping", {}))
-    if isinstance(config, (str, Path)):
-        return _from_file(Path(config).expanduser())
+        named = os.environ.get(ENV_FILE, "")
+        return [Path(name) for name in named.split(os.pathsep) if name]
+    return config if isinstance(config, (list, tuple)) else [config]
+
+
+def _from_layer(layer: Any) -> Iterator[tuple[str, Found]]:
+    if isinstance(layer, RecordConfig):
+        return _from_record(layer)
+    if isinstance(layer, Mapping):
+        return flatten(layer, "the given mapping")
+    if isinstance(layer, (str, Path)):
+        path = Path(layer).expanduser()
+        document = read(path)
+        refuse_twice(document, str(path))
+        return flatten(document.plain, str(path), document.lines)
     raise ConfigError(
-        f"config must be a file, a mapping or a RecordConfig, got {describe(config)}."
+        "config must be a file, a mapping or a RecordConfig, or a list of them, got"
+        f" {describe(layer)}."
     )
 
 
+def _from_record(config: RecordConfig) -> Iterator[tuple[str, Found]]:
+    """Every leaf of settings made before, callables as they are."""
+    for path in settings():
+        name, _, leaf = path.partition(".")
+        value = getattr(config, name)
+        yield (
+            path,
+            Found(getattr(value, leaf) if leaf else value, "the given RecordConfig"),
+        )
+
+
 def _from_environment() -> dict[str, Found]:
-    """Settings from `MEMBOARD_*`; a source's own keys win over its short form."""
+    """Settings from `MEMBOARD_*`; a section's own keys win over its short form."""
     found: dict[str, Found] = {}
-    shorts = {variable(name): name for name in sections()}
+    shorts = {variable(name): name for name in sections() if _short_forms(name)}
     leaves = {variable(path): setting for path, setting in settings().items()}
     given = {
         name: text
@@ -87,22 +102,28 @@ def _from_environment() -> dict[str, Found]:
     for name in sorted(given, key=lambda name: name not in shorts):
         place = f"the environment variable {name}"
         if name in shorts:
-            value = _parse(given[name], bool, float)
-            found.update(_flatten({shorts[name]: value}, place, {}))
+            value = _number_or_switch(given[name], (bool, float))
+            found.update(flatten({shorts[name]: value}, place))
         elif name in leaves:
             setting = leaves[name]
-            value = _parse(given[name], *(get_args(setting.hint) or (setting.hint,)))
-            found[setting.path] = Found(value, place)
+            found[setting.path] = Found(_from_text(given[name], setting), place)
         else:
-            near = _nearest(name, [*leaves, *shorts, ENV_FILE])
+            near = nearest(name, [*leaves, *shorts, ENV_FILE])
             raise ConfigError(
                 f"unknown environment variable {name}: {near} Rename it, or unset it."
             )
     return found
 
 
-def _parse(text: str, *accepts: Any) -> Any:
-    """A variable's text as the first type it reads as; the text itself where none."""
+def _from_text(text: str, setting: Setting) -> Any:
+    """A variable's text as the setting's type; as text where it reads as none."""
+    if setting.many:
+        return [word for part in text.split(",") if (word := part.strip())]
+    return _number_or_switch(text, setting.accepts)
+
+
+def _number_or_switch(text: str, accepts: tuple[Any, ...]) -> Any:
+    """A text as the first type it reads as; the text itself where none."""
     word = text.strip()
     lower = word.lower()
     if (
@@ -122,105 +143,88 @@ def _parse(text: str, *accepts: Any) -> Any:
     return word
 
 
-def _flatten(
-    plain: Mapping[str, Any], place: str, lines: Mapping[str, int]
+def flatten(
+    plain: Mapping[Any, Any], place: str, lines: Mapping[str, int] | None = None
 ) -> Iterator[tuple[str, Found]]:
-    """Leaves by path, short forms spelled out; unknown keys are refused."""
+    """Leaves by path, short forms spelled out.
+
+    Raises:
+        ConfigError: a key is unknown, or a section holds nothing that it takes.
+    """
+    lines = lines or {}
     for key, value in plain.items():
         name = str(key)
-        at = _at(place, lines.get(name))
+        where = at(place, lines.get(name))
         if name not in sections():
             if name not in settings():
-                _refuse(name, at, [*settings(), *sections()])
-            yield name, Found(value, at)
-        elif isinstance(value, bool):
-            yield f"{name}.enabled", Found(value, at)
-        elif isinstance(value, (int, float)):
-            yield f"{name}.enabled", Found(True, at)
-            yield f"{name}.interval_seconds", Found(value, at)
-        elif isinstance(value, (Mapping, SourceConfig)):
-            inner = asdict(value) if isinstance(value, SourceConfig) else value
-            for leaf, item in inner.items():
+                refuse(name, where, [*settings(), *sections()])
+            yield name, Found(value, where)
+        elif isinstance(value, (Mapping, type(sections()[name]))):
+            for leaf, item in _inner(value):
                 path = f"{name}.{leaf}"
-                inner_at = _at(place, lines.get(path))
+                inner = at(place, lines.get(path))
                 if path not in settings():
-                    _refuse(
-                        path,
-                        inner_at,
-                        [f"{name}.{f.name}" for f in fields(SourceConfig)],
-                    )
-                yield path, Found(item, inner_at)
-        elif value is not None:  # a section whose keys are all commented out is null
-            raise ConfigError(
-                f"'{name}' in {at} must be true, false, an interval in seconds, or"
-                f" the keys enabled and interval_seconds, got {describe(value)}."
-            )
+                    refuse(path, inner, _leaves(name))
+                yield path, Found(item, inner)
+        else:
+            for leaf, item in _spelled_out(name, value, where):
+                yield f"{name}.{leaf}", Found(item, where)
 
 
-def _refuse(key: str, place: str, known: list[str]) -> None:
+def _inner(section: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(section, Mapping):
+        yield from section.items()
+    else:
+        for item in fields(section):
+            yield item.name, getattr(section, item.name)
+
+
+def _spelled_out(name: str, value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """The leaves that a section's short form stands for."""
+    forms = _short_forms(name)
+    if value is None:
+        return  # a section whose keys are all commented out is null
+    if isinstance(value, bool) and "enabled" in forms:
+        yield "enabled", value
+        return
+    paced = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if paced and "interval_seconds" in forms:
+        yield "enabled", True
+        yield "interval_seconds", value
+        return
+    keys = [path.partition(".")[2] for path in _leaves(name)]
+    admitted = ["true", "false"] if "enabled" in forms else []
+    admitted += ["an interval in seconds"] if "interval_seconds" in forms else []
+    admitted.append(f"a mapping of the keys {', '.join(keys[:-1])} and {keys[-1]}")
     raise ConfigError(
-        f"unknown key '{key}' in {place}: {_nearest(key, known)} Rename it or remove"
+        f"'{name}' in {place} must be {one_of(admitted)}, got {describe(value)}."
+    )
+
+
+def _short_forms(name: str) -> set[str]:
+    """The leaves of a section that its bare value may set."""
+    return {"enabled", "interval_seconds"} & {i.name for i in fields(sections()[name])}
+
+
+def _leaves(name: str) -> list[str]:
+    return [path for path in settings() if path.startswith(f"{name}.")]
+
+
+def refuse(key: str, place: str, known: list[str]) -> None:
+    """Refuse a key that there is not.
+
+    Raises:
+        ConfigError: names the key, its place and the nearest of `known`.
+    """
+    raise ConfigError(
+        f"unknown key '{key}' in {place}: {nearest(key, known)} Rename it or remove"
         " it; `python -m collector.config --markdown` lists every key."
     )
 
 
-def _nearest(word: str, known: list[str]) -> str:
+def nearest(word: str, known: list[str]) -> str:
+    """A question whether the likest of `known` was meant."""
     import difflib
 
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f"did you mean '{near[0]}'?" if near else "no key is like it."
-
-
-def _at(place: str, line: int | None) -> str:
-    return place if line is None else f"{place}, line {line}"
-
-
-def _from_file(path: Path) -> dict[str, Found]:
-    """Settings from a YAML file, each with its line."""
-    import yaml
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        if not isinstance(error, (OSError, UnicodeDecodeError)):
-            reason = str(error)  # the path itself cannot be one
-        raise ConfigError(
-            f"cannot read the configuration file {path}: {reason}. Correct the path"
-            f" given as config or in {ENV_FILE}."
-        ) from error
-    loader = yaml.SafeLoader(text)
-    try:
-        node = loader.get_single_node()
-        plain = None if node is None else loader.construct_document(node)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = _at(str(path), mark.line + 1 if mark else None)
-        problem = getattr(error, "problem", None) or error
-        raise ConfigError(f"{place} is not valid YAML: {problem}.") from error
-    finally:
-        loader.dispose()
-    if plain is None:
-        return {}
-    if not isinstance(plain, dict):
-        raise ConfigError(
-            f"{path} must hold keys and values (flush_seconds: 2), not"
-            f" {describe(plain)}."
-        )
-    return dict(_flatten(plain, str(path), _lines(node, str(path))))
-
-
-def _lines(node: Any, place: str, above: str = "") -> dict[str, int]:
-    """The line of every key, one level deep; a key given twice is refused."""
-    lines: dict[str, int] = {}
-    for key, value in node.value:
-        path, line = f"{above}{key.value}", key.start_mark.line + 1
-        if path in lines:
-            raise ConfigError(
-                f"'{path}' stands twice in {place}, in lines {lines[path]} and {line}:"
-                " remove one."
-            )
-        lines[path] = line
-        if not above and hasattr(value, "value") and value.id == "mapping":
-            lines.update(_lines(value, place, f"{path}."))
-    return lines

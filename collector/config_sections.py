@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from collector.config_checks import check_fields
+
 Names: TypeAlias = tuple[str, ...]
 
 Code: TypeAlias = str | Callable[..., Any]
@@ -42,6 +44,9 @@ class FunctionsConfig:
 
     modules: Names = ("step",)
     """Functions through which module memory is tracked, where `modules` is on."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,9 @@ class ScheduleConfig:
     """Your own: a callable that is given the number of the call, from 0, and returns
     whether to collect it (or a `collector.schedule.Action`). It replaces all above."""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HooksConfig:
@@ -113,6 +121,9 @@ class HooksConfig:
     save_attrs: Names = ()
     """Attributes that your hooks set on modules, to be kept as numbers."""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationsConfig:
@@ -123,6 +134,9 @@ class ActivationsConfig:
 
     functions: tuple[Code, ...] = ()
     """Your own pack and unpack functions (two), called around our counting."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +151,9 @@ class ModulesConfig:
 
     compiled: Literal["estimate", "refuse"] = "estimate"
     """Of a compiled model: track it eagerly and say so, or do not track it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +174,9 @@ class HistoryConfig:
 
     metadata: bool = True
     """Tag events with step and phase, where torch can (2.10 and newer)."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,3 +206,6 @@ class DumpsConfig:
 
     dir: str = ""
     """Where the files go; empty: `memprofiler` in the run's directory."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)

@@ -9,6 +9,7 @@ import argparse
 import ast
 import inspect
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,28 +31,36 @@ _HEAD: Final = (
 
 def markdown() -> str:
     """The table of every key, in the order of `RecordConfig`, without a last newline."""
-    own = meanings(config.RecordConfig)
-    leaves = meanings(config.SourceConfig)
     rows = []
     for path, setting in config.settings().items():
-        name, _, leaf = path.partition(".")
-        if not leaf:
-            meaning = own[name]
-        elif leaf == "enabled":
-            meaning = f"{own[name]} Short: `{name}: false`"
-        else:
-            meaning = f"{leaves[leaf]} Short: `{name}: {setting.default:g}`"
         cells = (
             f"`{path}`",
             setting.expected,
             f"`{written(setting.default)}`",
             f"`{config.variable(path)}`",
-            meaning,
+            _meaning(path, setting.default),
         )
         rows.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
     return "\n".join([*_HEAD, *rows])
 
 
+def _meaning(path: str, default: object) -> str:
+    """What a key does, with the short form where it has one."""
+    name, _, leaf = path.partition(".")
+    own = meanings(config.RecordConfig)[name]
+    if not leaf:
+        return own
+    section: type = type(config.sections()[name])
+    meaning = meanings(section)[leaf]
+    timed = section is config.SourceConfig
+    if leaf == "enabled":
+        return f"{own if timed else meaning} Short: `{name}: {written(not default)}`"
+    if timed:
+        return f"{meaning} Short: `{name}: {default:g}`"
+    return meaning
+
+
+@cache
 def meanings(owner: type) -> dict[str, str]:
     """The docstring under each field of a dataclass, as one line."""
     (definition,) = ast.parse(inspect.getsource(owner)).body

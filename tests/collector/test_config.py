@@ -288,8 +288,9 @@ def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
     assert "cannot read" in error_of(tmp_path)
     (tmp_path / "b.yaml").write_bytes(b"\xff\xfe\x00rank")
     assert "it is not UTF-8 text" in error_of(tmp_path / "b.yaml")
-    assert "must be a file, a mapping or a RecordConfig, got the number 5" in error_of(
-        5
+    assert error_of(5) == (
+        "config must be a file, a mapping or a RecordConfig, or a list of them, got the"
+        " number 5."
     )
 
 
@@ -364,8 +365,14 @@ def test_every_setting_has_its_own_variable():
 
 def test_every_leaf_can_be_set_by_its_variable(monkeypatch):
     for path, setting in settings().items():
-        text = {bool: "false", int: "17", float: "17"}.get(setting.accepts[0])
-        text = text or setting.words[-1]
+        if setting.takes_code or setting.many:
+            text = "os.path.join, os.getcwd" if setting.many else "os.getcwd"
+        elif setting.takes_text:
+            text = "text"
+        else:
+            switch = str(not setting.default).lower()
+            kinds = {bool: switch, int: "17", float: "17"}
+            text = kinds.get(setting.accepts[0]) or setting.words[-1]
         monkeypatch.setenv(variable(path), text)
     config, default = load(), RecordConfig()
     for item in fields(RecordConfig):
