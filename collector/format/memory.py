@@ -67,3 +67,73 @@ A module without FSDP has `before_pre_forward`, `after_post_forward`,
 
 PEAK_STATES: Final = ("peak_forward", "peak_backward")
 """Computed from the events between a module's boundaries, never recorded."""
+
+FSDP_CATEGORIES: Final = {
+    "sharded_param": "Sharded Param",
+    "unsharded_param": "Unsharded Param",
+    "buffer": "Buffer",
+    "sharded_grad": "Sharded Grad",
+    "unsharded_grad": "Unsharded Grad",
+    "activation": "Activation",
+    "temp": "Temp",
+    "all_gather": "All Gather",
+    "reduce_scatter": "Reduce Scatter",
+    "optimizer": "OptState",
+    "input": "Inputs",
+}
+"""By fine name, in its order: how torch's FSDPMemTracker spells a category."""
+
+PLAIN_CATEGORIES: Final = {
+    "param": "Parameter",
+    "buffer": "Buffer",
+    "grad": "Gradient",
+    "activation": "Activation",
+    "temp": "Temp",
+    "optimizer": "Optstate",
+    "other": "Other",
+}
+"""By fine name, in its order: how torch's MemTracker spells a category."""
+
+TORCH_TOTAL: Final = "Total"
+
+TORCH_CATEGORIES: Final = {
+    label: name
+    for names in (FSDP_CATEGORIES, PLAIN_CATEGORIES)
+    for name, label in names.items()
+}
+"""By the spelling of either of torch's trackers: the fine name."""
+
+FSDP_STATES: Final = {
+    "before_pre_forward": "Before Pre-Forward",
+    "after_pre_forward": "After Pre-Forward",
+    "before_post_forward": "Before Post-Forward",
+    "after_post_forward": "After Post-Forward",
+    "before_pre_backward": "Before Pre-Backward",
+    "after_pre_backward": "After Pre-Backward",
+    "before_post_backward": "Before Post-Backward",
+    "after_post_backward": "After Post-Backward",
+    "pre_forward_ac": "Pre-Forward AC",
+    "post_forward_ac": "Post-Forward AC",
+    "peak_forward": "Peak Forward",
+    "peak_backward": "Peak Backward",
+}
+"""By our name: how torch's FSDPMemTracker spells a module's state."""
+
+PLAIN_STATES: Final = {
+    "before_pre_forward": "Pre-Forward",
+    "after_post_forward": "Post-Forward",
+    "before_pre_backward": "Pre-Backward",
+    "after_post_backward": "Post-Backward",
+    "pre_forward_ac": "Pre-Forward-AC",
+    "post_forward_ac": "Post-Forward-AC",
+    "peak_forward": "Peak-Forward",
+    "peak_backward": "Peak-Backward",
+}
+"""By our name: how torch's MemTracker spells a module's state."""
+
+TORCH_STATES: Final = {
+    label: name
+    for names in (FSDP_STATES, PLAIN_STATES)
+    for name, label in names.items()
+}
+"""By the spelling of either of torch's trackers: our name."""
