@@ -26,6 +26,22 @@ export const readUnit: Read<types.Unit> = word(
   "bytes", "bytes_per_step", "bytes_per_second", "count", "per_second", "percent", "seconds", "celsius", "watts",
 );
 
+export const readCapacityKind: Read<types.CapacityKind> = word(
+  "device", "cgroup_limit", "host_memory", "none",
+);
+
+export const readModuleState: Read<types.ModuleState> = word(
+  "before_pre_forward", "after_pre_forward", "before_post_forward", "after_post_forward", "peak_forward", "before_pre_backward", "after_pre_backward", "before_post_backward", "after_post_backward", "peak_backward", "pre_forward_ac", "post_forward_ac", "window_start", "window_peak", "before_optimizer", "after_optimizer", "window_end",
+);
+
+export const readModuleMeasure: Read<types.ModuleMeasure> = word(
+  "total", "own",
+);
+
+export const readCategoryGroup: Read<types.CategoryGroup> = word(
+  "param", "grad", "optimizer", "activation", "comm", "temp", "unknown",
+);
+
 export const readErrorResponse: Read<types.ErrorResponse> = (value, at, columns) => {
   const fields = record(value, at);
   return {
@@ -118,7 +134,7 @@ export const readRankStrip: Read<types.RankStrip> = (value, at, columns) => {
   const fields = record(value, at);
   return {
     peakSeries: field(fields, "peak_series", text, at, columns),
-    capacityKind: field(fields, "capacity_kind", word("device", "cgroup_limit", "host_memory", "none"), at, columns),
+    capacityKind: field(fields, "capacity_kind", readCapacityKind, at, columns),
     rank: field(fields, "rank", i32Column, at, columns),
     host: field(fields, "host", i32Column, at, columns),
     peakBytes: field(fields, "peak_bytes", f64Column, at, columns),
@@ -238,6 +254,7 @@ export const readTimelineResponse: Read<types.TimelineResponse> = (value, at, co
     lines: field(fields, "lines", list(readRankLine), at, columns),
     band: field(fields, "band", orNull(readRankBand), at, columns),
     capacityBytes: field(fields, "capacity_bytes", orNull(number), at, columns),
+    capacityKind: field(fields, "capacity_kind", readCapacityKind, at, columns),
     marks: field(fields, "marks", list(readMark), at, columns),
     available: field(fields, "available", list(readSeriesInfo), at, columns),
     absent: field(fields, "absent", list(readAbsentSeries), at, columns),
@@ -307,6 +324,226 @@ export const readHostResponse: Read<types.HostResponse> = (value, at, columns) =
   };
 };
 
+export const readModuleWindow: Read<types.ModuleWindow> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    id: field(fields, "id", text, at, columns),
+    function: field(fields, "function", text, at, columns),
+    phase: field(fields, "phase", text, at, columns),
+    iteration: field(fields, "iteration", integer, at, columns),
+    attempt: field(fields, "attempt", integer, at, columns),
+    step: field(fields, "step", orNull(integer), at, columns),
+    timeMs: field(fields, "time_ms", number, at, columns),
+    numRanks: field(fields, "num_ranks", integer, at, columns),
+  };
+};
+
+export const readModuleFacts: Read<types.ModuleFacts> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    source: field(fields, "source", word("recorded", "simulated", "imported"), at, columns),
+    backend: field(fields, "backend", text, at, columns),
+    world: field(fields, "world", text, at, columns),
+    root: field(fields, "root", text, at, columns),
+    estimate: field(fields, "estimate", text, at, columns),
+    incomplete: field(fields, "incomplete", flag, at, columns),
+    inputs: field(fields, "inputs", text, at, columns),
+    numOptimizers: field(fields, "num_optimizers", orNull(integer), at, columns),
+    roundingBytes: field(fields, "rounding_bytes", orNull(integer), at, columns),
+    torchVersion: field(fields, "torch_version", text, at, columns),
+    numEvents: field(fields, "num_events", orNull(integer), at, columns),
+    numEventsDropped: field(fields, "num_events_dropped", integer, at, columns),
+    reasons: field(fields, "reasons", list(text), at, columns),
+    hasOwn: field(fields, "has_own", flag, at, columns),
+    peakBytes: field(fields, "peak_bytes", orNull(number), at, columns),
+    peakUs: field(fields, "peak_us", orNull(number), at, columns),
+  };
+};
+
+export const readModuleBaseline: Read<types.ModuleBaseline> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    kind: field(fields, "kind", word("state", "window", "rank", "median"), at, columns),
+    state: field(fields, "state", readModuleState, at, columns),
+    window: field(fields, "window", text, at, columns),
+    rank: field(fields, "rank", orNull(integer), at, columns),
+    numRanks: field(fields, "num_ranks", integer, at, columns),
+    ofRanks: field(fields, "of_ranks", integer, at, columns),
+  };
+};
+
+export const readModuleCategory: Read<types.ModuleCategory> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    name: field(fields, "name", text, at, columns),
+    group: field(fields, "group", readCategoryGroup, at, columns),
+    bytes: field(fields, "bytes", f64Column, at, columns),
+    baselineBytes: field(fields, "baseline_bytes", orNull(f64Column), at, columns),
+  };
+};
+
+export const readModuleTree: Read<types.ModuleTree> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    names: field(fields, "names", list(text), at, columns),
+    name: field(fields, "name", i32Column, at, columns),
+    types: field(fields, "types", list(text), at, columns),
+    type: field(fields, "type", i32Column, at, columns),
+    parent: field(fields, "parent", i32Column, at, columns),
+    isFsdp: field(fields, "is_fsdp", u8Column, at, columns),
+    paramBytes: field(fields, "param_bytes", f64Column, at, columns),
+    bufferBytes: field(fields, "buffer_bytes", f64Column, at, columns),
+  };
+};
+
+export const readModulesResponse: Read<types.ModulesResponse> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    run: field(fields, "run", readRunSummary, at, columns),
+    windows: field(fields, "windows", list(readModuleWindow), at, columns),
+    numWindows: field(fields, "num_windows", integer, at, columns),
+    window: field(fields, "window", orNull(text), at, columns),
+    ranks: field(fields, "ranks", i32Column, at, columns),
+    rank: field(fields, "rank", orNull(integer), at, columns),
+    state: field(fields, "state", readModuleState, at, columns),
+    states: field(fields, "states", list(readModuleState), at, columns),
+    call: field(fields, "call", orNull(integer), at, columns),
+    maxCalls: field(fields, "max_calls", integer, at, columns),
+    device: field(fields, "device", text, at, columns),
+    devices: field(fields, "devices", list(text), at, columns),
+    measure: field(fields, "measure", readModuleMeasure, at, columns),
+    facts: field(fields, "facts", orNull(readModuleFacts), at, columns),
+    baseline: field(fields, "baseline", orNull(readModuleBaseline), at, columns),
+    tree: field(fields, "tree", readModuleTree, at, columns),
+    numCalls: field(fields, "num_calls", i32Column, at, columns),
+    callShown: field(fields, "call_shown", i32Column, at, columns),
+    timeUs: field(fields, "time_us", f64Column, at, columns),
+    totalBytes: field(fields, "total_bytes", f64Column, at, columns),
+    ownBytes: field(fields, "own_bytes", f64Column, at, columns),
+    baselineTotalBytes: field(fields, "baseline_total_bytes", orNull(f64Column), at, columns),
+    baselineOwnBytes: field(fields, "baseline_own_bytes", orNull(f64Column), at, columns),
+    categories: field(fields, "categories", list(readModuleCategory), at, columns),
+    absent: field(fields, "absent", list(readRecorded), at, columns),
+    problems: field(fields, "problems", list(readProblem), at, columns),
+  };
+};
+
+export const readModuleSeries: Read<types.ModuleSeries> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    name: field(fields, "name", text, at, columns),
+    group: field(fields, "group", readCategoryGroup, at, columns),
+    totalBytes: field(fields, "total_bytes", f64Column, at, columns),
+    ownBytes: field(fields, "own_bytes", f64Column, at, columns),
+  };
+};
+
+export const readModuleOverWindows: Read<types.ModuleOverWindows> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    windows: field(fields, "windows", list(text), at, columns),
+    step: field(fields, "step", f64Column, at, columns),
+    totalBytes: field(fields, "total_bytes", f64Column, at, columns),
+    ownBytes: field(fields, "own_bytes", f64Column, at, columns),
+    categories: field(fields, "categories", list(readModuleSeries), at, columns),
+    ofWindows: field(fields, "of_windows", integer, at, columns),
+  };
+};
+
+export const readModuleOverRanks: Read<types.ModuleOverRanks> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    rank: field(fields, "rank", i32Column, at, columns),
+    totalBytes: field(fields, "total_bytes", f64Column, at, columns),
+    ownBytes: field(fields, "own_bytes", f64Column, at, columns),
+    categories: field(fields, "categories", list(readModuleSeries), at, columns),
+    ofRanks: field(fields, "of_ranks", integer, at, columns),
+  };
+};
+
+export const readModuleMoments: Read<types.ModuleMoments> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    stateNames: field(fields, "state_names", list(readModuleState), at, columns),
+    state: field(fields, "state", i32Column, at, columns),
+    call: field(fields, "call", i32Column, at, columns),
+    timeUs: field(fields, "time_us", f64Column, at, columns),
+    totalBytes: field(fields, "total_bytes", f64Column, at, columns),
+    ownBytes: field(fields, "own_bytes", f64Column, at, columns),
+    categories: field(fields, "categories", list(readModuleSeries), at, columns),
+    numLeftOut: field(fields, "num_left_out", integer, at, columns),
+  };
+};
+
+export const readModuleResponse: Read<types.ModuleResponse> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    run: field(fields, "run", readRunSummary, at, columns),
+    module: field(fields, "module", text, at, columns),
+    path: field(fields, "path", text, at, columns),
+    type: field(fields, "type", text, at, columns),
+    isFsdp: field(fields, "is_fsdp", flag, at, columns),
+    paramBytes: field(fields, "param_bytes", orNull(number), at, columns),
+    bufferBytes: field(fields, "buffer_bytes", orNull(number), at, columns),
+    window: field(fields, "window", text, at, columns),
+    rank: field(fields, "rank", integer, at, columns),
+    state: field(fields, "state", readModuleState, at, columns),
+    call: field(fields, "call", orNull(integer), at, columns),
+    device: field(fields, "device", text, at, columns),
+    moments: field(fields, "moments", readModuleMoments, at, columns),
+    overWindows: field(fields, "over_windows", readModuleOverWindows, at, columns),
+    overRanks: field(fields, "over_ranks", readModuleOverRanks, at, columns),
+    problems: field(fields, "problems", list(readProblem), at, columns),
+  };
+};
+
+export const readModuleSpans: Read<types.ModuleSpans> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    modules: field(fields, "modules", list(text), at, columns),
+    module: field(fields, "module", i32Column, at, columns),
+    kinds: field(fields, "kinds", list(word("forward", "backward", "recompute")), at, columns),
+    kind: field(fields, "kind", u8Column, at, columns),
+    call: field(fields, "call", i32Column, at, columns),
+    depth: field(fields, "depth", i32Column, at, columns),
+    x0: field(fields, "x0", f64Column, at, columns),
+    x1: field(fields, "x1", f64Column, at, columns),
+    numLeftOut: field(fields, "num_left_out", integer, at, columns),
+  };
+};
+
+export const readModuleMark: Read<types.ModuleMark> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    kind: field(fields, "kind", word("before_optimizer", "after_optimizer", "peak"), at, columns),
+    x: field(fields, "x", number, at, columns),
+  };
+};
+
+export const readModuleTimelineResponse: Read<types.ModuleTimelineResponse> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    run: field(fields, "run", readRunSummary, at, columns),
+    window: field(fields, "window", orNull(text), at, columns),
+    rank: field(fields, "rank", orNull(integer), at, columns),
+    device: field(fields, "device", text, at, columns),
+    devices: field(fields, "devices", list(text), at, columns),
+    axis: field(fields, "axis", word("time", "event"), at, columns),
+    xLow: field(fields, "x_low", number, at, columns),
+    xHigh: field(fields, "x_high", number, at, columns),
+    x0: field(fields, "x0", number, at, columns),
+    xPerColumn: field(fields, "x_per_column", number, at, columns),
+    totalBytes: field(fields, "total_bytes", f64Column, at, columns),
+    peakX: field(fields, "peak_x", f64Column, at, columns),
+    categories: field(fields, "categories", list(readModuleCategory), at, columns),
+    spans: field(fields, "spans", readModuleSpans, at, columns),
+    marks: field(fields, "marks", list(readModuleMark), at, columns),
+    facts: field(fields, "facts", orNull(readModuleFacts), at, columns),
+    absent: field(fields, "absent", list(readRecorded), at, columns),
+    problems: field(fields, "problems", list(readProblem), at, columns),
+  };
+};
+
 /** Per route: the response's name on the wire and how to read it. */
 export const routes: {
   readonly [R in keyof types.Responses]: {
@@ -319,4 +556,7 @@ export const routes: {
   timeline: { response: "TimelineResponse", read: readTimelineResponse },
   heatmap: { response: "HeatmapResponse", read: readHeatmapResponse },
   host: { response: "HostResponse", read: readHostResponse },
+  modules: { response: "ModulesResponse", read: readModulesResponse },
+  module: { response: "ModuleResponse", read: readModuleResponse },
+  moduleTimeline: { response: "ModuleTimelineResponse", read: readModuleTimelineResponse },
 };

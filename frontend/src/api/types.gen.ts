@@ -19,6 +19,55 @@ export type Unit =
   | "celsius"
   | "watts";
 
+/** What bounds the memory: the device, the control group's limit, or all of the host. */
+export type CapacityKind =
+  | "device"
+  | "cgroup_limit"
+  | "host_memory"
+  | "none";
+
+/**
+ * Moments at which module memory is shown. The last five are one moment for all modules;
+ * the others are each module's own. `peak_*` is the highest total between the module's
+ * boundaries, `*_ac` what activation checkpointing recomputes in backward.
+ */
+export type ModuleState =
+  | "before_pre_forward"
+  | "after_pre_forward"
+  | "before_post_forward"
+  | "after_post_forward"
+  | "peak_forward"
+  | "before_pre_backward"
+  | "after_pre_backward"
+  | "before_post_backward"
+  | "after_post_backward"
+  | "peak_backward"
+  | "pre_forward_ac"
+  | "post_forward_ac"
+  | "window_start"
+  | "window_peak"
+  | "before_optimizer"
+  | "after_optimizer"
+  | "window_end";
+
+/**
+ * All that the rank held at a module's moment (what torch's trackers print); or only what
+ * the module and those below it own of that.
+ */
+export type ModuleMeasure =
+  | "total"
+  | "own";
+
+/** What has a colour. */
+export type CategoryGroup =
+  | "param"
+  | "grad"
+  | "optimizer"
+  | "activation"
+  | "comm"
+  | "temp"
+  | "unknown";
+
 /** What went wrong, where, and what to do about it. */
 export interface ErrorResponse {
   readonly what: string;
@@ -131,7 +180,7 @@ export interface Headline {
 export interface RankStrip {
   /** SeriesInfo.key of the peak shown. */
   readonly peakSeries: string;
-  readonly capacityKind: "device" | "cgroup_limit" | "host_memory" | "none";
+  readonly capacityKind: CapacityKind;
   readonly rank: Int32Array;
   /** Index into `hosts`. */
   readonly host: Int32Array;
@@ -262,6 +311,7 @@ export interface TimelineResponse {
   readonly band: RankBand | null;
   /** The smallest device (or memory limit) among the ranks drawn. */
   readonly capacityBytes: number | null;
+  readonly capacityKind: CapacityKind;
   readonly marks: readonly Mark[];
   readonly available: readonly SeriesInfo[];
   readonly absent: readonly AbsentSeries[];
@@ -352,6 +402,278 @@ export interface HostResponse {
   readonly marks: readonly Mark[];
 }
 
+/** One tracked call of a function, on however many ranks. */
+export interface ModuleWindow {
+  /** For the parameter `window`; stays the same while the run grows. */
+  readonly id: string;
+  /** `step` for a whole step. */
+  readonly function: string;
+  readonly phase: string;
+  /** 1-based; 0 where it was taken by hand. */
+  readonly iteration: number;
+  readonly attempt: number;
+  readonly step: number | null;
+  /** When it ended. */
+  readonly timeMs: number;
+  readonly numRanks: number;
+}
+
+/** What is known of the chosen window on the chosen rank. */
+export interface ModuleFacts {
+  readonly source: "recorded" | "simulated" | "imported";
+  /** fsdp2 or plain; empty where an imported report does not say. */
+  readonly backend: string;
+  readonly world: string;
+  readonly root: string;
+  /** Not empty: how the numbers differ from what really ran, e.g. `eager estimate`. */
+  readonly estimate: string;
+  /** The window ended early: an error, or the process died. */
+  readonly incomplete: boolean;
+  /** forward, given or none: how the batch was found. */
+  readonly inputs: string;
+  readonly numOptimizers: number | null;
+  /** Sizes are rounded up to this, as the allocator does. */
+  readonly roundingBytes: number | null;
+  readonly torchVersion: string;
+  /** None for reports that hold states only; they have no step timeline. */
+  readonly numEvents: number | null;
+  readonly numEventsDropped: number;
+  /** What was not tracked and why, in words. */
+  readonly reasons: readonly string[];
+  /** Whether the modules' own bytes are known. */
+  readonly hasOwn: boolean;
+  /** The highest total of the window on the chosen device. */
+  readonly peakBytes: number | null;
+  /** When, since the window began. */
+  readonly peakUs: number | null;
+}
+
+/** What values are compared with. */
+export interface ModuleBaseline {
+  readonly kind: "state" | "window" | "rank" | "median";
+  readonly state: ModuleState;
+  readonly window: string;
+  /** None for the median. */
+  readonly rank: number | null;
+  /**
+   * Ranks that were read for it; of the median, fewer than `of_ranks` where time or
+   * memory did not allow all.
+   */
+  readonly numRanks: number;
+  readonly ofRanks: number;
+}
+
+/** One category's column over the modules. */
+export interface ModuleCategory {
+  /** Fine name, e.g. `unsharded_param`. */
+  readonly name: string;
+  readonly group: CategoryGroup;
+  /** Of the chosen measure; NaN where the module has no such state. */
+  readonly bytes: Float64Array;
+  /** The same of what is compared with; NaN where that has no such module or state. */
+  readonly baselineBytes: Float64Array | null;
+}
+
+/**
+ * The modules, parents before children; all columns have one value per module.
+ *
+ * A module's fqn is its parent's, a dot, and its name; a root's is its name.
+ */
+export interface ModuleTree {
+  readonly names: readonly string[];
+  /** Index into `names`. */
+  readonly name: Int32Array;
+  readonly types: readonly string[];
+  /** Index into `types`; -1 where unknown. */
+  readonly type: Int32Array;
+  /** Row of the parent; -1 for a root. */
+  readonly parent: Int32Array;
+  readonly isFsdp: Uint8Array;
+  /** This rank's part of the module's own parameters, not its children's; NaN: unknown. */
+  readonly paramBytes: Float64Array;
+  readonly bufferBytes: Float64Array;
+}
+
+/**
+ * Route `/modules`: one rank's memory by module.
+ *
+ * Parameters: run, rank, window, state, call, device, measure, against, against_state,
+ * against_window, against_rank. What is not asked for, or is not there, has a default: the last window, the rank with
+ * the highest recorded peak, the device that holds most, `after_post_forward` or, where
+ * that has no values, the next state that has; of a module called more than once the
+ * call with the highest total. The answer says what it shows.
+ */
+export interface ModulesResponse {
+  readonly run: RunSummary;
+  /** In order of time; the newest 1,000. */
+  readonly windows: readonly ModuleWindow[];
+  readonly numWindows: number;
+  /** None where the run has no module memory (then `absent` says why). */
+  readonly window: string | null;
+  /** Ranks that have this window. */
+  readonly ranks: Int32Array;
+  readonly rank: number | null;
+  readonly state: ModuleState;
+  /** Those with values in this window. */
+  readonly states: readonly ModuleState[];
+  /** From 0; None: of each module the call with the highest total. */
+  readonly call: number | null;
+  /** Most calls that any module has at this state. */
+  readonly maxCalls: number;
+  readonly device: string;
+  readonly devices: readonly string[];
+  readonly measure: ModuleMeasure;
+  readonly facts: ModuleFacts | null;
+  readonly baseline: ModuleBaseline | null;
+  readonly tree: ModuleTree;
+  /** Calls of each module at this state; 0: it has no such state. */
+  readonly numCalls: Int32Array;
+  /** Which of them is shown; -1 for none. */
+  readonly callShown: Int32Array;
+  /** When, since the window began; NaN where unknown. */
+  readonly timeUs: Float64Array;
+  /** All that the rank held then. */
+  readonly totalBytes: Float64Array;
+  /** What the module and those below it owned of it; NaN where unknown. */
+  readonly ownBytes: Float64Array;
+  readonly baselineTotalBytes: Float64Array | null;
+  readonly baselineOwnBytes: Float64Array | null;
+  /** Those that occur, in their fixed order; their sum is the measure's. */
+  readonly categories: readonly ModuleCategory[];
+  readonly absent: readonly Recorded[];
+  readonly problems: readonly Problem[];
+}
+
+/** One category beside the sums `total_bytes` and `own_bytes` of what holds it. */
+export interface ModuleSeries {
+  readonly name: string;
+  readonly group: CategoryGroup;
+  readonly totalBytes: Float64Array;
+  readonly ownBytes: Float64Array;
+}
+
+/** One module at one state, on one rank, window by window; in order of time. */
+export interface ModuleOverWindows {
+  /** ModuleWindow.id. */
+  readonly windows: readonly string[];
+  /** NaN where the window has none. */
+  readonly step: Float64Array;
+  /** NaN where the window has no such module or state. */
+  readonly totalBytes: Float64Array;
+  readonly ownBytes: Float64Array;
+  readonly categories: readonly ModuleSeries[];
+  /** All that this rank has; more than are listed where time did not allow all. */
+  readonly ofWindows: number;
+}
+
+/** One module at one state, in one window, rank by rank; ranks ascend. */
+export interface ModuleOverRanks {
+  readonly rank: Int32Array;
+  readonly totalBytes: Float64Array;
+  readonly ownBytes: Float64Array;
+  readonly categories: readonly ModuleSeries[];
+  /** All that have the window; more than are listed where time did not allow all. */
+  readonly ofRanks: number;
+}
+
+/** One module through one window on one rank: a row per state and call, by time. */
+export interface ModuleMoments {
+  readonly stateNames: readonly ModuleState[];
+  /** Index into `state_names`. */
+  readonly state: Int32Array;
+  readonly call: Int32Array;
+  readonly timeUs: Float64Array;
+  readonly totalBytes: Float64Array;
+  readonly ownBytes: Float64Array;
+  readonly categories: readonly ModuleSeries[];
+  /** Rows of further calls that are not listed. */
+  readonly numLeftOut: number;
+}
+
+/**
+ * Route `/module` (run, module, rank, window, state, call, device): one module.
+ *
+ * `module` is its fqn; the other parameters and defaults are those of `/modules`.
+ */
+export interface ModuleResponse {
+  readonly run: RunSummary;
+  readonly module: string;
+  /** As `named_modules()` has it; empty for the root. */
+  readonly path: string;
+  readonly type: string;
+  readonly isFsdp: boolean;
+  readonly paramBytes: number | null;
+  readonly bufferBytes: number | null;
+  readonly window: string;
+  readonly rank: number;
+  readonly state: ModuleState;
+  readonly call: number | null;
+  readonly device: string;
+  readonly moments: ModuleMoments;
+  readonly overWindows: ModuleOverWindows;
+  readonly overRanks: ModuleOverRanks;
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Forwards and backwards of modules on the x axis, outer ones first.
+ *
+ * Those narrower than about two pixels are left out, with all inside them.
+ */
+export interface ModuleSpans {
+  /** Fqns that occur. */
+  readonly modules: readonly string[];
+  /** Index into `modules`. */
+  readonly module: Int32Array;
+  readonly kinds: readonly ("forward" | "backward" | "recompute")[];
+  /** Index into `kinds`. */
+  readonly kind: Uint8Array;
+  readonly call: Int32Array;
+  /** Row: spans of one row do not overlap, and lie inside those of the rows above. */
+  readonly depth: Int32Array;
+  readonly x0: Float64Array;
+  readonly x1: Float64Array;
+  readonly numLeftOut: number;
+}
+
+/** An instant of the whole window, e.g. the optimizer's start. */
+export interface ModuleMark {
+  readonly kind: "before_optimizer" | "after_optimizer" | "peak";
+  readonly x: number;
+}
+
+/**
+ * Route `/module_timeline`: categories through one window.
+ *
+ * Parameters: run, rank, window, device, axis, x0, x1, px.
+ * `axis` is `time` (microseconds since the window began) or `event` (allocations and
+ * frees counted from its start: nothing is hidden by long kernels). Column c covers
+ * x0 + c * x_per_column and the following; its values are those at the moment of the
+ * highest total inside it, so peaks never vanish.
+ */
+export interface ModuleTimelineResponse {
+  readonly run: RunSummary;
+  readonly window: string | null;
+  readonly rank: number | null;
+  readonly device: string;
+  readonly devices: readonly string[];
+  readonly axis: "time" | "event";
+  readonly xLow: number;
+  /** Full extent. */
+  readonly xHigh: number;
+  readonly x0: number;
+  readonly xPerColumn: number;
+  readonly totalBytes: Float64Array;
+  /** Where inside the column its highest total stands. */
+  readonly peakX: Float64Array;
+  readonly categories: readonly ModuleCategory[];
+  readonly spans: ModuleSpans;
+  readonly marks: readonly ModuleMark[];
+  readonly facts: ModuleFacts | null;
+  readonly absent: readonly Recorded[];
+  readonly problems: readonly Problem[];
+}
+
 /** What each data route answers. */
 export interface Responses {
   readonly runs: RunsResponse;
@@ -359,4 +681,7 @@ export interface Responses {
   readonly timeline: TimelineResponse;
   readonly heatmap: HeatmapResponse;
   readonly host: HostResponse;
+  readonly modules: ModulesResponse;
+  readonly module: ModuleResponse;
+  readonly moduleTimeline: ModuleTimelineResponse;
 }

@@ -1,0 +1,129 @@
+"""The modules of one model as a tree in columns, whatever the file claimed.
+
+Rows keep the file's order except that parents come before their children. A parent that
+is out of range, or would close a cycle, or lies more than `MAX_DEPTH` levels down, is no
+parent: the module becomes a root, and `num_repaired` counts it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+MAX_DEPTH: Final = 64
+"""No model is nested deeper; sums over ancestors cost one pass per level."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleTree:
+    """Equal-length columns, one value per module, parents before children."""
+
+    fqn: tuple[str, ...]
+    path: tuple[str, ...]
+    type: tuple[str, ...]
+    """Empty where unknown."""
+    parent: Ints
+    """Row of the parent; -1 for a root."""
+    is_fsdp: Flags
+    param_bytes: Floats
+    """Own, not children's; NaN where unknown."""
+    buffer_bytes: Floats
+    row_of: Ints
+    """By the file's index: the row here."""
+    num_repaired: int
+    """Parents that could not be."""
+
+    def __len__(self) -> int:
+        return len(self.fqn)
+
+
+def module_tree(
+    fqn: Sequence[str],
+    parent: Ints,
+    *,
+    path: Sequence[str] | None = None,
+    type_: Sequence[str] | None = None,
+    is_fsdp: Ints | None = None,
+    param_bytes: Floats | Ints | None = None,
+    buffer_bytes: Floats | Ints | None = None,
+) -> ModuleTree:
+    """Order the modules of a file; columns must have the length of `fqn`."""
+    num = len(fqn)
+    parents = np.asarray(parent, np.int64).copy()
+    out_of_range = (parents < -1) | (parents >= num) | (parents == np.arange(num))
+    parents[out_of_range] = -1
+    depth, cut = _depths(parents)
+    order = np.argsort(depth, kind="stable")
+    row_of = np.empty(num, np.int64)
+    row_of[order] = np.arange(num)
+    rows = parents[order]
+    at = order.tolist()
+    return ModuleTree(
+        fqn=tuple([fqn[i] for i in at]),
+        path=_texts(path, at),
+        type=_texts(type_, at),
+        parent=np.where(rows >= 0, row_of[rows], -1),
+        is_fsdp=np.zeros(num, bool) if is_fsdp is None else is_fsdp[order] != 0,
+        param_bytes=_sizes(param_bytes, order),
+        buffer_bytes=_sizes(buffer_bytes, order),
+        row_of=row_of,
+        num_repaired=int(np.count_nonzero(out_of_range)) + cut,
+    )
+
+
+def tree_of_names(fqns: Sequence[str]) -> ModuleTree:
+    """The tree that dotted names alone tell: each below the longest prefix listed."""
+    rows = {fqn: row for row, fqn in reversed(list(enumerate(fqns)))}
+    parent = np.full(len(fqns), -1, np.int64)
+    for row, fqn in enumerate(fqns):
+        above = fqn
+        for _ in range(MAX_DEPTH):
+            above, dot, _ = above.rpartition(".")
+            if not dot:
+                break
+            if above in rows:
+                parent[row] = rows[above]
+                break
+    return module_tree(fqns, parent)
+
+
+def _depths(parents: Ints) -> tuple[Ints, int]:
+    """Depth of each module; cuts what does not end within `MAX_DEPTH`, in place."""
+    depth = np.zeros(len(parents), np.int64)
+    above = parents.copy()
+    for _ in range(MAX_DEPTH):
+        inside = above >= 0
+        if not inside.any():
+            return depth, 0
+        depth += inside
+        above = np.where(inside, parents[above], -1)
+    endless = above >= 0
+    # Modules in or below a cycle (or too deep) stand alone, all others as they were.
+    parents[endless] = -1
+    depth, _ = _depths(parents)
+    return depth, int(np.count_nonzero(endless))
+
+
+def _texts(texts: Sequence[str] | None, order: list[int]) -> tuple[str, ...]:
+    if texts is None:
+        return ("",) * len(order)
+    return tuple([texts[i] for i in order])
+
+
+def _sizes(sizes: Floats | Ints | None, order: Ints) -> Floats:
+    if sizes is None:
+        return np.full(len(order), np.nan)
+    values = np.asarray(sizes)[order].astype(np.float64)
+    # Files write "not recorded" as the lowest integer; no size is negative.
+    values[~(values >= 0)] = np.nan
+    return values
