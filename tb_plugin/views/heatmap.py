@@ -69,7 +69,7 @@ def heatmap(
         value_high=cells.high,
         capacity_bytes=capacity_of(
             run, ranks, info.group if info.unit == "bytes" else ""
-        ),
+        ).size_bytes,
         exact=widest <= per_column and not run.unfinished,
         marks=marks,
         absent=run.catalogue.absent(),

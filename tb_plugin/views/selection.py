@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from tb_plugin.readers.series import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from collector.format.records import Header
+    from tb_plugin.api import CapacityKind
     from tb_plugin.budget import Budget
     from tb_plugin.query import Query, XKind
     from tb_plugin.readers.rank_file import RankFile
@@ -186,19 +188,34 @@ class RankRows:
         return rows is not None and bool(np.any(rows.first[1:] < rows.last[:-1]))
 
 
-def capacity_of(run: Run, ranks: Iterable[int], group: str) -> float | None:
-    """The smallest device, or memory limit, among the ranks; None where unknown."""
-    kind = CAPACITY_GROUPS.get(group)
-    sizes = []
+class Capacity(NamedTuple):
+    """What memory may grow to, and what sets that bound."""
+
+    size_bytes: float | None
+    kind: CapacityKind
+
+
+def capacity_of(run: Run, ranks: Iterable[int], group: str) -> Capacity:
+    """The smallest device, or memory limit, among the ranks."""
+    smallest = Capacity(None, "none")
     for rank in ranks:
         for _, file in run.rank_files(rank)[-1:]:
-            header = file.header
-            size = header.device_total_bytes
-            if kind == "memory":
-                size = header.memory_limit_bytes or header.memory_total_bytes
-            if size is not None:
-                sizes.append(size)
-    return float(min(sizes)) if sizes and kind is not None else None
+            found = _capacity(file.header, CAPACITY_GROUPS.get(group))
+            if found.size_bytes is None:
+                continue
+            if smallest.size_bytes is None or found.size_bytes < smallest.size_bytes:
+                smallest = found
+    return smallest
+
+
+def _capacity(header: Header, kind: str | None) -> Capacity:
+    if kind == "device" and header.device_total_bytes is not None:
+        return Capacity(float(header.device_total_bytes), "device")
+    if kind == "memory" and header.memory_limit_bytes:
+        return Capacity(float(header.memory_limit_bytes), "cgroup_limit")
+    if kind == "memory" and header.memory_total_bytes is not None:
+        return Capacity(float(header.memory_total_bytes), "host_memory")
+    return Capacity(None, "none")
 
 
 def extent(rows: Iterable[Rows | None]) -> tuple[float, float]:

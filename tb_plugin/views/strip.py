@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.records import Header
+    from tb_plugin.api import CapacityKind
     from tb_plugin.run import Run
     from tb_plugin.views.rank_numbers import RankNumbers
 
     Floats: TypeAlias = npt.NDArray[np.float64]
-
-CapacityKind: TypeAlias = Literal["device", "cgroup_limit", "host_memory", "none"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

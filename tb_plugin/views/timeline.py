@@ -82,6 +82,7 @@ def timeline(
         else:
             drawing = _bands(source, ranks, query, budget, ranks_with_oom(reader, run))
     bytes_group = info.group if info is not None and info.unit == "bytes" else ""
+    capacity = capacity_of(run, ranks, bytes_group)
     return api.TimelineResponse(
         run=summary,
         series=info,
@@ -91,7 +92,8 @@ def timeline(
         rows_per_point=drawing.rows_per_point,
         lines=drawing.lines,
         band=drawing.band,
-        capacity_bytes=capacity_of(run, ranks, bytes_group),
+        capacity_bytes=capacity.size_bytes,
+        capacity_kind=capacity.kind,
         marks=marks_of(reader, run, axis, ranks),
         available=run.catalogue.series,
         absent=run.catalogue.absent(),

@@ -141,6 +141,7 @@ class Synthetic:
             lines=(),
             band=band,
             capacity_bytes=80.0 * GIB,
+            capacity_kind="device",
             marks=(),
             available=(self.series,),
             absent=(),

@@ -29,7 +29,7 @@ def test_few_ranks_have_a_line_each_with_exact_values(run, tmp_path):
         assert line["y"].tolist() == peak_of(line["rank"], np.arange(200)).tolist()
         assert line["y_low"].tolist() == line["y"].tolist()
     assert (found["x_low"], found["x_high"]) == (0, 199)
-    assert found["capacity_bytes"] == 80 << 30
+    assert (found["capacity_bytes"], found["capacity_kind"]) == (80 << 30, "device")
 
 
 def test_many_ranks_have_bands_that_equal_numpy_and_few_lines(run, tmp_path):

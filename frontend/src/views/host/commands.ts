@@ -1,11 +1,12 @@
 /** What the Host page writes into files: every line it shows, with every digit. */
 
-import type { HostResponse, XKind } from "../../api/types.gen";
+import type { HostResponse } from "../../api/types.gen";
 import type { Command } from "../../base/commands";
+import { originOf } from "../../model/origin";
 import { X_COLUMN } from "../../model/x_kind";
 import type { Table } from "../../model/table";
-import { toCsv, toJson } from "../../widgets/export/csv";
-import { downloadText } from "../../widgets/export/download";
+import { exportCommands } from "../../widgets/export/export_commands";
+import { TABLE_FORMATS } from "../../widgets/export/source";
 
 /** One row for each point: lines sampled at different times share no column of x. */
 export function hostTable({ tracks, x }: Pick<HostResponse, "tracks" | "x">): Table {
@@ -33,24 +34,22 @@ export function hostExports(
   newest: () => HostResponse | null,
   say: (sentence: string) => void,
 ): readonly Command[] {
-  return (["csv", "json"] as const).map((format) => ({
-    id: `host.export.${format}`,
-    label: `All tracks as ${format.toUpperCase()}`,
-    group: "Export",
-    run: () => {
+  return exportCommands({
+    view: "host",
+    subject: "table of all tracks",
+    formats: TABLE_FORMATS,
+    source: () => {
       const data = newest();
-      if (data === null) {
-        say("There is nothing to export yet");
-        return;
-      }
-      const table = hostTable(data);
-      const text = format === "csv" ? toCsv(table) : toJson(table, about(data));
-      downloadText(`${data.run.name}-host`, format, text);
+      if (data === null) return null;
+      const { x, rank } = data;
+      return {
+        origin: originOf(data.run),
+        name: "host",
+        table: () => hostTable(data),
+        about: () => ({ x, rank }),
+        figure: null,
+      };
     },
-  }));
-}
-
-function about(data: HostResponse): Readonly<Record<string, unknown>> {
-  const x: XKind = data.x;
-  return { run: data.run.name, x, rank: data.rank, simulated: data.run.simulated };
+    say,
+  });
 }

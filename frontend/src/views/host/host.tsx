@@ -6,6 +6,7 @@ import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
 import { columnLabel } from "../../model/column_label";
+import { originOf } from "../../model/origin";
 import { asSentence, sourceLabel } from "../../model/source_label";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { XRange } from "../../widgets/line_chart/types";
@@ -165,7 +166,7 @@ function Track(props: {
         theme={view.theme}
         heightPx={TRACK_PX}
         legend={lines.length > 1 && lines.length <= MAX_LEGEND}
-        fileStem={`${data.run.name}-${track.key}`}
+        origin={originOf(data.run)}
       />
       {many && columns.length > 1 && (
         <div

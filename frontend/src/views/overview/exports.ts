@@ -2,9 +2,10 @@
 
 import type { OverviewResponse } from "../../api/types.gen";
 import type { Command } from "../../base/commands";
+import { originOf } from "../../model/origin";
 import type { Table } from "../../model/table";
-import { toCsv, toJson } from "../../widgets/export/csv";
-import { downloadText } from "../../widgets/export/download";
+import { exportCommands } from "../../widgets/export/export_commands";
+import { TABLE_FORMATS } from "../../widgets/export/source";
 
 /** The rank strip with every digit; one row per rank. */
 export function rankTable({ strip }: OverviewResponse): Table {
@@ -45,47 +46,31 @@ export function headlineTable({ headlines }: OverviewResponse): Table {
 /** `newest` is asked when the user exports, so the file holds what is on the page. */
 export function overviewExports(
   newest: () => OverviewResponse | null,
+  say: (sentence: string) => void,
 ): readonly Command[] {
-  const command = (
-    id: string,
-    label: string,
-    what: string,
-    extension: "csv" | "json",
+  const commands = (
+    subject: string,
     table: (data: OverviewResponse) => Table,
-  ): Command => ({
-    id: `overview.${id}`,
-    label,
-    group: "Export",
-    run: () => {
-      const data = newest();
-      if (data === null) return;
-      const rank = data.rank === null ? "" : `-rank${data.rank}`;
-      const about = {
-        run: data.run.name,
-        rank: data.rank,
-        simulated: data.run.simulated,
-      };
-      const text =
-        extension === "csv" ? toCsv(table(data)) : toJson(table(data), about);
-      downloadText(`${data.run.name}${rank}-${what}`, extension, text);
-    },
-  });
+  ): readonly Command[] =>
+    exportCommands({
+      view: "overview",
+      subject,
+      formats: TABLE_FORMATS,
+      source: () => {
+        const data = newest();
+        if (data === null) return null;
+        return {
+          origin: originOf(data.run),
+          name: data.rank === null ? subject : `rank ${data.rank} ${subject}`,
+          table: () => table(data),
+          about: () => ({ rank: data.rank }),
+          figure: null,
+        };
+      },
+      say,
+    });
   return [
-    command("ranks_csv", "Ranks as CSV", "ranks", "csv", rankTable),
-    command("ranks_json", "Ranks as JSON", "ranks", "json", rankTable),
-    command(
-      "headlines_csv",
-      "Headline numbers as CSV",
-      "headlines",
-      "csv",
-      headlineTable,
-    ),
-    command(
-      "headlines_json",
-      "Headline numbers as JSON",
-      "headlines",
-      "json",
-      headlineTable,
-    ),
+    ...commands("table of ranks", rankTable),
+    ...commands("table of headline numbers", headlineTable),
   ];
 }

@@ -7,6 +7,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { OverviewResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
+import { originOf } from "../../model/origin";
 import { Icon, type IconName } from "../../widgets/icon/icon";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { Failure, Skeleton } from "../../widgets/state/state";
@@ -33,7 +34,20 @@ export function OverviewView(props: ViewProps) {
   );
   const newest = useRef(data);
   newest.current = data;
-  useEffect(() => commands.register(overviewExports(() => newest.current)), [commands]);
+  const say = useRef(props.say);
+  say.current = props.say;
+  useEffect(
+    () =>
+      commands.register(
+        overviewExports(
+          () => newest.current,
+          (sentence) => {
+            say.current(sentence);
+          },
+        ),
+      ),
+    [commands],
+  );
   if (data === null) {
     return error === null ? <Loading /> : <Failure failure={error} />;
   }
@@ -94,7 +108,7 @@ function Body(
           }}
           chooseRank={chooseRank}
           setPinned={props.setPinned}
-          fileStem={data.run.name}
+          origin={originOf(data.run)}
         />
       )}
       {data.problems.length > 0 && (

@@ -12,6 +12,8 @@ import {
 import { parseRankSet } from "../../base/rank_set";
 import type { Theme } from "../../base/tokens";
 import { columnLabel } from "../../model/column_label";
+import { LIMIT_WORDS } from "../../model/limit_label";
+import type { Origin } from "../../model/origin";
 import { formatQuantity } from "../../model/quantity";
 import { ChartButton } from "../../widgets/line_chart/chart_button";
 import type { RankTableProps } from "../../widgets/rank_table/rank_table";
@@ -38,8 +40,8 @@ export interface RankStripProps {
   readonly setOrder: (order: StripOrder) => void;
   readonly chooseRank: (rank: number | null) => void;
   readonly setPinned: (ranks: readonly number[]) => void;
-  /** Begins the names of exported files. */
-  readonly fileStem: string;
+  /** Said by exported files. */
+  readonly origin: Origin;
 }
 
 const ORDER_WORDS: Readonly<Record<StripOrder, string>> = {
@@ -127,7 +129,7 @@ function Table(props: RankStripProps) {
       onPick={props.chooseRank}
       byteUnit={props.byteUnit}
       heightPx={TABLE_PX}
-      fileStem={props.fileStem}
+      origin={props.origin}
     />
   );
 }
@@ -146,13 +148,6 @@ function stripTitle(strip: RankStrip): string {
   return strip.rank.length === 1 ? peak : `${peak} by rank`;
 }
 
-const CAPACITY_WORDS: Readonly<Record<RankStrip["capacityKind"], string>> = {
-  device: "device capacity",
-  cgroup_limit: "memory limit",
-  host_memory: "host memory",
-  none: "",
-};
-
 function Legend({ strip, byteUnit }: RankStripProps) {
   const capacity = strip.capacityBytes.reduce((a, b) => (b > a ? b : a), 0);
   const peak = strip.peakBytes.reduce((a, b) => (b > a ? b : a), 0);
@@ -161,7 +156,7 @@ function Legend({ strip, byteUnit }: RankStripProps) {
     <p class="legend quiet">
       {capacity > 0 && (
         <span>
-          <i class="dash-long" /> {CAPACITY_WORDS[strip.capacityKind]}{" "}
+          <i class="dash-long" /> {LIMIT_WORDS[strip.capacityKind]}{" "}
           {formatBytes(capacity, byteUnit)}
           {hidden}
         </span>

@@ -1,40 +1,33 @@
-/** What the Timeline can do by key, palette and the shell's export menu. */
+/** What the Timeline can do by key and palette besides zooming and exporting. */
 
 import type { Command } from "../../base/commands";
-import {
-  exportAs,
-  exportFailure,
-  type ExportSource,
-} from "../../widgets/export/export_menu";
 
-export function peakCommand(toPeak: () => void): Command {
-  return {
-    id: "timeline.peak",
-    label: "Jump to the peak",
-    group: "Timeline",
-    key: "p",
-    run: toPeak,
-  };
+export interface PeakActions {
+  readonly toHighest: () => void;
+  /** To the local peak before (-1) or after (1) the cursor. */
+  readonly toNext: (side: -1 | 1) => void;
 }
 
-/** `say` tells the user where a file could not be written. */
-export function exportCommands(
-  subject: string,
-  source: { readonly current: ExportSource | null },
-  say: (sentence: string) => void,
-): readonly Command[] {
-  return (["csv", "json", "png", "svg"] as const).map((format) => ({
-    id: `timeline.export.${subject}.${format}`,
-    label: `The ${subject} as ${format.toUpperCase()}`,
-    group: "Export",
-    run: () => {
-      if (source.current === null) {
-        say(`There is no ${subject} to export yet`);
-        return;
-      }
-      exportAs(format, source.current).catch((error: unknown) => {
-        say(exportFailure(error));
-      });
-    },
-  }));
+export function peakCommands({ toHighest, toNext }: PeakActions): readonly Command[] {
+  const command = (
+    id: string,
+    label: string,
+    key: string,
+    run: () => void,
+  ): Command => ({
+    id: `timeline.${id}`,
+    label,
+    group: "Timeline",
+    key,
+    run,
+  });
+  return [
+    command("peak", "Jump to the peak", "p", toHighest),
+    command("peak.before", "Previous peak", "[", () => {
+      toNext(-1);
+    }),
+    command("peak.after", "Next peak", "]", () => {
+      toNext(1);
+    }),
+  ];
 }

@@ -6,6 +6,7 @@
 import { useMemo } from "preact/hooks";
 import type { SeriesInfo } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
+import { originOf } from "../../model/origin";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { XRange } from "../../widgets/line_chart/types";
 import { Skeleton } from "../../widgets/state/state";
@@ -97,7 +98,7 @@ function Companion(props: CompanionsProps & { readonly series: SeriesInfo }) {
       logScale={params.logScale}
       smoothing={params.smoothing}
       legend={false}
-      fileStem={run.name}
+      origin={originOf(run)}
     />
   );
 }

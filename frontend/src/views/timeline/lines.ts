@@ -4,6 +4,7 @@ import type { RankLine, SeriesInfo, TimelineResponse } from "../../api/types.gen
 import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
 import { assignSlots } from "../../model/assign";
 import { columnLabel } from "../../model/column_label";
+import { LIMIT_WORDS } from "../../model/limit_label";
 import { colourBesideBand } from "../../widgets/line_chart/palette";
 import type { ChartBand, ChartLimit, ChartLine } from "../../widgets/line_chart/types";
 
@@ -77,7 +78,7 @@ export function chartLimit(
 ): ChartLimit | null {
   const { capacityBytes, series } = answer;
   if (capacityBytes === null || series?.unit !== "bytes") return null;
-  const what = series.group === "device" ? "capacity" : "memory limit";
+  const what = LIMIT_WORDS[answer.capacityKind];
   return {
     value: capacityBytes,
     label: `${what} ${formatBytes(capacityBytes, byteUnit)}`,

@@ -6,7 +6,8 @@ import type { Client, Query } from "../../api/client";
 import type { SeriesInfo } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatRankSet } from "../../base/rank_set";
-import type { ExportSource } from "../../widgets/export/export_menu";
+import { originOf } from "../../model/origin";
+import type { ExportSource } from "../../widgets/export/source";
 import { Heatmap } from "../../widgets/heatmap/heatmap";
 import type { CellPick, HeatmapNeed } from "../../widgets/heatmap/types";
 import type { XRange } from "../../widgets/line_chart/types";
@@ -100,7 +101,7 @@ export function RankMap(props: RankMapProps) {
       theme={view.theme}
       byteUnit={view.byteUnit}
       heightPx={Math.min(MOST_PX, Math.max(LEAST_PX, ranks.length * ROW_PX + 28))}
-      fileStem={run.name}
+      origin={originOf(run)}
       exporter={props.exporter}
     />
   );

@@ -171,6 +171,7 @@ function timeline(more: Partial<TimelineResponse>): TimelineResponse {
     lines: [],
     band: null,
     capacityBytes: null,
+    capacityKind: "none",
     marks: [],
     available: [],
     absent: [],

@@ -11,7 +11,9 @@ import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
 import { parseRankSet } from "../../base/rank_set";
 import { formatQuantity } from "../../model/quantity";
-import type { ExportSource } from "../../widgets/export/export_menu";
+import { originOf } from "../../model/origin";
+import { exportCommands } from "../../widgets/export/export_commands";
+import { ALL_FORMATS, type ExportSource } from "../../widgets/export/source";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { ChartData } from "../../widgets/line_chart/shapes";
 import type { ChartPick, XRange } from "../../widgets/line_chart/types";
@@ -23,7 +25,7 @@ import { rangeCommands } from "../range_commands";
 import { useRange } from "../use_range";
 import type { ViewProps } from "../view_props";
 import { AbsentList } from "./absent_list";
-import { exportCommands, peakCommand } from "./commands";
+import { peakCommands } from "./commands";
 import { Companions } from "./companions";
 import { Controls } from "./controls";
 import {
@@ -37,6 +39,7 @@ import {
 } from "./lines";
 import { Minimap } from "./minimap";
 import { readParams } from "./params";
+import { envelopeOf, localPeaks, nextPeak } from "./peaks";
 import { RankMap } from "./rank_map";
 import "./timeline.css";
 import { useTimeline } from "./use_timeline";
@@ -91,8 +94,33 @@ export function TimelineView(props: ViewProps) {
         high: Math.min(high, peak.x + side),
       });
     };
+    const toNext = (side: -1 | 1): void => {
+      const { answer: part, extent: full, shown: range } = latest.current;
+      if (part === null) return;
+      const { low, high } = range ?? full;
+      const from = cursor.peek() ?? (side > 0 ? low - 1 : high + 1);
+      const x = nextPeak(localPeaks(envelopeOf(part)), from, side);
+      if (x === null) {
+        tell(side > 0 ? "No later peak is drawn" : "No earlier peak is drawn");
+        return;
+      }
+      cursor.value = x;
+      const next = rangeAround(range, x, full);
+      if (next !== range) move.current(next);
+    };
+    const exporting = (
+      subject: string,
+      source: { readonly current: ExportSource | null },
+    ) =>
+      exportCommands({
+        view: "timeline",
+        subject,
+        formats: ALL_FORMATS,
+        source: () => source.current,
+        say: tell,
+      });
     return commands.register([
-      peakCommand(toPeak),
+      ...peakCommands({ toHighest: toPeak, toNext }),
       ...rangeCommands("Timeline", {
         extent: () => latest.current.extent,
         range: () => latest.current.shown,
@@ -100,8 +128,8 @@ export function TimelineView(props: ViewProps) {
           move.current(range);
         },
       }),
-      ...exportCommands("chart", chartExport, tell),
-      ...(hasMap ? exportCommands("heatmap", mapExport, tell) : []),
+      ...exporting("chart", chartExport),
+      ...(hasMap ? exporting("heatmap", mapExport) : []),
     ]);
   }, [commands, cursor, hasMap]);
 
@@ -194,7 +222,7 @@ export function TimelineView(props: ViewProps) {
               onPick={props.chooseRank}
               byteUnit={props.byteUnit}
               heightPx={TABLE_PX}
-              fileStem={run.name}
+              origin={originOf(run)}
             />
           )}
           {answer.absent.length > 0 && <AbsentList absent={answer.absent} />}
@@ -203,6 +231,14 @@ export function TimelineView(props: ViewProps) {
       )}
     </div>
   );
+}
+
+/** The range moved, without zooming, so that `x` is in sight; null shows everything. */
+function rangeAround(range: XRange | null, x: number, full: XRange): XRange | null {
+  if (range === null || (x >= range.low && x <= range.high)) return range;
+  const half = (range.high - range.low) / 2;
+  const centre = Math.min(Math.max(x, full.low + half), full.high - half);
+  return { low: centre - half, high: centre + half };
 }
 
 /** Steps reach half a step to either side, as the heatmap's cells do. */
@@ -277,7 +313,7 @@ function Chart(props: ChartProps) {
         smoothing={props.smoothing}
         onPick={pick}
         exporter={props.exporter}
-        fileStem={run.name}
+        origin={originOf(run)}
       >
         {map !== null && (
           <Minimap

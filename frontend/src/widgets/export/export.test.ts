@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { alignTo, mergeX } from "../../model/table";
 import { toCsv, toJson } from "./csv";
+import { figureTitle } from "../../model/origin";
 import { safeFileName } from "./download";
+import { exportCsv, exportJson, fileStem, type ExportSource } from "./source";
 import { pathData, svg, svgDocument } from "./svg";
 
 const TABLE = {
@@ -88,5 +90,32 @@ describe("mergeX and alignTo", () => {
     const y = Float64Array.of(3, 4);
     expect(mergeX([x, x])).toBe(x);
     expect(alignTo(x, x, y)).toBe(y);
+  });
+});
+
+describe("an exported table", () => {
+  const source = (simulated: boolean): ExportSource => ({
+    origin: { run: "job 7", simulated },
+    name: "host",
+    table: () => ({ numRows: 2, columns: [{ name: "a", values: [1, 2] }] }),
+    about: () => ({ rank: 3 }),
+    figure: null,
+  });
+
+  it("says in its name, its rows and its facts that data are simulated", () => {
+    expect(fileStem(source(true))).toBe("job 7 host simulated");
+    expect(exportCsv(source(true))).toBe("a,simulated\r\n1,1\r\n2,1\r\n");
+    expect(JSON.parse(exportJson(source(true)))).toMatchObject({
+      run: "job 7",
+      simulated: true,
+      rank: 3,
+    });
+    expect(figureTitle("RSS", source(true).origin)).toContain("simulated data");
+  });
+
+  it("says nothing of it where data are real", () => {
+    expect(fileStem(source(false))).toBe("job 7 host");
+    expect(exportCsv(source(false))).toBe("a\r\n1\r\n2\r\n");
+    expect(figureTitle("RSS", source(false).origin)).toBe("RSS");
   });
 });

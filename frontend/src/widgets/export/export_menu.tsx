@@ -1,29 +1,18 @@
 /** The export button of a chart: CSV, JSON, PNG and SVG of what is shown. */
 
 import { useState } from "preact/hooks";
-import type { Table } from "../../model/table";
 import { Icon } from "../icon/icon";
 import { Menu } from "../menu/menu";
-import { toCsv, toJson } from "./csv";
 import { downloadBlob, downloadText, pngOf } from "./download";
-
-export interface Figure {
-  readonly svg: string;
-  readonly widthPx: number;
-  readonly heightPx: number;
-}
-
-export interface ExportSource {
-  /** Name of the files, without extension. */
-  readonly stem: string;
-  readonly table: () => Table;
-  /** Facts that stand beside the columns in JSON. */
-  readonly about: () => Readonly<Record<string, unknown>>;
-  /** null where there is nothing to draw, as for tables. */
-  readonly figure: (() => Figure) | null;
-}
-
-export type ExportFormat = "csv" | "json" | "png" | "svg";
+import {
+  ALL_FORMATS,
+  exportCsv,
+  exportJson,
+  fileStem,
+  TABLE_FORMATS,
+  type ExportFormat,
+  type ExportSource,
+} from "./source";
 
 const LABELS: Readonly<Record<ExportFormat, string>> = {
   csv: "CSV: the data shown",
@@ -39,17 +28,13 @@ export async function exportAs(
   format: ExportFormat,
   source: ExportSource,
 ): Promise<void> {
-  if (format === "csv") {
-    downloadText(source.stem, "csv", toCsv(source.table()));
-  } else if (format === "json") {
-    downloadText(source.stem, "json", toJson(source.table(), source.about()));
-  } else if (source.figure !== null) {
+  const stem = fileStem(source);
+  if (format === "csv") downloadText(stem, "csv", exportCsv(source));
+  else if (format === "json") downloadText(stem, "json", exportJson(source));
+  else if (source.figure !== null) {
     const { svg, widthPx, heightPx } = source.figure();
-    if (format === "svg") downloadText(source.stem, "svg", svg);
-    else {
-      const png = await pngOf(svg, widthPx, heightPx, PNG_SCALE);
-      downloadBlob(source.stem, "png", png);
-    }
+    if (format === "svg") downloadText(stem, "svg", svg);
+    else downloadBlob(stem, "png", await pngOf(svg, widthPx, heightPx, PNG_SCALE));
   }
 }
 
@@ -68,8 +53,7 @@ export function ExportMenu({
   readonly subject: string;
 }) {
   const [failure, setFailure] = useState<string | null>(null);
-  const formats: readonly ExportFormat[] =
-    source.figure === null ? ["csv", "json"] : ["csv", "json", "png", "svg"];
+  const formats = source.figure === null ? TABLE_FORMATS : ALL_FORMATS;
   return (
     <>
       {failure !== null && (

@@ -3,13 +3,15 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { formatInteger } from "../../base/bytes";
+import { figureTitle } from "../../model/origin";
 import { formatQuantity } from "../../model/quantity";
 import { viewAfterKey, zoomStep } from "../../render/gestures";
 import { ChartButton } from "../line_chart/chart_button";
 import { useWidth } from "../line_chart/use_size";
 import { ZoomButtons } from "../line_chart/zoom_buttons";
 import { DataTable } from "../export/data_table";
-import { ExportMenu, type ExportSource } from "../export/export_menu";
+import { ExportMenu } from "../export/export_menu";
+import type { ExportSource } from "../export/source";
 import { ColourBar } from "./colour_bar";
 import { HeatmapController, type Hovered } from "./controller";
 import { cellTable, summaryTable } from "./data_table";
@@ -100,7 +102,8 @@ export function Heatmap(props: HeatmapProps) {
 
   const shown = detail ?? overview;
   const source: ExportSource = {
-    stem: `${props.fileStem} ${props.label}`,
+    origin: props.origin,
+    name: props.label,
     table: () => cellTable(shown),
     about: () => ({
       label: props.label,
@@ -114,7 +117,7 @@ export function Heatmap(props: HeatmapProps) {
         ? null
         : () =>
             heatmapFigure({
-              title: props.label,
+              title: figureTitle(props.label, props.origin),
               view: controller.view,
               size: controller.size,
               ranks,

@@ -4,7 +4,8 @@ import type { Signal } from "@preact/signals";
 import type { HeatmapResponse } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import type { ExportSource } from "../export/export_menu";
+import type { Origin } from "../../model/origin";
+import type { ExportSource } from "../export/source";
 
 /** A closed range of steps. */
 export interface StepRange {
@@ -51,7 +52,8 @@ export interface HeatmapProps {
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
   readonly heightPx: number;
-  readonly fileStem: string;
+  /** Said by exported files and pictures. */
+  readonly origin: Origin;
   /** Filled with what the heatmap's export menu writes, for menus elsewhere. */
   readonly exporter?: { current: ExportSource | null };
 }

@@ -6,12 +6,14 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { X_LABEL, xText } from "../../model/axis";
+import { figureTitle } from "../../model/origin";
 import { formatQuantity } from "../../model/quantity";
 import { attachGestures, viewAfterKey, zoomStep } from "../../render/gestures";
 import type { PointPx } from "../../render/gestures";
 import type { RectPx } from "../../render/viewport";
 import { DataTable } from "../export/data_table";
-import { ExportMenu, type ExportSource } from "../export/export_menu";
+import { ExportMenu } from "../export/export_menu";
+import type { ExportSource } from "../export/source";
 import { bandRow, cursorRows, groupMarks, nearestLine, snapX, stepX } from "./cursor";
 import { ChartButton } from "./chart_button";
 import { chartTable } from "./data_table";
@@ -258,7 +260,8 @@ export function LineChart(props: LineChartProps) {
   }
 
   const exported: ExportSource = {
-    stem: `${props.fileStem ?? "memboard"} ${props.label}`,
+    origin: props.origin,
+    name: props.label,
     table: () => chartTable(props.x, unit, visibleLines(data), band, state.x),
     about: () => ({ label: props.label, unit, x: props.x, marks: props.marks ?? [] }),
     figure: () => {
@@ -269,7 +272,12 @@ export function LineChart(props: LineChartProps) {
         heightPx: props.heightPx - 40,
         logScale: state.logScale,
       };
-      return chartFigure(props.label, state, frame, props.marks ?? []);
+      return chartFigure(
+        figureTitle(props.label, props.origin),
+        state,
+        frame,
+        props.marks ?? [],
+      );
     },
   };
 

@@ -8,7 +8,8 @@ import type { ComponentChildren } from "preact";
 import type { Mark, Unit, XKind } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import type { ExportSource } from "../export/export_menu";
+import type { Origin } from "../../model/origin";
+import type { ExportSource } from "../export/source";
 
 /** A closed range in units of x (steps, or milliseconds). */
 export interface XRange {
@@ -93,8 +94,8 @@ export interface LineChartProps {
   readonly children?: ComponentChildren;
   /** Filled with what the chart's export menu writes, for menus elsewhere. */
   readonly exporter?: { current: ExportSource | null };
-  /** Used in the names of exported files, e.g. the run's name. */
-  readonly fileStem?: string;
+  /** Said by exported files and pictures. */
+  readonly origin: Origin;
 }
 
 export type ChartPick =

@@ -17,6 +17,7 @@ import {
 import "tabulator-tables/dist/css/tabulator_simple.min.css";
 import type { RankStrip } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
+import type { Origin } from "../../model/origin";
 import { formatExact, formatQuantity } from "../../model/quantity";
 import { ExportMenu } from "../export/export_menu";
 import { Icon } from "../icon/icon";
@@ -36,7 +37,7 @@ export interface RankTableProps {
   readonly byteUnit: ByteUnit;
   /** The most it may take; fewer rows take less. */
   readonly heightPx: number;
-  readonly fileStem: string;
+  readonly origin: Origin;
 }
 
 const ROW_PX = 24;
@@ -266,7 +267,8 @@ export function RankTable(props: RankTableProps) {
         <ExportMenu
           subject="the table of ranks"
           source={{
-            stem: `${props.fileStem} ranks`,
+            origin: props.origin,
+            name: "ranks",
             table: () => rowsTable(latest.current.rows),
             about: () => ({ peak_series: strip.peakSeries }),
             figure: null,

@@ -1,0 +1,73 @@
+/** The local peaks of what is drawn, for stepping from one to the next. Pure. */
+
+import type { TimelineResponse } from "../../api/types.gen";
+import { alignTo, mergeX } from "../../model/table";
+
+/** A peak stands out by this share of the range of all values on both sides. */
+const LEAST_SHARE = 0.05;
+
+export interface Envelope {
+  readonly x: Float64Array;
+  readonly y: Float64Array;
+}
+
+/** The highest of everything drawn, at every x at which something is. */
+export function envelopeOf(answer: TimelineResponse): Envelope {
+  const { band, lines } = answer;
+  const columns = lines.map(({ x, y }) => ({ x, y }));
+  if (band !== null) columns.push({ x: band.x, y: band.high });
+  const x = mergeX(columns.map((column) => column.x));
+  const y = new Float64Array(x.length).fill(NaN);
+  for (const column of columns) {
+    alignTo(x, column.x, column.y).forEach((value, i) => {
+      const highest = y[i] ?? NaN;
+      if (value > highest || Number.isNaN(highest)) y[i] = value;
+    });
+  }
+  return { x, y };
+}
+
+/** x of each local peak, ascending; a plateau's peak is its first point. */
+export function localPeaks({ x, y }: Envelope): readonly number[] {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of y) {
+    if (!Number.isFinite(value)) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  const least = (high - low) * LEAST_SHARE;
+  if (!(least > 0)) return [];
+  const peaks: number[] = [];
+  let best = { x: NaN, value: -Infinity };
+  let lowest = Infinity;
+  let climbing = true;
+  for (const [i, value] of y.entries()) {
+    if (!Number.isFinite(value)) continue;
+    if (climbing) {
+      if (value > best.value) best = { x: x[i] ?? NaN, value };
+      else if (value < best.value - least) {
+        peaks.push(best.x);
+        climbing = false;
+        lowest = value;
+      }
+    } else if (value < lowest) lowest = value;
+    else if (value > lowest + least) {
+      climbing = true;
+      best = { x: x[i] ?? NaN, value };
+    }
+  }
+  if (climbing && best.value >= lowest + least) peaks.push(best.x);
+  // Rising from the very start to the very end is one peak: the end.
+  return peaks.length === 0 ? [best.x] : peaks;
+}
+
+/** The peak next to `from` on one side; null where there is none. */
+export function nextPeak(
+  peaks: readonly number[],
+  from: number,
+  side: -1 | 1,
+): number | null {
+  const found =
+    side > 0 ? peaks.find((x) => x > from) : peaks.findLast((x) => x < from);
+  return found ?? null;
+}
