@@ -1,0 +1,74 @@
+"""Which of MemProfiler's files is what, by its name; and the keys of its snaps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+FileKind: TypeAlias = Literal["yaml", "pickle", "report", "history"]
+
+MAX_NAME: Final = 255
+"""No file's name is longer, and no function's name is believed to be."""
+
+_STATS = re.compile(r"rank_(\d{1,7})_memory_stats\.(yaml|pickle)")
+_REPORT = re.compile(r"fsdp_mem_rank_(\d{1,7})_(.+)_(\d{1,12})\.log")
+_HISTORY = re.compile(
+    r"cuda_alloc_rank_(\d{1,7})\.(.+)\.(\d{1,12})\.(start|end)\.pickle"
+)
+_SNAP = re.compile(r"(\d{1,7})\.(.+)\.(\d{1,12})\.(start|end)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapKey:
+    """One moment: the start or the end of one call of a function, on one rank."""
+
+    rank: int
+    function: str
+    iteration: int
+    """1-based."""
+    context: Literal["start", "end"]
+
+    @property
+    def text(self) -> str:
+        """As MemProfiler writes it, e.g. `0.training_step.2.end`."""
+        return f"{self.rank}.{self.function}.{self.iteration}.{self.context}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """The parts of a file's name; what its kind does not have is empty or 0."""
+
+    kind: FileKind
+    rank: int
+    function: str = ""
+    iteration: int = 0
+    context: str = ""
+
+
+def parse_file_name(name: str) -> FileName | None:
+    """The parts of a base name; None where MemProfiler writes no such file."""
+    if len(name) > MAX_NAME or not name.isprintable():
+        return None
+    match = _STATS.fullmatch(name)
+    if match is not None:
+        return FileName("yaml" if match[2] == "yaml" else "pickle", int(match[1]))
+    match = _REPORT.fullmatch(name)
+    if match is not None:
+        return FileName("report", int(match[1]), match[2], int(match[3]))
+    match = _HISTORY.fullmatch(name)
+    if match is not None:
+        return FileName("history", int(match[1]), match[2], int(match[3]), match[4])
+    return None
+
+
+def parse_snap_key(text: str) -> SnapKey | None:
+    """The parts of `rank.function.iteration.start|end`; None where it is no such key.
+
+    The function may hold dots: rank and iteration are taken from the ends.
+    """
+    match = _SNAP.fullmatch(text) if len(text) <= MAX_NAME else None
+    if match is None:
+        return None
+    context: Literal["start", "end"] = "start" if match[4] == "start" else "end"
+    return SnapKey(int(match[1]), match[2], int(match[3]), context)
