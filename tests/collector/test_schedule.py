@@ -1,0 +1,177 @@
+"""The schedule's arithmetic: known strings, and what must hold for every pattern."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.config_sections import ScheduleConfig
+from collector.errors import ConfigError
+from collector.schedule import Action, Cycles, Schedule, Window, schedule_of
+
+
+def text(schedule: Schedule, length: int, *, epoch: int | None = None) -> str:
+    """One letter per position; `epoch`: its length, so that the last one is known."""
+    return "".join(
+        schedule.action(at, is_last=epoch is not None and at == epoch - 1).value
+        for at in range(length)
+    )
+
+
+def cycles(*numbers: int, resume: int = 0) -> Schedule:
+    return Schedule(Cycles(*numbers), resume=resume)
+
+
+# The strings of the well-known cyclic schedule.
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        (Schedule(Cycles()), "wAAAS........."),
+        (cycles(1, 1, 1, 2, 1), "..wAS........."),
+        (cycles(1, 1, 1, 2, 2), "..wAS.wAS....."),
+        (cycles(1, 2, 3, 4, 1), "...wwwAAAS.............."),
+        (cycles(1, 2, 3, 4, 0), "...wwwAAAS..wwwAAAS..www"),
+        (cycles(1, 2, 3, 4, 1, resume=4), ".......wwwAAAS.........."),
+    ],
+)
+def test_cycles(schedule, expected):
+    assert text(schedule, len(expected)) == expected
+
+
+def test_a_resumed_training_warms_up_where_a_fresh_one_collects():
+    assert cycles(1, 2, 3, 4, 1).action(7) is Action.ACTIVE
+    assert cycles(1, 2, 3, 4, 1, resume=4).action(7) is Action.WARMUP
+
+
+def test_the_end_of_an_epoch_ends_the_cycle_under_way():
+    assert text(cycles(1, 2, 3, 4, 0), 8, epoch=8) == "...wwwAS"
+    # Nothing of the second cycle was collected yet: there is nothing to end.
+    assert text(cycles(0, 2, 1, 3, 0), 9, epoch=9) == "..wAAS..w"
+
+
+def test_repeated_cycles_go_on_after_the_epoch():
+    schedule = cycles(0, 2, 1, 3, 0)
+    assert text(schedule, 18) == "..wAAS" * 3
+
+
+# MemProfiler's window; its iterations count from 1.
+
+
+@pytest.mark.parametrize(
+    ("warmup", "last", "collected"),
+    [(1, 2, [2]), (2, 4, [3, 4]), (0, 2, [1, 2]), (1, None, [2]), (3, None, [4])],
+)
+def test_windows(warmup, last, collected):
+    schedule = Schedule(Window(warmup, last))
+    actions = [schedule.action(at) for at in range(20)]
+    assert [at + 1 for at, a in enumerate(actions) if a.collects] == collected
+    assert actions[collected[-1] - 1] is Action.SAVE
+    assert actions[:warmup] == [Action.WARMUP] * warmup
+
+
+def test_zero_means_no_end():
+    schedule = Schedule(Window(2, 0))
+    assert text(schedule, 8) == "wwAAAAAA"
+    assert schedule.action(10**12) is Action.ACTIVE
+
+
+def test_a_resumed_window_moves():
+    assert text(Schedule(Window(1, 3), resume=4), 10) == "....wAS..."
+
+
+# Calls that cover many positions.
+
+
+def test_a_batch_is_collected_where_any_of_its_samples_is():
+    schedule = Schedule(Window(1, 2))  # sample 1 alone
+    batches = [(0, 0), (1, 4), (5, 8)]
+    assert [schedule.action(b, a).value for a, b in batches] == ["w", "S", "."]
+
+
+def test_a_batch_that_reaches_into_the_next_cycle_does_not_end_it():
+    schedule = cycles(0, 1, 0, 3, 0)  # .AAS.AAS
+    assert schedule.action(5, 2) is Action.ACTIVE
+    assert schedule.action(4, 2) is Action.SAVE
+    assert schedule.action(400, 0) is Action.SAVE
+
+
+# Your own.
+
+
+def test_a_callable_decides_with_a_yes_or_an_action():
+    schedule = Schedule(lambda at: at % 3 == 0)
+    assert text(schedule, 7) == "S..S..S"
+    schedule = Schedule(lambda at: Action.ACTIVE if at else Action.WARMUP)
+    assert text(schedule, 3) == "wAA"
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Cycles(0, 0, 0, 0, 1),
+        lambda: Cycles(0, 0, 0, 0, 0),
+        lambda: Cycles(wait=-1),
+        lambda: Cycles(repeat=-1),
+        lambda: Window(4, 4),
+        lambda: Window(4, 2),
+        lambda: Window(-1, 2),
+    ],
+)
+def test_a_schedule_that_could_never_collect_is_refused(make):
+    with pytest.raises(ValueError, match="'schedule\\.") as told:
+        make()
+    assert isinstance(told.value, ConfigError)
+
+
+def test_the_settings_name_one_or_the_other():
+    assert text(schedule_of(ScheduleConfig()), 4) == "wS.."
+    config = ScheduleConfig(warmup_iters=2, max_iter=0, resume=1)
+    assert text(schedule_of(config), 5) == ".wwAA"
+    config = ScheduleConfig(skip_first=1, wait=1, warmup=1, active=2, repeat=2)
+    assert text(schedule_of(config), 14) == "..wAS.wAS....."
+    assert text(schedule_of(ScheduleConfig(choose=lambda at: at == 2)), 4) == "..S."
+    with pytest.raises(ConfigError, match=r"'schedule\.choose' names no_such\.thing"):
+        schedule_of(ScheduleConfig(choose="no_such.thing"))
+
+
+# What holds for all.
+
+SMALL = st.integers(0, 6)
+PATTERNS = st.one_of(
+    st.builds(Cycles, SMALL, SMALL, SMALL, st.integers(1, 6), SMALL),
+    st.builds(lambda w, more: Window(w, w + more), SMALL, st.integers(1, 6)),
+    st.builds(lambda w: Window(w, 0), SMALL),
+)
+
+
+@given(PATTERNS, st.integers(0, 9))
+def test_counts_agree_with_single_positions(pattern, resume):
+    schedule = Schedule(pattern, resume=resume)
+    letters = text(schedule, 60)
+    assert letters[:resume] == "." * resume
+    seen = letters[resume:]
+    for end in range(len(seen) + 1):
+        assert pattern.num_warmups(end) == seen[:end].count("w")
+        assert pattern.num_ends(end) == seen[:end].count("S")
+        collected = seen[:end].count("A") + seen[:end].count("S")
+        assert pattern.num_active(end) == collected
+
+
+@given(PATTERNS, st.integers(0, 50), st.integers(0, 12))
+def test_a_range_is_collected_exactly_where_one_of_its_positions_is(
+    pattern, start, length
+):
+    schedule = Schedule(pattern)
+    single = [schedule.action(at) for at in range(start, start + length + 1)]
+    whole = schedule.action(start + length, start)
+    assert whole.collects == any(action.collects for action in single)
+    if whole.collects:
+        assert (whole is Action.ACTIVE) == (single[-1] is Action.ACTIVE)
+    else:
+        assert (whole is Action.WARMUP) == (Action.WARMUP in single)
