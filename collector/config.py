@@ -21,12 +21,13 @@ commas between (`MEMBOARD_FUNCTIONS_DEFAULT=training_step,eval`; a lone comma is
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from collector.config_checks import Setting, check_fields, checked, hints_of
 from collector.config_code import code_name
+from collector.config_rules import check_rules
 from collector.config_sections import (
     ActivationsConfig,
     DumpsConfig,
@@ -40,6 +41,8 @@ from collector.config_sections import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from collector.config_memprofiler import Imported
 
     Layer: TypeAlias = "str | Path | Mapping[str, Any] | RecordConfig"
 
@@ -174,6 +177,13 @@ class RecordConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        check_rules(self.leaf, lambda _path: "RecordConfig()")
+
+    def leaf(self, path: str) -> Any:
+        """The value of a setting by its path: `cpu.interval_seconds`."""
+        name, _, leaf = path.partition(".")
+        value = getattr(self, name)
+        return getattr(value, leaf) if leaf else value
 
     def to_plain(self) -> dict[str, Any]:
         """The settings as JSON holds them; `load` accepts it back.
@@ -184,11 +194,8 @@ class RecordConfig:
         plain: dict[str, Any] = {}
         for path in settings():
             name, _, leaf = path.partition(".")
-            value = getattr(self, name)
-            if leaf:
-                plain.setdefault(name, {})[leaf] = _plain(getattr(value, leaf))
-            else:
-                plain[name] = _plain(value)
+            held = plain.setdefault(name, {}) if leaf else plain
+            held[leaf or name] = _plain(self.leaf(path))
         return plain
 
 
@@ -215,20 +222,35 @@ def load(
         ConfigError: a key is unknown, or a value ill-typed or out of range; says which,
             where and what to do.
     """
+    return load_with_imports(config, **keywords)[0]
+
+
+def load_with_imports(
+    config: Layer | Sequence[Layer] | None = None, **keywords: Any
+) -> tuple[RecordConfig, list[Imported]]:
+    """As `load`; also what became of the layers that hold MemProfiler's settings."""
     from collector.config_layers import merged
 
+    layers = merged(config, keywords)
+    effective = {path: setting.default for path, setting in settings().items()}
+    for path, (value, place) in layers.leaves.items():
+        effective[path] = checked(settings()[path], value, place)
+    check_rules(effective.__getitem__, layers.place)
+    return RecordConfig(**_nested(effective)), layers.imported
+
+
+def _nested(effective: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `RecordConfig` from its leaves."""
     values: dict[str, Any] = {}
     leaves: dict[str, dict[str, Any]] = {}
-    for path, (value, place) in merged(config, keywords).items():
-        right = checked(settings()[path], value, place)
+    for path, value in effective.items():
         name, _, leaf = path.partition(".")
         if leaf:
-            leaves.setdefault(name, {})[leaf] = right
+            leaves.setdefault(name, {})[leaf] = value
         else:
-            values[name] = right
-    for name, chosen in leaves.items():
-        values[name] = replace(sections()[name], **chosen)
-    return RecordConfig(**values)
+            values[name] = value
+    sectioned = {n: type(sections()[n])(**held) for n, held in leaves.items()}
+    return {**values, **sectioned}
 
 
 @cache

@@ -21,6 +21,13 @@ _DOTTED_NAME: Final = "a dotted name (package.module.function)"
 _DOTTED_NAMES: Final = "dotted names (package.module.function) or callables"
 
 
+class Found(NamedTuple):
+    """A value and where it stands, in words."""
+
+    value: Any
+    place: str
+
+
 class Setting(NamedTuple):
     """One leaf of the configuration: what it may be, and what it is unless set."""
 
@@ -101,7 +108,7 @@ def checked(setting: Setting, value: Any, place: str) -> Any:
         fits, right = _fit(setting, entry)
         if not fits or right == "":
             raise _wrong(setting, f"{describe(entry)} in the list", place)
-        if right not in kept:
+        if setting.takes_code or right not in kept:
             kept.append(right)
     return tuple(kept)
 
@@ -175,6 +182,14 @@ def hints_of(owner: type) -> Mapping[str, Any]:
     from typing import get_type_hints
 
     return get_type_hints(owner)
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """A question whether the likest of `known` was meant."""
+    import difflib
+
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean '{near[0]}'?" if near else "no key is like it."
 
 
 def one_of(names: list[str]) -> str:

@@ -81,9 +81,9 @@ def check_code(config: RecordConfig) -> None:
     from collector.config import settings
 
     for path, setting in settings().items():
-        section, _, leaf = path.partition(".")
+        section = path.partition(".")[0]
         if setting.takes_code and getattr(getattr(config, section), "enabled", True):
-            value = getattr(getattr(config, section), leaf)
+            value = config.leaf(path)
             for code in value if setting.many else (value,):
                 if code is not None:
                     resolve(code, path)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Document(NamedTuple):
     """What a file holds."""
 
-    plain: dict[Any, Any]
+    plain: Mapping[Any, Any]
     lines: Mapping[str, int]
     """The line of every key by its path (`cpu.enabled`); entries of a list count too."""
     twice: Mapping[str, tuple[int, int]]

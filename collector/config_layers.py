@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.config import ENV_PREFIX, RecordConfig, sections, settings, variable
-from collector.config_checks import Setting, describe, one_of
-from collector.config_file import at, read, refuse_twice
+from collector.config_checks import Found, Setting, describe, nearest, one_of
+from collector.config_file import Document, at, read, refuse_twice
+from collector.config_memprofiler import Imported, imported
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,23 +33,29 @@ _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
 
 
-class Found(NamedTuple):
-    """A value and where it stands, in words."""
+class Merged(NamedTuple):
+    """What is set in all layers."""
 
-    value: Any
-    place: str
+    leaves: dict[str, Found]
+    """By path: the value that wins, and its place."""
+    imported: list[Imported]
+    """What the layers held in MemProfiler's words."""
+
+    def place(self, path: str) -> str:
+        """Where the value of a leaf was set, in words."""
+        return self.leaves[path].place if path in self.leaves else "the defaults"
 
 
 def merged(
     config: Layer | Sequence[Layer] | None, keywords: Mapping[str, Any]
-) -> dict[str, Found]:
-    """What is set, by path, the strongest layer last and so winning."""
-    found: dict[str, Found] = {}
+) -> Merged:
+    """What is set, the strongest layer last and so winning."""
+    every = Merged({}, [])
     for layer in _layers(config):
-        found.update(_from_layer(layer))
-    found.update(_from_environment())
-    found.update(flatten(keywords, "the keywords"))
-    return found
+        _add_layer(layer, every)
+    every.leaves.update(_from_environment())
+    every.leaves.update(flatten(keywords, "the keywords"))
+    return every
 
 
 def _layers(config: Any) -> Sequence[Any]:
@@ -59,31 +66,38 @@ def _layers(config: Any) -> Sequence[Any]:
     return config if isinstance(config, (list, tuple)) else [config]
 
 
-def _from_layer(layer: Any) -> Iterator[tuple[str, Found]]:
+def _add_layer(layer: Any, every: Merged) -> None:
     if isinstance(layer, RecordConfig):
-        return _from_record(layer)
-    if isinstance(layer, Mapping):
-        return flatten(layer, "the given mapping")
-    if isinstance(layer, (str, Path)):
+        every.leaves.update(_from_record(layer))
+    elif isinstance(layer, Mapping):
+        _add_document(Document(layer, {}, {}), "the given mapping", every)
+    elif isinstance(layer, (str, Path)):
         path = Path(layer).expanduser()
-        document = read(path)
-        refuse_twice(document, str(path))
-        return flatten(document.plain, str(path), document.lines)
-    raise ConfigError(
-        "config must be a file, a mapping or a RecordConfig, or a list of them, got"
-        f" {describe(layer)}."
-    )
+        _add_document(read(path), str(path), every)
+    else:
+        raise ConfigError(
+            "config must be a file, a mapping or a RecordConfig, or a list of them, got"
+            f" {describe(layer)}."
+        )
+
+
+def _add_document(document: Document, place: str, every: Merged) -> None:
+    """Our own keys; in MemProfiler's words, what those become, below our own."""
+    found = imported(document, place)
+    if found is None:
+        refuse_twice(document, place)
+        every.leaves.update(flatten(document.plain, place, document.lines))
+        return
+    every.imported.append(found)
+    every.leaves.update(found.leaves)
+    own = {key: document.plain[key] for key in found.beside}
+    every.leaves.update(flatten(own, place, document.lines))
 
 
 def _from_record(config: RecordConfig) -> Iterator[tuple[str, Found]]:
     """Every leaf of settings made before, callables as they are."""
     for path in settings():
-        name, _, leaf = path.partition(".")
-        value = getattr(config, name)
-        yield (
-            path,
-            Found(getattr(value, leaf) if leaf else value, "the given RecordConfig"),
-        )
+        yield path, Found(config.leaf(path), "the given RecordConfig")
 
 
 def _from_environment() -> dict[str, Found]:
@@ -220,11 +234,3 @@ def refuse(key: str, place: str, known: list[str]) -> None:
         f"unknown key '{key}' in {place}: {nearest(key, known)} Rename it or remove"
         " it; `python -m collector.config --markdown` lists every key."
     )
-
-
-def nearest(word: str, known: list[str]) -> str:
-    """A question whether the likest of `known` was meant."""
-    import difflib
-
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean '{near[0]}'?" if near else "no key is like it."

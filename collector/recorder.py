@@ -31,22 +31,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from collector import lifecycle
-from collector.config import load
+from collector.config import load_with_imports
+from collector.config_code import check_code
 from collector.errors import ConfigError
 from collector.loop import loader, spans
 from collector.loop.attached import describe_model
 from collector.loop.compiled import untraced
 from collector.loop.progress import PhaseBlock, Progress, whole_number
-from collector.rank import mesh_coordinates
+from collector.rank import identify, mesh_coordinates
 from collector.trouble import Troubles, logger, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
 
     from collector.config import RecordConfig
+    from collector.config_memprofiler import Imported
 
 Batch = TypeVar("Batch")
 
@@ -72,7 +74,8 @@ def record(
             runs`. All ranks of a job give the same one.
         model: the module being trained; may be attached later.
         optimizer: its optimizer; may be attached later.
-        config: a YAML file, a mapping or a `RecordConfig`; see `collector.config`.
+        config: a YAML file, a mapping or a `RecordConfig`, or several of them; see
+            `collector.config`. MemProfiler's settings are understood too.
         mesh: a DeviceMesh, or a mapping such as `{"dp": 0, "tp": 1}`.
         **keywords: single settings; they win over `config` and the environment.
 
@@ -81,14 +84,18 @@ def record(
         `MEMBOARD_ENABLED=0`), and where recording cannot start, one that does nothing.
 
     Raises:
-        ConfigError: a setting, the mesh or the logdir cannot be right.
+        ConfigError: a setting, the mesh or the logdir cannot be right, or code that a
+            setting names does not import.
     """
-    settings = load(config, **keywords)
+    settings, imported = load_with_imports(config, **keywords)
     if not settings.enabled:
         return _null()
+    check_code(settings)
     run_dir = _run_dir(logdir)
     coordinates = mesh_coordinates(mesh)
     logger.setLevel(getattr(logging, settings.log_level.upper()))
+    if imported:
+        _tell_imports(settings, imported)
     _close_forgotten(run_dir)
     try:
         recorder = Recorder(run_dir, settings, coordinates)
@@ -97,6 +104,15 @@ def record(
         return _null()
     recorder.attach(model=model, optimizer=optimizer)
     return recorder
+
+
+def _tell_imports(settings: RecordConfig, imported: Sequence[Imported]) -> None:
+    """Once per job: what the keys of another tool's settings became."""
+    from collector.config_memprofiler import summary
+
+    if identify(settings).rank == 0:
+        for layer in imported:
+            warn("%s", summary(layer))
 
 
 def _close_forgotten(run_dir: Path) -> None:

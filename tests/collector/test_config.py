@@ -20,6 +20,7 @@ from collector.config import (
     settings,
     variable,
 )
+from collector.config_yaml import as_yaml
 from collector.errors import ConfigError, MemBoardError
 
 
@@ -328,12 +329,30 @@ def values_of(setting):
         type(None): st.none(),
     }
     choices = [kinds[kind] for kind in setting.accepts if kind in kinds]
-    return st.one_of(*choices, *map(st.just, setting.words))
+    choices += [*map(st.just, setting.words)]
+    if setting.takes_text or setting.many:
+        choices.append(st.text(printable, min_size=1 if setting.many else 0))
+    if setting.takes_code:
+        choices = [st.sampled_from(["os.getcwd", "os.path.join", "package.mod.func"])]
+    if setting.path == "activations.functions":
+        return st.just(()) | st.tuples(*choices * 2)
+    if setting.many:
+        return st.lists(choices[0], unique=True).map(tuple)
+    return st.one_of(choices)
+
+
+printable = st.characters(exclude_categories=["C", "Z"])
 
 
 @given(
     st.fixed_dictionaries(
-        {}, optional={path: values_of(setting) for path, setting in settings().items()}
+        # With a callable of one's own, all else in the schedule may be anything.
+        {"schedule.choose": st.just("os.getcwd")},
+        optional={
+            path: values_of(setting)
+            for path, setting in settings().items()
+            if path != "schedule.choose"
+        },
     )
 )
 def test_any_settings_survive_the_trip_through_a_file(tmp_path_factory, chosen):
@@ -344,8 +363,6 @@ def test_any_settings_survive_the_trip_through_a_file(tmp_path_factory, chosen):
             nested.setdefault(name, {})[leaf] = value
         else:
             nested[name] = value
-    path = tmp_path_factory.getbasetemp() / "settings.yaml"
-    path.write_text(json.dumps(nested))  # JSON is YAML, but for floats like 1e-05
     config = load(nested)
     for dotted, value in chosen.items():
         held = config
@@ -353,8 +370,9 @@ def test_any_settings_survive_the_trip_through_a_file(tmp_path_factory, chosen):
             held = getattr(held, name)
         assert held == value
     assert load(config.to_plain()) == config
-    if "e-" not in path.read_text() and "e+" not in path.read_text():
-        assert load(path) == config
+    path = tmp_path_factory.getbasetemp() / "settings.yaml"
+    path.write_text(as_yaml(config.to_plain()), encoding="utf-8")
+    assert load(path) == config
 
 
 def test_every_setting_has_its_own_variable():
