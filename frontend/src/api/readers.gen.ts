@@ -42,6 +42,10 @@ export const readCategoryGroup: Read<types.CategoryGroup> = word(
   "param", "grad", "optimizer", "activation", "comm", "temp", "unknown",
 );
 
+export const readFunctionKind: Read<types.FunctionKind> = word(
+  "snaps", "hooks", "activations", "modules", "history",
+);
+
 export const readErrorResponse: Read<types.ErrorResponse> = (value, at, columns) => {
   const fields = record(value, at);
   return {
@@ -544,6 +548,137 @@ export const readModuleTimelineResponse: Read<types.ModuleTimelineResponse> = (v
   };
 };
 
+export const readCollectedFunction: Read<types.CollectedFunction> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    function: field(fields, "function", text, at, columns),
+    phase: field(fields, "phase", text, at, columns),
+    kinds: field(fields, "kinds", list(readFunctionKind), at, columns),
+    numRanks: field(fields, "num_ranks", integer, at, columns),
+  };
+};
+
+export const readFunctionCalls: Read<types.FunctionCalls> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    attempt: field(fields, "attempt", i32Column, at, columns),
+    iteration: field(fields, "iteration", i32Column, at, columns),
+    step: field(fields, "step", f64Column, at, columns),
+    startMs: field(fields, "start_ms", f64Column, at, columns),
+    endMs: field(fields, "end_ms", f64Column, at, columns),
+    kinds: field(fields, "kinds", u8Column, at, columns),
+  };
+};
+
+export const readFunctionStat: Read<types.FunctionStat> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    name: field(fields, "name", text, at, columns),
+    unit: field(fields, "unit", readUnit, at, columns),
+    group: field(fields, "group", word("device", "process", "hook"), at, columns),
+    start: field(fields, "start", f64Column, at, columns),
+    end: field(fields, "end", f64Column, at, columns),
+    difference: field(fields, "difference", f64Column, at, columns),
+  };
+};
+
+export const readFunctionOverRanks: Read<types.FunctionOverRanks> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    stat: field(fields, "stat", text, at, columns),
+    unit: field(fields, "unit", readUnit, at, columns),
+    rank: field(fields, "rank", i32Column, at, columns),
+    start: field(fields, "start", f64Column, at, columns),
+    end: field(fields, "end", f64Column, at, columns),
+    difference: field(fields, "difference", f64Column, at, columns),
+    ofRanks: field(fields, "of_ranks", integer, at, columns),
+  };
+};
+
+export const readModuleNames: Read<types.ModuleNames> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    paths: field(fields, "paths", list(text), at, columns),
+    types: field(fields, "types", list(text), at, columns),
+  };
+};
+
+export const readHookAttribute: Read<types.HookAttribute> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    name: field(fields, "name", text, at, columns),
+    unit: field(fields, "unit", readUnit, at, columns),
+    values: field(fields, "values", f64Column, at, columns),
+  };
+};
+
+export const readHookValues: Read<types.HookValues> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    modules: field(fields, "modules", readModuleNames, at, columns),
+    module: field(fields, "module", i32Column, at, columns),
+    attributes: field(fields, "attributes", list(readHookAttribute), at, columns),
+  };
+};
+
+export const readSavedActivations: Read<types.SavedActivations> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    modules: field(fields, "modules", readModuleNames, at, columns),
+    module: field(fields, "module", i32Column, at, columns),
+    dtypes: field(fields, "dtypes", list(text), at, columns),
+    dtype: field(fields, "dtype", i32Column, at, columns),
+    numTensors: field(fields, "num_tensors", f64Column, at, columns),
+    bytes: field(fields, "bytes", f64Column, at, columns),
+    nppCompatBytes: field(fields, "npp_compat_bytes", f64Column, at, columns),
+    totalBytes: field(fields, "total_bytes", number, at, columns),
+    totalNppCompatBytes: field(fields, "total_npp_compat_bytes", number, at, columns),
+  };
+};
+
+export const readHistoryReference: Read<types.HistoryReference> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    id: field(fields, "id", text, at, columns),
+    rank: field(fields, "rank", integer, at, columns),
+    attempt: field(fields, "attempt", integer, at, columns),
+    function: field(fields, "function", text, at, columns),
+    phase: field(fields, "phase", text, at, columns),
+    iteration: field(fields, "iteration", integer, at, columns),
+    context: field(fields, "context", word("start", "end", ""), at, columns),
+    label: field(fields, "label", text, at, columns),
+    step: field(fields, "step", orNull(integer), at, columns),
+    timeMs: field(fields, "time_ms", number, at, columns),
+    numBytes: field(fields, "num_bytes", integer, at, columns),
+    path: field(fields, "path", text, at, columns),
+  };
+};
+
+export const readFunctionsResponse: Read<types.FunctionsResponse> = (value, at, columns) => {
+  const fields = record(value, at);
+  return {
+    run: field(fields, "run", readRunSummary, at, columns),
+    source: field(fields, "source", word("recorded", "imported"), at, columns),
+    functions: field(fields, "functions", list(readCollectedFunction), at, columns),
+    function: field(fields, "function", orNull(text), at, columns),
+    phase: field(fields, "phase", text, at, columns),
+    ranks: field(fields, "ranks", i32Column, at, columns),
+    rank: field(fields, "rank", orNull(integer), at, columns),
+    calls: field(fields, "calls", readFunctionCalls, at, columns),
+    numCalls: field(fields, "num_calls", integer, at, columns),
+    stats: field(fields, "stats", list(readFunctionStat), at, columns),
+    attempt: field(fields, "attempt", orNull(integer), at, columns),
+    iteration: field(fields, "iteration", orNull(integer), at, columns),
+    overRanks: field(fields, "over_ranks", orNull(readFunctionOverRanks), at, columns),
+    hooks: field(fields, "hooks", orNull(readHookValues), at, columns),
+    activations: field(fields, "activations", orNull(readSavedActivations), at, columns),
+    histories: field(fields, "histories", list(readHistoryReference), at, columns),
+    moduleWindow: field(fields, "module_window", orNull(text), at, columns),
+    absent: field(fields, "absent", list(readRecorded), at, columns),
+    problems: field(fields, "problems", list(readProblem), at, columns),
+  };
+};
+
 /** Per route: the response's name on the wire and how to read it. */
 export const routes: {
   readonly [R in keyof types.Responses]: {
@@ -559,4 +694,5 @@ export const routes: {
   modules: { response: "ModulesResponse", read: readModulesResponse },
   module: { response: "ModuleResponse", read: readModuleResponse },
   moduleTimeline: { response: "ModuleTimelineResponse", read: readModuleTimelineResponse },
+  functions: { response: "FunctionsResponse", read: readFunctionsResponse },
 };

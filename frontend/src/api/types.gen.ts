@@ -68,6 +68,14 @@ export type CategoryGroup =
   | "temp"
   | "unknown";
 
+/** What was collected around a function's calls. */
+export type FunctionKind =
+  | "snaps"
+  | "hooks"
+  | "activations"
+  | "modules"
+  | "history";
+
 /** What went wrong, where, and what to do about it. */
 export interface ErrorResponse {
   readonly what: string;
@@ -674,6 +682,158 @@ export interface ModuleTimelineResponse {
   readonly problems: readonly Problem[];
 }
 
+/** One profiled function in one phase, over all ranks and attempts. */
+export interface CollectedFunction {
+  /** `step` for a whole step. */
+  readonly function: string;
+  readonly phase: string;
+  readonly kinds: readonly FunctionKind[];
+  readonly numRanks: number;
+}
+
+/**
+ * Collected calls of one function on one rank, in order of time.
+ *
+ * All columns, and those of `FunctionStat`, have one value per call. The snap that
+ * MemProfiler calls `rank.function.iteration.start` is the start of that call.
+ */
+export interface FunctionCalls {
+  readonly attempt: Int32Array;
+  /** 1-based; counted per function and phase, from 1 again in another attempt. */
+  readonly iteration: Int32Array;
+  /** The training step under way; NaN where unknown. */
+  readonly step: Float64Array;
+  /** NaN where there is no snap of the start. */
+  readonly startMs: Float64Array;
+  /** NaN where there is no snap of the end, e.g. because the process died inside. */
+  readonly endMs: Float64Array;
+  /** Bit 1: snaps, 2: hooks, 4: activations, 8: modules, 16: history. */
+  readonly kinds: Uint8Array;
+}
+
+/** One recorded number at the start and end of each call; NaN: not recorded. */
+export interface FunctionStat {
+  /** As recorded, e.g. `allocated_bytes.all.current`, `rss_bytes`, `hook.rss_diff`. */
+  readonly name: string;
+  readonly unit: Unit;
+  /** hook: what the root module's hooks left on it. */
+  readonly group: "device" | "process" | "hook";
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  /** End less start. */
+  readonly difference: Float64Array;
+}
+
+/** One stat of one call, rank by rank; ranks ascend. */
+export interface FunctionOverRanks {
+  readonly stat: string;
+  readonly unit: Unit;
+  readonly rank: Int32Array;
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  readonly difference: Float64Array;
+  /** All that may have the call; more than were read where time did not allow all. */
+  readonly ofRanks: number;
+}
+
+/** Modules of one capture, by their `named_modules()` path; the root's is empty. */
+export interface ModuleNames {
+  readonly paths: readonly string[];
+  /** Class names; as many as paths. */
+  readonly types: readonly string[];
+}
+
+/** What hooks set on modules under one name. */
+export interface HookAttribute {
+  readonly name: string;
+  readonly unit: Unit;
+  /** One per row of `HookValues.module`; NaN where the module has none. */
+  readonly values: Float64Array;
+}
+
+/** What hooks said of every module in one call. */
+export interface HookValues {
+  readonly modules: ModuleNames;
+  /** Index into `modules`, row by row. */
+  readonly module: Int32Array;
+  readonly attributes: readonly HookAttribute[];
+}
+
+/** Tensors that autograd saved for backward in one call, by module and dtype. */
+export interface SavedActivations {
+  readonly modules: ModuleNames;
+  /** Index into `modules`, row by row; -1: saved outside any module. */
+  readonly module: Int32Array;
+  readonly dtypes: readonly string[];
+  /** Index into `dtypes`. */
+  readonly dtype: Int32Array;
+  readonly numTensors: Float64Array;
+  /** Of distinct storages, without parameters and their views. */
+  readonly bytes: Float64Array;
+  /** The sum MemProfiler reports: every tensor that is not a parameter counts. */
+  readonly nppCompatBytes: Float64Array;
+  readonly totalBytes: number;
+  readonly totalNppCompatBytes: number;
+}
+
+/** A captured allocator history, or a file that holds one. */
+export interface HistoryReference {
+  /** Names it in requests; stays the same while the run grows. */
+  readonly id: string;
+  readonly rank: number;
+  readonly attempt: number;
+  /** Empty where it was taken by hand. */
+  readonly function: string;
+  readonly phase: string;
+  /** 0 where it was taken by hand. */
+  readonly iteration: number;
+  readonly context: "start" | "end" | "";
+  readonly label: string;
+  readonly step: number | null;
+  readonly timeMs: number;
+  /** On disk. */
+  readonly numBytes: number;
+  /** Of a file beside the run's records, relative to the logdir; empty: recorded. */
+  readonly path: string;
+}
+
+/**
+ * Route `/functions` (run, rank, function, phase, attempt, iteration, stat).
+ *
+ * Memory around calls of functions: which functions, the calls of one of them on one
+ * rank, and what was collected in one call. What is not asked for, or is not there,
+ * has a default: the first function, the lowest rank that has it, the newest call, the
+ * first stat. The answer says what it shows.
+ */
+export interface FunctionsResponse {
+  readonly run: RunSummary;
+  readonly source: "recorded" | "imported";
+  readonly functions: readonly CollectedFunction[];
+  /** None where nothing was collected (then `absent` says why). */
+  readonly function: string | null;
+  readonly phase: string;
+  /** Ranks that have the function in this phase. */
+  readonly ranks: Int32Array;
+  readonly rank: number | null;
+  /** The newest 1,000. */
+  readonly calls: FunctionCalls;
+  /** All there are. */
+  readonly numCalls: number;
+  readonly stats: readonly FunctionStat[];
+  /** With `iteration`: the call that the fields below are about. */
+  readonly attempt: number | null;
+  readonly iteration: number | null;
+  readonly overRanks: FunctionOverRanks | null;
+  readonly hooks: HookValues | null;
+  readonly activations: SavedActivations | null;
+  /** Of the rank: of every function and by hand, by time; the newest 1,000. */
+  readonly histories: readonly HistoryReference[];
+  /** ModuleWindow.id of the call, where its modules were tracked. */
+  readonly moduleWindow: string | null;
+  readonly absent: readonly Recorded[];
+  readonly problems: readonly Problem[];
+}
+
 /** What each data route answers. */
 export interface Responses {
   readonly runs: RunsResponse;
@@ -684,4 +844,5 @@ export interface Responses {
   readonly modules: ModulesResponse;
   readonly module: ModuleResponse;
   readonly moduleTimeline: ModuleTimelineResponse;
+  readonly functions: FunctionsResponse;
 }

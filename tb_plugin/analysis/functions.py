@@ -1,0 +1,178 @@
+"""Memory around calls of functions: snaps at start and end, paired call by call.
+
+Snaps come from the tables a rank recorded, column by column, or one by one from another
+tool's report (`table_of`); both end as a `SnapTable`. A call is known by its attempt and
+iteration: a job that was started again counts from one again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+    Ints: TypeAlias = npt.NDArray[np.int64]
+
+_Number = TypeVar("_Number", np.int64, np.float64)
+
+Context: TypeAlias = Literal["start", "end"]
+
+CONTEXTS: Final[tuple[Context, ...]] = ("start", "end")
+"""In tables a context is its index here."""
+
+HOOK_PREFIX: Final = "hook."
+"""Stats of this prefix are what hooks left on the root module."""
+
+NO_TIME: Final = -1
+NO_STEP: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snap:
+    """What one rank's memory was at the start or end of one call."""
+
+    rank: int
+    function: str
+    phase: str
+    iteration: int
+    """1-based."""
+    context: Context
+    time_ns: int | None
+    """None where the report does not say."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """By stat; bytes and counts under torch's flat names, `rss_bytes`, `vms_bytes`,
+    `hook.<attribute>`."""
+    step: int | None = None
+    attempt: int = 1
+
+    @property
+    def key(self) -> str:
+        """MemProfiler's name for it, e.g. `0.training_step.2.end`."""
+        return f"{self.rank}.{self.function}.{self.iteration}.{self.context}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SnapTable:
+    """Snaps of one function in one phase on one rank; a value per snap in each array."""
+
+    attempt: Ints
+    iteration: Ints
+    context: Ints
+    """Index into `CONTEXTS`."""
+    time_ns: Ints
+    """`NO_TIME` where unknown."""
+    step: Ints
+    """`NO_STEP` where unknown."""
+    stats: Mapping[str, Floats]
+    """By name, in the order they are shown; NaN where a snap has no such stat."""
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallTable:
+    """Calls in order of time; a value per call in each array."""
+
+    attempt: Ints
+    iteration: Ints
+    step: Ints
+    """`NO_STEP` where unknown."""
+    start_ns: Ints
+    """`NO_TIME` where there is no snap of the start, or its time is unknown."""
+    end_ns: Ints
+    start_row: Ints
+    """Which row of the snaps it is; -1 for none."""
+    end_row: Ints
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+
+def table_of(snaps: Sequence[Snap]) -> SnapTable:
+    """Snaps of one function, phase and rank as a table, in the order given."""
+    names = dict.fromkeys(name for snap in snaps for name in snap.values)
+    nothing = float("nan")
+    return SnapTable(
+        attempt=_ints(snap.attempt for snap in snaps),
+        iteration=_ints(snap.iteration for snap in snaps),
+        context=_ints(CONTEXTS.index(snap.context) for snap in snaps),
+        time_ns=_ints(NO_TIME if s.time_ns is None else s.time_ns for s in snaps),
+        step=_ints(NO_STEP if s.step is None else s.step for s in snaps),
+        stats={
+            name: np.array([s.values.get(name, nothing) for s in snaps], np.float64)
+            for name in names
+        },
+    )
+
+
+def calls_of(snaps: SnapTable) -> CallTable:
+    """Pair starts and ends; of a side that was snapped twice, the later row counts.
+
+    Calls come in the order of their attempts, inside one in that of their times, and
+    where no time is known in that of their iterations.
+    """
+    keys = np.stack([snaps.attempt, snaps.iteration], axis=1)
+    calls, of_row = np.unique(keys, axis=0, return_inverse=True)
+    rows = np.full((2, len(calls)), -1, np.int64)
+    sane = (snaps.context == 0) | (snaps.context == 1)
+    at = np.flatnonzero(sane)
+    rows[snaps.context[at], of_row.reshape(-1)[at]] = at  # a later row overwrites
+    known = (rows >= 0).any(axis=0)
+    calls, rows = calls[known], rows[:, known]
+    start_ns, end_ns = (_picked(snaps.time_ns, row, NO_TIME) for row in rows)
+    steps = [_picked(snaps.step, row, NO_STEP) for row in rows]
+    when = np.where(end_ns == NO_TIME, start_ns, end_ns)
+    order = np.lexsort((calls[:, 1], when, calls[:, 0]))
+    return CallTable(
+        attempt=calls[order, 0],
+        iteration=calls[order, 1],
+        step=np.where(steps[0] == NO_STEP, steps[1], steps[0])[order],
+        start_ns=start_ns[order],
+        end_ns=end_ns[order],
+        start_row=rows[0, order],
+        end_row=rows[1, order],
+    )
+
+
+def sides(
+    snaps: SnapTable, calls: CallTable, stat: str
+) -> tuple[Floats, Floats, Floats]:
+    """A stat at each call's start, at its end, and the end less the start.
+
+    NaN where a side was not snapped or has no such stat.
+    """
+    values = snaps.stats.get(stat)
+    if values is None:
+        nothing = np.full(len(calls), np.nan)
+        return nothing, nothing, nothing
+    start = _picked(values, calls.start_row, np.nan)
+    end = _picked(values, calls.end_row, np.nan)
+    with np.errstate(invalid="ignore"):  # infinite less infinite
+        return start, end, end - start
+
+
+def unit_of(stat: str) -> Literal["bytes", "count"]:
+    """The unit that a stat's name tells, for reports that have no units."""
+    return "bytes" if "bytes" in stat or stat.startswith("hook.rss") else "count"
+
+
+def _picked(
+    values: npt.NDArray[_Number], rows: Ints, nothing: float
+) -> npt.NDArray[_Number]:
+    """The values at some rows, and something else where the row is -1."""
+    picked = np.full(len(rows), nothing, values.dtype)
+    there = rows >= 0
+    picked[there] = values[rows[there]]
+    return picked
+
+
+def _ints(values: Iterable[int]) -> Ints:
+    return np.fromiter(values, np.int64)
