@@ -70,10 +70,10 @@ def _add_layer(layer: Any, every: Merged) -> None:
     if isinstance(layer, RecordConfig):
         every.leaves.update(_from_record(layer))
     elif isinstance(layer, Mapping):
-        _add_document(Document(layer, {}, {}), "the given mapping", every)
+        _add(from_document(Document(layer, {}, {}), "the given mapping"), every)
     elif isinstance(layer, (str, Path)):
         path = Path(layer).expanduser()
-        _add_document(read(path), str(path), every)
+        _add(from_document(read(path), str(path)), every)
     else:
         raise ConfigError(
             "config must be a file, a mapping or a RecordConfig, or a list of them, got"
@@ -81,17 +81,24 @@ def _add_layer(layer: Any, every: Merged) -> None:
         )
 
 
-def _add_document(document: Document, place: str, every: Merged) -> None:
-    """Our own keys; in MemProfiler's words, what those become, below our own."""
+def _add(layer: Merged, every: Merged) -> None:
+    every.leaves.update(layer.leaves)
+    every.imported.extend(layer.imported)
+
+
+def from_document(document: Document, place: str) -> Merged:
+    """What one document sets: our own keys, above what MemProfiler's become.
+
+    Raises:
+        ConfigError: a key is unknown or stands twice, or MemProfiler's are wrong.
+    """
     found = imported(document, place)
     if found is None:
         refuse_twice(document, place)
-        every.leaves.update(flatten(document.plain, place, document.lines))
-        return
-    every.imported.append(found)
-    every.leaves.update(found.leaves)
+        return Merged(dict(flatten(document.plain, place, document.lines)), [])
     own = {key: document.plain[key] for key in found.beside}
-    every.leaves.update(flatten(own, place, document.lines))
+    leaves = {**found.leaves, **dict(flatten(own, place, document.lines))}
+    return Merged(leaves, [found])
 
 
 def _from_record(config: RecordConfig) -> Iterator[tuple[str, Found]]:

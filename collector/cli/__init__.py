@@ -18,7 +18,8 @@ from collector.cli.failure import Failure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS: Final = ("demo",)
+VERBS: Final = ("demo", "import-config")
+"""A dash in a verb is an underscore in its module's name."""
 
 INTERRUPTED: Final = 130
 
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
     for name in VERBS:
-        verb = import_module(f"collector.cli.{name}")
+        verb = import_module(f"collector.cli.{name.replace('-', '_')}")
         verb_parser = verbs.add_parser(
             name,
             help=verb.HELP,
