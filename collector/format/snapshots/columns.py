@@ -1,0 +1,125 @@
+"""One key of many dicts as a column: which kind it is, and its numbers.
+
+A kind is chosen by the types that occur. torch's are uniform; a key of mixed types is
+kept as `value`, which holds anything and costs more.
+"""
+
+from __future__ import annotations
+
+from array import array
+from contextlib import suppress
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from collector.format.numeric import ABSENT
+from collector.format.snapshots.interning import MAX_KEYS, NotFramesError, is_name
+from collector.format.snapshots.plain_text import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from collector.format.records import FloatArray, IntArray
+    from collector.format.snapshots.interning import Interner
+
+NOTHING: Final = -1
+"""In columns of indices and of truth values: the row lacks the key."""
+
+GAPS: Final = {
+    "int": ABSENT,
+    "uint": ABSENT,
+    "pair": ABSENT,
+    "float": float("nan"),
+    "bool": NOTHING,
+    "text": NOTHING,
+    "stack": NOTHING,
+    "value": NOTHING,
+}
+"""By kind: what stands where a row lacks an optional key."""
+
+_ABSENT_AS_UINT: Final = ABSENT % 2**64
+
+
+class Encoded(NamedTuple):
+    """Values of one key in the rows that have it."""
+
+    kind: str
+    arrays: tuple[IntArray | FloatArray, ...]
+    """Two of a pair, else one."""
+
+
+def encoded(
+    values: Sequence[Any], interner: Interner, *, is_stack: bool, optional: bool
+) -> Encoded:
+    """The column of `values`, not empty; `is_stack`: lists of frames are stacks here."""
+    types = set(map(type, values))
+    if len(types) == 1:
+        found = _uniform(types.pop(), values, interner, optional)
+        if found is not None:
+            return found
+        if is_stack:
+            with suppress(NotFramesError):
+                return Encoded("stack", (interner.stack_numbers(values),))
+    return Encoded("value", (interner.texts([plain_text(value) for value in values]),))
+
+
+def are_rows(value: Any) -> bool:
+    """Whether it is a list of dicts that a table can hold: none empty, keys are names."""
+    if type(value) is not list or not all(type(row) is dict for row in value):
+        return False
+    shapes = set(map(tuple, value))
+    keys = set(chain.from_iterable(shapes))
+    return () not in shapes and len(keys) <= MAX_KEYS and all(map(is_name, keys))
+
+
+def _uniform(
+    kind: type, values: Sequence[Any], interner: Interner, optional: bool
+) -> Encoded | None:
+    if kind is int:
+        return _integers(values)
+    if kind is str:
+        try:
+            return Encoded("text", (interner.texts(values),))
+        except UnicodeEncodeError:
+            return None
+    if kind is bool:
+        return Encoded("bool", (np.fromiter(values, np.int64, len(values)),))
+    if kind is float:
+        floats = np.array(values, np.float64)
+        if optional and np.isnan(floats).any():
+            return None
+        return Encoded("float", (floats,))
+    if kind is tuple and all(
+        len(pair) == 2 and type(pair[0]) is int and type(pair[1]) is int
+        for pair in values
+    ):
+        return _pairs(values)
+    return None
+
+
+def _integers(values: Sequence[int]) -> Encoded | None:
+    numbers = _signed(values)
+    if numbers is not None:
+        return Encoded("int", (numbers,))
+    if min(values) < 0 or max(values) >= 2**64 or _ABSENT_AS_UINT in values:
+        return None
+    return Encoded("uint", (np.array(values, np.uint64).view(np.int64),))
+
+
+def _pairs(values: Sequence[tuple[int, int]]) -> Encoded | None:
+    first, second = (_signed([pair[place] for pair in values]) for place in (0, 1))
+    if first is None or second is None:
+        return None
+    return Encoded("pair", (first, second))
+
+
+def _signed(values: Sequence[int]) -> npt.NDArray[np.int64] | None:
+    """None where one does not fit, or looks like absence."""
+    try:
+        numbers = np.frombuffer(array("q", values), np.int64)
+    except OverflowError:
+        return None
+    return None if (numbers == ABSENT).any() else numbers

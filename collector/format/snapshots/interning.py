@@ -1,0 +1,119 @@
+"""Texts, frames and stacks by number, each distinct one once.
+
+torch hands out one list of frames per captured context and shares the frames among the
+lists, so both are first looked up by identity: a list costs a lookup, and only the few
+distinct stacks are looked at by content. Identity holds as long as the snapshot lives,
+which is why an `Interner` is used for one snapshot and not kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from collector.format.snapshots.plain_text import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.format.records import IntArray
+
+
+MAX_KEYS: Final = 256
+"""Keys that rows of one table may have; a snapshot with more is kept as values."""
+
+
+class NotFramesError(Exception):
+    """What should be lists of frames is something else."""
+
+
+class Interner:
+    """Numbers in the order of first sight."""
+
+    def __init__(self) -> None:
+        self.strings: dict[str, int] = {}
+        self.frames: list[dict[str, Any]] = []
+        self.stacks: list[tuple[int, ...]] = []
+        """Frames of each stack, by number."""
+        self._stack_of: dict[tuple[int, ...], int] = {}
+        self._by_list: dict[int, int] = {}
+        self._by_frame_ids: dict[tuple[int, ...], int] = {}
+        self._frame_by_id: dict[int, int] = {}
+        self._frame_of: dict[Any, int] = {}
+        self._frame_keys: set[str] = set()
+
+    def texts(self, values: Sequence[str]) -> IntArray:
+        """Number of each text.
+
+        Raises:
+            UnicodeEncodeError: one of them is not text that a file can hold.
+        """
+        strings = self.strings
+        for text in dict.fromkeys(values):
+            if text not in strings:
+                if not text.isascii():
+                    text.encode()
+                strings[text] = len(strings)
+        return np.fromiter(map(strings.__getitem__, values), np.int64, len(values))
+
+    def stack_numbers(self, values: Sequence[list[dict[str, Any]]]) -> IntArray:
+        """Number of each list of frames.
+
+        Raises:
+            NotFramesError: one of them is no list of non-empty dicts with texts as keys.
+        """
+        ids = list(map(id, values))
+        by_list, by_frame_ids = self._by_list, self._by_frame_ids
+        for key, frames in dict(zip(ids, values, strict=True)).items():
+            if key not in by_list:
+                if type(frames) is not list:
+                    raise NotFramesError
+                frame_ids = tuple(map(id, frames))
+                number = by_frame_ids.get(frame_ids)
+                if number is None:
+                    number = by_frame_ids[frame_ids] = self._stack(frames)
+                by_list[key] = number
+        return np.fromiter(map(by_list.__getitem__, ids), np.int64, len(ids))
+
+    def _stack(self, frames: list[dict[str, Any]]) -> int:
+        stack = tuple(map(self._frame, frames))
+        number = self._stack_of.setdefault(stack, len(self.stacks))
+        if number == len(self.stacks):
+            self.stacks.append(stack)
+        return number
+
+    def _frame(self, frame: dict[str, Any]) -> int:
+        number = self._frame_by_id.get(id(frame))
+        if number is None:
+            self._check(frame)
+            content: Any = tuple(frame.items())
+            try:
+                number = self._frame_of.setdefault(content, len(self.frames))
+            except TypeError:  # a frame with a list or a dict in it
+                content = plain_text(frame)
+                number = self._frame_of.setdefault(content, len(self.frames))
+            if number == len(self.frames):
+                self.frames.append(frame)
+            self._frame_by_id[id(frame)] = number
+        return number
+
+    def _check(self, frame: Any) -> None:
+        if type(frame) is not dict or not frame:
+            raise NotFramesError
+        if not self._frame_keys.issuperset(frame):
+            keys = self._frame_keys.union(frame)
+            if len(keys) > MAX_KEYS or not all(map(is_name, frame)):
+                raise NotFramesError
+            self._frame_keys = keys
+
+
+def is_name(key: Any) -> bool:
+    """Whether a key is a text that a file can hold."""
+    if type(key) is not str:
+        return False
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
