@@ -44,6 +44,9 @@ WINDOW_STATES: Final = (
 
 ALL_STATES: Final = (*MODULE_STATES, *WINDOW_STATES)
 
+MAX_CALLS_LISTED: Final = 64
+"""Calls of one module whose moments are listed."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateTable:
@@ -61,6 +64,23 @@ class StateTable:
     """By (category, module): of `total_bytes`, in the order of the source's categories."""
     event: Ints
     """In event logs: number of events before that moment, -1 for none; else empty."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MomentTable:
+    """One module: a row per state and call, in order of time."""
+
+    state: Ints
+    """Index into `ALL_STATES`."""
+    call: Ints
+    time_us: Floats
+    total_bytes: Floats
+    totals: Floats
+    """By (category, row)."""
+    own: Floats | None
+    """By (category, row); None where it is not known."""
+    num_left_out: int
+    """Rows of further calls."""
 
 
 class ModuleMemory(Protocol):
@@ -89,6 +109,9 @@ class ModuleMemory(Protocol):
 
     def own(self, table: StateTable, device: int) -> Floats | None:
         """By (category, module): what each module and those below it owned of `totals`."""
+
+    def moments(self, module: int, device: int) -> MomentTable:
+        """Every state and call of one module."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,6 +168,23 @@ class ModuleStates:
 
     def own(self, table: StateTable, device: int) -> None:
         """Reports hold the rank's totals alone."""
+
+    def moments(self, module: int, device: int) -> MomentTable:
+        """Every state and call of one module, in the order of `ALL_STATES`."""
+        mine = (self.module == module) & (self.device == device)
+        mine &= self.state < len(MODULE_STATES)
+        rows = np.flatnonzero(mine)
+        kept = rows[self.call[rows] < MAX_CALLS_LISTED]
+        kept = kept[np.lexsort((self.state[kept], self.call[kept]))]
+        return MomentTable(
+            state=self.state[kept],
+            call=self.call[kept],
+            time_us=np.full(len(kept), np.nan),
+            total_bytes=self.total_bytes[kept],
+            totals=self.bytes[kept].T,
+            own=None,
+            num_left_out=len(rows) - len(kept),
+        )
 
     def _table(self, row_of: Ints, num_calls: Ints) -> StateTable:
         num = len(row_of)
