@@ -123,8 +123,11 @@ def _from_environment() -> dict[str, Found]:
     for name in sorted(given, key=lambda name: name not in shorts):
         place = f"the environment variable {name}"
         if name in shorts:
-            value = _number_or_switch(given[name], (bool, float))
-            found.update(flatten({shorts[name]: value}, place))
+            section = shorts[name]
+            paced = "interval_seconds" in _short_forms(section)
+            kinds = (bool, float) if paced else (bool,)
+            value = _number_or_switch(given[name], kinds)
+            found.update(flatten({section: value}, place))
         elif name in leaves:
             setting = leaves[name]
             found[setting.path] = Found(_from_text(given[name], setting), place)

@@ -1,0 +1,191 @@
+"""Several layers of settings, and sections of every shape."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import collector
+from collector.config import RecordConfig, load
+from collector.config_sections import FunctionsConfig, ModulesConfig, ScheduleConfig
+from collector.errors import ConfigError
+from tests.recordings import read_run
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write_file
+
+
+def error_of(*args, **kwargs):
+    with pytest.raises(ConfigError) as raised:
+        load(*args, **kwargs)
+    return str(raised.value)
+
+
+# Several layers.
+
+
+def test_a_later_file_wins_leaf_by_leaf(write):
+    base = write("a.yaml", "schedule: {active: 3, wait: 1}\nqueue_rows: 50\n")
+    mine = write("b.yaml", "schedule: {wait: 2}\nmodules: true\n")
+    config = load([base, str(mine)])
+    assert config.schedule == ScheduleConfig(active=3, wait=2)
+    assert config.queue_rows == 50
+    assert config.modules.enabled
+    assert load([mine, base]).schedule.wait == 1
+    assert load((base,)) == load(base)
+    assert load([]) == RecordConfig()
+
+
+def test_files_mappings_and_settings_mix(write):
+    made = RecordConfig(queue_rows=77, rank=5)
+    path = write("a.yaml", "rank: 6\n")
+    assert load([made, path, {"world_size": 9}]) == RecordConfig(
+        queue_rows=77, rank=6, world_size=9
+    )
+    assert load([path, made]) == made, "settings made before hold every key"
+
+
+def test_the_environment_names_several_files(write, monkeypatch):
+    base, mine = write("a.yaml", "rank: 1\nrss: false\n"), write("b.yaml", "rank: 2\n")
+    monkeypatch.setenv("MEMBOARD_CONFIG", os.pathsep.join([str(base), str(mine), ""]))
+    assert load() == RecordConfig(rank=2, rss=False)
+
+
+def test_each_layer_keeps_its_place_in_errors(write):
+    base, mine = write("a.yaml", "rank: 1\n"), write("b.yaml", "\nrnak: 2\n")
+    assert f"unknown key 'rnak' in {mine}, line 2: did you mean" in error_of(
+        [base, mine]
+    )
+    assert "or a list of them, got the number 5" in error_of([base, 5])
+
+
+def test_the_effective_settings_are_in_the_recording(tmp_path, write):
+    base = write("a.yaml", "functions: {modules: [a, b]}\nworkers: false\n")
+    with collector.record(tmp_path / "run", config=[base, {"scalars": False}]) as rec:
+        rec.step()
+    recording = read_run(tmp_path / "run")[0]
+    again = load(recording.header.config)
+    assert again == load([base, {"scalars": False}])
+    assert again.functions.modules == ("a", "b")
+
+
+# Sections of any shape.
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (True, ModulesConfig(enabled=True)),
+        (False, ModulesConfig()),
+        ({"root": "model"}, ModulesConfig(root="model")),
+        (ModulesConfig(enabled=True), ModulesConfig(enabled=True)),
+        (None, ModulesConfig()),
+    ],
+)
+def test_a_section_with_a_switch_has_a_short_form(given, expected):
+    assert load(modules=given).modules == expected
+    assert load({"modules": given}).modules == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("eval", ("eval",)),
+        (["eval", "step", "eval"], ("eval", "step")),
+        (("a",), ("a",)),
+        ({"b", "a"}, ("a", "b")),
+        ([], ()),
+    ],
+)
+def test_a_list_of_names(given, expected):
+    assert load(functions={"default": given}).functions.default == expected
+    assert FunctionsConfig(default=given).default == expected
+
+
+def test_yaml_sets_are_lists(write):
+    path = write("a.yaml", "functions:\n  default: !!set {b, a}\n")
+    assert load(path).functions.default == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "path", "expected"),
+    [
+        ("FUNCTIONS_DEFAULT", "a, b ,c", "functions.default", ("a", "b", "c")),
+        ("FUNCTIONS_DEFAULT", ",", "functions.default", ()),
+        ("FUNCTIONS", "off", "functions.enabled", False),
+        ("MODULES", "1", "modules.enabled", True),
+        ("MODULES_ROOT", "model.layers", "modules.root", "model.layers"),
+        ("SCHEDULE_MAX_ITER", "null", "schedule.max_iter", None),
+        ("SCHEDULE_CHOOSE", "os.getcwd", "schedule.choose", "os.getcwd"),
+        ("HOOKS_RESET", "os.getcwd,os.fork", "hooks.reset", ("os.getcwd", "os.fork")),
+        ("DUMPS_UNITS", "GiB", "dumps.units", "GiB"),
+    ],
+)
+def test_variables_of_sections(monkeypatch, name, text, path, expected):
+    monkeypatch.setenv(f"MEMBOARD_{name}", text)
+    assert load().leaf(path) == expected
+
+
+def test_a_path_is_text_where_text_is_due():
+    assert load(dumps={"dir": Path("/tmp/x")}).dumps.dir == "/tmp/x"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"modules": "all"}, "'modules' in the given mapping must be true, false or a"),
+        ({"modules": 5}, "mapping of the keys enabled, root and compiled, got the num"),
+        ({"functions": ["a"]}, "history and modules, got a list."),
+        ({"schedule": True}, "'schedule' in the given mapping must be a mapping of"),
+        ({"dumps": 3}, "got the number 3"),
+        ({"hooks": ScheduleConfig()}, "got a ScheduleConfig"),
+        ({"functions": {"default": None}}, "must be a list of names, got null"),
+        ({"functions": {"default": ["a", 5]}}, "got the number 5 in the list"),
+        ({"functions": {"default": ["a", ""]}}, "got the text '' in the list"),
+        ({"functions": {"default": {"a": 1}}}, "got a dict"),
+        ({"hooks": {"reset": "nodots"}}, "must be a list of dotted names (package."),
+        ({"hooks": {"reset": ["a.b", "a..b"]}}, "got the text 'a..b' in the list"),
+        ({"schedule": {"choose": "x"}}, "a dotted name (package.module.function), a c"),
+        ({"modules": {"root": 5}}, "'modules.root' in the given mapping must be text"),
+        ({"modules": {"rot": ""}}, "did you mean 'modules.root'?"),
+        ({"dumps": {"units": "MB"}}, "must be 'B', 'KiB', 'MiB' or 'GiB'"),
+        ({"history": {"max_entries": 0}}, "a whole number from 1 to 2147483647"),
+    ],
+)
+def test_what_sections_must_be(given, words):
+    assert words in error_of(given)
+
+
+def test_sections_made_by_hand_are_checked():
+    with pytest.raises(ConfigError, match=r"'root' in ModulesConfig\(\) must be text"):
+        ModulesConfig(root=3)
+    with pytest.raises(ConfigError, match=r"'modules' in RecordConfig\(\) must be a M"):
+        RecordConfig(modules=True)
+
+
+def test_an_alias_is_walked_once(write):
+    rows = "\n".join(
+        f"x{n}: &x{n} [*x{n - 1}, *x{n - 1}, *x{n - 1}]" for n in range(1, 40)
+    )
+    path = write("bomb.yaml", f"x0: &x0 [1, 2]\n{rows}\n")
+    assert "unknown key 'x0'" in error_of(path)
+
+
+def test_merge_keys_override_without_being_twice(write):
+    path = write(
+        "a.yaml",
+        "cpu: &slow\n  interval_seconds: 9\n  enabled: false\n"
+        "disk:\n  <<: *slow\n  interval_seconds: 8\n",
+    )
+    config = load(path)
+    assert config.disk.interval_seconds == 8.0
+    assert not config.disk.enabled
