@@ -5,7 +5,7 @@ import { placeBubble } from "../../widgets/tip/tip";
 import type { Recorded } from "../../api/types.gen";
 import { groupRecorded } from "./recorded_groups";
 import { barFacts } from "./rank_strip";
-import { barAt, layoutStrip, orderRanks } from "./strip_layout";
+import { barAt, layoutStrip, orderRanks } from "../../widgets/rank_bars/layout";
 import { GIB, stripOf } from "./test_strip";
 import { verdict } from "./verdict";
 

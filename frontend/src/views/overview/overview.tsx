@@ -17,7 +17,7 @@ import { HeadlineCards } from "./headline_cards";
 import { RankStripChart } from "./rank_strip";
 import { RecordedPanels } from "./recorded_table";
 import { Attempts, Facts } from "./run_details";
-import { STRIP_ORDERS } from "./strip_layout";
+import { STRIP_ORDERS } from "../../widgets/rank_bars/layout";
 import { verdict, type Verdict } from "./verdict";
 import "./overview.css";
 

@@ -1,7 +1,7 @@
 /** The rank strip: every rank's peak against its capacity; choosing a bar narrows to it. */
 
 import type { ComponentType } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { RankStrip } from "../../api/types.gen";
 import {
   formatBytes,
@@ -16,18 +16,11 @@ import { LIMIT_WORDS } from "../../model/limit_label";
 import type { Origin } from "../../model/origin";
 import { formatQuantity } from "../../model/quantity";
 import { ChartButton } from "../../widgets/line_chart/chart_button";
+import { STRIP_ORDERS, type StripOrder } from "../../widgets/rank_bars/layout";
+import { RankBars } from "../../widgets/rank_bars/rank_bars";
 import type { RankTableProps } from "../../widgets/rank_table/rank_table";
 import { Failure, Skeleton } from "../../widgets/state/state";
-import { useWidth } from "../../widgets/line_chart/use_size";
 import type { RankChoice } from "../rank_choice";
-import {
-  barAt,
-  layoutStrip,
-  STRIP_ORDERS,
-  type StripBar,
-  type StripOrder,
-} from "./strip_layout";
-import { paintStrip, STRIP_LEFT_PX } from "./strip_paint";
 
 const HEIGHT_PX = 160;
 
@@ -171,120 +164,22 @@ function Legend({ strip, byteUnit }: RankStripProps) {
 }
 
 function Bars(props: RankStripProps) {
-  const { strip, choice, theme, byteUnit, order, chooseRank } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const widthPx = useWidth(box);
-  const [hovered, setHovered] = useState<number | null>(null);
-  const layout = useMemo(
-    () => layoutStrip(strip, order, Math.max(1, widthPx - STRIP_LEFT_PX)),
-    [strip, order, widthPx],
-  );
-  const filter = useFilter(choice);
-  useLayoutEffect(() => {
-    const context = canvas.current?.getContext("2d");
-    if (context === null || context === undefined || widthPx === 0) return;
-    const scale = window.devicePixelRatio;
-    context.canvas.width = Math.round(widthPx * scale);
-    context.canvas.height = Math.round(HEIGHT_PX * scale);
-    context.setTransform(scale, 0, 0, scale, 0, 0);
-    const frame = { widthPx, heightPx: HEIGHT_PX, hovered, rank: choice.rank, filter };
-    paintStrip(context, { strip, layout, theme, byteUnit, ...frame });
-  });
-  const bar = hovered === null ? undefined : layout.bars[hovered];
-  const choose = (one: StripBar | undefined): void => {
-    const rank = one === undefined ? undefined : strip.rank[one.top];
-    if (rank !== undefined) chooseRank(rank === choice.rank ? null : rank);
-  };
-  const move = (to: number): void => {
-    setHovered(Math.max(0, Math.min(layout.bars.length - 1, to)));
-  };
+  const { strip, choice, byteUnit, chooseRank } = props;
   return (
-    <div class="strip" ref={box}>
-      <canvas
-        ref={canvas}
-        tabIndex={0}
-        role="application"
-        aria-label={`${stripTitle(strip)}, ${formatInteger(strip.rank.length)} ranks`}
-        aria-describedby="strip-help"
-        style={{ height: `${HEIGHT_PX}px` }}
-        onPointerMove={(event) => {
-          const left = event.currentTarget.getBoundingClientRect().left;
-          setHovered(barAt(layout, event.clientX - left - STRIP_LEFT_PX));
-        }}
-        onPointerLeave={() => {
-          setHovered(null);
-        }}
-        onBlur={() => {
-          setHovered(null);
-        }}
-        onClick={() => {
-          choose(bar);
-        }}
-        onKeyDown={(event) => {
-          const at = hovered ?? -1;
-          if (event.key === "ArrowRight") move(at + (event.shiftKey ? 10 : 1));
-          else if (event.key === "ArrowLeft") move(at - (event.shiftKey ? 10 : 1));
-          else if (event.key === "Home") move(0);
-          else if (event.key === "End") move(layout.bars.length - 1);
-          else if (event.key === "Enter") choose(bar);
-          else return;
-          event.preventDefault();
-        }}
-      />
-      <p id="strip-help" class="off-screen">
-        Arrow keys move from rank to rank, Enter opens a rank’s page.
-      </p>
-      <div aria-live="polite">
-        {bar !== undefined && hovered !== null && (
-          <BarTip
-            bar={bar}
-            xPx={STRIP_LEFT_PX + (hovered + 0.5) * layout.pitchPx}
-            widthPx={widthPx}
-            strip={strip}
-            byteUnit={byteUnit}
-          />
-        )}
-      </div>
-    </div>
-  );
-}
-
-const TIP_WIDTH_PX = 248;
-
-function BarTip(props: {
-  readonly bar: StripBar;
-  readonly xPx: number;
-  readonly widthPx: number;
-  readonly strip: RankStrip;
-  readonly byteUnit: ByteUnit;
-}) {
-  const { bar, strip, byteUnit } = props;
-  const i = bar.top;
-  const leftPx = Math.min(
-    Math.max(0, props.xPx - TIP_WIDTH_PX / 2),
-    Math.max(0, props.widthPx - TIP_WIDTH_PX),
-  );
-  return (
-    <div class="bar-tip" style={{ left: `${leftPx}px`, width: `${TIP_WIDTH_PX}px` }}>
-      <p>
-        <strong>Rank {strip.rank[i]}</strong>{" "}
-        <span class="quiet">{strip.hosts[strip.host[i] ?? -1] ?? ""}</span>
-      </p>
-      {bar.members.length > 1 && (
-        <p class="quiet">
-          The highest of {formatInteger(bar.members.length)} ranks here
-        </p>
-      )}
-      <dl>
-        {barFacts(strip, i, byteUnit).map(([word, value]) => (
-          <div key={word}>
-            <dt>{word}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-    </div>
+    <RankBars
+      label={stripTitle(strip)}
+      strip={strip}
+      order={props.order}
+      rank={choice.rank}
+      filter={useFilter(choice)}
+      facts={(i) => barFacts(strip, i, byteUnit)}
+      onPick={(rank) => {
+        chooseRank(rank === choice.rank ? null : rank);
+      }}
+      theme={props.theme}
+      byteUnit={byteUnit}
+      heightPx={HEIGHT_PX}
+    />
   );
 }
 

@@ -14,13 +14,13 @@ import {
   type ColumnDefinition,
   type RowComponent,
 } from "tabulator-tables";
-import "tabulator-tables/dist/css/tabulator_simple.min.css";
 import type { RankStrip } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import type { Origin } from "../../model/origin";
 import { formatExact, formatQuantity } from "../../model/quantity";
 import { ExportMenu } from "../export/export_menu";
 import { Icon } from "../icon/icon";
+import { makeHeadersFocusable, span } from "../tabulator/elements";
 import "./rank_table.css";
 import { compareAbsentLow, rankRows, rowsTable, type RankRow } from "./rows";
 
@@ -44,15 +44,6 @@ const ROW_PX = 24;
 const ROW_BORDERED_PX = ROW_PX + 1;
 /** The heading row and the frame. */
 const HEAD_PX = 36;
-
-function span(text: string, title?: string, className?: string): HTMLElement {
-  // Text goes in as text: host names come from the training machines.
-  const element = document.createElement("span");
-  element.textContent = text;
-  if (title !== undefined) element.title = title;
-  if (className !== undefined) element.className = className;
-  return element;
-}
 
 /** Tabulator speaks of rows by their index, which is the rank. */
 type RowOf = (of: CellComponent | RowComponent) => RankRow | undefined;
@@ -188,19 +179,6 @@ function columnsOf(
   ];
 }
 
-/** Headers sort by keyboard too. */
-function makeHeadersFocusable(table: Tabulator): void {
-  for (const column of table.getColumns()) {
-    const header = column.getElement();
-    header.tabIndex = 0;
-    header.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      header.click();
-    });
-  }
-}
-
 export function RankTable(props: RankTableProps) {
   const { strip, ranks, pinned, byteUnit } = props;
   const root = useRef<HTMLDivElement>(null);
@@ -261,7 +239,7 @@ export function RankTable(props: RankTableProps) {
   }, [table, heightPx]);
 
   return (
-    <section class="rank-table" aria-label="Ranks">
+    <section class="rank-table grid" aria-label="Ranks">
       <div class="chart-bar">
         <h3>{rows.length === 1 ? "1 rank" : `${formatInteger(rows.length)} ranks`}</h3>
         <ExportMenu

@@ -4,7 +4,7 @@ import type { RankStrip } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { valueTicks } from "../../model/axis";
-import type { StripBar, StripLayout } from "./strip_layout";
+import type { StripBar, StripLayout } from "./layout";
 
 export interface StripPaint {
   readonly strip: RankStrip;

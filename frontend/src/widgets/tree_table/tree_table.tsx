@@ -1,0 +1,168 @@
+/**
+ * A tree as a table: the owner says which rows are in sight and in what order (see
+ * `model/tree.ts`), Tabulator keeps only those on screen as elements.
+ */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import {
+  FormatModule,
+  FrozenColumnsModule,
+  InteractionModule,
+  ResizeColumnsModule,
+  Tabulator,
+  type CellComponent,
+  type ColumnDefinition,
+  type RowComponent,
+} from "tabulator-tables";
+import type { TreeRow } from "../../model/tree";
+import { makeHeadersFocusable } from "../tabulator/elements";
+import { heading, numberCell, treeCell } from "./cells";
+import { afterKey } from "./keys";
+import "./tree_table.css";
+import type { TreeTableProps } from "./types";
+
+Tabulator.registerModule([
+  FormatModule,
+  FrozenColumnsModule,
+  InteractionModule,
+  ResizeColumnsModule,
+]);
+
+const ROW_PX = 24;
+const ROW_BORDERED_PX = ROW_PX + 1;
+/** The heading row, the frame, and a scroll bar below. */
+const HEAD_PX = 48;
+
+/** What of a table needs new headings rather than new rows. */
+function columnsKey({ columns, sort }: TreeTableProps): string {
+  const parts = columns.map(({ key, title, swatch }) => [key, title, swatch]);
+  return JSON.stringify([parts, sort]);
+}
+
+/** Columns of a table that outlives them: cells ask for the newest at drawing time. */
+function definitions(latest: { readonly current: TreeTableProps }): ColumnDefinition[] {
+  const { columns, sort } = latest.current;
+  return columns.map((column) => {
+    const drawn = (cell: CellComponent): HTMLElement | string => {
+      const now = latest.current.columns.find((one) => one.key === column.key);
+      const row = rowOf(cell);
+      if (now === undefined) return "";
+      if (now.isTree !== true) return numberCell(now.cell(row.id));
+      return treeCell(row, now.cell(row.id), (id) => {
+        latest.current.onToggle(id);
+      });
+    };
+    return {
+      title: column.title,
+      field: column.key,
+      headerSort: false,
+      minWidth: column.minWidthPx,
+      widthGrow: column.isTree === true ? 3 : 1,
+      frozen: column.isTree === true,
+      hozAlign: column.numeric ? "right" : "left",
+      headerHozAlign: column.numeric ? "right" : "left",
+      titleFormatter: () => heading(column, sort),
+      formatter: drawn,
+      headerClick: () => {
+        latest.current.onSort(column.key);
+      },
+    };
+  });
+}
+
+/** The rows handed to Tabulator are ours. */
+function rowOf(of: CellComponent | RowComponent): TreeRow {
+  return of.getData() as TreeRow;
+}
+
+export function TreeTable(props: TreeTableProps) {
+  const { rows, selected } = props;
+  const root = useRef<HTMLDivElement>(null);
+  const [table, setTable] = useState<Tabulator | null>(null);
+  const wantedPx = Math.max(rows.length, 2) * ROW_BORDERED_PX + HEAD_PX;
+  const heightPx = Math.min(props.heightPx, wantedPx);
+  const latest = useRef(props);
+  latest.current = props;
+  const key = columnsKey(props);
+  const drawnKey = useRef("");
+
+  useEffect(() => {
+    if (root.current === null) return;
+    drawnKey.current = columnsKey(latest.current);
+    const made = new Tabulator(root.current, {
+      data: [...latest.current.rows],
+      index: "id",
+      layout: "fitColumns",
+      height: heightPx,
+      rowHeight: ROW_PX,
+      placeholder: () => latest.current.empty,
+      columns: definitions(latest),
+      rowFormatter: (row) => {
+        describeRow(row, latest.current.selected);
+      },
+    });
+    made.on("tableBuilt", () => {
+      makeHeadersFocusable(made);
+      made.element.setAttribute("role", "treegrid");
+      made.element.setAttribute("aria-label", latest.current.label);
+      setTable(made);
+    });
+    made.on("rowClick", (_, row) => {
+      latest.current.onSelect(rowOf(row).id);
+    });
+    return () => {
+      made.destroy();
+      setTable(null);
+    };
+  }, []);
+  useEffect(() => {
+    if (table === null) return;
+    if (drawnKey.current !== key) {
+      drawnKey.current = key;
+      table.setColumns(definitions(latest));
+      makeHeadersFocusable(table);
+    }
+    // Keeps the place scrolled to.
+    void table.replaceData([...rows]);
+  }, [table, key, rows, props.columns]);
+  useEffect(() => {
+    table?.setHeight(heightPx);
+  }, [table, heightPx]);
+  useEffect(() => {
+    if (table === null) return;
+    for (const row of table.getRows("visible")) describeRow(row, selected);
+    if (selected === null || !rows.some((row) => row.id === selected)) return;
+    table.scrollToRow(selected, "nearest", false).catch(() => {
+      // The rows have changed meanwhile; the next drawing scrolls.
+    });
+  }, [table, selected, rows]);
+
+  return (
+    <div
+      class="tree-table grid"
+      tabIndex={0}
+      role="group"
+      aria-label={`${props.label}; arrow keys move and open rows`}
+      onKeyDown={(event) => {
+        if (event.altKey || event.ctrlKey || event.metaKey) return;
+        const done = afterKey(event.key, rows, selected);
+        if (done === null) return;
+        event.preventDefault();
+        event.stopPropagation();
+        if (done.kind === "select") props.onSelect(done.id);
+        else props.onToggle(done.id);
+      }}
+    >
+      <div ref={root} />
+    </div>
+  );
+}
+
+function describeRow(row: RowComponent, selected: number | null): void {
+  const { id, depth, numChildren, expanded } = rowOf(row);
+  const element = row.getElement();
+  element.classList.toggle("is-selected", id === selected);
+  element.setAttribute("aria-selected", String(id === selected));
+  element.setAttribute("aria-level", String(depth + 1));
+  if (numChildren > 0) element.setAttribute("aria-expanded", String(expanded));
+}
