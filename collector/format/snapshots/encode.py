@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from itertools import chain, count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -44,20 +42,7 @@ def tables_of(snapshot: Any) -> Mapping[str, CaptureTable]:
     Takes plain data alone: dicts, lists, tuples, texts, numbers, bytes, None. Of
     anything else the repr is kept.
     """
-    with _undisturbed():
-        return _Encoder().tables_of(snapshot)
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Without collections of garbage: none is made here, and looking for it costs most."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+    return _Encoder().tables_of(snapshot)
 
 
 class _Encoder:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -82,7 +84,5 @@ def test_any_change_is_refused_or_read(data):
             else:
                 values[at] = data.draw(st.integers(-(2**63), 2**63 - 1))
                 tables[table][column] = np.array(values, np.int64)
-    try:
+    with contextlib.suppress(CorruptError):  # and nothing else
         rebuilt(tables)
-    except CorruptError as error:
-        assert str(error)

@@ -56,9 +56,11 @@ def test_of_other_objects_the_repr_is_kept():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "{}", '{"o": 1}', '{"o": {}, "t": []}', '{"z": 1}', '{"d": [[1]]}']
-    + ['{"b": "xy"}', '{"i": 5}', '{"r": []}', '{"d": [[[], 1]]}', "[" * 100_000]
-    + ["1" * 5000],
+    [
+        *("", "{", "{}", '{"o": 1}', '{"o": {}, "t": []}', '{"z": 1}', '{"d": [[1]]}'),
+        *('{"b": "xy"}', '{"i": 5}', '{"r": []}', '{"d": [[[], 1]]}'),
+        *("[" * 100_000, "1" * 5000),
+    ],
 )
 def test_other_text_is_refused(text):
     with pytest.raises(CorruptError):
