@@ -38,7 +38,7 @@ def read_pickle(data: bytes) -> Stats:
     stats = Stats()
     for key, snap in root.items():
         if not isinstance(snap, dict):
-            stats.leave_out(f"{shown(key)}: no mapping of statistics")
+            stats.leave_out(f"{shown(key)} is {shown(snap)}, no mapping of statistics")
             continue
         values = stats.begin(key)
         if values is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from tb_plugin.readers.memprofiler.errors import UnreadableError
-from tb_plugin.readers.memprofiler.stats import Refused, Stats
+from tb_plugin.readers.memprofiler.stats import Refused, Stats, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,14 +123,15 @@ def _read_snaps(events: _Events, stats: Stats) -> None:
     for key, event in _entries(events):
         if isinstance(event, yaml.MappingStartEvent) and event.tag in _PLAIN_TAGS:
             _read_snap(events, stats, key)
-        elif isinstance(event, yaml.MappingStartEvent) and event.tag == _DEFAULTDICT:
+        elif _is_defaultdict(event):
             for inner, value in _entries(events):
                 if inner == "dictitems" and isinstance(value, yaml.MappingStartEvent):
                     _read_snap(events, stats, key)
                 else:
                     events.skip(value)
         else:
-            stats.leave_out(f"{str(key)[:100]}: no mapping of statistics")
+            found = shown(_value(event))
+            stats.leave_out(f"{shown(key)} is {found}, no mapping of statistics")
             events.skip(event)
 
 
@@ -156,12 +157,18 @@ def _entries(events: _Events) -> Iterator[tuple[object, yaml.Event]]:
         yield key, events.take()
 
 
+def _is_defaultdict(event: yaml.Event) -> bool:
+    tag = getattr(event, "tag", None)
+    return isinstance(event, yaml.MappingStartEvent) and tag == _DEFAULTDICT
+
+
 def _value(event: yaml.Event) -> Any:
     """A scalar as YAML's core schema reads it; what stands for it where it is none."""
     if isinstance(event, yaml.AliasEvent):
         return Refused("an alias")
     if not isinstance(event, yaml.ScalarEvent):
-        return Refused(str(event.tag)) if getattr(event, "tag", None) else []
+        tag = getattr(event, "tag", None)
+        return Refused(str(tag)) if tag else []
     if event.tag not in _PLAIN_TAGS:
         return Refused(str(event.tag))
     text = event.value
