@@ -196,13 +196,13 @@ class DumpsConfig:
     """`cuda_alloc_rank_R.FUNCTION.ITER.start|end.pickle`."""
 
     depth: int = field(default=2, metadata={"least": 1, "most": 1000})
-    """Of the report: how deep modules are listed."""
+    """Of the FSDP report: how deep modules are listed."""
 
     units: Literal["B", "KiB", "MiB", "GiB"] = "MiB"
-    """Of the report."""
+    """Of the FSDP report: the unit of its bytes."""
 
     tabulate: bool = False
-    """Tables in the report instead of lines."""
+    """Of the FSDP report: tables instead of lines."""
 
     dir: str = ""
     """Where the files go; empty: `memprofiler` in the run's directory."""

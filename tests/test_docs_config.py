@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import RecordConfig, SourceConfig, settings, variable
+from collector.config import RecordConfig, sections, settings, variable
+from collector.config_memprofiler_keys import KEYS
 from collector.config_table import BEGIN, END, main, markdown, meanings, replaced
 from collector.errors import ConfigError
 
@@ -23,7 +25,7 @@ def test_the_readmes_table_is_current():
 
 
 def test_every_field_has_its_meaning():
-    for owner in (RecordConfig, SourceConfig):
+    for owner in {RecordConfig, *map(type, sections().values())}:
         found = meanings(owner)
         assert list(found) == [item.name for item in fields(owner)]
         for name, meaning in found.items():
@@ -68,3 +70,16 @@ def test_markers_must_be_whole_and_alone():
     for text in ("", BEGIN, f"{END} {BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"):
         with pytest.raises(ConfigError, match="put the lines"):
             replaced(text)
+
+
+def test_every_key_of_memprofiler_that_the_readme_names_is_one():
+    text = README.read_text(encoding="utf-8")
+    part = text.partition("<!-- memprofiler:begin -->")[2]
+    part = part.partition("<!-- memprofiler:end -->")[0]
+    rows = [row.split("|") for row in part.splitlines() if row.startswith("| `")]
+    theirs = {name for row in rows for name in re.findall(r"`([a-z_.]+)", row[1])}
+    known = {*KEYS, *(key.partition(".")[0] for key in KEYS)}
+    assert theirs - known == {"identity_lambda", "npp_diff"}, "words, not keys"
+    ours = {name for row in rows for name in re.findall(r"`(\w+)\.\*`", row[2])}
+    assert ours <= set(sections())
+    assert len(rows) >= 6
