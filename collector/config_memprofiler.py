@@ -190,20 +190,21 @@ class _Conversion:
         """Hooks on modules; MemProfiler's own are built in here."""
         key = "enable_memory_hooks"
         self._become(key, {"hooks.enabled": self._value(key)})
-        built_in = []
-        for key, leaf, note in (
-            ("pre_forward_hooks", "pre_forward", ""),
-            ("post_forward_hooks", "post_forward", ""),
-            ("reset_state_hooks", "reset", "called as hook(module), for every module"),
+        rss = all(
+            any(map(is_built_in, self._value(f"memory_hooks.{name}_hooks")))
+            for name in ("pre_forward", "post_forward")
+        )
+        for name, leaf, note in (
+            ("pre_forward", "pre_forward", ""),
+            ("post_forward", "post_forward", ""),
+            ("reset_state", "reset", "; yours are called as hook(module)"),
         ):
-            given = self._value(f"memory_hooks.{key}")
-            own = tuple(code for code in given if not is_built_in(code))
-            built_in.append(len(own) < len(given))
-            told = ["MemProfiler's own is built in"] if built_in[-1] else []
-            told += [note] if note and own else []
-            self._become(f"memory_hooks.{key}", {f"hooks.{leaf}": own}, "; ".join(told))
-        rss = built_in[0] and built_in[1]
-        self._extend("memory_hooks.pre_forward_hooks", "hooks.rss", rss)
+            key = f"memory_hooks.{name}_hooks"
+            own = tuple(code for code in self._value(key) if not is_built_in(code))
+            leaves: dict[str, Any] = {f"hooks.{leaf}": own}
+            if leaf == "pre_forward":
+                leaves["hooks.rss"] = rss
+            self._become(key, leaves, f"MemProfiler's own are built in{note}")
         attrs = self._value("save_hook_attrs")
         provided = BUILT_IN_ATTRS if rss else ()
         self._become(
@@ -258,8 +259,3 @@ class _Conversion:
             self._become(key, {f"dumps.{leaf}": self._value(key)}, note)
         note = "" if self._value("save_dir") else "memprofiler in the run's directory"
         self._become("save_dir", {"dumps.dir": self._value("save_dir") or ""}, note)
-
-    def _extend(self, key: str, path: str, value: Any) -> None:
-        """One more setting that a key decides."""
-        entry = self._entries[key]
-        self._become(key, {**entry.leaves, path: value}, entry.note)

@@ -101,14 +101,15 @@ def find(
     found: dict[int, tuple[str, Any]] = {}
     for path, value in _walk(plain):
         found.setdefault(id(value), (path, value))
-    if len(found) > 1:
-        paths = [path for path, _ in found.values()]
+    held = {key: pair for key, pair in found.items() if pair[1] is not None}
+    if len(held) > 1:
+        paths = [path for path, _ in held.values()]
         where = [f"'{path}'{_line(lines.get(path))}" for path in paths]
         raise ConfigError(
             f"{place} holds {len(paths)} mappings of {NAME}: {', '.join(where)}. Keep"
             " the one that counts."
         )
-    return next(iter(found.values()), None)
+    return next(iter((held or found).values()), None)
 
 
 def _walk(plain: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:

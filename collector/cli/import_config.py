@@ -89,12 +89,15 @@ def _text(layer: Merged, path: Path) -> str:
 
 
 def _comments(layer: Merged) -> Mapping[str, str]:
+    """By leaf: the key that it comes from; none where our own key beside it won."""
+    found = layer.imported[0]
     comments: dict[str, str] = {}
-    for entry in layer.imported[0].entries:
+    for entry in found.entries:
         given = "" if entry.given else ", by default"
         note = f": {entry.note}" if entry.note else ""
         for path in entry.leaves:
-            comments[path] = f"memprofiler_cfg.{entry.key}{given}{note}"
+            if layer.leaves[path] is found.leaves[path]:
+                comments[path] = f"memprofiler_cfg.{entry.key}{given}{note}"
     return comments
 
 

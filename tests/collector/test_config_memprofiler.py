@@ -249,6 +249,7 @@ model:
             "memprofiler_cfg": {"class_path": "x.MemProfilerCfg", "init_args": cfg}
         },
         lambda cfg: {"a": {"memprofiler_cfg": cfg}, "b": {"memprofiler_cfg": cfg}},
+        lambda cfg: {"memprofiler_cfg": None, "model": {"memprofiler_cfg": cfg}},
     ],
 )
 def test_it_is_found_wherever_it_stands(wrap):

@@ -52,9 +52,15 @@ def test_without_a_file_the_settings_alone_go_to_standard_output(demo, capsys):
 
 def test_our_own_keys_beside_it_are_kept(tmp_path, capsys):
     path = tmp_path / "both.yaml"
-    path.write_text("memprofiler_cfg: {enabled: true}\ncpu: 5\nscalars: false\n")
+    path.write_text(
+        "memprofiler_cfg: {enabled: true}\ncpu: 5\nscalars: false\n"
+        "schedule: {max_iter: 9}\n"
+    )
     assert main(["import-config", str(path)]) == 0
-    config = load(yaml.safe_load(capsys.readouterr().out))
+    text = capsys.readouterr().out
+    assert "memprofiler_cfg.schedule.warmup_iters" in text
+    assert "memprofiler_cfg.schedule.max_iter" not in text, "it is not from there"
+    config = load(yaml.safe_load(text))
     assert config == load(path)
     assert config.cpu.interval_seconds == 5.0
     assert not config.scalars
