@@ -1,10 +1,13 @@
-"""What exists: the runs of the logdirs and their rank files, found cheaply.
+"""What exists: the runs of the logdirs and their files, found cheaply.
 
 Two loops at two paces. The walk looks for directories that hold runs: it lists a
 directory again only when its modification time says so, gives way after a while and
 goes on from there at the next call. The other (`listing`) stats the rank files of known
 runs. Nothing is opened, and what is named here is all that is ever opened: ids in
 requests are looked up, never joined into paths.
+
+A directory with MemProfiler's files is a run of its own, made of them, unless they are
+our own export of a run in whose directory they lie.
 """
 
 # ruff: noqa: PTH112, PTH116, PTH118, PTH119, PTH120
@@ -18,13 +21,20 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from collector.format.names import PLUGIN_NAME, RANK_FILES_DIR, parse_rank_file_name
+from collector.format.names import (
+    EXPORT_MARK,
+    PLUGIN_NAME,
+    RANK_FILES_DIR,
+    parse_rank_file_name,
+)
 from tb_plugin import api
 from tb_plugin.foreign import kind_of
 from tb_plugin.listing import MAX_PROBLEMS, FoundRun, is_inside, problem
+from tb_plugin.readers.memprofiler.listing import ImportListing
+from tb_plugin.readers.memprofiler.names import parse_file_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tb_plugin.foreign import Kind
     from tb_plugin.logdirs import Logdir
@@ -53,6 +63,10 @@ class _Folder:
     subfolders: tuple[str, ...]
     foreign: tuple[tuple[Kind, int, str], ...]
     problems: tuple[api.Problem, ...]
+    has_imports: bool = False
+    """Whether MemProfiler's files lie here."""
+    is_export: bool = False
+    """Whether it was `memboard export` that wrote them."""
 
 
 class Index:
@@ -146,10 +160,7 @@ class Index:
                     folder.problems += (_too_large(logdir),)
                 folders[path] = self._folders[path] = folder
                 stack += [(sub, depth + 1) for sub in reversed(folder.subfolders)]
-                run = None
-                if os.path.join(path, RANK_FILES_DIR[0]) in folder.subfolders:
-                    run = self._run_at(path, logdir.name, root)
-                if run is not None:
+                for run in self._runs_at(path, folder, logdir.name, root, runs):
                     runs[run.id] = run
                     if run.id not in self.runs:
                         run.list_files()
@@ -177,12 +188,44 @@ class Index:
             )
             return _Folder(0, 0.0, 0, (), (), (unreadable,))
 
+    def _runs_at(
+        self,
+        path: str,
+        folder: _Folder,
+        prefix: str,
+        root: str,
+        others: Mapping[str, FoundRun],
+    ) -> Iterator[FoundRun]:
+        """The run recorded in a directory, and the one made of MemProfiler's files."""
+        recorded = None
+        if os.path.join(path, RANK_FILES_DIR[0]) in folder.subfolders:
+            recorded = self._run_at(path, prefix, root)
+        if recorded is not None:
+            yield recorded
+        if folder.has_imports:
+            known = [run.folder for run in others.values() if run.imports is None]
+            if recorded is not None:
+                known.append(recorded.folder)
+            if not (folder.is_export and _lies_in_run(path, root, known)):
+                yield self._imported_at(
+                    path, prefix, root, is_both=recorded is not None
+                )
+
+    def _imported_at(
+        self, path: str, prefix: str, root: str, *, is_both: bool
+    ) -> FoundRun:
+        relative, name, run_id = _named(path, prefix, root, made_of="memprofiler")
+        known = self.runs.get(run_id)
+        if known is not None:
+            return known
+        listing = ImportListing(path, relative, root)
+        if is_both:
+            name = f"{name} (MemProfiler)"
+        return FoundRun(run_id, name, path, relative, root, imports=listing)
+
     def _run_at(self, path: str, prefix: str, root: str) -> FoundRun | None:
         folder = os.path.join(path, *RANK_FILES_DIR)
-        relative = _relative(path, root)
-        name = os.path.normpath(f"{prefix}/{relative}") if prefix else relative
-        digest = hashlib.sha256(f"{root}\0{name}".encode("utf-8", "replace"))
-        run_id = digest.hexdigest()[:16]
+        _, name, run_id = _named(path, prefix, root)
         known = self.runs.get(run_id)
         if known is not None:
             return known if os.path.isdir(folder) else None
@@ -192,12 +235,34 @@ class Index:
         return FoundRun(run_id, name, folder, shown, root)
 
 
+def _named(
+    path: str, prefix: str, root: str, made_of: str = ""
+) -> tuple[str, str, str]:
+    """A run's path below the logdir, its name and its id."""
+    relative = _relative(path, root)
+    name = os.path.normpath(f"{prefix}/{relative}") if prefix else relative
+    key = f"{root}\0{name}" + (f"\0{made_of}" if made_of else "")
+    digest = hashlib.sha256(key.encode("utf-8", "replace"))
+    return relative, name, digest.hexdigest()[:16]
+
+
+def _lies_in_run(path: str, root: str, folders: Iterable[str]) -> bool:
+    """Whether a directory is, or lies below, one whose rank files are in `folders`."""
+    rank_folders = set(folders)
+    while os.path.join(path, *RANK_FILES_DIR) not in rank_folders:
+        if path == root:
+            return False
+        path = os.path.dirname(path)
+    return True
+
+
 def _list_folder(path: str, root: str, depth: int, mtime_ns: int) -> _Folder:
     listed_at = time.time()
     subfolders: list[str] = []
     foreign: dict[Kind, tuple[int, str]] = {}
     problems: list[api.Problem] = []
     num_entries = 0
+    has_imports = is_export = False
     ours = os.path.basename(path) == PLUGIN_NAME
     with os.scandir(path) as entries:
         for entry in entries:
@@ -218,6 +283,10 @@ def _list_folder(path: str, root: str, depth: int, mtime_ns: int) -> _Folder:
                         "Point --logdir_spec at its target as well.",
                     )
                 )
+            elif parse_file_name(entry.name) is not None:
+                has_imports = True
+            elif entry.name == EXPORT_MARK:
+                is_export = True
             else:
                 _count_foreign(entry, root, foreign, ours=ours)
     if depth >= MAX_DEPTH and subfolders:
@@ -236,6 +305,8 @@ def _list_folder(path: str, root: str, depth: int, mtime_ns: int) -> _Folder:
         tuple(sorted(subfolders)),
         tuple((kind, count, example) for kind, (count, example) in foreign.items()),
         tuple(problems[:MAX_PROBLEMS]),
+        has_imports=has_imports,
+        is_export=is_export,
     )
 
 

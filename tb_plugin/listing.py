@@ -1,4 +1,4 @@
-"""The rank files of one run as they lie in its directory: looked at, not opened."""
+"""The files of one run as they lie in its directory: looked at, not opened."""
 
 # os.path: a listing of thousands of entries makes pathlib's cost felt.
 
@@ -7,11 +7,14 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.names import parse_rank_file_name
 from tb_plugin import api
 from tb_plugin.readers.parts import Part
+
+if TYPE_CHECKING:
+    from tb_plugin.readers.memprofiler.listing import ImportListing
 
 FileKey = tuple[int, str]
 """(rank, attempt) as the file's name says."""
@@ -22,23 +25,35 @@ MAX_PROBLEMS: Final = 50
 
 @dataclass(slots=True)
 class FoundRun:
-    """A directory with rank files, and its latest listing."""
+    """A directory with rank files, or with another tool's, and its latest listing."""
 
     id: str
     name: str
     folder: str
-    """Absolute path of the directory that holds the rank files."""
+    """Absolute path of the directory that holds the files."""
     shown_folder: str
     """Relative to the logdir, for people."""
     root: str
     files: dict[FileKey, tuple[Part, ...]] = field(default_factory=dict)
+    imports: ImportListing | None = None
+    """MemProfiler's files: the run is made of them, and has no rank files."""
     problems: tuple[api.Problem, ...] = ()
     version: int = 0
     """Raised when anything in the listing changes."""
     _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing (more) lies there."""
+        return not (self.files if self.imports is None else self.imports.files)
+
     def list_files(self) -> None:
-        """Stat every rank file; `files` and `version` change where something did."""
+        """Stat every file; `files` and `version` change where something did."""
+        if self.imports is not None:
+            if self.imports.list_files():
+                self.problems = self.imports.problems
+                self.version += 1
+            return
         parts: dict[FileKey, list[Part]] = {}
         seen: dict[str, tuple[int, int, int]] = {}
         problems: list[api.Problem] = []

@@ -17,6 +17,7 @@ from tb_plugin.analysis.attempts import Start, grouped
 from tb_plugin.catalogue import Catalogue
 from tb_plugin.notes import RunNotes
 from tb_plugin.problems import overlap_problem, problems_of
+from tb_plugin.readers.memprofiler.imports import Imports
 from tb_plugin.readers.rank_file import RankFile
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class Run:
         self._attempts: tuple[AttemptFiles, ...] | None = None
         self._catalogue: Catalogue | None = None
         self._problems: tuple[api.Problem, ...] | None = None
+        self.imported = None if found.imports is None else Imports()
+        """What another tool's files hold, where the run is made of them."""
         self._notes = RunNotes()
         self._stale_notes = True
         self._was_live = False
@@ -108,6 +111,8 @@ class Run:
                 if only is None:
                     self._listing, self._go_on_at = version, (0, "")
             self.is_whole = self.files.keys() == listing.keys()
+        if self.imported is not None and self.found.imports is not None:
+            changed |= self.imported.update(self.found.imports.files)
         if self._is_live() != self._was_live:
             self._was_live, changed = not self._was_live, True
         if changed:
@@ -117,6 +122,9 @@ class Run:
         """Look for damage where opening did not: in small runs, or in one rank."""
         if rank is None and self._is_checked:
             return
+        if self.imported is not None:
+            self._check_imported(self.imported, budget)
+            return
         files = [f for f in self.files.values() if rank in (None, f.rank)]
         if rank is None and sum(f.num_bytes for f in files) > _CHECKED_BYTES:
             return
@@ -125,6 +133,14 @@ class Run:
         self._is_checked = done and rank is None
         if self._num_faults() != before:
             self._changed()
+
+    def _check_imported(self, imported: Imports, budget: Budget) -> None:
+        before = self._num_faults()
+        size = sum(file.size_bytes for file in imported.files)
+        done = size > _CHECKED_BYTES or imported.check(budget)
+        if self._num_faults() != before:
+            self._changed()
+        self._is_checked = done
 
     def note_new_faults(self, before: int) -> None:
         """Reading columns may find damage: call with `num_faults` from before."""
@@ -180,6 +196,8 @@ class Run:
     @property
     def ranks(self) -> list[int]:
         """All ranks of all attempts, ascending."""
+        if self.imported is not None:
+            return self.imported.ranks
         return sorted({rank for rank, _ in self.found.files})
 
     @property
@@ -237,7 +255,8 @@ class Run:
         self._is_checked = False
 
     def _num_faults(self) -> int:
-        return sum(len(file.faults) for file in self.files.values())
+        imported = 0 if self.imported is None else self.imported.num_problems
+        return imported + sum(len(file.faults) for file in self.files.values())
 
     def _is_live(self) -> bool:
         last_by_rank: dict[int, RankFile] = {}
@@ -299,6 +318,8 @@ class Run:
 
     def _find_problems(self) -> tuple[api.Problem, ...]:
         found = list(self.found.problems)
+        if self.imported is not None:
+            found += self.imported.problems
         for file in self.files.values():
             found += problems_of(file, live=self.file_is_live(file), now=self._clock())
         for before, after in zip(self.attempts, self.attempts[1:], strict=False):

@@ -50,7 +50,7 @@ class Store:
     def runs(self) -> list[Run]:
         """All runs by name, none of them brought up to date."""
         self.look()
-        found = [run for run in list(self._runs.values()) if run.found.files]
+        found = [run for run in list(self._runs.values()) if not run.found.is_empty]
         return sorted(found, key=lambda run: (run.found.name, run.found.id))
 
     def run(self, run_id: str) -> Run:
@@ -61,7 +61,7 @@ class Store:
         """
         self.look()
         run = self._runs.get(run_id)
-        if run is None or not run.found.files:
+        if run is None or run.found.is_empty:
             raise NotFoundError(
                 "There is no such run in the logdir.",
                 f"run={run_id[:80]}",
@@ -91,7 +91,10 @@ class Store:
 def glance(run: Run, budget: Budget, check: Budget) -> None:
     """Bring a run up to date as far as the run picker needs it; hold its lock."""
     num_files = len(run.found.files)
-    if num_files <= _SMALL_RUN_FILES:
+    # Another tool's files are opened for what is asked of them: names tell the rest.
+    if run.imported is not None:
+        run.update(budget)
+    elif num_files <= _SMALL_RUN_FILES:
         run.update(budget)
         run.check(check)
     else:

@@ -20,6 +20,9 @@ SCALARS_DIR: Final = PLUGIN_NAME
 Two writers in one directory lose data under both of TensorBoard's loaders.
 """
 
+EXPORT_MARK: Final = "memboard_export.json"
+"""Beside files that `memboard export` wrote: from which recording they are."""
+
 _ATTEMPT = r"[0-9]{8}T[0-9]{9}-[0-9a-f]{8}"
 _RANK_FILE = re.compile(
     rf"rank(?P<rank>[0-9]{{5,7}})-(?P<attempt>{_ATTEMPT})"

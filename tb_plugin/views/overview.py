@@ -51,7 +51,7 @@ def overview(
         rank=query.rank,
         headlines=Headlines(reader, run, ranks, numbers, strip).all(),
         strip=strip_response(run, strip, numbers, "" if key is None else key.text),
-        recorded=run.catalogue.recorded(query.rank),
+        recorded=_recorded(run, query.rank),
         attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
         problems=tuple(
             problem
@@ -60,6 +60,23 @@ def overview(
         ),
         facts=tuple(_facts(run, headers, query.rank)),
         planted=tuple(dict.fromkeys(text for h in headers for text in h.planted))[:50],
+    )
+
+
+def _recorded(run: Run, rank: int | None) -> tuple[api.Recorded, ...]:
+    if run.imported is None:
+        return run.catalogue.recorded(rank)
+    ranks = run.imported.ranks
+    return (
+        api.Recorded(
+            source="memprofiler",
+            status="recorded",
+            num_ranks=len([r for r in ranks if rank in (None, r)]),
+            reason="This run is made of MemProfiler's files: memory around calls and by"
+            " module is in Functions and Modules.",
+            remedy="Steps and hosts are recorded by MemBoard's own collector.",
+            cost="",
+        ),
     )
 
 

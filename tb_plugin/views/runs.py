@@ -40,6 +40,8 @@ def summary_of(reader: SeriesReader, run: Run) -> api.RunSummary:
     device_types = [h.device_type for h in headers if h.device_type not in ("", "cpu")]
     started = min((a.started_ns for a in attempts), default=0)
     newest = max((a.last_ns for a in attempts), default=0)
+    if run.imported is not None:  # such files say no times but their own
+        started, newest = run.imported.oldest_ns, run.imported.newest_ns
     return api.RunSummary(
         id=run.found.id,
         name=run.found.name,

@@ -1,0 +1,124 @@
+"""MemProfiler's files in one directory: looked at, not opened."""
+
+# os.path: a listing of thousands of entries makes pathlib's cost felt.
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin import api
+from tb_plugin.readers.memprofiler.names import parse_file_name
+
+if TYPE_CHECKING:
+    from tb_plugin.readers.memprofiler.names import FileName
+
+MAX_FILES: Final = 20_000
+"""Of one directory; a file per rank, function and iteration."""
+_MAX_PROBLEMS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFile:
+    """A file as it was last seen."""
+
+    name: FileName
+    path: str
+    shown_path: str
+    """Relative to the logdir, for people."""
+    size_bytes: int
+    mtime_ns: int
+    inode: int
+
+
+@dataclass(slots=True)
+class ImportListing:
+    """The files of one directory, and its latest listing."""
+
+    folder: str
+    """Absolute, free of links."""
+    shown_folder: str
+    root: str
+    """The logdir: nothing outside of it is opened."""
+    files: tuple[ImportFile, ...] = ()
+    """By kind, rank, function and iteration."""
+    problems: tuple[api.Problem, ...] = ()
+    _seen: tuple[object, ...] = field(default=())
+
+    def list_files(self) -> bool:
+        """Stat every file; whether anything changed."""
+        found: list[ImportFile] = []
+        problems: list[api.Problem] = []
+        with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
+            for entry in entries:
+                self._look_at(entry, found, problems)
+        found.sort(key=lambda f: (f.name.kind, f.name.rank, f.name.function, f.path))
+        if len(found) > MAX_FILES:
+            problems.append(
+                self._problem(
+                    self.shown_folder,
+                    f"Of {len(found):,} files of MemProfiler, {MAX_FILES:,} are read.",
+                    "Move some of them into another directory.",
+                )
+            )
+            del found[MAX_FILES:]
+        seen = (tuple(found), tuple(problems[:_MAX_PROBLEMS]))
+        if seen == self._seen:
+            return False
+        self._seen = seen
+        self.files, self.problems = seen
+        return True
+
+    def _look_at(
+        self,
+        entry: os.DirEntry[str],
+        found: list[ImportFile],
+        problems: list[api.Problem],
+    ) -> None:
+        name = parse_file_name(entry.name)
+        if name is None:
+            return
+        shown = entry.name
+        if self.shown_folder != ".":
+            shown = f"{self.shown_folder}/{entry.name}"
+        try:
+            path, linked = entry.path, entry.is_symlink()
+            if linked:
+                path = os.path.realpath(path)
+            inside = path.startswith(self.root.rstrip(os.sep) + os.sep)
+            if not (inside and entry.is_file()):
+                what = (
+                    "a link that leads out of the logdir" if linked else "no plain file"
+                )
+                problems.append(
+                    self._problem(
+                        shown,
+                        f"This is {what}; it is not opened.",
+                        "Put the file itself here.",
+                        rank=name.rank,
+                    )
+                )
+                return
+            status = entry.stat()
+        except OSError:
+            return  # it vanished between the listing and the look
+        found.append(
+            ImportFile(
+                name, path, shown, status.st_size, status.st_mtime_ns, status.st_ino
+            )
+        )
+
+    def _problem(
+        self, path: str, what: str, remedy: str, rank: int | None = None
+    ) -> api.Problem:
+        return api.Problem(
+            severity="warning",
+            path=path,
+            what=what,
+            where="",
+            salvaged="",
+            remedy=remedy,
+            rank=rank,
+        )
