@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from collector.config import RecordConfig
     from collector.format.columns import Column
-    from collector.format.records import Header
+    from collector.format.records import Capture, Header
     from collector.loop.progress import Progress
     from collector.rank import Identity
     from collector.sources import Opened
@@ -50,6 +50,9 @@ _SAMPLER_SHARE: Final = 0.25
 """Of `STOP_SECONDS`: what a slow source may take; the rest is the disk's."""
 
 _MAX_REASON: Final = 1000
+
+_MAX_TABLES: Final = 512
+"""A program may invent names of functions without end; each table costs memory."""
 
 _HEAD: Final = (*AXES, *TIMING, *PROGRESS)
 """The columns of a step's row that the recorder itself fills."""
@@ -76,6 +79,11 @@ class Engine:
         self._lock = threading.RLock()
         self._schema_ids = count()
         self._schemas: dict[tuple[str, str], int] = {}
+        self._sink_tables: dict[
+            tuple[str, str], list[tuple[tuple[Column, ...], int]]
+        ] = {}
+        """By table and phase, what kinds write there: columns and their schema."""
+        self._num_sink_schemas = 0
         identity = self._identity = identify(config)
         self.device = find_device(config.device, local_rank=identity.local_rank)
         self._told_device = self._known_device()
@@ -133,6 +141,50 @@ class Engine:
     ) -> None:
         """Queue a note; `user`: a user's loop may cause it, so it is bounded."""
         self.writer.put_note(kind, step, data, user=user)
+
+    # For kinds: see `profiling.contract.Sink`.
+
+    def put_capture(self, capture: Capture) -> bool:
+        """Queue a capture; False where it was dropped (and counted)."""
+        return self.writer.put_capture(capture)
+
+    def put_row(
+        self,
+        table: str,
+        phase: str,
+        columns: tuple[Column, ...],
+        row: Sequence[int | float | None],
+        *,
+        rolled_up: bool = True,
+    ) -> None:
+        """Queue a row; a table whose columns change gets another schema."""
+        if len(row) != len(columns) or columns[:2] != AXES:
+            self._troubles.tell(
+                f"table {table}",
+                "rows of %s do not fit their columns and are dropped. Please report"
+                " this.",
+                table,
+            )
+            return
+        schema_id = self._sink_schema(table, phase, columns, rolled_up=rolled_up)
+        if schema_id is not None:
+            self.writer.put_row(schema_id, row)
+
+    def note_kind(
+        self, info: SourceInfo, status: str, reason: str, remedy: str
+    ) -> None:
+        """Say that a kind records, or why it does not."""
+        self._note_source(info, status, reason, remedy)
+
+    @property
+    def rank(self) -> int:
+        """This process's rank, as far as it is known by now."""
+        return self.writer.identity.rank
+
+    def artifact_dir(self) -> Path | None:
+        """Where files of the rank's go; None as long as it has no file of its own."""
+        path = self.writer.path
+        return None if path is None else path.with_suffix("")
 
     def step_values(self) -> dict[str, int | float | None]:
         """What the step sources say now, by column; those that fail are left out."""
@@ -296,6 +348,32 @@ class Engine:
         }
         self.note("source", data, step=None)
 
+    def _sink_schema(
+        self, table: str, phase: str, columns: tuple[Column, ...], *, rolled_up: bool
+    ) -> int | None:
+        """The schema of a kind's table, new or not; None where there are too many."""
+        with self._lock:
+            known = self._sink_tables.get((table, phase), [])
+            for held, schema_id in known:
+                if held is columns or held == columns:
+                    return schema_id
+            if self._num_sink_schemas >= _MAX_TABLES:
+                self._troubles.tell(
+                    "tables",
+                    "more than %d tables of functions: %s and further ones are not"
+                    " recorded. Give functions and spans names without a number that"
+                    " grows.",
+                    _MAX_TABLES,
+                    table,
+                )
+                return None
+            schema_id = self._put_schema(
+                table, phase, columns, None, rolled_up=rolled_up
+            )
+            self._num_sink_schemas += 1
+            self._sink_tables[table, phase] = [*known, (columns, schema_id)]
+        return schema_id
+
     def _add_schema(
         self,
         table: str,
@@ -304,17 +382,29 @@ class Engine:
         interval_seconds: float | None,
     ) -> int:
         with self._lock:
-            schema_id = next(self._schema_ids)
-            schema = Schema(
-                schema_id=schema_id,
-                table=table,
-                phase=phase,
-                columns=columns,
-                interval_seconds=interval_seconds,
-            )
-            self.writer.put_schema(schema)
+            schema_id = self._put_schema(table, phase, columns, interval_seconds)
             self._schemas[table, phase] = schema_id
         return schema_id
+
+    def _put_schema(
+        self,
+        table: str,
+        phase: str,
+        columns: tuple[Column, ...],
+        interval_seconds: float | None,
+        *,
+        rolled_up: bool = True,
+    ) -> int:
+        schema = Schema(
+            schema_id=next(self._schema_ids),
+            table=table,
+            phase=phase,
+            columns=columns,
+            interval_seconds=interval_seconds,
+            rolled_up=rolled_up,
+        )
+        self.writer.put_schema(schema)
+        return schema.schema_id
 
 
 def _import_ahead() -> None:

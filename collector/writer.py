@@ -1,4 +1,4 @@
-"""Rows and notes of one recorder, from the training thread to its files.
+"""Rows, notes and captures of one recorder, from the training thread to its files.
 
 The training thread appends to a bounded queue and never waits. A daemon thread empties
 it into the rank's file, and on rank 0 into the scalars file, so often that nothing is
@@ -26,6 +26,7 @@ from collector.rank import new_attempt
 from collector.trouble import remedy_for, warn
 from collector.writing.append import DeletedError
 from collector.writing.bell import Bell
+from collector.writing.captures import TOO_SLOW, Captures
 from collector.writing.rank_file import RankFile
 from collector.writing.scalars import Scalars
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from collector.format.records import Header
+    from collector.format.records import Capture, Header
     from collector.rank import Identity
     from collector.trouble import Troubles
     from collector.writing.tables import Row
@@ -51,6 +52,11 @@ _NOTES_ROOM: Final = 2
 """Times `queue_rows`: notes still fit where rows do not, but not without end."""
 
 _FLUSH_POLL_SECONDS: Final = 0.05
+_CAPTURE_SECONDS: Final = 10.0
+"""How much longer the end of a recording waits while captures are being written."""
+
+_MANY_CAPTURE_BYTES: Final = 1 << 24
+"""So much waiting wakes the writer, which is what empties it."""
 _MAX_FAULTS: Final = 8
 _NOTES_PER_FLUSH: Final = 256
 """Notes a user's code may cause between two flushes; more are dropped and counted."""
@@ -91,6 +97,7 @@ class Writer:
         self._file = RankFile(max_bytes=plan.max_file_bytes)
         self._scalars = Scalars(plan.run_dir, self._header, self._tell_no_scalars)
         self._troubles = troubles
+        self._captures = Captures(troubles)
         self._num_failures = 0
         self._num_faults = 0
         self._retry_at = 0.0
@@ -120,6 +127,14 @@ class Writer:
         self._queue.append((schema_id, row))
         if queued == self._wake_at:
             self._wake.ring()
+
+    def put_capture(self, capture: Capture) -> bool:
+        """Queue a capture; False where it was dropped (and counted)."""
+        if not self._captures.put(capture):
+            return False
+        if self._captures.num_bytes >= _MANY_CAPTURE_BYTES:
+            self._wake.ring()
+        return True
 
     def put_schema(self, schema: Schema) -> None:
         """Queue a table's schema, before its first row."""
@@ -166,7 +181,12 @@ class Writer:
         """Write what is queued and end the file; give up after `timeout` seconds."""
         self._end = (how, message)
         self._wake.ring()
+        deadline = time.monotonic() + _CAPTURE_SECONDS
         self._thread.join(timeout)
+        while self._thread.is_alive() and len(self._captures):
+            if time.monotonic() > deadline or self._num_failures:
+                break
+            self._thread.join(_FLUSH_POLL_SECONDS)
         if self._thread.is_alive():
             warn(
                 "%s could not be completed within %g s: the disk is slow. What was"
@@ -178,6 +198,7 @@ class Writer:
     def forget(self) -> None:
         """In a forked child: drop everything and touch no file."""
         self._queue.clear()
+        self._captures.end()
         self._file.release()
         self._scalars.release()
 
@@ -188,8 +209,9 @@ class Writer:
 
     @property
     def num_dropped(self) -> int:
-        """Rows and notes dropped so far, for whatever reason."""
+        """Rows, notes and captures dropped so far, for whatever reason."""
         by_queue = sum(self._dropped.values()) + self._num_notes_dropped
+        by_queue += sum(self._captures.dropped.values())
         return by_queue + self._num_rows_lost + self._file.num_over_budget
 
     # On the writer's thread, in the order of a round.
@@ -198,22 +220,23 @@ class Writer:
         period = self._plan.flush_seconds * _PERIOD_SHARE
         if not self.identity.settled:
             self._wake.wait(min(_HOLD_SECONDS, period))
-        while self._num_faults < _MAX_FAULTS:
+        end = None
+        while end is None and self._num_faults < _MAX_FAULTS:
             self._num_started += 1
             end = self._end
             self._round(end)
             with self._flushed:
                 self._num_finished = self._num_started
                 self._flushed.notify_all()
-            if end is not None:
-                return
             if self._end is None:
                 self._wake.wait(period)
-        warn(
-            "recording into %s is switched off after %d faults; training goes on",
-            self._plan.run_dir,
-            _MAX_FAULTS,
-        )
+        self._captures.end()
+        if end is None:
+            warn(
+                "recording into %s is switched off after %d faults; training goes on",
+                self._plan.run_dir,
+                _MAX_FAULTS,
+            )
 
     def _round(self, end: tuple[Literal["closed", "exception"], str] | None) -> None:
         try:
@@ -273,6 +296,11 @@ class Writer:
         self._open()
         self._drain(everything=end is not None)
         self._note_clock(now)
+        while len(self._captures):
+            # What is small goes first: a large capture may take a second.
+            self._file.flush()
+            self._captures.write_next(self._file, closing=end is not None)
+            self._drain(everything=end is not None)
         self._note_dropped(now, closing=end is not None)
         if end is None:
             self._file.flush()
@@ -358,8 +386,10 @@ class Writer:
         for schema_id, num_rows in tuple(self._dropped.items()):
             table = self._file.tables.get(schema_id)
             name = "all" if table is None else table.schema.table
-            key = name, "the disk was too slow or full"
+            key = name, TOO_SLOW
             counts[key] = counts.get(key, 0) + num_rows
+        for reason, number in tuple(self._captures.dropped.items()):
+            counts["captures", reason] = number
         for key, num_rows in counts.items():
             if num_rows != self._dropped_told.get(key, 0):
                 self._next_dropped = now + _DROPPED_SECONDS

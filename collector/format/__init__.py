@@ -10,6 +10,8 @@ Cast, in the order a datum meets them:
 - `rollup`: pre-aggregates rows while they are written, for the digest;
 - `pace`: when a digest is due;
 - `codec`: records to bytes and back;
+- `memory`: the words of module memory, as they are stored;
+- `capture` and `capture_parts`: captures to bytes and back, in numbered parts;
 - `framing`: bytes to TFRecord-framed `Event` protobufs and back, with salvage;
 - `names`: directories, file names, versions.
 

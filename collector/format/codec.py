@@ -7,7 +7,8 @@ by a block of columns; a digest is a JSON head with blocks behind it::
             | i64 last_step | i64 first_ns | i64 last_ns | u64 digest_offset | block
     digest  u32 head_bytes | JSON head, deflated | blocks, in the order the head names
 
-Every record travels in an event with its kind as tag (`memboard/chunk`).
+Every record travels in an event with its kind as tag (`memboard/chunk`). Captures are
+encoded and cut into records by `capture` and `capture_parts`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.format.capture_parts import clean_entry, plain_entry
 from collector.format.columns import Column
 from collector.format.errors import CorruptError, TooNewError
 from collector.format.names import FORMAT_VERSION
@@ -194,6 +196,8 @@ def _encode_digest(digest: Digest) -> bytes:
         "tables": tables,
         "notes": [asdict(note) for note in digest.notes],
         "schemas": [_plain_schema(schema) for schema in digest.schemas],
+        "captures": list(map(plain_entry, digest.captures)),
+        "captures_before": digest.captures_before,
     }
     head = zlib.compress(_to_json(plain), 6)
     return _LENGTH.pack(len(head)) + head + b"".join(blocks)
@@ -270,6 +274,8 @@ def _decode_digest(payload: bytes | memoryview) -> Digest:
             tables=tuple(tables),
             notes=tuple(_note(note) for note in head["notes"]),
             schemas=tuple(_schema(schema) for schema in head["schemas"]),
+            captures=tuple(map(clean_entry, head.get("captures", ()))),
+            captures_before=int(head.get("captures_before", 0)),
         )
     except (struct.error, TypeError, ValueError, KeyError, AttributeError) as error:
         raise CorruptError(f"a digest record does not decode: {error}") from error

@@ -217,13 +217,10 @@ def _encode_column(values: Values, dtype: Dtype) -> tuple[int, int, int, int, by
         return _INTS, 0, 0, 0, b""
     low, high = int(ints.min()), int(ints.max())
     width = _width(high - low)
-    if width > 1 and len(ints) > 2:
+    if width > 1 and len(ints) > 2 and high - low < 2**63:  # no difference wraps
         deltas = np.diff(ints)
         least, most = int(deltas.min()), int(deltas.max())
-        # A wrapped difference shows as a sum that does not come back.
-        if _width(most - least) < width and int(ints[0]) + int(
-            deltas.sum(dtype=object)
-        ) == int(ints[-1]):
+        if _width(most - least) < width:
             narrow = _width(most - least)
             codes = deltas.view(np.uint64) - np.uint64(least % 2**64)
             return _DELTAS, narrow, int(ints[0]), least, _pack(codes, narrow)

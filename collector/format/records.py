@@ -154,6 +154,8 @@ class Digest:
     """All schemas so far, for the same reason."""
     captures: tuple[CaptureEntry, ...] = ()
     """Captures since the previous digest."""
+    captures_before: int = 0
+    """Where the latest earlier digest that lists captures starts; 0: there is none."""
 
 
 CaptureKind: TypeAlias = Literal[

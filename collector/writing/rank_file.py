@@ -6,11 +6,19 @@ write fails nothing has changed, and the next `flush` tries again with what came
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from collector.format import codec
+from collector.format.capture_parts import (
+    CAPTURE,
+    decode_entry,
+    decode_part,
+    moved_part,
+    split_body,
+)
 from collector.format.framing import Framed, frame_record, frame_version, read_frames
 from collector.format.pace import DigestPace
 from collector.format.records import Close, Digest, Note
@@ -19,15 +27,19 @@ from collector.writing.notebook import Notebook
 from collector.writing.tables import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from collector.format.records import Header, Schema
+    from collector.format.records import Capture, CaptureEntry, Header, Schema
     from collector.writing.tables import Row
 
 _REST: Final = 1 << 20
 _REST_SHARE: Final = 8
 """Kept free below the disk budget for the digests and notes that come after it: a MiB,
 at most an eighth."""
+
+_CAPTURES_SHARE: Final = 0.75
+"""Of the disk budget: captures leave the rest to rows, however large they are."""
 
 
 class RankFile:
@@ -47,7 +59,12 @@ class RankFile:
         self._new_schemas: list[Schema] = []
         self._pace = DigestPace()
         self._digest_offset = 0
-        self._has_chunks = False
+        self._captures: list[CaptureEntry] = []
+        """Those since the last digest."""
+        self._captures_before = 0
+        """Where the last digest that lists some starts."""
+        self._described: set[str] = set()
+        """Kinds of records that the file has, of those that come often."""
         self._file: AppendFile | None = None
         self._step = 0
         self._time_ns = 0
@@ -85,8 +102,9 @@ class RankFile:
         self._file = file
         self.path = path
         self._new_schemas = []
-        self._digest_offset = 0
-        self._has_chunks = False
+        self._digest_offset = self._captures_before = 0
+        self._captures = []
+        self._described = set()
         for table in self.tables.values():
             table.start_directory()
         self._pace = DigestPace()
@@ -129,7 +147,7 @@ class RankFile:
                 payload,
                 wall_time=wall_time,
                 step=step,
-                described=self._has_chunks,
+                described=codec.CHUNK in self._described,
             )
             if self.is_full or 0 < self._max_bytes < at + len(chunk):
                 self.is_full = True
@@ -146,13 +164,24 @@ class RankFile:
             num_rows = table.num_pending
             if offset is None:
                 self.num_over_budget += num_rows
-                self._pace.roll_up(num_rows)
+                self._pace.roll_up(num_rows if table.schema.rolled_up else 0)
             else:
-                self._has_chunks = True
+                self._described.add(codec.CHUNK)
             with np.errstate(all="ignore"):  # infinities are data
                 table.commit(offset)
         if self._pace.is_due(self._file.end):
             self._write_digest()
+
+    def write_capture(self, capture: Capture, body: bytes) -> bool:
+        """Append a capture, encoded by `encode_body`, with one write.
+
+        False where the disk budget does not allow that.
+
+        Raises:
+            OSError: nothing was written.
+        """
+        parts = split_body(capture, body, digest_offset=self._digest_offset)
+        return self._append_parts(parts, limit=self._max_bytes * _CAPTURES_SHARE)
 
     def close(
         self,
@@ -207,9 +236,15 @@ class RankFile:
         kept = self.notes.kept()
         for note in kept:
             self._file.append(_frame(note, note.time_ns / 1e9, note.step or 0))
+        parts: list[bytes] = []
         for framed in read_frames(old.read_bytes(), last=True):
             if isinstance(framed, Framed) and framed.kind == codec.CHUNK:
                 self._copy_chunk(framed.payload)
+            elif isinstance(framed, Framed) and framed.kind == CAPTURE:
+                part = decode_part(framed.payload)
+                parts = [*(parts if part.part else ()), moved_part(framed.payload)]
+                if len(parts) == part.num_parts:
+                    self._append_parts(parts)
         old.unlink(missing_ok=True)
 
     def _copy_chunk(self, payload: bytes) -> None:
@@ -224,6 +259,30 @@ class RankFile:
         if self._file is not None:
             table.list_chunk(self._file.append(frame), times, steps)
 
+    def _append_parts(self, parts: Sequence[bytes], *, limit: float = 0) -> bool:
+        """Append all parts of a capture, if the file then stays below a limit."""
+        if self._file is None:
+            raise FileNotFoundError("the rank's file is not open")
+        first = decode_part(parts[0])
+        entry = decode_entry(first, offset=0, num_bytes=0)
+        frames = [
+            frame_record(
+                CAPTURE,
+                part,
+                wall_time=entry.time_ns / 1e9,
+                step=entry.step or 0,
+                described=index > 0 or CAPTURE in self._described,
+            )
+            for index, part in enumerate(parts)
+        ]
+        num_bytes = sum(map(len, frames))
+        if 0 < limit < self._file.end + num_bytes:
+            return False
+        offset = self._file.append(b"".join(frames))
+        self._described.add(CAPTURE)
+        self._captures.append(replace(entry, offset=offset, num_bytes=num_bytes))
+        return True
+
     def _write_digest(self) -> None:
         """Write one, unless it is too big yet for what it would cover."""
         if self._file is None:
@@ -233,12 +292,16 @@ class RankFile:
             tables=tuple(table.digest() for table in self.tables.values()),
             notes=self.notes.kept(),
             schemas=tuple(table.schema for table in self.tables.values()),
+            captures=tuple(self._captures),
+            captures_before=self._captures_before,
         )
         with np.errstate(all="ignore"):
             frame = _frame(digest, self._time_ns / 1e9, self._step)
         if not self._pace.admits(len(frame), self._file.end):
             return
         self._digest_offset = self._file.append(frame)
+        if self._captures:
+            self._captures, self._captures_before = [], self._digest_offset
         for table in self.tables.values():
             table.start_directory()
         self._pace.written(self._file.end)

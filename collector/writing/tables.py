@@ -30,12 +30,13 @@ class Table:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.num_rows = 0
-        """Rows rolled up so far, all in all."""
+        """Rows on disk or rolled up so far, all in all."""
         self._pending: list[Row] = []
         self._encoded: list[Values] = []
         self._directory: list[tuple[int, int, int, int, int, int]] = []
         self._headlines = _places(schema.columns, headline=True)
         self._others = _places(schema.columns, headline=False)
+        # Of a table that is not rolled up these stay empty.
         self._fine = Rollup(
             [schema.columns[at].name for at in self._headlines],
             max_buckets=FINE_BUCKETS,
@@ -71,10 +72,12 @@ class Table:
         """What was encoded lies at `offset`; None: nowhere, only the rollup keeps it."""
         columns, self._encoded = self._encoded, []
         times, steps = columns[0], columns[1]
-        self._fine.add(times, steps, [columns[at] for at in self._headlines])  # type: ignore[arg-type]
-        self._coarse.add(times, steps, [columns[at] for at in self._others])  # type: ignore[arg-type]
-        self.num_rows += len(times)
         self._pending = []
+        if self.schema.rolled_up:
+            self._fine.add(times, steps, [columns[at] for at in self._headlines])  # type: ignore[arg-type]
+            self._coarse.add(times, steps, [columns[at] for at in self._others])  # type: ignore[arg-type]
+        if self.schema.rolled_up or offset is not None:
+            self.num_rows += len(times)
         if offset is not None:
             self.list_chunk(offset, times, steps)
 
