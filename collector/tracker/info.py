@@ -1,0 +1,11 @@
+"""What the page says about the kind `modules`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collector.sources.contract import SourceInfo
+
+INFO: Final = SourceInfo(
+    name="modules", cost="about 1.6 times a bare eager step, in collected calls only"
+)

@@ -1,0 +1,169 @@
+"""The kind `modules`: opens windows, and hands in their captures."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from collector.errors import ConfigError
+from collector.sources.contract import Unavailable
+from collector.tracker.capture import make_capture, open_window
+from collector.tracker.compiled import is_compiled, uncompiled
+from collector.tracker.info import INFO
+from collector.tracker.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import nn
+
+    from collector.config_sections import ModulesConfig
+    from collector.profiling.contract import Call, Sink
+    from collector.sources.contract import SourceInfo
+    from collector.tracker.capture import Window
+
+ESTIMATE = "eager estimate"
+"""What a capture says of a compiled model's step."""
+
+
+class ModulesKind:
+    """Tracks the attached model through collected calls. See `contract.Kind`."""
+
+    def __init__(self, config: ModulesConfig, sink: Sink) -> None:
+        self._config = config
+        self._sink = sink
+        self._model: weakref.ref[Any] | None = None
+        self._optimizers: list[weakref.ref[Any]] = []
+        self._given: Any = None
+        self._session: Session | None = None
+        self._windows: list[Window] = []
+        self._estimate = ""
+
+    @property
+    def info(self) -> SourceInfo:
+        """Its name and cost."""
+        return INFO
+
+    def attach(self, model: Any, optimizers: Sequence[Any]) -> None:
+        """Track this model from the next window on; neither is kept alive.
+
+        Raises:
+            Unavailable: there is no module at the path that `modules.root` names.
+        """
+        self._model = None if model is None else weakref.ref(model)
+        self._optimizers = [weakref.ref(optimizer) for optimizer in optimizers]
+        if model is not None:
+            self._root(model)
+
+    def track_inputs(self, inputs: Any) -> None:
+        """Count these tensors as the next window's inputs, or the open one's.
+
+        Without it, inputs are what the root's forward is given.
+        """
+        if self._session is None:
+            self._given = inputs
+        else:
+            self._session.take_inputs(inputs)
+
+    def begin(self, call: Call) -> None:
+        """Open a window.
+
+        Raises:
+            Unavailable: there is no model, or it is compiled and not to be estimated.
+        """
+        session = self._session
+        if session is None:
+            session = self._start()
+        self._windows.append(open_window(session, call))
+
+    def end(self, call: Call, error: BaseException | None) -> None:
+        """Close a window and hand in what it saw, also of a call that failed."""
+        session = self._session
+        window = next((w for w in self._windows if w.call is call), None)
+        if session is None or window is None:
+            return
+        self._windows.remove(window)
+        failure = session.failure
+        try:
+            capture = make_capture(
+                session, window, estimate=self._estimate, error=error
+            )
+        finally:
+            if not self._windows or failure is not None:
+                self.release()
+        self._sink.put_capture(capture)
+        if failure is not None:
+            raise failure
+
+    def release(self) -> None:
+        """Take everything off model, optimizers and torch; open windows are lost."""
+        session, self._session = self._session, None
+        self._windows.clear()
+        if session is not None:
+            session.stop()
+
+    def close(self) -> None:
+        """As `release`, and forget the model."""
+        self.release()
+        self._model, self._given = None, None
+        self._optimizers.clear()
+
+    def _start(self) -> Session:
+        model = None if self._model is None else self._model()
+        if model is None:
+            raise Unavailable(
+                "no model is known",
+                "Give it to collector.record(model=...), or call rec.attach(model).",
+            )
+        root = self._root(model)
+        compiled = is_compiled(model)
+        if compiled and self._config.compiled == "refuse":
+            raise Unavailable(
+                "the model is compiled, and modules.compiled is refuse",
+                "Set modules.compiled to estimate to track the eager step instead.",
+            )
+        given, self._given = self._given, None
+        optimizers = [o for ref in self._optimizers if (o := ref()) is not None]
+        session = Session(root, optimizers, given)
+        try:
+            session.start()
+        except BaseException:
+            session.stop()
+            raise
+        self._estimate = ESTIMATE if compiled else ""
+        self._session = session
+        return session
+
+    def _root(self, model: Any) -> nn.Module:
+        try:
+            return find_root(model, self._config.root)
+        except ConfigError as error:
+            reason, _, remedy = str(error).partition(". ")
+            raise Unavailable(reason, remedy) from None
+
+
+def find_root(model: Any, path: str) -> nn.Module:
+    """The module that `modules.root` names, below the model.
+
+    Raises:
+        ConfigError: there is none, or the model is no module at all.
+    """
+    root = uncompiled(model)
+    if not hasattr(root, "named_modules"):
+        raise ConfigError(
+            f"modules tracks a torch.nn.Module, not a {type(root).__name__}. Attach the"
+            " module itself."
+        )
+    if not path:
+        found: nn.Module = root
+        return found
+    for name in path.split("."):
+        children = dict(root.named_children())
+        if name not in children:
+            known = ", ".join(sorted(children)[:12]) or "none"
+            raise ConfigError(
+                f"modules.root is {path!r}, but {type(root).__name__} has no module"
+                f" {name!r}. It has: {known}."
+            )
+        root = uncompiled(children[name])
+    return root  # type: ignore[no-any-return]

@@ -1,0 +1,138 @@
+"""The log of a tracked window: rows of integers, appended while training runs.
+
+An event is a number of bytes that came or went: (nanoseconds, signed bytes, code). A
+boundary is a module entering a state: (nanoseconds, number of events so far, code, call
+number). Both are kept flat in arrays of int64: a row is appended by one call into C, so
+that a finalizer or another thread never cuts a row in two. Tables of "who holds what at
+this boundary" are prefix sums, made by whoever reads the log.
+"""
+
+from __future__ import annotations
+
+from array import array
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from collector.format.memory import CATEGORIES, STATES
+
+if TYPE_CHECKING:
+    from collector.format.records import IntArray
+
+CATEGORY: Final = {name: index for index, name in enumerate(CATEGORIES)}
+STATE: Final = {name: index for index, name in enumerate(STATES)}
+
+MAX_EVENTS: Final = 2**22
+"""Events of one log; a hundred megabytes of host memory."""
+
+MAX_DEVICES: Final = 2**6
+
+# An event's code, from its low end: category, device, owner + 1, number of the storage.
+_DEVICE_SHIFT: Final = 6
+_OWNER_SHIFT: Final = 12
+_NUMBER_SHIFT: Final = 36
+_OWNER_MASK: Final = (1 << (_NUMBER_SHIFT - _OWNER_SHIFT)) - 1
+CATEGORY_MASK: Final = (1 << _DEVICE_SHIFT) - 1
+PLACE_MASK: Final = _OWNER_MASK << _OWNER_SHIFT | CATEGORY_MASK
+"""Category and owner."""
+
+EVENT_WIDTH: Final = 3
+BOUNDARY_WIDTH: Final = 4
+
+
+def place(category: int, owner: int) -> int:
+    """Category and owner module (-1: none) as they stand in a code."""
+    return (owner + 1) << _OWNER_SHIFT | category
+
+
+def identity(number: int, device: int) -> int:
+    """Number and device of a storage as they stand in a code."""
+    return number << _NUMBER_SHIFT | device << _DEVICE_SHIFT
+
+
+class EventLog:
+    """Events and boundaries of everything between the first and the last open window."""
+
+    def __init__(self, max_events: int = MAX_EVENTS) -> None:
+        self.events = array("q")
+        self.boundaries = array("q")
+        self.num_dropped = 0
+        self._max_length = max_events * EVENT_WIDTH
+
+    @property
+    def num_events(self) -> int:
+        """Events so far."""
+        return len(self.events) // EVENT_WIDTH
+
+    @property
+    def num_boundaries(self) -> int:
+        """Boundaries so far."""
+        return len(self.boundaries) // BOUNDARY_WIDTH
+
+    def full(self) -> bool:
+        """Whether nothing may be added any more; counts what the caller then drops."""
+        if len(self.events) < self._max_length:
+            return False
+        self.num_dropped += 1
+        return True
+
+    def mark(self, state: int, module: int, call: int, *, in_backward: bool) -> None:
+        """Append a boundary; module -1 is the whole step."""
+        events = len(self.events)
+        if events >= self._max_length:
+            return
+        self.boundaries.extend(
+            (
+                perf_counter_ns(),
+                events // EVENT_WIDTH,
+                (module + 1) << 8 | state << 1 | in_backward,
+                call,
+            )
+        )
+
+
+def event_columns(
+    alive: array[int], rows: array[int], start_ns: int
+) -> dict[str, IntArray]:
+    """The `events` table of a capture from flat rows.
+
+    `alive`: what was there when the window began, at `start_ns`; these rows come first
+    and have time 0, all others 1 us at least.
+    """
+    table = np.array(alive + rows, dtype=np.int64).reshape(-1, EVENT_WIDTH)
+    codes = table[:, 2]
+    return {
+        "time_us": _microseconds(table[:, 0], start_ns, len(alive) // EVENT_WIDTH),
+        "delta_bytes": table[:, 1].copy(),
+        "category": codes & CATEGORY_MASK,
+        "device": codes >> _DEVICE_SHIFT & (MAX_DEVICES - 1),
+        "module": (codes >> _OWNER_SHIFT & _OWNER_MASK) - 1,
+        "storage": codes >> _NUMBER_SHIFT,
+    }
+
+
+def boundary_columns(
+    rows: array[int], start_ns: int, event_offset: int
+) -> dict[str, IntArray]:
+    """The `boundaries` table; `event_offset` is added to each number of events."""
+    table = np.array(rows, dtype=np.int64).reshape(-1, BOUNDARY_WIDTH)
+    codes = table[:, 2]
+    return {
+        "time_us": _microseconds(table[:, 0], start_ns, 0),
+        "event": table[:, 1] + event_offset,
+        "module": (codes >> 8) - 1,
+        "state": codes >> 1 & 0x7F,
+        "in_backward": codes & 1,
+        "call": table[:, 3].copy(),
+    }
+
+
+def _microseconds(times_ns: IntArray, start_ns: int, num_first: int) -> IntArray:
+    """Microseconds since the start, never going back.
+
+    Threads may meet between reading the clock and appending a row.
+    """
+    passed = np.maximum((times_ns - start_ns) // 1000, 1)
+    passed[:num_first] = 0
+    return np.maximum.accumulate(passed)

@@ -1,0 +1,63 @@
+"""The tensors inside what users and torch pass around."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MAX_DEPTH: Final = 8
+"""Deeper containers are not looked into; a structure that holds itself ends here."""
+
+_PLAIN: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+_COMPRESSED: Final = {
+    torch.sparse_csr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_bsr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
+    torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
+    torch.sparse_coo: ("_indices", "_values"),
+}
+
+
+def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+    """Tensors in nested sequences, mappings and dataclasses, in their order."""
+    if isinstance(value, torch.Tensor):
+        yield value
+        return
+    if depth >= _MAX_DEPTH or value is None:
+        return
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_in(item, depth + 1)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from tensors_in(item, depth + 1)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from tensors_in(getattr(value, field.name, None), depth + 1)
+
+
+def plain_tensors(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The tensors that hold a tensor's bytes: itself, or what it is made of.
+
+    A DTensor is its local shard, a quantised one its data and scales, a sparse one its
+    indices and values.
+    """
+    if tensor.layout is not torch.strided and tensor.layout in _COMPRESSED:
+        for name in _COMPRESSED[tensor.layout]:
+            yield from plain_tensors(getattr(tensor, name)())
+        return
+    if type(tensor) not in _PLAIN:
+        flatten = getattr(tensor, "__tensor_flatten__", None)
+        if flatten is not None:
+            for name in flatten()[0]:
+                part = getattr(tensor, name)
+                if isinstance(part, torch.Tensor):
+                    yield from plain_tensors(part)
+            return
+    yield tensor
