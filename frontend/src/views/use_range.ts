@@ -5,7 +5,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { XRange } from "../widgets/line_chart/types";
-import { rangeWords, readX } from "./x_params";
+import { rangeWords, readRange, X_WORDS, type RangeWords } from "./x_params";
 
 const SETTLE_MS = 150;
 /** Browsers throttle pages that rewrite their address too often. */
@@ -22,11 +22,12 @@ export interface RangeState {
 export function useRange(
   params: ReadonlyMap<string, string>,
   setParams: (changes: Readonly<Record<string, string | null>>) => void,
+  names: RangeWords = X_WORDS,
 ): RangeState {
-  const [shown, setShown] = useState(() => readX(params).range);
+  const [shown, setShown] = useState(() => readRange(params, names));
   const [settled, setSettled] = useState(shown);
   const timers = useRef({ settle: 0, address: 0 });
-  const address = `${params.get("x0") ?? ""} ${params.get("x1") ?? ""}`;
+  const address = `${params.get(names.low) ?? ""} ${params.get(names.high) ?? ""}`;
   const written = useRef(address);
   const write = useRef(setParams);
   write.current = setParams;
@@ -34,7 +35,7 @@ export function useRange(
   useEffect(() => {
     if (address === written.current) return;
     written.current = address;
-    const { range } = readX(params);
+    const range = readRange(params, names);
     setShown(range);
     setSettled(range);
   }, [address]);
@@ -54,8 +55,8 @@ export function useRange(
       setSettled(range);
     }, SETTLE_MS);
     timers.current.address = window.setTimeout(() => {
-      const words = rangeWords(range);
-      written.current = `${words.x0 ?? ""} ${words.x1 ?? ""}`;
+      const words = rangeWords(range, names);
+      written.current = `${words[names.low] ?? ""} ${words[names.high] ?? ""}`;
       write.current(words);
     }, ADDRESS_MS);
   }

@@ -13,26 +13,41 @@ export interface XParams {
   readonly range: XRange | null;
 }
 
+/** Under which words a range stands in the URL. */
+export interface RangeWords {
+  readonly low: string;
+  readonly high: string;
+}
+
+export const X_WORDS: RangeWords = { low: "x0", high: "x1" };
+
+export function readRange(
+  params: ReadonlyMap<string, string>,
+  words: RangeWords = X_WORDS,
+): XRange | null {
+  const low = Number.parseFloat(params.get(words.low) ?? "");
+  const high = Number.parseFloat(params.get(words.high) ?? "");
+  return low < high && Number.isFinite(high - low) ? { low, high } : null;
+}
+
 export function readX(
   params: ReadonlyMap<string, string>,
   fallback: XKind = "step",
 ): XParams {
   const x = params.get("x") ?? "";
-  const low = Number.parseFloat(params.get("x0") ?? "");
-  const high = Number.parseFloat(params.get("x1") ?? "");
-  const range = low < high && Number.isFinite(high - low) ? { low, high } : null;
+  const range = readRange(params, X_WORDS);
   const unsaid = range === null ? fallback : "step";
   return { x: isXKind(x) ? x : unsaid, range };
 }
 
 /** As few digits as tell neighbouring px apart, so links stay short. */
-export function rangeWords(range: XRange | null): {
-  readonly x0: string | null;
-  readonly x1: string | null;
-} {
-  if (range === null) return { x0: null, x1: null };
+export function rangeWords(
+  range: XRange | null,
+  words: RangeWords = X_WORDS,
+): Readonly<Record<string, string | null>> {
+  if (range === null) return { [words.low]: null, [words.high]: null };
   const span = range.high - range.low;
   const decimals = Math.min(6, Math.max(0, Math.ceil(4 - Math.log10(span))));
   const text = (value: number): string => String(Number(value.toFixed(decimals)));
-  return { x0: text(range.low), x1: text(range.high) };
+  return { [words.low]: text(range.low), [words.high]: text(range.high) };
 }

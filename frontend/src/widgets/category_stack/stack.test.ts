@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import type { ModuleSpans } from "../../api/types.gen";
+import { createRaster, drawQuads, NO_ID, pickId } from "../../render/raster";
+import {
+  columnAt,
+  peakColumn,
+  stackOutlines,
+  stackQuads,
+  topOf,
+  type StackData,
+} from "./layout";
+import { boundaries, nearestBoundary, numRows, shortName, spanAt } from "./spans";
+
+const DATA: StackData = {
+  x0: 100,
+  xPerColumn: 10,
+  totalBytes: Float64Array.of(30, 30, 50, 0),
+  peakX: Float64Array.of(101, 111, 129, 130),
+  categories: [
+    {
+      name: "param",
+      group: "param",
+      bytes: Float64Array.of(20, 20, 20, 0),
+      baselineBytes: null,
+    },
+    {
+      name: "activation",
+      group: "activation",
+      bytes: Float64Array.of(10, 10, 30, NaN),
+      baselineBytes: null,
+    },
+  ],
+};
+
+const VIEW = { x0: 100, x1: 140, y0: 50, y1: 0 };
+const SIZE = { widthPx: 40, heightPx: 50 };
+
+describe("the stack", () => {
+  it("finds columns and the highest one", () => {
+    expect(columnAt(DATA, 119.9)).toBe(1);
+    expect(columnAt(DATA, 99)).toBe(-1);
+    expect(columnAt(DATA, 140)).toBe(-1);
+    expect(peakColumn(DATA)).toBe(2);
+    expect(topOf(DATA, 100, 119)).toBeCloseTo(32.4, 6);
+    expect(topOf(DATA, 130, 140)).toBe(1);
+  });
+
+  it("merges equal columns, and each pixel answers with its category", () => {
+    const quads = stackQuads(DATA, ["#0000ff", "#00ff00"], "#ffffff", VIEW, SIZE);
+    // Two runs of two categories, each with the line at its upper edge.
+    expect(quads.id).toHaveLength(8);
+    const raster = createRaster(40, 50, 0xff000000);
+    drawQuads(raster, VIEW, quads, 0);
+    const at = (x: number, bytes: number): number =>
+      pickId(raster.ids, 40, 50, x, 50 - bytes - 0.5);
+    expect(at(5, 10)).toBe(0);
+    expect(at(5, 25)).toBe(1);
+    expect(at(5, 35)).toBe(NO_ID);
+    expect(at(25, 45)).toBe(1);
+    expect(at(35, 1)).toBe(NO_ID);
+  });
+
+  it("outlines each category from the one below it", () => {
+    const [first, second] = stackOutlines(DATA, VIEW, SIZE);
+    expect(first?.slice(0, 4)).toEqual(Float64Array.of(0, 30, 20, 30));
+    expect(second?.slice(0, 4)).toEqual(Float64Array.of(0, 20, 20, 20));
+    // Back along the top of the category below.
+    expect(second?.slice(-4)).toEqual(Float64Array.of(20, 30, 0, 30));
+  });
+});
+
+const SPANS: ModuleSpans = {
+  modules: ["Net", "Net.layers.0"],
+  module: Int32Array.of(0, 1, 0, 1),
+  kinds: ["forward", "backward"],
+  kind: Uint8Array.of(0, 0, 1, 1),
+  call: Int32Array.of(0, 0, 0, 0),
+  depth: Int32Array.of(0, 1, 0, 1),
+  x0: Float64Array.of(0, 2, 10, 12),
+  x1: Float64Array.of(9, 8, 20, 18),
+  numLeftOut: 0,
+};
+
+describe("spans", () => {
+  it("are found innermost first, or in the row pointed at", () => {
+    expect(numRows(SPANS)).toBe(2);
+    expect(spanAt(SPANS, 5, null)).toMatchObject({ module: "Net.layers.0", depth: 1 });
+    expect(spanAt(SPANS, 5, 0)).toMatchObject({ module: "Net" });
+    expect(spanAt(SPANS, 9.5, null)).toBeNull();
+  });
+
+  it("give the nearest boundary with its module, state and call", () => {
+    const all = boundaries(SPANS, [{ kind: "peak", x: 9.6 }]);
+    expect(nearestBoundary(all, 7)).toMatchObject({
+      module: "Net.layers.0",
+      state: "after_post_forward",
+    });
+    expect(nearestBoundary(all, 11.5)).toMatchObject({ state: "before_pre_backward" });
+    expect(nearestBoundary(all, 9.6)).toEqual({
+      x: 9.6,
+      state: "window_peak",
+      module: null,
+      call: null,
+    });
+    expect(nearestBoundary([], 1)).toBeNull();
+  });
+
+  it("are named so that a number is not alone", () => {
+    expect(shortName("Net.layers.3")).toBe("layers.3");
+    expect(shortName("Net.layers.3.attn")).toBe("attn");
+    expect(shortName("Net")).toBe("Net");
+  });
+});
