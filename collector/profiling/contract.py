@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from collector.format.columns import Column
     from collector.format.records import Capture
@@ -55,6 +56,16 @@ class Sink(Protocol):
         self, info: SourceInfo, status: str, reason: str, remedy: str
     ) -> None:
         """Say that a kind records, or why it does not; as a "source" note."""
+
+    @property
+    def rank(self) -> int:
+        """This process's rank, as far as it is known by now."""
+
+    def artifact_dir(self) -> Path | None:
+        """Directory for files beside the rank's own, which may not be there yet.
+
+        None as long as the rank has no file; on the writer's thread it has one.
+        """
 
 
 class Kind(Protocol):

@@ -1,0 +1,203 @@
+"""torch's functions for the allocator's history, and which of them this torch has.
+
+The one way to them: tests hand in functions of their own. All are private to torch and
+change between releases, so each is looked at by its signature; what is missing is said
+(`absences`) and done without, where that makes sense.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from collector.sources.accelerator import find_device
+from collector.sources.contract import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_ENTRY_POINTS: Final = {
+    "cuda": ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy"),
+    "xpu": ("_xpu_recordMemoryHistory",),
+}
+"""By device type: functions of `torch._C` through which recording is turned on and off."""
+
+
+class Absence(NamedTuple):
+    """Something this torch cannot do for us."""
+
+    what: str
+    reason: str
+    remedy: str
+
+
+class Allocator:
+    """One kind of device's allocator. Methods raise what torch raises."""
+
+    def __init__(
+        self,
+        *,
+        record: Callable[..., Any],
+        snapshot: Callable[[], Any],
+        memory_snapshot: Callable[..., Any] | None = None,
+        set_metadata: Callable[[Any], Any] | None = None,
+        get_metadata: Callable[[], Any] | None = None,
+        is_recording: Callable[[], Any] | None = None,
+        in_use: Callable[[], bool] = lambda: True,
+        entry_points: Sequence[tuple[Any, str]] = (),
+        device_type: str = "cuda",
+        version: str = "",
+    ) -> None:
+        """Take torch's `_record_memory_history`, `_snapshot` and what else there is.
+
+        Args:
+            record: must be able to bound what it keeps (`max_entries`).
+            snapshot: returns the structure that torch dumps.
+            memory_snapshot: returns segments alone, and can leave out the traces.
+            set_metadata: tags what is allocated from now on, on this thread.
+            get_metadata: the tag as it is now; without it none is set.
+            is_recording: whether anybody has turned recording on.
+            in_use: whether the process uses the device already; all else would start it.
+            entry_points: owner and name of the functions that turn recording on and off.
+            device_type: cuda, xpu ...
+            version: torch's, for the words.
+
+        Raises:
+            Unavailable: recording could not be bounded.
+        """
+        self.device_type = device_type
+        self.in_use = in_use
+        self.entry_points = tuple(entry_points)
+        self._record = record
+        self._record_takes = _parameters(record)
+        self._snapshot = snapshot
+        self._memory_snapshot = memory_snapshot
+        self._is_recording = is_recording
+        self._set_metadata = set_metadata if get_metadata is not None else None
+        self._get_metadata = get_metadata
+        self._torch = f"torch {version}".strip()
+        if not self._takes("max_entries"):
+            raise Unavailable(
+                f"{self._torch} cannot bound the history it keeps",
+                "Use torch 2.1 or newer.",
+            )
+        self.absences = tuple(self._find_absences())
+
+    @property
+    def can_tag(self) -> bool:
+        """Whether allocations can be tagged."""
+        return self._set_metadata is not None
+
+    @property
+    def can_leave_out_traces(self) -> bool:
+        """Whether the segments can be had without the events, at a thousandth."""
+        function = self._memory_snapshot
+        return function is not None and "include_traces" in (
+            _parameters(function) or ()
+        )
+
+    @property
+    def says_whether_recording(self) -> bool:
+        """Whether `is_recording` is a question to torch and not a look at its events."""
+        return self._is_recording is not None
+
+    def is_recording(self) -> bool:
+        """Whether torch records now, whoever asked it to."""
+        if self._is_recording is not None:
+            return bool(self._is_recording())
+        return any(self.snapshot().get("device_traces", ()))
+
+    def start(self, *, max_entries: int, stacks: str) -> None:
+        """Have torch record allocations and frees with their stacks."""
+        wanted = {"context": "all", "stacks": stacks, "max_entries": max_entries}
+        self._record("all", **{key: wanted[key] for key in wanted if self._takes(key)})
+
+    def stop(self) -> None:
+        """Have torch stop recording and forget what it recorded."""
+        self._record(None)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Segments and events as torch dumps them: a structure of the caller's own."""
+        taken = self._snapshot()
+        return taken if isinstance(taken, dict) else {"segments": taken}
+
+    def segments(self) -> dict[str, Any]:
+        """The segments without the events; see `can_leave_out_traces`."""
+        if self._memory_snapshot is None:
+            return self.snapshot()
+        return {"segments": self._memory_snapshot(include_traces=False)}
+
+    def tag(self) -> Any:
+        """What this thread's allocations are tagged with; "" where it is nothing."""
+        return "" if self._get_metadata is None else self._get_metadata()
+
+    def set_tag(self, tag: Any) -> None:
+        """Tag this thread's allocations from now on; "" for nothing."""
+        if self._set_metadata is not None:
+            self._set_metadata(tag)
+
+    def _takes(self, parameter: str) -> bool:
+        return self._record_takes is None or parameter in self._record_takes
+
+    def _find_absences(self) -> list[Absence]:
+        found = []
+        if not self._takes("stacks"):
+            reason = f"{self._torch} records C++ frames whether wanted or not"
+            found.append(Absence("stacks", reason, "Use a newer torch."))
+        if not self.can_tag:
+            reason = f"{self._torch} cannot tag allocations with step and phase"
+            remedy = "Use torch 2.10 or newer, on a CUDA or ROCm device."
+            found.append(Absence("metadata", reason, remedy))
+        if not self.can_leave_out_traces:
+            reason = f"{self._torch} gives the segments only along with all events"
+            found.append(Absence("segments", reason, "Use torch 2.12 or newer."))
+        if self._is_recording is None:
+            reason = f"{self._torch} does not say whether history is being recorded"
+            found.append(Absence("recording", reason, "Use a newer torch."))
+        return found
+
+
+def find_allocator(choice: str | int) -> Allocator:
+    """The allocator of the device that the setting `device` names.
+
+    Raises:
+        Unavailable: there is no such device, or torch keeps no history of it.
+    """
+    device = find_device(choice, local_rank=0)
+    if device.absent is not None:
+        raise device.absent
+    import torch
+
+    memory = getattr(getattr(torch, device.type, None), "memory", None)
+    record = getattr(memory, "_record_memory_history", None)
+    snapshot = getattr(memory, "_snapshot", None)
+    if record is None or snapshot is None:
+        raise Unavailable(
+            f"torch {torch.__version__} keeps no allocator history for {device.type}",
+            "It does for CUDA and ROCm, and from 2.11 for XPU.",
+        )
+    c = torch._C  # noqa: SLF001
+    names = _ENTRY_POINTS.get(device.type, ())
+    return Allocator(
+        record=record,
+        snapshot=snapshot,
+        memory_snapshot=getattr(memory, "memory_snapshot", None),
+        set_metadata=getattr(memory, "_set_memory_metadata", None),
+        get_metadata=getattr(memory, "_get_memory_metadata", None),
+        is_recording=getattr(c, f"_{device.type}_isHistoryEnabled", None),
+        in_use=device.in_use,
+        entry_points=[(c, name) for name in names if hasattr(c, name)],
+        device_type=device.type,
+        version=str(torch.__version__),
+    )
+
+
+def _parameters(function: Callable[..., Any]) -> frozenset[str] | None:
+    """Names it takes; None where it takes any, or does not say."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return None
+    return frozenset(parameters)

@@ -1,0 +1,265 @@
+"""The kind "history": what the allocator did, at both ends of the collected calls.
+
+Defined where one might wonder:
+
+- Recording begins when this kind is opened or, where the device is not in use yet, with
+  the first call after that; it ends with the last window. Memory allocated before has
+  no stack.
+- torch keeps the last `max_entries` events of each device, so both captures of a call
+  hold what came before it too.
+- Only allocations on the thread of the call are tagged: torch's tags are a thread's own,
+  and autograd's threads have none. A tag that the program has set stays.
+- A program that records by itself is not disturbed: its recording is captured as it is.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.format.records import Capture
+from collector.format.snapshots.tags import is_tag, tag_text
+from collector.history.allocator import find_allocator
+from collector.history.captures import (
+    MAX_EVENTS,
+    LaterTables,
+    keep_last,
+    num_blocks,
+    num_events,
+)
+from collector.history.pickles import pickle_name, write_pickle
+from collector.history.recording import shared
+from collector.sources.contract import SourceInfo
+from collector.trouble import remedy_for, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.config import RecordConfig
+    from collector.config_sections import HistoryConfig
+    from collector.history.recording import Recording
+    from collector.profiling.contract import Call, Sink
+
+INFO: Final = SourceInfo(
+    name="history", cost="2 us per allocation, 7 us per event kept for each capture"
+)
+
+SLOW_SECONDS: Final = 2.0
+"""A snapshot that took longer: from then on calls begin without the events."""
+
+MAX_WAITING_ROWS: Final = 1_000_000
+"""Events and blocks that wait to be encoded, at 700 bytes each: with more, the caller
+encodes its own."""
+
+
+def open_kind(config: RecordConfig, sink: Sink) -> History:
+    """Open the history of the device that `config` names; record it if that is on.
+
+    Raises:
+        Unavailable: there is no device, or torch keeps no history of it.
+    """
+    allocator = find_allocator(config.device)
+    history = History(config.history, sink, shared(allocator))
+    if config.history.enabled:
+        history.hold()
+    return history
+
+
+class History:
+    """See the module. Made by `open_kind`; a test hands in a recording of its own."""
+
+    info = INFO
+
+    def __init__(
+        self, settings: HistoryConfig, sink: Sink, recording: Recording
+    ) -> None:
+        self._settings = settings
+        self._sink = sink
+        self._recording = recording
+        self._allocator = recording.allocator
+        self._tags: dict[Call, tuple[str, Any]] = {}
+        """The tag that a call set, and the one before."""
+        self._waiting: weakref.WeakSet[LaterTables] = weakref.WeakSet()
+        self._slow_seconds = 0.0
+        for absence in self._allocator.absences:
+            if absence.what != "metadata" or settings.metadata:
+                info = SourceInfo(name=f"history.{absence.what}", cost="")
+                sink.note_kind(info, "absent", absence.reason, absence.remedy)
+
+    # What the windows call.
+
+    def begin(self, call: Call) -> None:
+        """Capture the start of a call, and tag what it allocates."""
+        if not self.hold():
+            return  # nothing is allocated yet
+        self._capture(call, "start")
+        if self._settings.metadata and self._allocator.can_tag:
+            self._tag(call)
+
+    def end(self, call: Call, error: BaseException | None) -> None:
+        """Capture the end of a call, also of one that failed."""
+        self._untag(call)
+        if self.hold():
+            self._capture(call, "end", error)
+
+    def attach(self, model: Any, optimizers: Sequence[Any]) -> None:
+        """Nothing here depends on them."""
+
+    def hold(self) -> bool:
+        """Have torch record; whether the device is in use, so that it can."""
+        return self._recording.hold(
+            self,
+            max_entries=self._settings.max_entries,
+            stacks=self._settings.stacks,
+        )
+
+    def release(self) -> None:
+        """The last window has ended: torch need not record for us any more."""
+        self._recording.let_go(self)
+
+    def close(self) -> None:
+        """The same; captures that wait are the writer's."""
+        self.release()
+
+    # On demand.
+
+    def take(self, label: str, *, step: int | None, phase: str) -> bool:
+        """Capture the allocator as it is now, with what history there is.
+
+        Returns:
+            Whether there was anything to capture and it was queued: not before the
+            device is in use.
+        """
+        if not self._allocator.in_use():
+            return False
+        snapshot = self._allocator.snapshot()
+        return self._put(
+            snapshot, step, phase=phase, function="", iteration=0, label=label
+        )
+
+    # Behind the calls.
+
+    def _capture(
+        self, call: Call, context: str, error: BaseException | None = None
+    ) -> None:
+        began = time.perf_counter()
+        # With the events it would block this call too; those at its end hold them all.
+        brief = context == "start" and self._slow_seconds > SLOW_SECONDS
+        allocator = self._allocator
+        if brief and allocator.can_leave_out_traces:
+            snapshot, why = allocator.segments(), self._why_brief()
+        else:
+            snapshot, why = allocator.snapshot(), ""
+            self._slow_seconds = time.perf_counter() - began
+        more = {} if error is None else {"error": type(error).__name__}
+        if why:
+            more["no_events"] = why
+        self._put(
+            snapshot,
+            call.step,
+            phase=call.phase,
+            function=call.function,
+            iteration=call.iteration,
+            context=context,
+            took_us=round((time.perf_counter() - began) * 1e6),
+            **more,
+        )
+
+    def _why_brief(self) -> str:
+        return f"the last snapshot took {self._slow_seconds:.1f} s"
+
+    def _put(
+        self,
+        snapshot: dict[str, Any],
+        step: int | None,
+        *,
+        phase: str,
+        function: str,
+        iteration: int,
+        context: str = "",
+        label: str = "",
+        **more: Any,
+    ) -> bool:
+        most = min(self._settings.max_entries * _num_devices(snapshot), MAX_EVENTS)
+        num_dropped = keep_last(snapshot, most)
+        meta: dict[str, Any] = {
+            "device_type": self._allocator.device_type,
+            "recording": self._whose(),
+            "num_segments": len(snapshot.get("segments", ())),
+            "num_blocks": num_blocks(snapshot),
+            "num_events": num_events(snapshot),
+            "num_events_dropped": num_dropped,
+            **more,
+        }
+        capture = Capture(
+            kind=INFO.name,
+            time_ns=time.time_ns(),
+            step=step,
+            phase=phase,
+            function=function,
+            iteration=iteration,
+            context=context,
+            label=label,
+            meta=meta,
+            tables=LaterTables(
+                snapshot, lambda taken: self._keep(taken, capture, meta)
+            ),
+        )
+        return self._hand_over(capture)
+
+    def _hand_over(self, capture: Capture) -> bool:
+        tables = capture.tables
+        if isinstance(tables, LaterTables):
+            waiting = sum(0 if t.is_made else t.num_rows for t in self._waiting)
+            if waiting + tables.num_rows > MAX_WAITING_ROWS and waiting:
+                tables.made()  # a slow disk must not fill the memory
+            else:
+                self._waiting.add(tables)
+        return self._sink.put_capture(capture)
+
+    def _whose(self) -> str:
+        """Whose recording the events are from: ours, program or off."""
+        if self._recording.is_ours:
+            return "ours"
+        return "program" if self._allocator.is_recording() else "off"
+
+    def _keep(self, snapshot: Any, capture: Capture, meta: dict[str, Any]) -> None:
+        """Leave the raw pickle where it is wanted; on the writer's thread."""
+        if not self._settings.keep_pickle:
+            return
+        folder = self._sink.artifact_dir()
+        if folder is None:
+            return
+        path = folder / pickle_name(
+            self._sink.rank,
+            capture.function,
+            capture.step or 0 if capture.label else capture.iteration,
+            phase=capture.phase,
+            context=capture.context,
+            label=capture.label,
+        )
+        try:
+            write_pickle(snapshot, path)
+            meta["pickle"] = path.name
+        except Exception as error:  # noqa: BLE001  # the capture itself is still good
+            meta["pickle_failed"] = f"{type(error).__name__}: {error}"
+            remedy = remedy_for(error) if isinstance(error, OSError) else ""
+            warn("no pickle at %s: %s. %s", path, error, remedy)
+
+    def _tag(self, call: Call) -> None:
+        before = self._allocator.tag()
+        if before and not is_tag(before):
+            return  # the program's own
+        tag = tag_text(step=call.step, phase=call.phase, function=call.function)
+        self._allocator.set_tag(tag)
+        self._tags[call] = tag, before
+
+    def _untag(self, call: Call) -> None:
+        tag, before = self._tags.pop(call, ("", ""))
+        if tag and self._allocator.tag() == tag:
+            self._allocator.set_tag(before)
+
+
+def _num_devices(snapshot: dict[str, Any]) -> int:
+    return max(1, len(snapshot.get("device_traces", ())))

@@ -1,0 +1,367 @@
+"""The kind: captures at both ends and on demand, tags, bounds, pickles."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import types
+
+import pytest
+
+from collector.config_sections import HistoryConfig
+from collector.format.capture import decode_body, encode_body
+from collector.format.snapshots import rebuilt
+from collector.format.snapshots.tags import tag_data
+from collector.history import kind
+from collector.history.captures import LaterTables, keep_last, num_events
+from collector.history.kind import History
+from collector.history.pickles import pickle_name, write_pickle
+from collector.history.recording import Recording
+from collector.profiling.contract import Call
+from collector.trouble import logger
+from tests.collector.history.fakes import FakeSink, FakeTorch
+from tests.made_snapshots import everything, long_history, releases
+
+
+def made(torch, sink=None, *, allocator=None, **settings):
+    sink = sink or FakeSink()
+    recording = Recording(allocator or torch.allocator())
+    return History(HistoryConfig(enabled=True, **settings), sink, recording), sink
+
+
+def call(step=5, function="step", iteration=2, phase="train"):
+    return Call(function=function, phase=phase, iteration=iteration, step=step)
+
+
+def snapshot_of(capture):
+    return rebuilt(decode_body(encode_body(capture))[1])
+
+
+def test_a_call_is_captured_at_both_ends():
+    torch = FakeTorch()
+    history, sink = made(torch)
+    history.hold()
+    torch.alloc(100)
+    history.begin(call())
+    torch.alloc(200)
+    history.end(call(), None)
+    history.release()
+    start, end = sink.captures
+    for capture, context in ((start, "start"), (end, "end")):
+        assert (capture.kind, capture.context) == ("history", context)
+        assert (capture.function, capture.iteration, capture.step) == ("step", 2, 5)
+        assert capture.meta["recording"] == "ours"
+    assert [e["size"] for e in snapshot_of(start)["device_traces"][0]] == [100]
+    assert [e["size"] for e in snapshot_of(end)["device_traces"][0]] == [100, 200]
+    assert end.meta["num_events"] == 2
+    assert end.meta["num_blocks"] == 2
+    assert torch.enabled is None
+    assert torch.metadata == ""
+
+
+def test_events_are_tagged_with_their_step_phase_and_function():
+    torch = FakeTorch()
+    history, sink = made(torch)
+    outer, inner = call(), call(function="training_step", iteration=1)
+    history.begin(outer)
+    torch.alloc()
+    history.begin(inner)
+    torch.alloc()
+    history.end(inner, None)
+    torch.alloc()
+    history.end(outer, None)
+    torch.alloc()
+    events = torch.traces[0]
+    assert [tag_data(e["user_metadata"]) for e in events] == [
+        {"step": 5, "phase": "train", "function": "step"},
+        {"step": 5, "phase": "train", "function": "training_step"},
+        {"step": 5, "phase": "train", "function": "step"},
+        None,
+    ]
+    history.close()
+    assert len(sink.captures) == 4
+
+
+@pytest.mark.parametrize("theirs", ["layer 3", {"layer": 3}])
+def test_a_tag_of_the_programs_own_stays(theirs):
+    torch = FakeTorch()
+    torch.metadata = theirs
+    history, _ = made(torch)
+    history.begin(call())
+    assert torch.metadata == theirs
+    history.end(call(), None)
+    assert torch.metadata == theirs
+    torch.metadata = ""
+    one = call()
+    history.begin(one)
+    torch.metadata = theirs  # set in the middle of the window
+    history.end(one, None)
+    assert torch.metadata == theirs
+    history.close()
+
+
+def test_tags_can_be_switched_off_and_their_absence_is_said():
+    torch = FakeTorch()
+    history, sink = made(torch, metadata=False)
+    history.begin(call())
+    assert torch.metadata == ""
+    assert sink.notes == []
+    history.close()
+    older = torch.allocator(set_metadata=None)
+    _, sink = made(torch, allocator=older)
+    ((name, status, reason, remedy),) = sink.notes
+    assert (name, status) == ("history.metadata", "absent")
+    assert "step and phase" in reason
+    assert "2.10" in remedy
+
+
+def test_nothing_is_captured_before_the_device_is_in_use():
+    torch = FakeTorch()
+    torch.in_use = False
+    history, sink = made(torch)
+    history.begin(call())
+    assert not history.take("early", step=0, phase="train")
+    torch.in_use = True  # the model moved to the device in this very call
+    torch.alloc()
+    history.end(call(), None)
+    assert [c.context for c in sink.captures] == ["end"]
+    history.close()
+
+
+def test_the_end_of_a_failed_call_is_captured_too():
+    torch = FakeTorch()
+    history, sink = made(torch)
+    one = call()
+    history.begin(one)
+    history.end(one, RuntimeError("boom"))
+    assert sink.captures[1].meta["error"] == "RuntimeError"
+    assert torch.metadata == ""
+    history.close()
+
+
+def test_on_demand_with_and_without_history():
+    torch = FakeTorch()
+    torch.alloc(300)
+    history, sink = made(torch)
+    assert history.take("before eval", step=7, phase="val")
+    (capture,) = sink.captures
+    assert (capture.label, capture.context, capture.function) == ("before eval", "", "")
+    assert (capture.step, capture.phase, capture.iteration) == (7, "val", 0)
+    assert capture.meta["recording"] == "off"
+    assert torch.calls == []  # asking for a snapshot turns nothing on
+    snapshot = snapshot_of(capture)
+    assert snapshot["device_traces"] == [[]]
+    assert snapshot["segments"][0]["blocks"][0]["size"] == 300
+    torch.record(max_entries=10)
+    history.take("again", step=8, phase="val")
+    assert sink.captures[1].meta["recording"] == "program"
+
+
+def test_a_programs_endless_history_is_cut_to_our_bound():
+    torch = FakeTorch(num_devices=2)
+    torch.record()
+    for device in (0, 0, 0, 0, 0, 1):
+        torch.alloc(device=device)
+    history, sink = made(torch, max_entries=2)
+    history.take("x", step=0, phase="train")
+    (capture,) = sink.captures
+    traces = snapshot_of(capture)["device_traces"]
+    assert [len(trace) for trace in traces] == [3, 1]  # room of two devices' bound
+    assert traces[0][-1] == torch.traces[0][-1]
+    assert capture.meta["num_events_dropped"] == 2
+
+
+@pytest.mark.parametrize(
+    ("lengths", "most", "kept"),
+    [
+        ([5, 5], 10, [5, 5]),
+        ([9, 1], 6, [5, 1]),
+        ([1, 9, 1], 5, [1, 3, 1]),
+        ([4, 4], 5, [2, 3]),
+        ([], 5, []),
+        ([7], 0, [0]),
+    ],
+)
+def test_what_is_kept_of_each_device(lengths, most, kept):
+    snapshot = {"device_traces": [list(range(n)) for n in lengths]}
+    dropped = keep_last(snapshot, most)
+    assert [len(trace) for trace in snapshot["device_traces"]] == kept
+    assert dropped == sum(lengths) - sum(kept)
+    for trace, length in zip(snapshot["device_traces"], lengths, strict=True):
+        assert trace == list(range(length))[length - len(trace) :]
+
+
+def test_odd_snapshots_are_taken_as_they_are():
+    for snapshot in ({"device_traces": None}, {}, {"segments": 3}, {"segments": [4]}):
+        assert keep_last(snapshot, 1) == 0
+        assert LaterTables(snapshot, lambda _: None).num_rows == 0
+
+
+def test_after_a_slow_snapshot_calls_begin_without_the_events(monkeypatch):
+    monkeypatch.setattr(kind, "SLOW_SECONDS", 0.0)
+    torch = FakeTorch()
+    history, sink = made(torch)
+    history.begin(call())  # nothing is known yet: the whole
+    torch.alloc()
+    history.end(call(), None)
+    history.begin(call())
+    history.end(call(), None)
+    traces = [snapshot_of(c).get("device_traces") for c in sink.captures]
+    assert [None if t is None else len(t[0]) for t in traces] == [0, 1, None, 1]
+    assert "took" in sink.captures[2].meta["no_events"]
+    history.close()
+
+
+def test_the_tables_are_made_on_the_thread_that_writes():
+    made_on = []
+    later = LaterTables(
+        long_history(50), lambda _: made_on.append(threading.current_thread().name)
+    )
+    assert later.size_bytes > 0
+    assert made_on == []
+    writer = threading.Thread(target=later.made, name="writer")
+    writer.start()
+    writer.join()
+    assert later.is_made
+    assert later["events"]["addr"].size >= 50
+    assert len(later) == len(list(later))
+    assert made_on == ["writer"]
+
+
+def test_the_caller_encodes_where_too_much_waits(monkeypatch):
+    monkeypatch.setattr(kind, "MAX_WAITING_ROWS", 5)
+    torch = FakeTorch()
+    torch.record()
+    for _ in range(2):
+        torch.alloc()
+    history, sink = made(torch)
+    for label in "abc":
+        history.take(label, step=0, phase="train")
+    assert [c.tables.is_made for c in sink.captures] == [False, True, True]
+    sink.captures[0].tables.made()
+    history.take("d", step=0, phase="train")
+    assert not sink.captures[3].tables.is_made
+
+
+def test_pickles_open_in_other_viewers_under_memprofilers_names(tmp_path):
+    torch = FakeTorch()
+    sink = FakeSink(tmp_path / "rank00003-x")
+    history, _ = made(torch, sink, keep_pickle=True)
+    one, val = call(iteration=2, function="training_step"), call(phase="val")
+    for each in (one, val):
+        history.begin(each)
+        torch.alloc()
+        history.end(each, None)
+    history.take("before eval/../x", step=9, phase="train")
+    expected = list(map(snapshot_of, sink.captures))
+    names = [capture.meta["pickle"] for capture in sink.captures]
+    assert names == [
+        "cuda_alloc_rank_3.training_step.2.start.pickle",
+        "cuda_alloc_rank_3.training_step.2.end.pickle",
+        "cuda_alloc_rank_3.val.step.2.start.pickle",
+        "cuda_alloc_rank_3.val.step.2.end.pickle",
+        "cuda_alloc_rank_3.before_eval_.._x.9.pickle",
+    ]
+    assert sorted(path.name for path in sink.folder.iterdir()) == sorted(names)
+    for name, snapshot in zip(names, expected, strict=True):
+        data = (sink.folder / name).read_bytes()
+        assert data[:2] == b"\x80\x04"
+        assert pickle.loads(data) == snapshot
+    history.close()
+
+
+def test_without_the_setting_there_is_no_pickle(tmp_path):
+    torch = FakeTorch()
+    sink = FakeSink(tmp_path)
+    history, _ = made(torch, sink)
+    history.take("x", step=0, phase="train")
+    encode_body(sink.captures[0])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pickle_that_cannot_be_written_costs_nothing_else(tmp_path, caplog):
+    logger.propagate = True
+    (tmp_path / "file").write_text("")
+    sink = FakeSink(tmp_path / "file" / "below")
+    history, _ = made(FakeTorch(), sink, keep_pickle=True)
+    history.take("x", step=0, phase="train")
+    (capture,) = sink.captures
+    assert snapshot_of(capture)["segments"] == []
+    assert "NotADirectoryError" in capture.meta["pickle_failed"]
+    assert "no pickle at" in caplog.text
+
+
+def test_a_pickle_is_whole_or_not_there(tmp_path):
+    path = tmp_path / "a.pickle"
+    with pytest.raises((pickle.PicklingError, TypeError, AttributeError)):
+        write_pickle({"a": threading.Lock()}, path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_hold_nothing_that_leads_elsewhere():
+    assert (
+        pickle_name(0, "step", 1, context="end")
+        == "cuda_alloc_rank_0.step.1.end.pickle"
+    )
+    for label in ("../../etc/passwd", "a\0b", ".", "", "x" * 999, "Zoë"):
+        name = pickle_name(0, "", 1, label=label)
+        assert "/" not in name
+        assert "\0" not in name
+        assert len(name) < 150
+
+
+@pytest.mark.parametrize("name", releases())
+def test_recorded_structures_of_every_release_are_captured(name):
+    snapshot = releases()[name]
+    whole = snapshot if isinstance(snapshot, dict) else {"segments": snapshot}
+    allocator = FakeTorch().allocator(snapshot=lambda: snapshot)
+    history, sink = made(None, allocator=allocator)
+    assert history.take("x", step=None, phase="train")
+    assert snapshot_of(sink.captures[0]) == whole
+    assert sink.captures[0].meta["num_events"] == num_events(whole)
+
+
+def test_what_torch_raises_is_for_the_caller_to_handle():
+    def broken():
+        raise RuntimeError("allocator is gone")
+
+    history, _ = made(None, allocator=FakeTorch().allocator(snapshot=broken))
+    with pytest.raises(RuntimeError, match="gone"):
+        history.begin(call())
+    history.close()
+
+
+def test_without_an_accelerator_the_kind_is_unavailable():
+    torch = pytest.importorskip("torch")
+    if torch.accelerator.is_available():
+        pytest.skip("there is an accelerator")
+    from collector.config import load
+    from collector.sources.contract import Unavailable
+
+    with pytest.raises(Unavailable):
+        kind.open_kind(load(history={"enabled": True}), FakeSink())
+
+
+def test_a_history_that_is_on_is_recorded_from_the_opening_on(monkeypatch):
+    torch = FakeTorch()
+    monkeypatch.setattr(kind, "find_allocator", lambda _: torch.allocator())
+    settings = types.SimpleNamespace(device="auto", history=HistoryConfig(enabled=True))
+    history = kind.open_kind(settings, FakeSink())
+    assert torch.enabled == "all"
+    assert torch.settings == {"stacks": "python", "max_entries": 100_000}
+    history.close()
+    assert torch.enabled is None
+    off = types.SimpleNamespace(device="auto", history=HistoryConfig())
+    kind.open_kind(off, FakeSink())
+    assert torch.enabled is None
+
+
+def test_meta_is_plain_data_also_of_the_fullest_snapshot():
+    history, sink = made(
+        None, allocator=FakeTorch().allocator(snapshot=everything), keep_pickle=True
+    )
+    history.take("all", step=1, phase="train")
+    meta, tables = decode_body(encode_body(sink.captures[0]))
+    assert meta["num_events"] == 10
+    assert meta["num_blocks"] == 4
+    assert rebuilt(tables) == everything()

@@ -1,0 +1,130 @@
+"""Torch's one recording: ours while needed, the program's never touched."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+
+import pytest
+
+from collector.history.recording import Recording, shared
+from tests.collector.history.fakes import FakeTorch
+
+OURS = {"max_entries": 100, "stacks": "python"}
+
+
+def test_it_is_on_while_somebody_holds_it():
+    torch = FakeTorch()
+    recording = Recording(torch.allocator())
+    assert recording.hold("a", **OURS)
+    assert recording.hold("b", max_entries=7, stacks="all")  # goes on as it is
+    assert torch.calls == [("all", "all", "python", 100)]
+    recording.let_go("a")
+    assert torch.enabled == "all"
+    recording.let_go("b")
+    assert torch.calls[1:] == [(None, "all", "all", 2**63)]
+    recording.let_go("b")
+    assert len(torch.calls) == 2
+
+
+def test_torchs_functions_are_put_back():
+    torch = FakeTorch()
+    before = vars(torch.c).copy()
+    recording = Recording(torch.allocator())
+    recording.hold("a", **OURS)
+    assert vars(torch.c) != before
+    recording.let_go("a")
+    assert vars(torch.c) == before
+
+
+def test_the_programs_recording_is_neither_changed_nor_ended():
+    torch = FakeTorch()
+    torch.record(max_entries=9)
+    recording = Recording(torch.allocator())
+    assert recording.hold("a", **OURS)
+    assert not recording.is_ours
+    recording.let_go("a")
+    assert torch.calls == [("all", "all", "all", 9)]
+
+
+def test_a_program_that_begins_while_ours_runs_takes_it_over():
+    torch = FakeTorch()
+    recording = Recording(torch.allocator())
+    recording.hold("a", **OURS)
+    torch.record(max_entries=9)  # an observer of out-of-memory errors, say
+    assert not recording.is_ours
+    recording.let_go("a")
+    assert torch.enabled == "all"
+    assert torch.settings["max_entries"] == 9
+
+
+def test_after_a_program_has_ended_it_the_next_window_begins_anew():
+    torch = FakeTorch()
+    recording = Recording(torch.allocator())
+    recording.hold("a", **OURS)
+    torch.record(None)
+    assert not recording.is_ours
+    assert recording.hold("a", **OURS)
+    assert recording.is_ours
+    assert torch.enabled == "all"
+    recording.let_go("a")
+    assert torch.enabled is None
+
+
+def test_a_wrapper_over_ours_stays_and_does_no_harm():
+    torch = FakeTorch()
+    recording = Recording(torch.allocator())
+    recording.hold("a", **OURS)
+    ours = torch.c._cuda_record_memory_history
+    torch.c._cuda_record_memory_history = functools.partial(ours)
+    recording.let_go("a")
+    torch.record(max_entries=5)
+    assert torch.settings["max_entries"] == 5
+
+
+def test_a_device_that_is_not_in_use_is_not_started():
+    torch = FakeTorch()
+    torch.in_use = False
+    recording = Recording(torch.allocator())
+    assert not recording.hold("a", **OURS)
+    recording.let_go("a")
+    assert torch.calls == []
+    torch.in_use = True
+    assert recording.hold("a", **OURS)
+    recording.let_go("a")
+
+
+def test_where_torch_does_not_say_whether_it_records_the_events_do():
+    torch = FakeTorch()
+    torch.record(max_entries=9)
+    torch.alloc()
+    recording = Recording(torch.allocator(is_recording=None))
+    recording.hold("a", **OURS)
+    recording.hold("a", **OURS)
+    assert torch.num_snapshots == 1  # asked once, not at every call
+    recording.let_go("a")
+    assert torch.calls == [("all", "all", "all", 9)]
+
+
+def test_recorders_of_a_process_share_it():
+    torch = FakeTorch()
+    one = shared(torch.allocator(device_type="test"))
+    assert shared(FakeTorch().allocator(device_type="test")) is one
+    assert shared(FakeTorch().allocator(device_type="other")) is not one
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_leaves_it_to_its_parent():
+    torch = FakeTorch()
+    recording = Recording(torch.allocator())
+    recording.hold("a", **OURS)
+    recording._lock.acquire()
+    child = os.fork()
+    if child == 0:
+        recording.let_go("a")  # neither hangs nor turns anything off
+        os._exit(0 if torch.enabled == "all" else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    recording._lock.release()
+    recording.let_go("a")
