@@ -14,6 +14,7 @@ from tb_plugin import api
 from tb_plugin.analysis.functions import CONTEXTS, Snap, SnapTable, table_of
 from tb_plugin.cache import Cache
 from tb_plugin.readers.memprofiler.errors import UnreadableError
+from tb_plugin.readers.memprofiler.names import FunctionKey, split_phase
 from tb_plugin.readers.memprofiler.report import MAX_REPORT_BYTES, read_report
 from tb_plugin.readers.memprofiler.stat_names import our_name
 from tb_plugin.readers.memprofiler.stats import MAX_STATS_BYTES
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
     from tb_plugin.readers.memprofiler.report import Report
     from tb_plugin.readers.memprofiler.stats import Stats
 
-TRAIN_PHASE: Final = "train"
-"""MemProfiler knows no phases: everything is in the one that stands where none is said.
-Our own dumps name another one behind the function: `FUNCTION@PHASE`."""
-
 _CACHE_BYTES: Final = 48 << 20
 _cache: Final = Cache(_CACHE_BYTES)
 """Of all runs together."""
@@ -44,13 +41,6 @@ class Window(NamedTuple):
     function: str
     phase: str
     iteration: int
-
-
-class FunctionKey(NamedTuple):
-    """One function in one phase."""
-
-    function: str
-    phase: str
 
 
 class Imports:
@@ -195,21 +185,6 @@ def _read(
         fault = UnreadableError(what, "", "Check its permissions and the disk.")
         return _Found(None, (_problem(file, fault, severity="error"),))
     return _Found(value, tuple(problems))
-
-
-def split_phase(function: str) -> FunctionKey:
-    """`FUNCTION@PHASE` as our dumps have it; else the training phase."""
-    name, at, phase = function.rpartition("@")
-    return (
-        FunctionKey(name, phase)
-        if at and name and phase
-        else FunctionKey(function, TRAIN_PHASE)
-    )
-
-
-def joined_phase(function: str, phase: str) -> str:
-    """The inverse of `split_phase`."""
-    return function if phase == TRAIN_PHASE else f"{function}@{phase}"
 
 
 def _bytes_of(file: ImportFile, most: int) -> bytes:

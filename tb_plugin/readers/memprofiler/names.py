@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 FileKind: TypeAlias = Literal["yaml", "pickle", "report", "history"]
 
@@ -14,9 +14,23 @@ MAX_NAME: Final = 255
 _STATS = re.compile(r"rank_(\d{1,7})_memory_stats\.(yaml|pickle)")
 _REPORT = re.compile(r"fsdp_mem_rank_(\d{1,7})_(.+)_(\d{1,12})\.log")
 _HISTORY = re.compile(
-    r"cuda_alloc_rank_(\d{1,7})\.(.+)\.(\d{1,12})\.(start|end)\.pickle"
+    r"cuda_alloc_rank_(\d{1,7})\.(.+)\.(\d{1,12})(?:\.(start|end))?\.pickle"
 )
 _SNAP = re.compile(r"(\d{1,7})\.(.+)\.(\d{1,12})\.(start|end)", re.DOTALL)
+
+
+TRAIN_PHASE: Final = "train"
+"""MemProfiler knows no phases: everything is in the one that stands where none is said."""
+
+_PHASES: Final = frozenset({"val", "validation", "eval", "test", "predict"})
+"""Behind which a dot and the function stand, in what `memboard export` writes."""
+
+
+class FunctionKey(NamedTuple):
+    """One function in one phase."""
+
+    function: str
+    phase: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +72,8 @@ def parse_file_name(name: str) -> FileName | None:
         return FileName("report", int(match[1]), match[2], int(match[3]))
     match = _HISTORY.fullmatch(name)
     if match is not None:
-        return FileName("history", int(match[1]), match[2], int(match[3]), match[4])
+        context = match[4] or ""  # ours leaves it out where `rec.snapshot` was called
+        return FileName("history", int(match[1]), match[2], int(match[3]), context)
     return None
 
 
@@ -72,3 +87,19 @@ def parse_snap_key(text: str) -> SnapKey | None:
         return None
     context: Literal["start", "end"] = "start" if match[4] == "start" else "end"
     return SnapKey(int(match[1]), match[2], int(match[3]), context)
+
+
+def split_phase(name: str) -> FunctionKey:
+    """Function and phase of a name in a key or a file's name."""
+    phase, _, function = name.partition(".")
+    if function and phase in _PHASES:
+        return FunctionKey(function, phase)
+    return FunctionKey(name, TRAIN_PHASE)
+
+
+def joined_phase(function: str, phase: str) -> str:
+    """The inverse: other phases than train stand before the function.
+
+    Their calls count by themselves, so without it two of them had one name.
+    """
+    return function if phase == TRAIN_PHASE else f"{phase}.{function}"

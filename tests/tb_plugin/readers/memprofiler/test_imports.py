@@ -11,8 +11,9 @@ import pytest
 from collector.format.names import EXPORT_MARK
 from tb_plugin.analysis.functions import calls_of, sides
 from tb_plugin.budget import Budget
-from tb_plugin.readers.memprofiler.imports import FunctionKey, Imports, Window
+from tb_plugin.readers.memprofiler.imports import Imports, Window
 from tb_plugin.readers.memprofiler.listing import ImportListing
+from tb_plugin.readers.memprofiler.names import FunctionKey
 from tests.builders import RunBuilder
 from tests.memprofiler_files import sizes_of, write_report, write_stats
 from tests.tb_plugin.client import Page, refresh
@@ -103,8 +104,8 @@ def test_captures_of_the_allocator_are_named_and_never_opened(tmp_path):
     assert list(imports.problems) == []
 
 
-def test_a_phase_behind_the_function_is_a_phase(tmp_path):
-    write_report(tmp_path, 0, 2, function="step@val")
+def test_a_phase_before_the_function_is_a_phase(tmp_path):
+    write_report(tmp_path, 0, 2, function="val.step")
     (window,) = opened(tmp_path).windows
     assert window == Window("step", "val", 2)
 

@@ -18,8 +18,10 @@ from tb_plugin.readers.memprofiler.errors import UnreadableError
 from tb_plugin.readers.memprofiler.names import (
     FileName,
     SnapKey,
+    joined_phase,
     parse_file_name,
     parse_snap_key,
+    split_phase,
 )
 from tb_plugin.readers.memprofiler.stats import Stats
 from tb_plugin.readers.memprofiler.stats_pickle import read_pickle
@@ -268,6 +270,9 @@ def test_keys_and_file_names():
     assert parse_file_name("fsdp_mem_rank_1_val_step_12.log") == FileName(
         "report", 1, "val_step", 12
     )
+    assert parse_file_name("cuda_alloc_rank_1.by_hand.40.pickle") == FileName(
+        "history", 1, "by_hand", 40
+    )
     assert parse_file_name("cuda_alloc_rank_1.f.g.2.end.pickle") == FileName(
         "history", 1, "f.g", 2, "end"
     )
@@ -275,7 +280,7 @@ def test_keys_and_file_names():
         "rank_x_memory_stats.yaml",
         "rank_0_memory_stats.json",
         "fsdp_mem_rank_0_2.log",
-        "cuda_alloc_rank_0.f.2.middle.pickle",
+        "cuda_alloc_rank_0.f.middle.pickle",
         "rank_99999999_memory_stats.yaml",
         "fsdp_mem_rank_0_a\x07b_2.log",
     ):
@@ -291,3 +296,11 @@ def test_keys_and_file_names():
 def test_a_key_is_its_own_inverse(rank, function, iteration, context):
     key = SnapKey(rank, function, iteration, context)
     assert parse_snap_key(key.text) == key
+
+
+@given(
+    st.sampled_from(["step", "a.b", "training_step"]),
+    st.sampled_from(["train", "val", "test"]),
+)
+def test_a_phase_is_read_back_from_a_name(function, phase):
+    assert split_phase(joined_phase(function, phase)) == (function, phase)
