@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collector.config import RecordConfig, SourceConfig
     from collector.errors import ConfigError, MemBoardError
     from collector.loop.spans import span
+    from collector.profiling.functions import profiled
     from collector.recorder import Recorder, active, record
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Recorder",
     "SourceConfig",
     "active",
+    "profiled",
     "record",
     "span",
 ]
@@ -39,6 +41,7 @@ _HOMES: Final = {
     "Recorder": "collector.recorder",
     "SourceConfig": "collector.config",
     "active": "collector.recorder",
+    "profiled": "collector.profiling.functions",
     "record": "collector.recorder",
     "span": "collector.loop.spans",
 }

@@ -71,6 +71,12 @@ def ending(
     return "exception", (f"{name}: {text}" if text else name)[:_MAX_MESSAGE]
 
 
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether it is an OutOfMemoryError of torch, of any device, or the host's."""
+    names = {cls.__name__ for cls in type(error).__mro__}
+    return bool(names & {"OutOfMemoryError", "MemoryError"})
+
+
 def _at_exit() -> None:
     error = _last_uncaught()
     for recorder in reversed(_live.copy()):

@@ -74,7 +74,7 @@ class NullRecorder(Recorder):
         """Return the dataloader itself."""
         return dataloader  # type: ignore[return-value]  # it is all that a wrapper is
 
-    def span(self, name: str) -> Span:  # noqa: ARG002
+    def span(self, name: str, *, memory: bool = False) -> Span:  # noqa: ARG002
         """Return a span that does nothing; as a decorator, the function itself."""
         return _NO_SPAN
 
@@ -99,6 +99,15 @@ class NullRecorder(Recorder):
 
     def _count_batch(self) -> None:
         """For what was pickled with a live recorder."""
+
+    def begin(self) -> None:
+        """Do nothing."""
+
+    def begin_call(self, function: str) -> None:
+        """Do nothing."""
+
+    def end_call(self, call: Any, error: BaseException | None) -> None:
+        """Do nothing."""
 
     def open_span(self) -> None:
         """Do nothing."""

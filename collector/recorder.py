@@ -23,11 +23,9 @@ Defined where one might wonder:
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from collector import lifecycle
@@ -35,14 +33,16 @@ from collector.config import load_with_imports
 from collector.config_code import check_code
 from collector.errors import ConfigError
 from collector.loop import loader, spans
-from collector.loop.attached import describe_model
+from collector.loop.attached import Attached
 from collector.loop.compiled import untraced
 from collector.loop.progress import PhaseBlock, Progress, whole_number
 from collector.rank import identify, mesh_coordinates
+from collector.run_dir import run_dir_of
 from collector.trouble import Troubles, logger, warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
     from types import TracebackType
 
     from typing_extensions import Self
@@ -72,8 +72,8 @@ def record(
     Args:
         logdir: the run's own directory, e.g. `runs/exp1` for `tensorboard --logdir
             runs`. All ranks of a job give the same one.
-        model: the module being trained; may be attached later.
-        optimizer: its optimizer; may be attached later.
+        model: the module being trained, or a list; may be attached later.
+        optimizer: its optimizer, or a list; may be attached later.
         config: a YAML file, a mapping or a `RecordConfig`, or several of them; see
             `collector.config`. MemProfiler's settings are understood too.
         mesh: a DeviceMesh, or a mapping such as `{"dp": 0, "tp": 1}`.
@@ -91,7 +91,7 @@ def record(
     if not settings.enabled:
         return _null()
     check_code(settings)
-    run_dir = _run_dir(logdir)
+    run_dir = run_dir_of(logdir)
     coordinates = mesh_coordinates(mesh)
     logger.setLevel(getattr(logging, settings.log_level.upper()))
     if imported:
@@ -103,6 +103,7 @@ def record(
         warn("recording could not start; training goes on without it", error=error)
         return _null()
     recorder.attach(model=model, optimizer=optimizer)
+    recorder.begin()
     return recorder
 
 
@@ -137,6 +138,7 @@ class Recorder:
         # Here and not above, so that `import collector` and a recorder that is switched
         # off stay light; and not on a thread, so that no fork meets a half import.
         from collector.engine import Engine
+        from collector.profiling import open_windows
 
         self._run_dir = run_dir
         self._progress = Progress()
@@ -145,6 +147,18 @@ class Recorder:
         # Reentrant: a signal handler or finaliser may call while a step is taken.
         self._lock = threading.RLock()
         self._engine = Engine(run_dir, config, mesh, self._progress, self._troubles)
+        self._attached = Attached()
+        try:
+            self._windows = open_windows(
+                config,
+                self._engine,
+                self._engine.device,
+                self._progress,
+                self._troubles,
+            )
+        except BaseException:
+            self._engine.stop("closed", "")
+            raise
         self._live = True
         lifecycle.add(self)
 
@@ -177,14 +191,18 @@ class Recorder:
     def attach(
         self, *, model: Any = None, optimizer: Any = None, mesh: Any = None
     ) -> None:
-        """Connect what did not exist yet at `record`. None leaves things as they are."""
+        """Connect what did not exist yet at `record`, one or a list of each.
+
+        None leaves things as they are; further models and optimizers come on top, but a
+        model that wraps an earlier one takes its place.
+        """
         if not self._live:
             return
         try:
-            if model is not None:
-                self._note("model", describe_model(model), user=True)
-            if optimizer is not None:
-                self._note("optimizer", {"type": type(optimizer).__name__}, user=True)
+            for kind, data in self._attached.add(model, optimizer):
+                self._note(kind, data, user=True)
+            if model is not None or optimizer is not None:
+                self._windows.attach(self._attached.model, self._attached.optimizers)
             if mesh is not None:
                 self._engine.mesh = mesh_coordinates(mesh)
                 self._note("mesh", self._engine.mesh, user=True)
@@ -202,6 +220,7 @@ class Recorder:
                 self._progress.epoch = number
                 of = self._number("length", length)
                 self._note("epoch", {"epoch": number, "length": of}, user=True)
+                self._windows.epoch(of)
 
     @untraced
     def phase(self, name: str) -> PhaseBlock:
@@ -225,9 +244,12 @@ class Recorder:
                 self._fault("loader", error)
         return loader.recorded(dataloader, self._count_batch)
 
-    def span(self, name: str) -> spans.Span:
-        """A context manager and decorator that times a stretch of code."""
-        return spans.Span(str(name)[:_MAX_TEXT], self)
+    def span(self, name: str, *, memory: bool = False) -> spans.Span:
+        """A context manager and decorator that times a stretch of code.
+
+        `memory`: collect it on the schedule too, as a profiled function.
+        """
+        return spans.Span(str(name)[:_MAX_TEXT], self, memory=memory)
 
     @untraced
     def mark(self, label: str) -> None:
@@ -286,6 +308,7 @@ class Recorder:
 
     def _take_step(self, step: Any, tokens: Any, samples: Any) -> None:
         now = time.perf_counter_ns()
+        self._windows.end_step()
         progress = self._progress
         phase = progress.phase
         if step is not None:
@@ -303,6 +326,7 @@ class Recorder:
         self._engine.write_step(phase.name, row)
         if back_from is not None:
             self.mark(f"step went back from {back_from} to {number}")
+        self._windows.begin_step()
 
     def _number(self, what: str, value: Any, *, least: int | None = None) -> int | None:
         if value is None:
@@ -323,8 +347,10 @@ class Recorder:
     def _enter_phase(self, name: str) -> None:
         try:
             with self._lock:
+                self._windows.drop_step()
                 phase = self._progress.enter(name, time.perf_counter_ns())
                 self._note("phase", {"phase": phase.name}, user=True)
+                self._windows.begin_step()
         except Exception as error:  # noqa: BLE001  # the border to training
             self._fault("phase", error)
 
@@ -350,6 +376,28 @@ class Recorder:
         except Exception as error:  # noqa: BLE001  # the border to training
             self._fault("span", error)
 
+    def begin_call(self, function: str) -> Any:
+        """See `spans.SpanSink`."""
+        try:
+            return self._windows.begin(function) if self._live else None
+        except Exception as error:  # noqa: BLE001  # the border to training
+            self._fault(function, error)
+            return None
+
+    def end_call(self, call: Any, error: BaseException | None) -> None:
+        """See `spans.SpanSink`."""
+        try:
+            self._windows.end(call, error)
+        except Exception as fault:  # noqa: BLE001  # the border to training
+            self._fault(call.call.function, fault)
+
+    def begin(self) -> None:
+        """The first step begins: all that was known at the start is attached."""
+        try:
+            self._windows.begin_step()
+        except Exception as error:  # noqa: BLE001  # the border to training
+            self._fault("step", error)
+
     def _note(self, kind: str, data: dict[str, Any], *, user: bool = False) -> None:
         step = self._progress.train_step  # whatever the phase: marks share one axis
         self._engine.note(kind, data, step=step, user=user)
@@ -369,11 +417,13 @@ class Recorder:
             with self._lock:
                 if not self._live:
                     return
-                if _is_out_of_memory(error):
+                if lifecycle.is_out_of_memory(error):
                     self._note_oom(str(error))
+                how, message = lifecycle.ending(error)
+                self._windows.close(error if how == "exception" else None)
                 self._live = False
             lifecycle.remove(self)
-            self._engine.stop(*lifecycle.ending(error))
+            self._engine.stop(how, message)
         except Exception as fault:  # noqa: BLE001  # the border to training
             self._fault("close", fault)
 
@@ -385,6 +435,7 @@ class Recorder:
     def forget(self) -> None:
         """See `lifecycle.Living`."""
         self._live = False
+        self._windows.forget()
         self._engine.forget()
 
     @property
@@ -404,44 +455,7 @@ class Recorder:
         return _null, ()
 
 
-def _run_dir(logdir: str | Path) -> Path:
-    if not isinstance(logdir, (str, os.PathLike)):
-        raise ConfigError(
-            f"logdir must be a path, got a {type(logdir).__name__}. Name the run's"
-            " directory, e.g. runs/exp1."
-        )
-    text = os.fsdecode(logdir)
-    try:
-        impossible = b"\0" in os.fsencode(text)
-    except UnicodeEncodeError:
-        impossible = True
-    if impossible:
-        raise ConfigError(
-            f"logdir {text!r} holds a character that no path can hold. Remove it."
-        )
-    if "://" in text:
-        raise ConfigError(
-            f"logdir {text!r} is not a local directory. Record into a local one and copy"
-            " it, or mount the store as a file system."
-        )
-    if not text.strip():
-        raise ConfigError("logdir is empty. Name the run's directory, e.g. runs/exp1.")
-    try:  # absolute now: training may change the working directory
-        return Path(os.path.abspath(Path(text).expanduser()))  # noqa: PTH100
-    except (OSError, RuntimeError) as error:
-        raise ConfigError(
-            f"logdir {text!r} leads nowhere: {error}. The working directory may be gone,"
-            " or the home directory unknown; give an absolute path."
-        ) from error
-
-
 def _null() -> Recorder:
     from collector.null_recorder import NullRecorder
 
     return NullRecorder()
-
-
-def _is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether it is an OutOfMemoryError of torch, of any device, or the host's."""
-    names = {cls.__name__ for cls in type(error).__mro__}
-    return bool(names & {"OutOfMemoryError", "MemoryError"})

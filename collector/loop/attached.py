@@ -1,8 +1,84 @@
-"""What is said of the model that a recorder is told of."""
+"""The models and optimizers that a recorder is told of, and what is said of them."""
 
 from __future__ import annotations
 
-from typing import Any
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Attached:
+    """Every model and optimizer so far; none is kept alive, but for several models."""
+
+    def __init__(self) -> None:
+        self._models: list[Any] = []
+        self._optimizers: list[Any] = []
+        """Functions that return one, or None where it is gone."""
+        self._together: Any = None
+
+    def add(self, model: Any, optimizer: Any) -> list[tuple[str, dict[str, Any]]]:
+        """Also these: one each, or several in a list. Returns notes: kind and data.
+
+        A model that wraps an earlier one takes its place.
+        """
+        notes = []
+        for one in _each(model):
+            notes.append(("model", describe_model(one)))
+            self._add_model(one)
+        for one in _each(optimizer):
+            notes.append(("optimizer", {"type": type(one).__name__}))
+            if all(one is not known for known in self.optimizers):
+                self._optimizers.append(_weakly(one))
+        return notes
+
+    @property
+    def model(self) -> Any:
+        """The model; several are the children 0, 1, ... of one that holds them."""
+        models = self._living(self._models)
+        if len(models) < 2:
+            self._together = None
+            return models[0] if models else None
+        if self._together is None or list(self._together) != models:
+            from torch import nn
+
+            self._together = nn.ModuleList(models)
+        return self._together
+
+    @property
+    def optimizers(self) -> tuple[Any, ...]:
+        """All of them, in the order they came."""
+        return tuple(self._living(self._optimizers))
+
+    def _add_model(self, model: Any) -> None:
+        if not callable(getattr(model, "named_modules", None)):
+            return
+        inside = {id(module) for module in model.modules()}
+        kept = []
+        for known in self._living(self._models):
+            if any(module is model for module in known.modules()):
+                return
+            if id(known) not in inside:
+                kept.append(_weakly(known))
+        self._models = [*kept, _weakly(model)]
+
+    @staticmethod
+    def _living(references: list[Any]) -> list[Any]:
+        return [found for ref in references if (found := ref()) is not None]
+
+
+def _each(value: Any) -> Iterable[Any]:
+    if value is None:
+        return ()
+    return value if type(value) in (list, tuple) else (value,)
+
+
+def _weakly(value: Any) -> Any:
+    try:
+        return weakref.ref(value)
+    except TypeError:  # its class has slots and allows none
+        return lambda: value
 
 
 def describe_model(model: Any) -> dict[str, Any]:

@@ -35,7 +35,16 @@ _LARGEST: Final = 2**62
 class Phase:
     """One phase's own counters."""
 
-    __slots__ = ("last_ns", "name", "next_step", "num_steps", "samples", "tokens")
+    __slots__ = (
+        "last_ns",
+        "name",
+        "next_step",
+        "num_steps",
+        "samples",
+        "samples_from",
+        "tokens",
+        "tokens_from",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -47,6 +56,9 @@ class Phase:
         self.samples: int | None = None
         self.tokens: int | None = None
         """Totals; None as long as nobody reported any."""
+        self.samples_from: int | None = None
+        self.tokens_from: int | None = None
+        """The first one of the last report: a batch covers those up to the total."""
 
 
 class Progress:
@@ -88,9 +100,11 @@ class Progress:
         """Add to the current phase's totals."""
         phase = self.phase
         if tokens is not None:
-            phase.tokens = (phase.tokens or 0) + tokens
+            before = phase.tokens or 0
+            phase.tokens_from, phase.tokens = before + 1, before + tokens
         if samples is not None:
-            phase.samples = (phase.samples or 0) + samples
+            before = phase.samples or 0
+            phase.samples_from, phase.samples = before + 1, before + samples
 
 
 class PhaseBlock:

@@ -3,6 +3,7 @@
     with rec.span("forward"):          # of this recorder
     with collector.span("forward"):    # of whichever is active, or of none
     @collector.span("validate")        # functions, coroutines and (async) generators
+    with rec.span("eval", memory=True):  # snaps memory too: see collector.profiled
 
 Without a live recorder the code runs straight through. A recorder writes one note per
 name and flush: how many, how long in total and at most, and the highest peak. A span
@@ -11,18 +12,17 @@ that comes once in a while thus has its own note, and one in every step costs no
 
 from __future__ import annotations
 
-import functools
-import inspect
 import threading
 import time
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from collector import lifecycle
 from collector.loop.compiled import untraced
+from collector.loop.wrapping import wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator
+    from collections.abc import Callable
     from types import TracebackType
 
     from typing_extensions import Self
@@ -37,13 +37,19 @@ OTHER: Final = "other"
 
 
 class SpanSink(Protocol):
-    """Who takes spans: a recorder. Neither may raise."""
+    """Who takes spans and profiled calls: a recorder. None of these may raise."""
 
     def open_span(self) -> Any:
         """A span begins; whatever is returned comes back at its end."""
 
     def close_span(self, name: str, duration_ns: int, opened: Any) -> None:
         """It has ended."""
+
+    def begin_call(self, function: str) -> Any:
+        """A profiled call begins; None where it is not collected."""
+
+    def end_call(self, call: Any, error: BaseException | None) -> None:
+        """The call that `begin_call` returned has ended."""
 
 
 class SpanTotals:
@@ -81,9 +87,17 @@ class SpanTotals:
         ]
 
 
-_entered: ContextVar[tuple[tuple[Span, SpanSink | None, Any, int], ...]] = ContextVar(
-    "memboard_spans", default=()
-)
+class _Entered(NamedTuple):
+    span: Span
+    sink: SpanSink | None
+    opened: Any
+    """What `open_span` returned."""
+    call: Any
+    """What `begin_call` returned."""
+    since_ns: int
+
+
+_entered: ContextVar[tuple[_Entered, ...]] = ContextVar("memboard_spans", default=())
 """Spans under way, the innermost last: of each thread and task its own."""
 
 
@@ -93,19 +107,29 @@ class Span:
     One object may be entered again and again, by several threads and tasks at once.
     """
 
-    __slots__ = ("_name", "_sink")
+    __slots__ = ("_memory", "_name", "_sink")
 
-    def __init__(self, name: str, sink: SpanSink | None = None) -> None:
-        """`sink` None: the recorder that is active when the span begins, if any."""
+    def __init__(
+        self, name: str, sink: SpanSink | None = None, *, memory: bool = False
+    ) -> None:
+        """`sink` None: the recorder that is active when the span begins, if any.
+
+        `memory`: it is a profiled call too.
+        """
         self._name = name
         self._sink = sink
+        self._memory = memory
 
     @untraced
     def __enter__(self) -> Self:
         sink = self._sink or active_sink()
-        opened = None if sink is None else sink.open_span()
+        opened = call = None
+        if sink is not None:
+            if self._memory:
+                call = sink.begin_call(self._name)
+            opened = sink.open_span()
         now = time.perf_counter_ns()
-        _entered.set((*_entered.get(), (self, sink, opened, now)))
+        _entered.set((*_entered.get(), _Entered(self, sink, opened, call, now)))
         return self
 
     @untraced
@@ -118,69 +142,34 @@ class Span:
         now = time.perf_counter_ns()
         under_way = _entered.get()
         for at in range(len(under_way) - 1, -1, -1):
-            span, sink, opened, since = under_way[at]
-            if span is self:
+            entered = under_way[at]
+            if entered.span is self:
                 _entered.set(under_way[:at] + under_way[at + 1 :])
-                if sink is not None:
-                    sink.close_span(self._name, now - since, opened)
+                if entered.sink is not None:
+                    duration_ns = now - entered.since_ns
+                    entered.sink.close_span(self._name, duration_ns, entered.opened)
+                    if entered.call is not None:
+                        entered.sink.end_call(entered.call, error)
                 return
 
     def __call__(self, function: Function) -> Function:
         """Decorate: each call is a span of its own."""
-        name, sink = self._name, self._sink
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def awaited(*args: Any, **kwargs: Any) -> Any:
-                with Span(name, sink):
-                    return await function(*args, **kwargs)
-
-            return cast("Function", awaited)
-        if inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
-            def generated(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-                with Span(name, sink):
-                    return (yield from function(*args, **kwargs))
-
-            return cast("Function", generated)
-        if inspect.isasyncgenfunction(function):
-
-            @functools.wraps(function)
-            async def streamed(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-                with Span(name, sink):
-                    stream = function(*args, **kwargs)
-                    step = stream.asend(None)
-                    while True:
-                        try:
-                            item = await step
-                        except StopAsyncIteration:
-                            return
-                        try:
-                            step = stream.asend((yield item))
-                        except GeneratorExit:  # nobody asks for more
-                            await stream.aclose()
-                            raise
-                        except BaseException as error:  # noqa: BLE001  # is passed on
-                            step = stream.athrow(error)
-
-            return cast("Function", streamed)
-
-        @functools.wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
-            with Span(name, sink):
-                return function(*args, **kwargs)
-
-        return cast("Function", called)
+        name, sink, memory = self._name, self._sink, self._memory
+        return wrapped(function, lambda: Span(name, sink, memory=memory))
 
 
-def span(name: str) -> Span:
+def span(name: str, *, memory: bool = False) -> Span:
     """A span of the active recorder: a context manager and a decorator.
 
     The recorder is looked up whenever the span begins, so a decorator may be applied
     before recording starts. Without a live recorder the code runs straight through.
+
+    Args:
+        name: shown with its times; spans of one name are summed up.
+        memory: also snap memory at its start and end, on the schedule, as for a
+            function decorated with `collector.profiled`.
     """
-    return Span(name)
+    return Span(name, memory=memory)
 
 
 def active_sink() -> SpanSink | None:

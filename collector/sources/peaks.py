@@ -49,6 +49,15 @@ class Scope:
         self.folded: Peaks | None = None
 
 
+class FullScope:
+    """A stretch of time of which the peaks of all statistics are wanted."""
+
+    __slots__ = ("kept",)
+
+    def __init__(self) -> None:
+        self.kept: dict[Any, Any] = {}
+
+
 class Reading(NamedTuple):
     """The counters at one moment and the peaks of one scope up to it."""
 
@@ -65,6 +74,7 @@ class PeakLedger:
         self._counters = counters
         self._resets = resets
         self._scopes: set[Scope] = set()
+        self._full_scopes: set[FullScope] = set()
         self._user: dict[Any, Any] = {}
         self._lock = threading.RLock()
         _ledgers.add(self)
@@ -77,6 +87,27 @@ class PeakLedger:
                 self._reset()
             self._scopes.add(scope)
         return scope
+
+    def open_full(self) -> tuple[FullScope, Mapping[str, Any] | None]:
+        """Begin a scope of all statistics now; it, and the statistics at this moment."""
+        scope = FullScope()
+        with self._lock:
+            if self._resets:
+                self._reset()
+            self._full_scopes.add(scope)
+            return scope, self._counters.stats()
+
+    def close_full(self, scope: FullScope) -> Mapping[str, Any] | None:
+        """End it: the statistics, with the peaks of its time; None while not in use.
+
+        Of a ledger that never resets, the peaks are the counters' own.
+        """
+        with self._lock:
+            self._full_scopes.discard(scope)
+            stats = self._counters.stats()
+            if isinstance(stats, dict):
+                _raise(stats, scope.kept)
+            return stats
 
     def cut(self, scope: Scope) -> Reading | None:
         """End a scope and begin it anew at the same moment, as steps do.
@@ -146,6 +177,8 @@ class PeakLedger:
         peaks = peaks_of(stats)
         for scope in self._scopes:
             scope.folded = _highest(scope.folded, peaks)
+        for full in self._full_scopes:
+            _keep(full.kept, stats)
 
     def _after_fork(self) -> None:
         # Another thread may have held the lock at the fork, and is gone now.

@@ -28,6 +28,11 @@ _STATM: Final = "/proc/self/statm"
 
 def open_source(_config: RecordConfig, _device: Device) -> StepSource:
     """Open the statm descriptor, or psutil's view where there is no /proc."""
+    return open_sizes()
+
+
+def open_sizes() -> StatmSource | PsutilSource:
+    """What reads the process's sizes whenever it is asked; to be closed."""
     return StatmSource() if os.path.exists(_STATM) else PsutilSource()  # noqa: PTH110
 
 
@@ -46,15 +51,23 @@ class StatmSource:
 
     def sample(self) -> Sequence[int | float | None]:
         """The process's resident bytes."""
+        return (self.sizes()[0],)
+
+    def sizes(self) -> tuple[int, int]:
+        """The process's resident and virtual bytes."""
         try:
-            pages = int(os.pread(self._descriptor, 64, 0).split(b" ", 2)[1])
-        except (OSError, ValueError, IndexError):
+            virtual, resident = self._read()
+        except (OSError, ValueError):
             if self._descriptor < 0:
                 raise
             # The program closed all descriptors; the number may be a file of its own.
             self._open()
-            pages = int(os.pread(self._descriptor, 64, 0).split(b" ", 2)[1])
-        return (pages * self._page_bytes,)
+            virtual, resident = self._read()
+        return resident * self._page_bytes, virtual * self._page_bytes
+
+    def _read(self) -> tuple[int, int]:
+        virtual, resident, _ = os.pread(self._descriptor, 64, 0).split(b" ", 2)
+        return int(virtual), int(resident)
 
     def close(self) -> None:
         """Close the descriptor; twice is harmless."""
@@ -90,12 +103,17 @@ class PsutilSource:
 
     def sample(self) -> Sequence[int | float | None]:
         """The process's resident bytes."""
+        return (self.sizes()[0],)
+
+    def sizes(self) -> tuple[int, int]:
+        """The process's resident and virtual bytes."""
         if self._pid != os.getpid():
             import psutil
 
             self._pid = os.getpid()
             self._process = psutil.Process()
-        return (self._process.memory_info().rss,)
+        found = self._process.memory_info()
+        return found.rss, found.vms
 
     def close(self) -> None:
         """Nothing is held."""

@@ -116,7 +116,7 @@ def wait_until(condition: Any, seconds: float = 10.0) -> None:
 TIMED = ("device_free", "gpu", "pinned", "process", "process_full", "workers")
 TIMED += ("cpu", "memory", "swap", "disk", "network")
 
-ONLY_STEPS = {**dict.fromkeys(TIMED, False), "flush_seconds": 0.1}
+ONLY_STEPS = {**dict.fromkeys((*TIMED, "functions"), False), "flush_seconds": 0.1}
 """Settings for tests that look at steps alone."""
 
 

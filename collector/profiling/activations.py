@@ -1,0 +1,206 @@
+"""Bytes that autograd saves in each collected call: captures and table `activations`.
+
+The capture has them by module and dtype; the table has one row per call for the
+Timeline, of the outermost call where several are under way.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from collector.config_code import resolve
+from collector.format.columns import AXES, Column
+from collector.format.records import Capture
+from collector.profiling.module_watch import OUTSIDE
+from collector.profiling.saved_tensors import SavedTensors, Tally
+from collector.profiling.user_hooks import switch_off
+from collector.sources.contract import SourceInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.config_sections import ActivationsConfig
+    from collector.profiling.contract import Call, Sink
+    from collector.profiling.module_watch import ModuleWatch
+
+INFO: Final = SourceInfo(
+    name="activations", cost="4 us per saved tensor in collected calls, nothing else"
+)
+
+TABLE: Final = "activations"
+
+FUNCTIONS_KEY: Final = "activations.functions"
+
+_COLUMNS: Final = (
+    *AXES,
+    Column(name="iteration", unit="index", group="progress"),
+    Column(name="saved_bytes", unit="bytes", group="device", headline=True),
+    Column(name="npp_compat_bytes", unit="bytes", group="device", headline=True),
+)
+
+
+class _Counted:
+    """A call that is being counted, and where."""
+
+    def __init__(self, call: Call, thread: int, saved: SavedTensors) -> None:
+        self.call = call
+        self.thread = thread
+        self.saved = saved
+        self.tally = Tally()
+
+
+class ActivationsKind:
+    """See the module."""
+
+    info = INFO
+
+    def __init__(
+        self, config: ActivationsConfig, sink: Sink, watch: ModuleWatch
+    ) -> None:
+        """Raise ConfigError where a dotted name does not import."""
+        self._sink = sink
+        self._watch = watch
+        functions = [resolve(code, FUNCTIONS_KEY) for code in config.functions]
+        self._functions = (functions[0], functions[1]) if functions else None
+        self._calls: list[_Counted] = []
+        self._threads: dict[int, SavedTensors] = {}
+        """By thread: each has a stack of saved-tensor hooks of its own."""
+        self._error: BaseException | None = None
+
+    def begin(self, call: Call) -> None:
+        """Count this thread's saved tensors from now on."""
+        self._raise_failure()
+        self._watch.listen(self)
+        thread = threading.get_ident()
+        saved = self._threads.get(thread)
+        if saved is None:
+            saved = SavedTensors(self._watch, self._functions, self._failed)
+        counted = _Counted(call, thread, saved)
+        try:
+            saved.start(counted.tally)
+        except BaseException:
+            if not self._calls:
+                self._watch.leave(self)
+            raise
+        self._threads[thread] = saved
+        self._calls.append(counted)
+
+    def end(self, call: Call, error: BaseException | None) -> None:
+        """Keep what was counted."""
+        for counted in self._calls:
+            if counted.call == call:
+                self._calls.remove(counted)
+                self._stop(counted)
+                self._raise_failure()
+                self._keep(counted, error)
+                return
+
+    def attach(self, model: Any, optimizers: Sequence[Any]) -> None:  # noqa: ARG002
+        """Watch this model's modules."""
+        self._watch.attach(model)
+
+    def release(self) -> None:
+        """Leave this thread's stack and the modules; others leave when they next end."""
+        for counted in self._calls.copy():
+            self._calls.remove(counted)
+            self._stop(counted)
+        self._watch.leave(self)
+
+    def close(self) -> None:
+        """Release; nothing else is held."""
+        self.release()
+
+    def npp_compat_bytes(self, call: Call) -> int | None:
+        """MemProfiler's number so far in a call; None where it is not counted."""
+        for counted in self._calls:
+            if counted.call == call:
+                return counted.tally.npp_compat_bytes
+        return None
+
+    # As a listener: the watch says by itself which module is running.
+
+    def before_forward(self, index: int, module: Any, inputs: Any, depth: int) -> None:
+        """See `Listener`."""
+
+    def after_forward(
+        self, index: int, module: Any, inputs: Any, outputs: Any, depth: int
+    ) -> None:
+        """See `Listener`."""
+
+    def failed(self, error: BaseException) -> None:
+        """See `Listener`."""
+        self._error = error
+
+    # Behind these.
+
+    def _stop(self, counted: _Counted) -> None:
+        if counted.saved.stop(counted.tally):
+            self._threads.pop(counted.thread, None)
+
+    def _failed(self, what: str, error: BaseException) -> None:
+        if what == "pack" and self._functions is not None:
+            pack = self._functions[0]
+            self._functions = None
+            switch_off(self._sink, FUNCTIONS_KEY, pack, error)
+        else:
+            self._error = error
+
+    def _raise_failure(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _keep(self, counted: _Counted, error: BaseException | None) -> None:
+        call, tally = counted.call, counted.tally
+        now = time.time_ns()
+        rows = tally.rows
+        saved_bytes = sum(row.num_bytes for row in rows.values())
+        meta = {
+            "bytes": saved_bytes,
+            "npp_compat_bytes": tally.npp_compat_bytes,
+            "incomplete": error is not None,
+            "not_seen": self._watch.not_seen,
+        }
+        capture = Capture(
+            kind="activations",
+            time_ns=now,
+            step=call.step,
+            phase=call.phase,
+            function=call.function,
+            iteration=call.iteration,
+            meta=meta,
+            tables=self._tables(tally),
+        )
+        self._sink.put_capture(capture)
+        if not counted.saved.tallies:  # no other call is around this one
+            row = (now, call.step, call.iteration, saved_bytes, tally.npp_compat_bytes)
+            self._sink.put_row(TABLE, call.phase, _COLUMNS, row)
+
+    def _tables(self, tally: Tally) -> dict[str, Any]:
+        watch, rows = self._watch, tally.rows
+        used = sorted({module for module, _ in rows if module != OUTSIDE})
+        place = {module: index for index, module in enumerate(used)}
+        place[OUTSIDE] = OUTSIDE
+
+        def numbers(values: Any) -> Any:
+            return np.array(list(values), dtype=np.int64)
+
+        found = rows.values()
+        return {
+            "modules": {
+                "path": tuple(watch.paths[module] for module in used),
+                "type": tuple(watch.types[module] for module in used),
+            },
+            "saved": {
+                "module": numbers(place[module] for module, _ in rows),
+                "dtype": tuple(str(d).removeprefix("torch.") for _, d in rows),
+                "num_tensors": numbers(row.num_tensors for row in found),
+                "bytes": numbers(row.num_bytes for row in found),
+                "tensor_bytes": numbers(row.tensor_bytes for row in found),
+                "npp_compat_bytes": numbers(row.npp_compat_bytes for row in found),
+            },
+        }

@@ -1,0 +1,254 @@
+"""The kinds of collecting: their order, their functions, and one that fails.
+
+A kind is opened when its first call is near, so that a recording that profiles nothing
+imports nothing. One that cannot work here says so in a note; one that raises is switched
+off with a warning and a note, and the others go on.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.sources.contract import SourceInfo, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from collector.config import RecordConfig
+    from collector.profiling.contract import Call, Kind, Sink
+    from collector.profiling.module_watch import ModuleWatch
+    from collector.sources.accelerator import Device
+    from collector.trouble import Troubles
+
+ALL: Final = "*"
+"""In a list of functions: every one."""
+
+HOMES: Final = {
+    "modules": "collector.tracker",
+    "history": "collector.history",
+}
+"""Kinds that are packages of their own, with `open_kind(config, sink)`."""
+
+
+class Slot:
+    """One kind: not opened yet, open, or off. Nothing here raises."""
+
+    def __init__(
+        self,
+        name: str,
+        functions: Iterable[str],
+        open_kind: Callable[[], Kind],
+        sink: Sink,
+        troubles: Troubles,
+    ) -> None:
+        """`functions`: those it collects. `open_kind` may raise anything."""
+        self.name = name
+        self.kind: Kind | None = None
+        self._functions = frozenset(functions)
+        self._open: Callable[[], Kind] | None = open_kind
+        self._sink = sink
+        self._troubles = troubles
+        self._told: set[str] = set()
+        self._lacking = False
+        """Whether it said that it could not collect the last call."""
+
+    def wants(self, function: str) -> bool:
+        """Whether it collects calls of `function`."""
+        return names(self._functions, function)
+
+    def open(self) -> Kind | None:
+        """The kind, opened now where it was not; None where it is off."""
+        opener, self._open = self._open, None
+        if opener is not None:
+            try:
+                self.kind = opener()
+            except Unavailable as missing:
+                self._absent(SourceInfo(name=self.name, cost=""), missing)
+            except Exception as error:  # noqa: BLE001  # one must not cost the others
+                self._failed(SourceInfo(name=self.name, cost=""), error)
+            else:
+                self._sink.note_kind(self.kind.info, "recorded", "", "")
+        return self.kind
+
+    def attach(self, model: Any, optimizers: Sequence[Any]) -> None:
+        """See `Kind.attach`."""
+        self._guarded("attach", model, optimizers)
+
+    def begin(self, call: Call) -> bool:
+        """See `Kind.begin`; whether it has begun."""
+        begun = self._guarded("begin", call)
+        if begun and self._lacking and self.kind is not None:
+            self._lacking = False
+            self._sink.note_kind(self.kind.info, "recorded", "", "")
+        return begun
+
+    def end(self, call: Call, error: BaseException | None) -> None:
+        """See `Kind.end`."""
+        self._guarded("end", call, error)
+
+    def release(self) -> None:
+        """See `Kind.release`."""
+        self._guarded("release")
+
+    def close(self) -> None:
+        """See `Kind.close`; it is off from then on."""
+        self._guarded("close")
+        self.kind = self._open = None
+
+    def _guarded(self, method: str, *arguments: Any) -> bool:
+        kind = self.kind
+        if kind is None:
+            return False
+        try:
+            getattr(kind, method)(*arguments)
+        except Unavailable as missing:  # of this call: the next one may be different
+            self._absent(kind.info, missing)
+            return False
+        except Exception as error:  # noqa: BLE001  # the border to training
+            self.kind = None
+            self._failed(kind.info, error)
+            self._leave(kind)
+            return False
+        return True
+
+    def _leave(self, kind: Kind) -> None:
+        """Whatever it left on model and torch goes, as far as it still can."""
+        try:
+            kind.close()
+        except Exception as error:  # noqa: BLE001  # said while failing anyway
+            self._troubles.tell(
+                f"close {self.name}", "%s did not close", self.name, error=error
+            )
+
+    def _absent(self, info: SourceInfo, missing: Unavailable) -> None:
+        self._lacking = True
+        if missing.reason not in self._told:
+            self._told.add(missing.reason)
+            self._sink.note_kind(info, "absent", missing.reason, missing.remedy)
+
+    def _failed(self, info: SourceInfo, error: BaseException) -> None:
+        reason = f"{type(error).__name__}: {error}"
+        remedy = f"Switch it off with {self.name}=False, and report this."
+        self._sink.note_kind(info, "failed", reason, remedy)
+        self._troubles.tell(
+            f"source {self.name}",
+            "collecting %s failed and is off from now on; training and the rest go on."
+            " %s",
+            self.name,
+            remedy,
+            error=error,
+        )
+
+
+def make_slots(
+    config: RecordConfig, sink: Sink, device: Device, troubles: Troubles
+) -> tuple[Slot, ...]:
+    """The kinds that are switched on, in the order in which they end."""
+    if not config.functions.enabled:
+        _note_off(sink, "functions")
+        return ()
+    named = config.functions
+    functions: dict[str, tuple[str, ...]] = {
+        "functions": (*named.default, *named.device, *named.host),
+        "hooks": named.default,
+        "activations": named.default,
+        "modules": named.modules,
+        "history": named.history,
+    }
+    openers = _Openers(config, sink, device)
+    slots = []
+    for name, its in functions.items():
+        if getattr(config, name).enabled:
+            slot = Slot(name, its, partial(openers.open, name), sink, troubles)
+            openers.slots[name] = slot
+            slots.append(slot)
+        else:
+            _note_off(sink, name)
+    return tuple(slots)
+
+
+def names(functions: Iterable[str], function: str) -> bool:
+    """Whether a list of functions has this one, by its own or its qualified name."""
+    return ALL in functions or bool(
+        {function, function.rpartition(".")[2]} & set(functions)
+    )
+
+
+class _Openers:
+    """Opens kinds, each with what it needs of the others."""
+
+    def __init__(self, config: RecordConfig, sink: Sink, device: Device) -> None:
+        self.slots: dict[str, Slot] = {}
+        self._config = config
+        self._sink = sink
+        self._device = device
+        self._watch: ModuleWatch | None = None
+
+    def open(self, name: str) -> Kind:
+        """Open one kind. May raise anything."""
+        if name == "functions":
+            return self._snaps()
+        if name == "hooks":
+            return self._hooks()
+        if name == "activations":
+            return self._activations()
+        home = import_module(HOMES[name])
+        kind: Kind = home.open_kind(self._config, self._sink)
+        return kind
+
+    def _snaps(self) -> Kind:
+        from collector.profiling.snaps import SnapsKind
+
+        named = self._config.functions
+        on_device = frozenset((*named.default, *named.device))
+        on_host = frozenset((*named.default, *named.host))
+        return SnapsKind(
+            self._sink,
+            self._device,
+            on_device=partial(names, on_device),
+            on_host=partial(names, on_host),
+            hook_values=self._hook_values,
+        )
+
+    def _hooks(self) -> Kind:
+        from collector.profiling.hooks import HooksKind
+
+        counting = "activations" in self.slots
+        return HooksKind(
+            self._config.hooks,
+            self._sink,
+            self._watched(),
+            self._npp_compat_bytes if counting else None,
+        )
+
+    def _activations(self) -> Kind:
+        from collector.profiling.activations import ActivationsKind
+
+        return ActivationsKind(self._config.activations, self._sink, self._watched())
+
+    def _watched(self) -> ModuleWatch:
+        from collector.profiling.module_watch import ModuleWatch
+
+        if self._watch is None:
+            self._watch = ModuleWatch()
+        return self._watch
+
+    def _hook_values(self, call: Call) -> Mapping[str, float | None]:
+        slot = self.slots.get("hooks")
+        hooks: Any = None if slot is None else slot.kind
+        return {} if hooks is None else hooks.root_values(call)
+
+    def _npp_compat_bytes(self, call: Call) -> int | None:
+        activations: Any = self.slots["activations"].kind
+        return None if activations is None else activations.npp_compat_bytes(call)
+
+
+def _note_off(sink: Sink, name: str) -> None:
+    sink.note_kind(
+        SourceInfo(name=name, cost=""),
+        "off",
+        "switched off in the configuration",
+        f"Set {name}: true to record it.",
+    )

@@ -1,0 +1,234 @@
+"""The forward of every module of the attached model, told to whoever listens.
+
+Hooks are on the modules only while somebody listens. They do nothing that training could
+notice: what they return is nothing, what fails in them is kept for its listener, and
+torch.compile traces through them as through nothing. A copy or a pickle of the model that
+is made meanwhile holds, in their place, a function of Python's own that does nothing, so
+that it works wherever it goes.
+
+Modules that torch.compile has compiled are left alone, and everything below them: hooks
+would not be called there, and would make it compile anew.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from torch.compiler import is_compiling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_inert: Final = functools.partial(sys.audit, "memboard.left_module")
+"""Takes whatever a hook is given and does nothing; any Python can unpickle it."""
+
+OUTSIDE: Final = -1
+"""Stands for a module where there is none."""
+
+
+class Listener(Protocol):
+    """Who is told of forwards. What it raises reaches `failed`, and then it hears no more."""
+
+    def before_forward(self, index: int, module: Any, inputs: Any, depth: int) -> None:
+        """`index` into the watch's modules; `depth` 1: no module is around it."""
+
+    def after_forward(
+        self, index: int, module: Any, inputs: Any, outputs: Any, depth: int
+    ) -> None:
+        """`inputs`: positional and keyword ones; `outputs` None where it raised."""
+
+    def failed(self, error: BaseException) -> None:
+        """One of the two has raised."""
+
+
+class ModuleWatch:
+    """The modules of a model by index, and which one runs on each thread."""
+
+    def __init__(self) -> None:
+        self.paths: tuple[str, ...] = ()
+        """As `named_modules` has them; the root is empty."""
+        self.types: tuple[str, ...] = ()
+        self.not_seen = ""
+        """Why modules are not seen, where some are not."""
+        self._model: weakref.ref[Any] | None = None
+        self._modules: tuple[weakref.ref[Any], ...] = ()
+        self._listeners: tuple[Listener, ...] = ()
+        self._handles: list[Any] = []
+        self._running = threading.local()
+
+    def attach(self, model: Any) -> None:
+        """Watch this model from now on; one without modules is none."""
+        known = None if self._model is None else self._model()
+        if model is known:
+            return
+        self._model = None
+        if callable(getattr(model, "named_modules", None)):
+            self._model = weakref.ref(model)
+        if self._listeners:
+            self._remove()
+            self._install()
+
+    def listen(self, listener: Listener) -> None:
+        """Tell it from now on; hooks are put on the modules for the first one."""
+        if listener not in self._listeners:
+            if not self._listeners:
+                self._install()
+            self._listeners += (listener,)
+
+    def leave(self, listener: Listener) -> None:
+        """Tell it no more; hooks leave the modules with the last one."""
+        left = tuple(known for known in self._listeners if known is not listener)
+        if self._listeners and not left:
+            self._remove()
+        self._listeners = left
+
+    def modules(self) -> Iterator[tuple[int, Any]]:
+        """The modules that are still there, with their index."""
+        for index, reference in enumerate(self._modules):
+            module = reference()
+            if module is not None:
+                yield index, module
+
+    def module(self, index: int) -> Any:
+        """The module of an index; None where it is gone, or for `OUTSIDE`."""
+        return self._modules[index]() if index >= 0 else None
+
+    def innermost(self) -> int:
+        """The module that runs on this thread, the innermost one; or `OUTSIDE`."""
+        stack = self._stack()
+        return stack[-1] if stack else OUTSIDE
+
+    def enter(self, index: int, module: Any, inputs: Any) -> None:
+        """A module's forward begins."""
+        stack = self._stack()
+        stack.append(index)
+        for listener in self._listeners:
+            try:
+                listener.before_forward(index, module, inputs, len(stack))
+            except Exception as error:  # noqa: BLE001, PERF203  # the border to training
+                self._failed(listener, error)
+
+    def exit(self, index: int, module: Any, inputs: Any, outputs: Any) -> None:
+        """It has ended, also by an exception."""
+        stack = self._stack()
+        if index not in stack:  # it had begun before the hooks came
+            return
+        while stack[-1] != index:  # what ended without a word
+            stack.pop()
+        depth = len(stack)
+        for listener in self._listeners:
+            try:
+                listener.after_forward(index, module, inputs, outputs, depth)
+            except Exception as error:  # noqa: BLE001, PERF203  # the border to training
+                self._failed(listener, error)
+        stack.pop()
+
+    def _failed(self, listener: Listener, error: BaseException) -> None:
+        self.leave(listener)
+        listener.failed(error)
+
+    def _stack(self) -> list[int]:
+        stack: list[int] | None = getattr(self._running, "stack", None)
+        if stack is None:
+            stack = self._running.stack = []
+        return stack
+
+    def _install(self) -> None:
+        model = None if self._model is None else self._model()
+        self._running = threading.local()
+        self.paths = self.types = self._modules = ()
+        self.not_seen = "no model is attached" if model is None else ""
+        if model is None:
+            return
+        found = list(model.named_modules())
+        self.paths = tuple(path for path, _ in found)
+        self.types = tuple(type(module).__name__ for _, module in found)
+        self._modules = tuple(weakref.ref(module) for _, module in found)
+        compiled = _compiled_paths(found)
+        if not compiled and _compiles_elsewhere():
+            self.not_seen = "torch.compile is in use, and of what cannot be told"
+            return
+        if compiled:
+            self.not_seen = f"{len(compiled)} modules are compiled, or below one"
+        for index, (path, module) in enumerate(found):
+            if path not in compiled:
+                self._hook(index, module)
+
+    def _hook(self, index: int, module: Any) -> None:
+        before, after = _Before(self, index), _After(self, index)
+        try:
+            self._handles += (
+                module.register_forward_pre_hook(before, with_kwargs=True),
+                module.register_forward_hook(after, with_kwargs=True, always_call=True),
+            )
+        except Exception:  # noqa: BLE001  # a scripted module may take no hooks
+            self.not_seen = f"a {type(module).__name__} takes no hooks"
+
+    def _remove(self) -> None:
+        handles, self._handles = self._handles, []
+        for handle in handles:
+            handle.remove()
+
+
+class _Hook:
+    """What stands in a module's dictionary of hooks."""
+
+    __slots__ = ("_index", "_watch")
+
+    def __init__(self, watch: ModuleWatch, index: int) -> None:
+        self._watch = watch
+        self._index = index
+
+    def __copy__(self) -> Any:
+        return _inert
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return _inert
+
+    def __reduce__(self) -> Any:
+        return _inert.__reduce__()
+
+
+class _Before(_Hook):
+    __slots__ = ()
+
+    def __call__(self, module: Any, args: Any, kwargs: Any) -> None:
+        if not is_compiling():
+            self._watch.enter(self._index, module, (args, kwargs))
+
+
+class _After(_Hook):
+    __slots__ = ()
+
+    def __call__(self, module: Any, args: Any, kwargs: Any, outputs: Any) -> None:
+        if not is_compiling():
+            self._watch.exit(self._index, module, (args, kwargs), outputs)
+
+
+def _compiled_paths(found: list[tuple[str, Any]]) -> set[str]:
+    """Paths of compiled modules and of everything below them."""
+    roots = [
+        path
+        for path, module in found
+        if getattr(module, "_compiled_call_impl", None) is not None
+        or type(module).__name__ == "OptimizedModule"
+    ]
+    return {
+        path
+        for path, _ in found
+        for root in roots
+        if not root or path == root or path.startswith(f"{root}.")
+    }
+
+
+def _compiles_elsewhere() -> bool:
+    """Whether this process has compiled anything, or is about to."""
+    dynamo: Any = sys.modules.get("torch._dynamo")
+    if dynamo is None:
+        return False
+    backends = getattr(getattr(dynamo, "eval_frame", None), "cached_backends", {})
+    return any(backend is not None for backend in dict(backends).values())

@@ -1,0 +1,152 @@
+"""The place on torch's stack of saved-tensor hooks, kept in good manners.
+
+torch asks the topmost pair of hooks only, and takes them off by count, not by name. So:
+
+- nothing is put on top of hooks that are there already: they are the training's own
+  (offloading, recomputing), and would not be called any more;
+- ours are taken away by name, also from below others;
+- transforms of torch.func refuse to run where there are hooks: ours step aside for them.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from collector.sources.contract import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_c: Final[Any] = torch._C._autograd  # noqa: SLF001
+
+_DISABLE: Final = "_saved_tensors_hooks_disable"
+_ENABLE: Final = "_saved_tensors_hooks_enable"
+
+
+class Place:
+    """One pair of hooks on one thread's stack."""
+
+    def __init__(
+        self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]
+    ) -> None:
+        self._pair = pack, unpack
+        self._thread = threading.get_ident()
+        self._aside = False
+
+    def enter(self) -> None:
+        """Go on top of this thread's stack.
+
+        Raises:
+            Unavailable: there are hooks already, or they are forbidden here.
+        """
+        if top() is not None:
+            raise Unavailable(
+                "the training has saved-tensor hooks of its own around the call",
+                "Profile a function outside of them.",
+            )
+        try:
+            _c._push_saved_tensors_default_hooks(*self._pair)  # noqa: SLF001
+        except RuntimeError as error:
+            raise Unavailable(
+                f"saved-tensor hooks are forbidden here: {error}"
+            ) from None
+        with _lock:
+            _places.setdefault(self._thread, []).append(self)
+            _wrap()
+
+    def leave(self) -> bool:
+        """Come off the stack; False on another thread, whose stack this is not."""
+        if threading.get_ident() != self._thread:
+            return False
+        with _lock:
+            mine = _places.get(self._thread, [])
+            if self in mine:
+                mine.remove(self)
+            if not mine:
+                _places.pop(self._thread, None)
+            if not _places:
+                _unwrap()
+        if not self._aside:
+            self._take_off()
+        return True
+
+    def step_aside(self) -> None:
+        """Make room for what refuses to run below hooks."""
+        if not self._aside:
+            self._aside = self._take_off()
+
+    def come_back(self) -> None:
+        """Go back on top."""
+        if self._aside:
+            self._aside = False
+            _c._push_saved_tensors_default_hooks(*self._pair)  # noqa: SLF001
+
+    def _take_off(self) -> bool:
+        above = []
+        found = False
+        while not found and (pair := top()) is not None:
+            _c._pop_saved_tensors_default_hooks()  # noqa: SLF001
+            found = pair[0] is self._pair[0]
+            if not found:
+                above.append(pair)
+        for pair in reversed(above):
+            _c._push_saved_tensors_default_hooks(*pair)  # noqa: SLF001
+        return found
+
+
+def top() -> tuple[Any, Any] | None:
+    """The topmost pair of hooks on this thread."""
+    try:
+        found: tuple[Any, Any] | None = _c._top_saved_tensors_default_hooks(False)  # noqa: SLF001
+    except AttributeError:
+        raise Unavailable(
+            f"torch {torch.__version__} does not say which saved-tensor hooks there are",
+            "Newer releases do.",
+        ) from None
+    return found
+
+
+_places: dict[int, list[Place]] = {}
+"""By thread."""
+
+_lock: Final = threading.RLock()
+
+
+def _wrap() -> None:
+    if hasattr(getattr(_c, _DISABLE), "__wrapped__"):
+        return
+
+    disable, enable = getattr(_c, _DISABLE), getattr(_c, _ENABLE)
+
+    @functools.wraps(disable)
+    def disable_without_ours(*args: Any, **kwargs: Any) -> Any:
+        mine = tuple(_places.get(threading.get_ident(), ()))
+        for place in mine:
+            place.step_aside()
+        try:
+            return disable(*args, **kwargs)
+        except BaseException:
+            for place in mine:
+                place.come_back()
+            raise
+
+    @functools.wraps(enable)
+    def enable_and_ours(*args: Any, **kwargs: Any) -> Any:
+        result = enable(*args, **kwargs)
+        for place in tuple(_places.get(threading.get_ident(), ())):
+            place.come_back()
+        return result
+
+    setattr(_c, _DISABLE, disable_without_ours)
+    setattr(_c, _ENABLE, enable_and_ours)
+
+
+def _unwrap() -> None:
+    for name in (_DISABLE, _ENABLE):
+        wrapped = getattr(_c, name)
+        if hasattr(wrapped, "__wrapped__"):
+            setattr(_c, name, wrapped.__wrapped__)
