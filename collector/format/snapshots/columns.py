@@ -16,6 +16,7 @@ import numpy as np
 from collector.format.numeric import ABSENT
 from collector.format.snapshots.interning import MAX_KEYS, NotFramesError, is_name
 from collector.format.snapshots.plain_text import plain_text
+from collector.format.snapshots.turns import turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,9 @@ def encoded(
     values: Sequence[Any], interner: Interner, *, is_stack: bool, optional: bool
 ) -> Encoded:
     """The column of `values`, not empty; `is_stack`: lists of frames are stacks here."""
-    types = set(map(type, values))
+    types: set[type] = set()
+    for some in turns(values):
+        types.update(map(type, some))
     if len(types) == 1:
         found = _uniform(types.pop(), values, interner, optional)
         if found is not None:
@@ -68,9 +71,13 @@ def encoded(
 
 def are_rows(value: Any) -> bool:
     """Whether it is a list of dicts that a table can hold: none empty, keys are names."""
-    if type(value) is not list or not all(type(row) is dict for row in value):
+    if type(value) is not list:
         return False
-    shapes = set(map(tuple, value))
+    shapes: set[tuple[Any, ...]] = set()
+    for some in turns(value):
+        if set(map(type, some)) != {dict}:
+            return False
+        shapes.update(map(tuple, some))
     keys = set(chain.from_iterable(shapes))
     return () not in shapes and len(keys) <= MAX_KEYS and all(map(is_name, keys))
 
@@ -119,7 +126,10 @@ def _pairs(values: Sequence[tuple[int, int]]) -> Encoded | None:
 def _signed(values: Sequence[int]) -> npt.NDArray[np.int64] | None:
     """None where one does not fit, or looks like absence."""
     try:
-        numbers = np.frombuffer(array("q", values), np.int64)
+        held = array("q")
+        for some in turns(values):
+            held.extend(some)
+        numbers = np.frombuffer(held, np.int64)
     except OverflowError:
         return None
     return None if (numbers == ABSENT).any() else numbers

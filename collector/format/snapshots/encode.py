@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, count
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +11,7 @@ import numpy as np
 from collector.format.snapshots.columns import GAPS, are_rows, encoded
 from collector.format.snapshots.interning import MAX_KEYS, Interner, is_name
 from collector.format.snapshots.plain_text import plain_text
+from collector.format.snapshots.turns import listed, turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -145,13 +146,20 @@ def _by_key(
     rows: Sequence[Row],
 ) -> Iterator[tuple[str, list[Any], IntArray | None]]:
     """Each key with its values and the rows that have it; None: all of them."""
-    shapes = list(map(tuple, rows))
-    distinct = dict(zip(dict.fromkeys(shapes), count(), strict=False))
-    of_row = np.fromiter(map(distinct.__getitem__, shapes), np.int64, len(shapes))
-    for key in dict.fromkeys(chain.from_iterable(distinct)):
-        has_key = np.array([key in shape for shape in distinct])
+    shapes: dict[tuple[str, ...], int] = {}
+    of_row = np.empty(len(rows), np.int64)
+    start = 0
+    for some in turns(rows):
+        mine = list(map(tuple, some))
+        for shape in dict.fromkeys(mine):
+            shapes.setdefault(shape, len(shapes))
+        numbers = np.fromiter(map(shapes.__getitem__, mine), np.int64)
+        of_row[start : start + len(mine)] = numbers
+        start += len(mine)
+    for key in dict.fromkeys(chain.from_iterable(shapes)):
+        has_key = np.array([key in shape for shape in shapes])
         if has_key.all():
-            yield key, list(map(itemgetter(key), rows)), None
+            yield key, listed(itemgetter(key), rows), None
         else:
             places = np.flatnonzero(has_key[of_row])
             yield key, [rows[place][key] for place in places.tolist()], places

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from collector.format.snapshots.plain_text import plain_text
+from collector.format.snapshots.turns import distinct, listed, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,12 +49,12 @@ class Interner:
             UnicodeEncodeError: one of them is not text that a file can hold.
         """
         strings = self.strings
-        for text in dict.fromkeys(values):
+        for text in distinct(values):
             if text not in strings:
                 if not text.isascii():
                     text.encode()
                 strings[text] = len(strings)
-        return np.fromiter(map(strings.__getitem__, values), np.int64, len(values))
+        return numbered(strings.__getitem__, values)
 
     def stack_numbers(self, values: Sequence[list[dict[str, Any]]]) -> IntArray:
         """Number of each list of frames.
@@ -63,9 +62,9 @@ class Interner:
         Raises:
             NotFramesError: one of them is no list of non-empty dicts with texts as keys.
         """
-        ids = list(map(id, values))
+        ids = listed(id, values)
         by_list, by_frame_ids = self._by_list, self._by_frame_ids
-        for key, frames in dict(zip(ids, values, strict=True)).items():
+        for key, frames in zip(ids, values, strict=True):
             if key not in by_list:
                 if type(frames) is not list:
                     raise NotFramesError
@@ -74,7 +73,7 @@ class Interner:
                 if number is None:
                     number = by_frame_ids[frame_ids] = self._stack(frames)
                 by_list[key] = number
-        return np.fromiter(map(by_list.__getitem__, ids), np.int64, len(ids))
+        return numbered(by_list.__getitem__, ids)
 
     def _stack(self, frames: list[dict[str, Any]]) -> int:
         stack = tuple(map(self._frame, frames))
