@@ -1,0 +1,215 @@
+"""Plain data comes out as an unpickler would make it; all else is refused in words."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import struct
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_plugin.readers.snapshots import machine as machine_module
+from tb_plugin.readers.snapshots.errors import RefusedError
+from tb_plugin.readers.snapshots.machine import Machine
+from tests.made_snapshots import everything, long_history
+from tests.tb_plugin.readers.snapshots.pickled import unpickled
+
+PROTOCOLS = (2, 3, 4, 5)
+
+
+class NoClasses(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        raise AssertionError(f"{module}.{name}")
+
+
+def expected(data: bytes) -> Any:
+    return NoClasses(io.BytesIO(data)).load()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_snapshot_comes_out_as_an_unpickler_makes_it(protocol):
+    data = pickle.dumps(long_history(5000), protocol=protocol)
+    assert unpickled(data) == expected(data)
+
+
+@pytest.mark.parametrize("protocol", [4, 5])
+def test_every_key_that_any_torch_writes_comes_out(protocol):
+    data = pickle.dumps(everything(), protocol=protocol)
+    assert unpickled(data) == expected(data)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_events_are_columns_and_not_objects(protocol):
+    snapshot = long_history(3000)
+    machine = Machine(pickle.dumps(snapshot, protocol=protocol))
+    root = machine.run()
+    assert root["device_traces"] == [[] for _ in snapshot["device_traces"]]
+    assert machine.events.num_rows == sum(map(len, snapshot["device_traces"]))
+    stacks = {tuple((f["name"], f["line"]) for f in s) for s in machine.stacks.lists}
+    assert len(stacks) == len(machine.stacks.lists)
+
+
+def real_files() -> list[Path]:
+    folder = os.environ.get("MEMBOARD_REAL_DATA")
+    found = sorted(Path(folder, "snapshots").glob("*")) if folder else []
+    return [path for path in found if path.suffix != ".json"]
+
+
+@pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name[:40])
+def test_real_snapshots_come_out_the_same(path):
+    data = path.read_bytes()
+    assert unpickled(data) == expected(data)
+
+
+scalars = st.none() | st.booleans() | st.integers(-(2**63) + 1, 2**64 - 1) | st.text()
+frames = st.lists(
+    st.fixed_dictionaries(
+        {
+            "name": st.text(max_size=3),
+            "filename": st.just("a.py"),
+            "line": st.integers(0, 9),
+        }
+    ),
+    max_size=4,
+)
+events = st.fixed_dictionaries(
+    {
+        "action": st.sampled_from(["alloc", "free_requested", "oom", "annotate"]),
+        "addr": st.integers(0, 2**63 - 1),
+        "size": st.integers(-(2**40), 2**40),
+    },
+    optional={
+        "stream": st.integers(0, 3),
+        "time_us": st.integers(0, 2**55),
+        "compile_context": st.sampled_from(["N/A", "", "0/1"]),
+        "device_free": st.integers(0, 2**40),
+        "pool_id": st.tuples(st.integers(0, 300), st.integers(0, 70_000)),
+        "odd": scalars | st.lists(scalars, max_size=2) | st.floats(allow_nan=False),
+        "frames": frames,
+    },
+)
+snapshots = st.fixed_dictionaries(
+    {"segments": st.lists(st.dictionaries(st.text(), scalars, max_size=3), max_size=3)},
+    optional={
+        "device_traces": st.lists(st.lists(events, max_size=30), max_size=3),
+        "allocator_settings": st.dictionaries(st.text(), scalars, max_size=4),
+    },
+)
+
+
+def shared(snapshot: Any) -> Any:
+    """Equal frames become one object, as torch's are: references instead of copies."""
+    known: dict[Any, Any] = {}
+    for trace in snapshot.get("device_traces", []):
+        for event in trace:
+            if "frames" in event:
+                event["frames"] = [
+                    known.setdefault(tuple(f.items()), f) for f in event["frames"]
+                ]
+    return snapshot
+
+
+@settings(max_examples=300, deadline=None)
+@given(snapshots.map(shared), st.sampled_from(PROTOCOLS))
+def test_whatever_a_snapshot_holds_comes_back(snapshot, protocol):
+    assert unpickled(pickle.dumps(snapshot, protocol=protocol)) == snapshot
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_damage_is_refused_and_never_crashes(data):
+    whole = bytearray(pickle.dumps(everything(), protocol=4))
+    cut = data.draw(st.integers(0, len(whole)))
+    del whole[cut:]
+    for _ in range(data.draw(st.integers(0, 3))):
+        if whole:
+            at = data.draw(st.integers(0, len(whole) - 1))
+            whole[at] = data.draw(st.integers(0, 255))
+    with suppress(RefusedError):
+        unpickled(bytes(whole))
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.system, ("true",)
+
+
+HOSTILE = {
+    "calls a function": pickle.dumps(Evil()),
+    "names a class": b"\x80\x04\x8c\x02os\x8c\x06system\x93.",
+    "an old global": b"\x80\x02cos\nsystem\n.",
+    "an extension": b"\x80\x04\x82\x01.",
+    "outside the file": b"\x80\x04Q.",
+    "builds an object": b"\x80\x04}}b.",
+    "a huge entry number": b"\x80\x02}r\xff\xff\xff\x7f.",
+    "a huge text": b"\x80\x04X\xff\xff\xff\x7f.",
+    "a huge text of 8 bytes": b"\x80\x04\x8d" + struct.pack("<Q", 2**40) + b".",
+    "a huge number": b"\x80\x04\x8a\xff" + b"\xff" * 255 + b".",
+    "a number of 4 bytes of length": b"\x80\x04\x8b\xff\xff\xff\x7f.",
+    "sets": b"\x80\x04" + b"\x8f" * 10_000,
+    "a tuple as key": b"\x80\x04})Ns.",
+    "deep marks": b"\x80\x04" + b"(" * 100_000,
+    "no end": b"\x80\x04}",
+    "nothing": b"",
+    "an end too early": b"\x80\x04.",
+    "two values": b"\x80\x04}}.",
+    "text that is none": b"\x80\x04\x8c\x02\xff\xfe.",
+    "a list that was not begun": b"\x80\x04]e.",
+    "a dict's entry without value": b"\x80\x04}(\x8c\x01au.",
+    "protocol 0": b"(dp0\n.",
+    "protocol 99": b"\x80\x63}.",
+    "refers to nothing": b"\x80\x04h\x07.",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_pickles_are_refused_in_words(name):
+    with pytest.raises(RefusedError) as refused:
+        unpickled(HOSTILE[name])
+    assert len(refused.value.what) > 10
+
+
+@pytest.mark.parametrize("opcode", [b"}", b"]", b"\x8c\x02ab", b"G" + b"\1" * 8])
+def test_a_flood_of_objects_is_bounded(opcode, monkeypatch):
+    monkeypatch.setattr(machine_module, "MAX_BYTES", 1 << 20)
+    flood = b"\x80\x04(" + opcode * 200_000 + b"t."
+    with pytest.raises(RefusedError, match="more objects"):
+        Machine(flood).run()
+
+
+def test_what_refers_to_itself_is_only_built(monkeypatch):
+    """No copy is made by reading it: who walks it must mind."""
+    doubling = b"\x80\x04]\x94" + b"".join(
+        b"](h" + bytes([n]) + b"h" + bytes([n]) + b"e\x94" for n in range(60)
+    )
+    with pytest.raises(RefusedError):
+        Machine(doubling + b".").run()  # sixty lists and no end
+
+
+def event(**more: Any) -> dict[str, Any]:
+    return {"action": "alloc", "addr": 1, "size": 2, **more}
+
+
+def test_an_event_elsewhere_than_in_a_list_of_events_is_refused():
+    for odd in (
+        {"a": event()},
+        [event(), 1],
+        [1, event()],
+        {"x": [[event()], [event(), {}]]},
+    ):
+        with pytest.raises(RefusedError):
+            unpickled(pickle.dumps(odd))
+
+
+def test_a_key_whose_type_changes_is_kept_as_it_was():
+    snapshot = {
+        "device_traces": [[event(x=1), event(x="a"), event(), event(x=[1, None])]]
+    }
+    data = pickle.dumps(snapshot)
+    assert unpickled(data) == snapshot
