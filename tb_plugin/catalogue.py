@@ -57,6 +57,8 @@ class Catalogue:
         unique = {id(file.schemas): file.schemas for file in files}
         for identity, schemas in unique.items():
             for _, schema in sorted(schemas.items()):
+                if not schema.rolled_up:
+                    continue  # rows around single calls: a view of their own
                 if schema.table == STEP_TABLE:
                     self._phases.setdefault(schema.phase)
                 for column in schema.columns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin import api
+from tb_plugin.readers.capture_lister import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +57,15 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[api.Probl
             file,
             "The file ends in the middle of a record.",
             where=f"byte {file.torn_at} of {file.num_bytes}",
+            remedy="The process was killed, or the disk was full, while writing."
+            " Everything before that is shown.",
+        )
+    cut_off = file.behind.captures.unfinished
+    if cut_off is not None and not (live or file.is_torn or file.unfinished):
+        yield _problem(
+            file,
+            f"The file ends in the middle of {named(cut_off)}.",
+            where=f"byte {cut_off.offset} of {file.num_bytes}",
             remedy="The process was killed, or the disk was full, while writing."
             " Everything before that is shown.",
         )

@@ -12,17 +12,22 @@ state of a file can be written: no digest, no close, a step that goes back.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.format.capture import encode_body
+from collector.format.capture_parts import CAPTURE, split_body
 from collector.format.codec import CHUNK, encode_chunk, encode_record, kind_of
 from collector.format.columns import AXES, STEP_TABLE, Column
 from collector.format.framing import frame_record, frame_version
 from collector.format.names import RANK_FILES_DIR, rank_file_name
 from collector.format.numeric import ABSENT
 from collector.format.records import (
+    Capture,
+    CaptureEntry,
     ClockAnchor,
     Close,
     Digest,
@@ -103,6 +108,8 @@ class RankBuilder:
         self._notes: list[Note] = []
         self._tables: dict[tuple[str, str, tuple[Column, ...]], _Table] = {}
         self._num_dropped = 0
+        self._captures: list[CaptureEntry] = []
+        self._captures_before = 0
         self._next_ns = START_NS if header is None else header.started.wall_ns
         self.path.write_bytes(frame_version(self._next_ns / 1e9))
         if header is not None:
@@ -123,9 +130,14 @@ class RankBuilder:
         times: Sequence[int] | None = None,
         rows_per_chunk: int = 50,
         extra: Sequence[Column] = (),
+        rolled_up: bool = True,
+        timed: bool | None = None,
         **columns: Sequence[float | None] | np.ndarray,
     ) -> None:
-        """Rows of any table; None in a column is "not recorded"."""
+        """Rows of any table; None in a column is "not recorded".
+
+        `timed`: sampled by the clock, so without phases; default: all but the step table.
+        """
         step = np.array(list(steps), np.int64)
         if times is None:
             times = self._next_ns + STEP_NS * np.arange(
@@ -136,7 +148,8 @@ class RankBuilder:
             self._next_ns = int(time_ns[-1])
         known = {**COLUMNS, **{column.name: column for column in extra}}
         chosen = tuple(known[name] for name in columns)
-        held = self._table(table, phase, chosen)
+        timed = table != STEP_TABLE and rolled_up if timed is None else timed
+        held = self._table(table, phase, chosen, rolled_up=rolled_up, timed=timed)
         values = [stored(known[name], column) for name, column in columns.items()]
         for start in range(0, len(step), rows_per_chunk):
             part = slice(start, start + rows_per_chunk)
@@ -154,6 +167,25 @@ class RankBuilder:
         note = Note(kind=kind, time_ns=when, step=step, data=data)
         self._notes.append(note)
         self.record(note)
+
+    def capture(
+        self, kind: str = "modules", function: str = "step", **fields: Any
+    ) -> CaptureEntry:
+        """A capture; `tables`, `meta` and any other field of `Capture` by name."""
+        known = {"time_ns": self._next_ns, "step": 0, "phase": "train", "iteration": 1}
+        capture = Capture(kind=kind, function=function, **{**known, **fields})
+        start = self.path.stat().st_size
+        body = encode_body(capture)
+        for part in split_body(capture, body, digest_offset=self.digest_offset):
+            self.append(CAPTURE, part)
+        names = [field.name for field in dataclasses.fields(CaptureEntry)][2:]
+        entry = CaptureEntry(
+            offset=start,
+            num_bytes=self.path.stat().st_size - start,
+            **{name: getattr(capture, name) for name in names},
+        )
+        self._captures.append(entry)
+        return entry
 
     def source(
         self, name: str, status: str = "recorded", reason: str = "", remedy: str = ""
@@ -174,9 +206,13 @@ class RankBuilder:
                 tables=tables,
                 notes=tuple(self._notes),
                 schemas=schemas,
+                captures=tuple(self._captures),
+                captures_before=self._captures_before,
             )
         )
         self.digest_offset = start
+        if self._captures:
+            self._captures, self._captures_before = [], start
 
     def close(
         self, how: str = "closed", message: str = "", *, digest: bool = True
@@ -206,7 +242,15 @@ class RankBuilder:
             file.write(data)
         self.offsets.append((kind, start, start + len(data)))
 
-    def _table(self, table: str, phase: str, columns: tuple[Column, ...]) -> _Table:
+    def _table(
+        self,
+        table: str,
+        phase: str,
+        columns: tuple[Column, ...],
+        *,
+        rolled_up: bool,
+        timed: bool,
+    ) -> _Table:
         key = (table, phase, columns)
         if key not in self._tables:
             schema = Schema(
@@ -214,10 +258,12 @@ class RankBuilder:
                 table=table,
                 phase=phase,
                 columns=(*AXES, *columns),
-                interval_seconds=None if table == STEP_TABLE else 1.0,
+                interval_seconds=1.0 if timed else None,
+                rolled_up=rolled_up,
             )
-            fine = [column.name for column in columns if column.headline]
-            coarse = [column.name for column in columns if not column.headline]
+            kept = columns if rolled_up else ()
+            fine = [column.name for column in kept if column.headline]
+            coarse = [column.name for column in kept if not column.headline]
             self._tables[key] = _Table(
                 schema,
                 Rollup(fine, max_buckets=FINE_BUCKETS),
@@ -235,8 +281,11 @@ class RankBuilder:
         times, steps = columns[0], columns[1]
         names = [column.name for column in table.schema.columns]
         by_name = dict(zip(names, columns, strict=True))
-        table.fine.add(times, steps, [by_name[name] for name in table.fine_names])
-        table.coarse.add(times, steps, [by_name[name] for name in table.coarse_names])
+        if table.schema.rolled_up:
+            fine = [by_name[name] for name in table.fine_names]
+            table.fine.add(times, steps, fine)
+            coarse = [by_name[name] for name in table.coarse_names]
+            table.coarse.add(times, steps, coarse)
         table.num_rows += len(times)
         table.listed.append(
             (start, len(times), int(steps.min()), int(steps.max()), int(times.min()), int(times.max()))

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.capture import decode_body
+from collector.format.capture import MAX_CAPTURE_BYTES, decode_body
 from collector.format.errors import CorruptError, TooNewError
 from collector.format.names import FORMAT_VERSION
 from collector.format.records import Capture, CaptureEntry
@@ -32,8 +32,8 @@ CAPTURE: Final = "capture"
 """The kind these records are tagged with."""
 
 PART_BYTES: Final = 1 << 18
-MAX_BODY_BYTES: Final = 1 << 29
-"""More than any capture takes: what barely deflates may grow a little."""
+MAX_BODY_BYTES: Final = MAX_CAPTURE_BYTES + (1 << 24)
+"""More than any capture takes: what does not deflate may grow a little."""
 
 _HEAD: Final = struct.Struct("<BxxxIIQIQI")
 _DIGEST_AT: Final = struct.calcsize("<BxxxIIQI")
@@ -69,7 +69,7 @@ class CapturePart:
 def split_body(capture: Capture, body: bytes, *, digest_offset: int) -> list[bytes]:
     """The payloads of a capture's records, in their order."""
     plain = {name: getattr(capture, name) for name in _FIELDS}
-    plain.update({name: str(plain[name])[:_MAX_TEXT] for name in _TEXTS})
+    plain.update({name: _text(plain[name]) for name in _TEXTS})
     entry = json.dumps(plain, separators=(",", ":")).encode()
     num_parts = max(1, -(-len(body) // PART_BYTES))
     checksum = zlib.crc32(body)
@@ -192,6 +192,12 @@ def decode_capture(
     meta, tables = decode_body(join_parts(parts), wanted)
     known = {name: getattr(entry, name) for name in _FIELDS}
     return Capture(**known, meta=meta, tables=tables)
+
+
+def _text(value: Any) -> str:
+    """Bounded, and such that any UTF-8 holds it: digests repeat it."""
+    text = str(value)[:_MAX_TEXT]
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _is_int(value: Any) -> bool:

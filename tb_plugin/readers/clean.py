@@ -68,6 +68,8 @@ def clean_schema(schema: Schema) -> Schema:
         texts += [column.name, column.unit, column.group]
     if not (_is_int(schema.schema_id) and all(isinstance(t, str) for t in texts)):
         raise CorruptError("a schema record misuses a field")
+    if not isinstance(schema.rolled_up, bool):
+        raise CorruptError("a schema record misuses a field")
     return schema
 
 

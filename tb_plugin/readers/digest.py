@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
+from collector.format.capture_parts import clean_entry
 from collector.format.codec import NOTE, decode_record, digest_head
 from collector.format.errors import CorruptError, FormatError
 from collector.format.numeric import ABSENT, block_num_rows, decode_block
 from collector.format.records import Note, Schema
+from tb_plugin.readers.capture_lister import MAX_CAPTURES
 from tb_plugin.readers.clean import clean_note
 from tb_plugin.readers.schemas import decode_schema
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.format.numeric import Values
+    from collector.format.records import CaptureEntry
 
 MAX_LISTED: Final = 1 << 21
 """Chunks one digest may list; more is corrupt."""
@@ -47,6 +50,8 @@ class _Head(msgspec.Struct):
     tables: list[_Table]
     notes: msgspec.Raw
     schemas: msgspec.Raw
+    captures: msgspec.Raw = msgspec.Raw(b"[]")
+    captures_before: int = 0
 
 
 class _ListedTable(msgspec.Struct):
@@ -61,6 +66,13 @@ class _ListedHead(msgspec.Struct):
     tables: list[_ListedTable]
 
 
+class _CapturesHead(msgspec.Struct):
+    """Only what leads to captures."""
+
+    captures: list[dict[str, object]] = []
+    captures_before: int = 0
+
+
 class _Note(msgspec.Struct):
     kind: str
     time_ns: int
@@ -70,6 +82,7 @@ class _Note(msgspec.Struct):
 
 _head_decoder = msgspec.json.Decoder(_Head)
 _listed_decoder = msgspec.json.Decoder(_ListedHead)
+_captures_decoder = msgspec.json.Decoder(_CapturesHead)
 _notes_decoder = msgspec.json.Decoder(list[_Note])
 
 
@@ -105,6 +118,10 @@ class DigestIndex:
     tables: dict[int, TableSpans]
     schemas: dict[int, Schema]
     notes_json: bytes
+    captures_json: bytes
+    """For `decode_captures`."""
+    captures_before: int
+    """Where the latest earlier digest that lists captures starts; 0: there is none."""
 
     def notes(self) -> list[Note]:
         """All notes up to the digest."""
@@ -144,6 +161,8 @@ def index_digest(payload: bytes, offset: int, end: int) -> DigestIndex:
             tables,
             _schemas(bytes(head.schemas)),
             bytes(head.notes),
+            bytes(head.captures),
+            head.captures_before,
         )
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CorruptError(f"a digest record does not decode: {error}") from error
@@ -175,6 +194,41 @@ def listed_chunks(payload: bytes) -> tuple[int, dict[int, dict[str, Values]]]:
         found[table.schema_id] = dict(zip(names, columns, strict=True))
         at += sum(table.bytes)
     return head.previous_offset, found
+
+
+def listed_captures(payload: bytes) -> tuple[int, list[CaptureEntry]]:
+    """Where the digest before it that lists captures starts, and those since then.
+
+    Raises:
+        CorruptError: the payload is not a digest.
+    """
+    try:
+        head = _captures_decoder.decode(digest_head(payload)[0])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CorruptError(f"a digest record does not decode: {error}") from error
+    return head.captures_before, _entries(head.captures)
+
+
+def decode_captures(captures_json: bytes) -> list[CaptureEntry]:
+    """Captures that a digest lists.
+
+    Raises:
+        CorruptError: they are no list.
+    """
+    try:
+        plain = msgspec.json.decode(captures_json, type=list[dict[str, object]])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise CorruptError(f"a digest's captures do not decode: {error}") from error
+    return _entries(plain)
+
+
+def _entries(plain: list[dict[str, object]]) -> list[CaptureEntry]:
+    """Those that are what they should be."""
+    found = []
+    for fields in plain[:MAX_CAPTURES]:
+        with contextlib.suppress(FormatError):
+            found.append(clean_entry(fields))
+    return found
 
 
 def decode_columns(

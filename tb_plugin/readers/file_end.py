@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from collector.format.capture_parts import CAPTURE, decode_part
 from collector.format.codec import (
     CHUNK,
     CLOSE,
@@ -49,6 +50,8 @@ def _digest_offset_in(frame: Framed) -> int | None:
             return frame.offset
         if frame.kind == CHUNK:
             return decode_chunk_span(frame.payload).digest_offset
+        if frame.kind == CAPTURE:
+            return decode_part(frame.payload).digest_offset
         if frame.kind == CLOSE:
             close = decode_record(CLOSE, frame.payload)
             if isinstance(close, Close) and isinstance(close.digest_offset, int):

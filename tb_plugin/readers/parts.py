@@ -86,3 +86,17 @@ class PartsReader:
                 raise OSError(f"{self._parts[index].path} is not a regular file")
             self._open[index] = descriptor
         return descriptor
+
+
+def continues(before: tuple[Part, ...], now: tuple[Part, ...]) -> bool:
+    """Whether what was read of the parts `before` still holds in `now`."""
+    if len(now) < len(before):
+        return False
+    for old, new in zip(before, now, strict=False):
+        if old == new:
+            continue
+        # Only the last part grows; the same size at another time is another content.
+        is_last = old is before[-1]
+        if not (is_last and new.is_same_file(old) and new.size_bytes > old.size_bytes):
+            return False
+    return True

@@ -10,8 +10,7 @@ intact is lost. Whatever was wrong is kept as `Fault`s, in words.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from collector.format.codec import (
     CHUNK,
@@ -20,52 +19,31 @@ from collector.format.codec import (
     HEADER,
     NOTE,
     SCHEMA,
-    decode_chunk_span,
     decode_record,
 )
 from collector.format.errors import CorruptError, FormatError, TooNewError
 from collector.format.framing import Damage, Framed, read_frames
-from collector.format.records import (
-    ClockAnchor,
-    Close,
-    Header,
-    Note,
-    Schema,
-)
-from tb_plugin.readers.chunk_ref import MAX_CHUNK_ROWS, ChunkRef, chunk_ref
-from tb_plugin.readers.clean import (
-    clean_close,
-    clean_header,
-    clean_note,
-)
+from collector.format.records import Close, Header, Note, Schema
+from tb_plugin.readers.clean import clean_close, clean_header, clean_note
 from tb_plugin.readers.digest import decode_columns, index_digest
+from tb_plugin.readers.faults import Faults
 from tb_plugin.readers.file_end import latest_digest_offset
-from tb_plugin.readers.names import started_ns_of
-from tb_plugin.readers.parts import Part, PartsReader
+from tb_plugin.readers.names import header_by_name
+from tb_plugin.readers.parts import Part, PartsReader, continues
 from tb_plugin.readers.scan import scan
 from tb_plugin.readers.schemas import decode_schema, with_schema
+from tb_plugin.readers.tail import Tail
 
 if TYPE_CHECKING:
     from tb_plugin.budget import Budget
+    from tb_plugin.readers.captures import Listed
+    from tb_plugin.readers.chunk_ref import ChunkRef
     from tb_plugin.readers.digest import DigestIndex
+    from tb_plugin.readers.faults import Fault
 
 _HEAD_BYTES: Final = (1 << 13, 1 << 20)
 _SKEW_NS: Final = 60 * 1_000_000_000
 """Clocks of a host and of its file server differ by less than this."""
-_MAX_FAULTS: Final = 100
-_MAX_NOTES: Final = 20_000
-_MAX_HELD_BYTES: Final = 1 << 22
-"""Chunks kept between reading a file and decoding what is wanted of it at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Something wrong with a file, in words for a person."""
-
-    severity: Literal["warning", "error"]
-    what: str
-    where: str
-    remedy: str
 
 
 class RankFile:
@@ -87,16 +65,13 @@ class RankFile:
         self.digest: DigestIndex | None = None
         self.digest_payload: bytes | None = None
         """Kept only until `drop_payloads`, for columns wanted right after opening."""
-        self._held: dict[int, bytes] = {}
-        """Payloads of chunks by offset, kept as long."""
-        self._held_bytes = 0
         self._listed_ns: int | None = None
         self.schemas: dict[int, Schema] = {}
-        self.late_notes: list[Note] = []
-        """Notes behind the digest."""
-        self.tail: dict[int, list[ChunkRef]] = {}
-        """Chunks behind the digest, by schema, in file order."""
-        self.faults: list[Fault] = []
+        self.behind = Tail()
+        """What follows the digest."""
+        self.listed_captures: dict[int, Listed] = {}
+        """By a digest's offset, kept here by `captures_of`."""
+        self._faults = Faults()
         self.too_new = False
         self.unfinished = False
         """True while the budget did not suffice to read all there is."""
@@ -116,12 +91,27 @@ class RankFile:
         return (self.rank, self.attempt, inode, self.generation)
 
     @property
+    def tail(self) -> dict[int, list[ChunkRef]]:
+        """Chunks behind the digest, by schema, in file order."""
+        return self.behind.chunks
+
+    @property
+    def late_notes(self) -> list[Note]:
+        """Notes behind the digest."""
+        return self.behind.notes
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What is wrong with it, as far as it was looked at."""
+        return self._faults.found
+
+    @property
     def header(self) -> Header:
         """The written header, or what the file's name tells where that is lost."""
         if self.written_header is not None:
             return self.written_header
         if self._stand_in is None:
-            self._stand_in = _header_by_name(self.rank, self.attempt)
+            self._stand_in = header_by_name(self.rank, self.attempt)
         return self._stand_in
 
     @property
@@ -142,7 +132,8 @@ class RankFile:
     @property
     def has_records(self) -> bool:
         """Whether anything of ours was found."""
-        return bool(self.written_header or self.schemas or self.late_notes)
+        captures = self.behind.captures.found
+        return bool(self.written_header or self.schemas or self.late_notes or captures)
 
     @property
     def torn_at(self) -> int:
@@ -158,8 +149,7 @@ class RankFile:
     def newest_ns(self) -> int:
         """When the newest record was written, as far as that is known."""
         modified = max((part.mtime_ns for part in self.parts), default=0)
-        times = [refs[-1].last_ns for refs in self.tail.values() if refs]
-        times += [note.time_ns for note in self.late_notes[-1:]]
+        times = self.behind.newest_ns()
         if self.close is not None:
             times.append(self.close.time_ns)
         if not times and self.digest is not None:
@@ -172,7 +162,7 @@ class RankFile:
         """Read what is new; False where nothing was."""
         if parts == self.parts and not self.unfinished:
             return False
-        if not _continues(self.parts, parts):
+        if not continues(self.parts, parts):
             self._forget()
         self.parts = parts
         if self.too_new:
@@ -184,7 +174,7 @@ class RankFile:
                 self._follow(reader, budget)
         except OSError as error:
             self._forget()
-            self._add_fault(
+            self._faults.add(
                 "error",
                 f"The file cannot be read: {error.strerror or error}.",
                 "",
@@ -196,8 +186,7 @@ class RankFile:
     def drop_payloads(self) -> None:
         """Give back the bytes of the digest and of the chunks just read."""
         self.digest_payload = None
-        self._held.clear()
-        self._held_bytes = 0
+        self.behind.drop_payloads()
 
     def read_chunk(self, reader: PartsReader, ref: ChunkRef) -> bytes:
         """The payload of a chunk.
@@ -206,7 +195,7 @@ class RankFile:
             CorruptError: it is no longer there.
             OSError: the file cannot be read.
         """
-        held = self._held.get(ref.offset)
+        held = self.behind.held_chunk(ref.offset)
         if held is not None:
             return held
         return self.read_record(reader, CHUNK, ref.offset, ref.end)
@@ -282,7 +271,7 @@ class RankFile:
             self._read_header(reader)
         except TooNewError as error:
             self.too_new = True
-            self._add_fault(
+            self._faults.add(
                 "error",
                 f"The file is too new: {error}.",
                 "header",
@@ -334,8 +323,11 @@ class RankFile:
 
     def _take(self, item: Framed) -> None:
         try:
+            lost = self.behind.captures.feed(item)
+            if lost is not None:
+                self._faults.add_damage(*lost)
             if item.kind == CHUNK:
-                self._take_chunk(item)
+                self.behind.take_chunk(item, self.schemas)
             elif item.kind == DIGEST:
                 self._take_digest(item)
             elif item.kind == SCHEMA:
@@ -347,27 +339,10 @@ class RankFile:
         except TooNewError as error:
             if item.kind == HEADER:
                 raise
-            self._add_fault(
-                "warning",
-                f"A record is too new and was skipped: {error}.",
-                f"{item.kind} record at byte {item.offset}",
-                "Upgrade MemBoard where TensorBoard runs: pip install -U memboard",
-            )
+            where = f"{item.kind} record at byte {item.offset}"
+            self._faults.add_too_new(str(error), where)
         except FormatError as error:
             self.add_damage(item.offset, item.end, str(error))
-
-    def _take_chunk(self, item: Framed) -> None:
-        span = decode_chunk_span(item.payload)
-        ref = chunk_ref(item, span)
-        if span.num_rows > MAX_CHUNK_ROWS:
-            raise CorruptError(f"a chunk claims {span.num_rows} rows")
-        if span.schema_id in self.schemas:
-            self.tail.setdefault(span.schema_id, []).append(ref)
-            if self._held_bytes < _MAX_HELD_BYTES:
-                self._held[item.offset] = item.payload
-                self._held_bytes += len(item.payload)
-        else:
-            self.add_damage(item.offset, item.end, "the chunk's schema is lost")
 
     def _take_digest(self, item: Framed) -> None:
         self.digest = index_digest(item.payload, item.offset, item.end)
@@ -376,8 +351,7 @@ class RankFile:
         self.schemas = {**self.schemas, **self.digest.schemas}
         if self.schemas == self.digest.schemas:
             self.schemas = self.digest.schemas  # one dictionary for all ranks
-        self.tail.clear()
-        self.late_notes.clear()
+        self.behind.clear()
 
     def _take_text(self, item: Framed) -> None:
         record = decode_record(item.kind, item.payload)
@@ -386,14 +360,13 @@ class RankFile:
                 self.written_header = clean_header(record)
                 self._check_rank(record)
         elif isinstance(record, Note):
-            if len(self.late_notes) < _MAX_NOTES:
-                self.late_notes.append(clean_note(record))
+            self.behind.take_note(clean_note(record))
         elif isinstance(record, Close):
             self.close = clean_close(record)
 
     def _check_rank(self, header: Header) -> None:
         if header.rank != self.rank:
-            self._add_fault(
+            self._faults.add(
                 "warning",
                 f"The file is named for rank {self.rank}, its header says rank"
                 f" {header.rank}; it is shown as rank {self.rank}.",
@@ -404,47 +377,4 @@ class RankFile:
 
     def add_damage(self, offset: int, end: int, what: str) -> None:
         """Keep as a fault that these bytes are lost."""
-        self._add_fault(
-            "warning",
-            f"A part of the file is damaged: {what}.",
-            f"bytes {offset} to {end}",
-            "Nothing can bring it back; check the disk if this keeps happening.",
-        )
-
-    def _add_fault(
-        self, severity: Literal["warning", "error"], what: str, where: str, remedy: str
-    ) -> None:
-        fault = Fault(severity, what, where, remedy)
-        if len(self.faults) < _MAX_FAULTS and fault not in self.faults:
-            self.faults.append(fault)
-
-
-def _continues(before: tuple[Part, ...], now: tuple[Part, ...]) -> bool:
-    """Whether what was read of `before` still holds in `now`."""
-    if len(now) < len(before):
-        return False
-    for old, new in zip(before, now, strict=False):
-        if old == new:
-            continue
-        # Only the last part grows; the same size at another time is another content.
-        is_last = old is before[-1]
-        if not (is_last and new.is_same_file(old) and new.size_bytes > old.size_bytes):
-            return False
-    return True
-
-
-def _header_by_name(rank: int, attempt: str) -> Header:
-    return Header(
-        run_id="",
-        attempt=attempt,
-        job="",
-        rank=rank,
-        local_rank=0,
-        world_size=0,
-        local_world_size=None,
-        node_rank=None,
-        host="",
-        pid=0,
-        started=ClockAnchor(wall_ns=started_ns_of(attempt), monotonic_ns=0),
-        device_type="",
-    )
+        self._faults.add_damage(offset, end, what)

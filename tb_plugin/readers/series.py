@@ -45,7 +45,7 @@ class SeriesKey:
     table: str
     column: str
     phase: str = TRAIN_PHASE
-    """Only the step table has phases."""
+    """Timed tables have no phases."""
 
     @property
     def text(self) -> str:
@@ -271,7 +271,8 @@ def schemas_of(file: RankFile, key: SeriesKey) -> list[Schema]:
         schema
         for _, schema in sorted(file.schemas.items())
         if schema.table == key.table
-        and (schema.phase == key.phase or schema.table != STEP_TABLE)
+        and schema.rolled_up
+        and (schema.phase == key.phase or schema.interval_seconds is not None)
         and any(column.name == key.column for column in schema.columns)
     ]
 

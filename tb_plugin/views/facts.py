@@ -138,6 +138,8 @@ class FactsReader:
         """The wanted columns the file has, in as few reads as there are blocks."""
         groups: dict[tuple[str, bool], list[str]] = {}
         for schema in file.schemas.values():
+            if not schema.rolled_up:
+                continue
             if schema.table == STEP_TABLE and schema.phase != _main_phase(file):
                 continue
             wanted_here = _wanted_of(schema)

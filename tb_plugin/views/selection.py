@@ -42,7 +42,7 @@ def prefetcher(reader: SeriesReader, query: Query) -> Callable[[RankFile], None]
             clock = None if query.x == "step" else WALL
             reader.rollup(file, key, clock)
         for schema in file.schemas.values():
-            if any(column.name == "num_ooms" for column in schema.columns):
+            if schema.rolled_up and any(c.name == "num_ooms" for c in schema.columns):
                 key = SeriesKey(schema.table, "num_ooms", schema.phase)
                 reader.rollup(file, key, None)
 
