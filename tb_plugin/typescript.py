@@ -369,9 +369,8 @@ def _callees_first(contract: Contract) -> tuple[Shape, ...]:
 
 
 def _route(shape: Shape) -> str:
-    return camel(
-        re.sub(r"(?<!^)(?=[A-Z])", "_", shape.name.removesuffix("Response")).lower()
-    )
+    """The route as the server spells it: the page's requests are made of it."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", shape.name.removesuffix("Response")).lower()
 
 
 def generate() -> dict[Path, str]:

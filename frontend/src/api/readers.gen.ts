@@ -693,6 +693,6 @@ export const routes: {
   host: { response: "HostResponse", read: readHostResponse },
   modules: { response: "ModulesResponse", read: readModulesResponse },
   module: { response: "ModuleResponse", read: readModuleResponse },
-  moduleTimeline: { response: "ModuleTimelineResponse", read: readModuleTimelineResponse },
+  module_timeline: { response: "ModuleTimelineResponse", read: readModuleTimelineResponse },
   functions: { response: "FunctionsResponse", read: readFunctionsResponse },
 };

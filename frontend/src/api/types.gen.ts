@@ -843,6 +843,6 @@ export interface Responses {
   readonly host: HostResponse;
   readonly modules: ModulesResponse;
   readonly module: ModuleResponse;
-  readonly moduleTimeline: ModuleTimelineResponse;
+  readonly module_timeline: ModuleTimelineResponse;
   readonly functions: FunctionsResponse;
 }

@@ -25,6 +25,12 @@ export const PAGES: readonly [Page, ...Page[]] = [
     load: async () => (await import("../views/timeline/timeline")).TimelineView,
   },
   {
+    name: "modules",
+    title: "Modules",
+    group: "Memory",
+    load: async () => (await import("../views/modules/modules")).ModulesView,
+  },
+  {
     name: "host",
     title: "Host",
     group: "Host",

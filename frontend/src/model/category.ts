@@ -87,3 +87,13 @@ const LABELS: ReadonlyMap<string, string> = new Map([
 export function categoryLabel(name: string): string {
   return LABELS.get(name) ?? sentenceCase(name);
 }
+
+const DIVERGING: Readonly<Record<Theme, readonly [string, string]>> = {
+  light: ["#1f6fc4", "#c8600a"],
+  dark: ["#64b5f6", "#ffa95c"],
+};
+
+/** Colours of less and of more. */
+export function divergingColours(theme: Theme): readonly [string, string] {
+  return DIVERGING[theme];
+}

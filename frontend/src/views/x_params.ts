@@ -51,3 +51,10 @@ export function rangeWords(
   const text = (value: number): string => String(Number(value.toFixed(decimals)));
   return { [words.low]: text(range.low), [words.high]: text(range.high) };
 }
+
+/** What to ask for: half a screen more on either side, so that panning has slack. */
+export function askedRange(range: XRange | null): XRange | null {
+  if (range === null) return null;
+  const slack = (range.high - range.low) / 2;
+  return { low: range.low - slack, high: range.high + slack };
+}

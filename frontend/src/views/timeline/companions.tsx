@@ -11,8 +11,9 @@ import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { XRange } from "../../widgets/line_chart/types";
 import { Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
+import { askedRange } from "../x_params";
 import { chartLimit, chartLines, seriesLabel } from "./lines";
-import { askedRange, type TimelineParams } from "./params";
+import type { TimelineParams } from "./params";
 
 const CHART_PX = 132;
 const MOST_CHARTS = 8;

@@ -26,13 +26,6 @@ export function readParams(params: ReadonlyMap<string, string>): TimelineParams 
   };
 }
 
-/** What to ask for: half a screen more on either side, so that panning has slack. */
-export function askedRange(range: XRange | null): XRange | null {
-  if (range === null) return null;
-  const slack = (range.high - range.low) / 2;
-  return { low: range.low - slack, high: range.high + slack };
-}
-
 export function covers(have: XRange | null, wanted: XRange | null): boolean {
   if (have === null) return true;
   return wanted !== null && have.low <= wanted.low && have.high >= wanted.high;

@@ -16,7 +16,8 @@ import {
   seriesLabel,
 } from "./lines";
 import { rangeWords } from "../x_params";
-import { askedRange, covers, readParams } from "./params";
+import { askedRange } from "../x_params";
+import { covers, readParams } from "./params";
 import { drawnRanks, highestRank, keepIfEqual, ranksOfRows } from "./rank_list";
 
 describe("readParams", () => {

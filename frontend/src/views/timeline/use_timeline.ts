@@ -9,7 +9,8 @@ import type { TimelineResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import type { XRange } from "../../widgets/line_chart/types";
 import type { ViewProps } from "../view_props";
-import { askedRange, covers, type TimelineParams } from "./params";
+import { askedRange } from "../x_params";
+import { covers, type TimelineParams } from "./params";
 
 export interface TimelineData {
   /** What the chart draws now; null until the first answer. */

@@ -64,7 +64,7 @@ function definitions(latest: { readonly current: TreeTableProps }): ColumnDefini
       titleFormatter: () => heading(column, sort),
       formatter: drawn,
       headerClick: () => {
-        latest.current.onSort(column.key);
+        if (column.sortable !== false) latest.current.onSort(column.key);
       },
     };
   });

@@ -31,6 +31,8 @@ export interface TreeColumn {
   readonly minWidthPx: number;
   /** The column that holds the tree: indented, with a button to open a row. */
   readonly isTree?: boolean;
+  /** False where a click on the heading orders nothing; default true. */
+  readonly sortable?: boolean;
   readonly cell: (id: number) => Cell;
 }
 

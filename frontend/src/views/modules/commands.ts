@@ -1,0 +1,140 @@
+/** What the Modules page can do by key, palette and the shell's export menu. */
+
+import type { ModulesResponse } from "../../api/types.gen";
+import type { Command } from "../../base/commands";
+import { originOf } from "../../model/origin";
+import { exportCommands } from "../../widgets/export/export_commands";
+import {
+  ALL_FORMATS,
+  TABLE_FORMATS,
+  type ExportSource,
+} from "../../widgets/export/source";
+import type { ViewProps } from "../view_props";
+import type { ModulesParams } from "./params";
+import { modulesTable, type Modules } from "./rows";
+import { STATE_WORDS } from "./words";
+
+export function moduleExport(
+  data: ModulesResponse,
+  modules: Modules,
+  params: ModulesParams,
+): ExportSource {
+  return {
+    origin: originOf(data.run),
+    name: `modules rank ${data.rank ?? 0} ${STATE_WORDS[data.state]}`,
+    table: () => modulesTable(data, modules, params.find),
+    about: () => ({
+      window: data.windows.find((one) => one.id === data.window) ?? data.window,
+      rank: data.rank,
+      state: data.state,
+      call: data.call,
+      device: data.device,
+      measure: data.measure,
+      baseline: data.baseline,
+      facts: data.facts,
+    }),
+    figure: null,
+  };
+}
+
+export interface ModulesNow {
+  readonly data: ModulesResponse;
+  readonly modules: Modules;
+  readonly params: ModulesParams;
+  readonly view: ViewProps;
+}
+
+export interface ModuleActions {
+  /** Asked when a command runs, so that it acts on what is shown then. */
+  readonly now: () => ModulesNow;
+  /** What the timeline exports; null where there is no timeline. */
+  readonly timeline: (() => ExportSource | null) | null;
+  readonly find: () => void;
+}
+
+export function moduleCommands(actions: ModuleActions): readonly Command[] {
+  const { now, timeline, find } = actions;
+  const say = (sentence: string): void => {
+    now().view.say(sentence);
+  };
+  const command = (
+    id: string,
+    label: string,
+    run: (now: ModulesNow) => void,
+    key?: string,
+  ): Command => ({
+    id: `modules.${id}`,
+    label,
+    group: "Modules",
+    ...(key === undefined ? {} : { key }),
+    run: () => {
+      run(now());
+    },
+  });
+  return [
+    command("find", "Find modules", find),
+    command("flat", "Switch between tree and list", ({ params, view }) => {
+      view.setParams({ flat: params.flat ? null : "1", depth: null });
+    }),
+    command(
+      "measure",
+      "Switch between rank total and own bytes",
+      ({ params, view }) => {
+        view.setParams({ measure: params.measure === "own" ? null : "own" });
+      },
+    ),
+    command(
+      "before",
+      "Previous window",
+      (current) => {
+        step(current, -1);
+      },
+      "[",
+    ),
+    command(
+      "after",
+      "Next window",
+      (current) => {
+        step(current, 1);
+      },
+      "]",
+    ),
+    command(
+      "close",
+      "Close the details",
+      ({ view }) => {
+        view.setParams({ module: null });
+      },
+      "Escape",
+    ),
+    ...exportCommands({
+      view: "modules",
+      subject: "module table",
+      formats: TABLE_FORMATS,
+      source: () => {
+        const { data, modules, params } = now();
+        return moduleExport(data, modules, params);
+      },
+      say,
+    }),
+    ...(timeline === null
+      ? []
+      : exportCommands({
+          view: "modules",
+          subject: "stacked categories",
+          formats: ALL_FORMATS,
+          source: timeline,
+          say,
+        })),
+  ];
+}
+
+function step({ data, view }: ModulesNow, side: -1 | 1): void {
+  const at = data.windows.findIndex((one) => one.id === data.window);
+  const next = data.windows[at + side];
+  if (next === undefined) {
+    view.say(side < 0 ? "This is the first window" : "This is the last window");
+    return;
+  }
+  view.setParams({ window: next.id, call: null, t0: null, t1: null }, "push");
+}

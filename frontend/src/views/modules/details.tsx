@@ -1,0 +1,292 @@
+/** One module: its moments in this window, over windows, and on every rank. */
+
+import { useSignal } from "@preact/signals";
+import { useMemo, useState } from "preact/hooks";
+import type {
+  ModuleMoments,
+  ModuleResponse,
+  ModulesResponse,
+} from "../../api/types.gen";
+import { worthSaying } from "../../api/client";
+import { useLive } from "../../api/use_live";
+import { formatBytesExact, formatInteger, type ByteUnit } from "../../base/bytes";
+import { formatSeconds } from "../../base/durations";
+import { originOf } from "../../model/origin";
+import { formatExact, formatQuantity } from "../../model/quantity";
+import { Icon } from "../../widgets/icon/icon";
+import { LineChart } from "../../widgets/line_chart/line_chart";
+import type { ChartLine, XRange } from "../../widgets/line_chart/types";
+import { RankBars, stripOfValues } from "../../widgets/rank_bars/rank_bars";
+import { Failure, Skeleton } from "../../widgets/state/state";
+import type { ViewProps } from "../view_props";
+import { subjectOf } from "./params";
+import { windowLines } from "./series";
+import { STATE_WORDS } from "./words";
+
+const PART_PX = 168;
+
+export interface DetailsProps {
+  readonly view: ViewProps;
+  readonly data: ModulesResponse;
+  readonly fqn: string;
+  readonly close: () => void;
+}
+
+export function Details(props: DetailsProps) {
+  const { view, data, fqn } = props;
+  const query = {
+    ...subjectOf(data),
+    module: fqn,
+    state: data.state,
+    call: data.call,
+  };
+  const live = useLive(view.client, "module", query, view.pollMs);
+  const answer = live.data?.module === fqn ? live.data : null;
+  return (
+    <section class="modules-details" aria-label={`Details of ${fqn}`}>
+      <header>
+        <h2 title={fqn}>{fqn}</h2>
+        {answer !== null && <OwnFacts answer={answer} byteUnit={view.byteUnit} />}
+        <button
+          type="button"
+          class="icon-button small"
+          aria-label="Close the details"
+          title="Close the details (Esc)"
+          onClick={props.close}
+        >
+          <Icon name="cross" />
+        </button>
+      </header>
+      {live.error !== null && worthSaying(live.error, answer !== null) && (
+        <Failure failure={live.error} />
+      )}
+      {answer === null && live.error === null && <Skeleton heightPx={PART_PX} />}
+      {answer !== null && (
+        <div class="modules-parts">
+          <Moments answer={answer} view={view} />
+          <OverWindows answer={answer} data={data} view={view} />
+          <OverRanks answer={answer} data={data} view={view} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+function OwnFacts({
+  answer,
+  byteUnit,
+}: {
+  readonly answer: ModuleResponse;
+  readonly byteUnit: ByteUnit;
+}) {
+  const { type, isFsdp, paramBytes, bufferBytes } = answer;
+  const size = (word: string, bytes: number | null) =>
+    bytes !== null && (
+      <span title={formatBytesExact(bytes)}>
+        {word} {formatQuantity(bytes, "bytes", byteUnit)}
+      </span>
+    );
+  return (
+    <p class="quiet">
+      <span>{type}</span>
+      {isFsdp && <span>FSDP module</span>}
+      {size("own params", paramBytes)}
+      {bufferBytes !== 0 && size("own buffers", bufferBytes)}
+    </p>
+  );
+}
+
+interface PartProps {
+  readonly answer: ModuleResponse;
+  readonly view: ViewProps;
+}
+
+function Moments({ answer, view }: PartProps) {
+  const { moments } = answer;
+  const order = useMemo(() => Array.from(moments.state.keys()), [moments]);
+  return (
+    <div class="modules-part">
+      <h3>Through this window</h3>
+      <div
+        class="table-scroll modules-moments"
+        style={{ maxHeight: `${PART_PX}px` }}
+        tabIndex={0}
+        role="region"
+        aria-label="Moments of the module"
+      >
+        <table class="data-table">
+          <thead>
+            <tr>
+              <th scope="col">State</th>
+              <th scope="col" class="num">
+                At
+              </th>
+              <th scope="col" class="num">
+                Rank total
+              </th>
+              <th scope="col" class="num">
+                Own
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {order.map((i) => (
+              <Moment key={i} i={i} moments={moments} answer={answer} view={view} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {moments.numLeftOut > 0 && (
+        <p class="quiet">
+          {formatInteger(moments.numLeftOut)} moments of further calls are not listed.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Moment(
+  props: PartProps & { readonly i: number; readonly moments: ModuleMoments },
+) {
+  const { i, moments, answer, view } = props;
+  const state = moments.stateNames[moments.state[i] ?? -1];
+  if (state === undefined) return null;
+  const call = moments.call[i] ?? 0;
+  const timeUs = moments.timeUs[i] ?? NaN;
+  const shown =
+    state === answer.state && (answer.call === null || answer.call === call);
+  const number = (bytes: number | undefined) => (
+    <td class="num" title={formatExact(bytes ?? NaN, "bytes")}>
+      {formatQuantity(bytes ?? NaN, "bytes", view.byteUnit)}
+    </td>
+  );
+  return (
+    <tr aria-current={shown ? "true" : undefined}>
+      <td>
+        <button
+          type="button"
+          class="text-button"
+          onClick={() => {
+            view.setParams(
+              { state, call: call === 0 ? null : call.toString() },
+              "push",
+            );
+          }}
+        >
+          {STATE_WORDS[state]}
+          {call > 0 && ` · call ${formatInteger(call + 1)}`}
+        </button>
+      </td>
+      <td class="num">{Number.isFinite(timeUs) ? formatSeconds(timeUs / 1e6) : "–"}</td>
+      {number(moments.totalBytes[i])}
+      {number(moments.ownBytes[i])}
+    </tr>
+  );
+}
+
+function OverWindows({
+  answer,
+  data,
+  view,
+}: PartProps & { readonly data: ModulesResponse }) {
+  const cursor = useSignal<number | null>(null);
+  const [range, setRange] = useState<XRange | null>(null);
+  const { x, lines } = useMemo(
+    () => windowLines(answer.overWindows, data.windows),
+    [answer.overWindows, data.windows],
+  );
+  const { windows, ofWindows } = answer.overWindows;
+  const title = `Over ${formatInteger(windows.length)} windows`;
+  if (windows.length < 2) {
+    return (
+      <div class="modules-part">
+        <h3>Over windows</h3>
+        <p class="quiet">
+          Only this window was tracked on this rank. Raise <code>max_iter</code>, or let
+          the schedule repeat, to see how the module changes.
+        </p>
+      </div>
+    );
+  }
+  return (
+    <div class="modules-part">
+      <LineChart
+        label={`${answer.module}, ${STATE_WORDS[answer.state]}`}
+        title={title}
+        unit="bytes"
+        byteUnit={view.byteUnit}
+        x={x}
+        lines={lines}
+        extent={extentOf(lines)}
+        range={range}
+        onRange={setRange}
+        cursor={cursor}
+        theme={view.theme}
+        heightPx={PART_PX - 32}
+        origin={originOf(answer.run)}
+      />
+      {windows.length < ofWindows && (
+        <p class="quiet">
+          The newest {formatInteger(windows.length)} of {formatInteger(ofWindows)}.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function extentOf(lines: readonly ChartLine[]): XRange {
+  const x = lines[0]?.x;
+  return { low: x?.[0] ?? 0, high: x?.[x.length - 1] ?? 1 };
+}
+
+function OverRanks({
+  answer,
+  data,
+  view,
+}: PartProps & { readonly data: ModulesResponse }) {
+  const { overRanks } = answer;
+  const own = data.measure === "own";
+  const strip = useMemo(
+    () =>
+      stripOfValues(overRanks.rank, own ? overRanks.ownBytes : overRanks.totalBytes),
+    [overRanks, own],
+  );
+  const num = overRanks.rank.length;
+  if (num < 2) {
+    return (
+      <div class="modules-part">
+        <h3>Over ranks</h3>
+        <p class="quiet">Only this rank has this window.</p>
+      </div>
+    );
+  }
+  const value = (bytes: number | undefined): string =>
+    formatQuantity(bytes ?? NaN, "bytes", view.byteUnit);
+  return (
+    <div class="modules-part">
+      <h3>
+        {own ? "Own bytes" : "Rank total"} over {formatInteger(num)} ranks
+        {num < overRanks.ofRanks && (
+          <span class="quiet"> of {formatInteger(overRanks.ofRanks)} read so far</span>
+        )}
+      </h3>
+      <RankBars
+        label={`${answer.module} by rank`}
+        strip={strip}
+        order="rank"
+        rank={view.ranks.rank}
+        filter={null}
+        facts={(i) => [
+          ["Rank total", value(overRanks.totalBytes[i])],
+          ["", formatExact(overRanks.totalBytes[i] ?? NaN, "bytes")],
+          ["Own bytes", value(overRanks.ownBytes[i])],
+          ["", formatExact(overRanks.ownBytes[i] ?? NaN, "bytes")],
+        ]}
+        onPick={view.chooseRank}
+        theme={view.theme}
+        byteUnit={view.byteUnit}
+        heightPx={PART_PX - 8}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,123 @@
+/** What is known of the window shown, and in plain words what its numbers are not. */
+
+import type { ModuleFacts, ModulesResponse } from "../../api/types.gen";
+import { formatInteger, type ByteUnit } from "../../base/bytes";
+import { formatSeconds } from "../../base/durations";
+import { formatQuantity } from "../../model/quantity";
+import { asSentence } from "../../model/source_label";
+import { Icon } from "../../widgets/icon/icon";
+
+const BACKENDS: ReadonlyMap<string, string> = new Map([
+  ["fsdp2", "FSDP2"],
+  ["plain", "without FSDP"],
+]);
+
+const INPUTS: ReadonlyMap<string, string> = new Map([
+  ["forward", "inputs from the root’s forward"],
+  ["given", "inputs as given"],
+  ["none", "inputs not tracked"],
+]);
+
+/** Short facts, in the order they matter. */
+export function factWords(facts: ModuleFacts, byteUnit: ByteUnit): readonly string[] {
+  const words: string[] = [];
+  if (facts.peakBytes !== null) {
+    const when =
+      facts.peakUs === null ? "" : ` at ${formatSeconds(facts.peakUs / 1e6)}`;
+    words.push(`peak ${formatQuantity(facts.peakBytes, "bytes", byteUnit)}${when}`);
+  }
+  if (facts.root !== "") words.push(`root ${facts.root}`);
+  const backend = BACKENDS.get(facts.backend) ?? facts.backend;
+  if (backend !== "") words.push(backend);
+  if (facts.world !== "") words.push(facts.world);
+  if (facts.numOptimizers !== null) {
+    words.push(
+      facts.numOptimizers === 1
+        ? "1 optimizer"
+        : `${formatInteger(facts.numOptimizers)} optimizers`,
+    );
+  }
+  const inputs = INPUTS.get(facts.inputs) ?? facts.inputs;
+  if (inputs !== "") words.push(inputs);
+  if (facts.roundingBytes !== null && facts.roundingBytes > 1) {
+    words.push(`sizes rounded up to ${formatInteger(facts.roundingBytes)} bytes`);
+  }
+  if (facts.numEvents !== null) words.push(`${formatInteger(facts.numEvents)} events`);
+  if (facts.torchVersion !== "") words.push(`torch ${facts.torchVersion}`);
+  return words;
+}
+
+export interface Caveat {
+  readonly head: string;
+  readonly sentences: readonly string[];
+}
+
+/** What a reader must know before trusting the numbers; empty where nothing. */
+export function caveats(facts: ModuleFacts): readonly Caveat[] {
+  const found: Caveat[] = [];
+  if (facts.estimate !== "") {
+    found.push({
+      head: asSentence(facts.estimate),
+      sentences: [
+        "These sizes are what the model would hold without torch.compile; the compiled model may keep less, or other things.",
+      ],
+    });
+  }
+  if (facts.incomplete) {
+    found.push({
+      head: "Incomplete.",
+      sentences: [
+        "The window ended before the call did, by an error or because the process died. What was recorded until then is shown.",
+      ],
+    });
+  }
+  if (facts.numEventsDropped > 0) {
+    found.push({
+      head: `${formatInteger(facts.numEventsDropped)} events were dropped.`,
+      sentences: ["Numbers after the first gap may be too high or too low."],
+    });
+  }
+  if (facts.source === "imported") {
+    found.push({
+      head: "Imported report.",
+      sentences: [
+        "It holds states only: there is no timeline of the step, and no moments between states.",
+      ],
+    });
+  }
+  if (facts.reasons.length > 0) {
+    found.push({
+      head: "Not tracked:",
+      sentences: facts.reasons.map(asSentence),
+    });
+  }
+  return found;
+}
+
+export function Facts({
+  data,
+  byteUnit,
+}: {
+  readonly data: ModulesResponse;
+  readonly byteUnit: ByteUnit;
+}) {
+  const { facts } = data;
+  if (facts === null) return null;
+  return (
+    <>
+      <p class="modules-facts quiet">
+        {factWords(facts, byteUnit).map((words) => (
+          <span key={words}>{words}</span>
+        ))}
+      </p>
+      {caveats(facts).map(({ head, sentences }) => (
+        <p key={head} class="modules-caveat">
+          <Icon name="warning" />
+          <span>
+            <strong>{head}</strong> {sentences.join(" ")}
+          </span>
+        </p>
+      ))}
+    </>
+  );
+}

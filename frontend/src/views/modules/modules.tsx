@@ -1,0 +1,229 @@
+/**
+ * Modules: which module's forward, backward or peak finds how much of what in memory.
+ * Above, the categories through one step; below, every module at one state; a row opens
+ * that module over windows and ranks.
+ */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ModulesResponse } from "../../api/types.gen";
+import { worthSaying } from "../../api/client";
+import { useLive } from "../../api/use_live";
+import { useWidth } from "../../widgets/line_chart/use_size";
+import type { ExportSource } from "../../widgets/export/source";
+import { ProblemList } from "../../widgets/problem_list/problem_list";
+import { Failure, Skeleton } from "../../widgets/state/state";
+import { TreeTable } from "../../widgets/tree_table/tree_table";
+import { NotCollected } from "../not_collected";
+import type { ViewProps } from "../view_props";
+import { moduleColumns } from "./columns";
+import { moduleCommands } from "./commands";
+import { Controls } from "./controls";
+import { Details } from "./details";
+import { Facts } from "./facts";
+import "./modules.css";
+import {
+  modulesQuery,
+  readModules,
+  sortAfterClick,
+  type ModulesParams,
+} from "./params";
+import { bytesColumns, Modules, rowsInSight } from "./rows";
+import { TableBar } from "./table_bar";
+import { WindowTimeline } from "./window_timeline";
+import { isWholeWindow } from "./words";
+
+const TABLE_PX = 560;
+
+export function ModulesView(props: ViewProps) {
+  const { client, run, ranks } = props;
+  const params = useMemo(() => readModules(props.params), [props.params]);
+  const box = useRef<HTMLDivElement>(null);
+  const px = useWidth(box);
+  const query = modulesQuery(run.id, ranks.rank, params);
+  const { data, stale, error } = useLive(client, "modules", query, props.pollMs);
+  return (
+    <div class={stale ? "modules stale" : "modules"} ref={box} aria-busy={stale}>
+      {error !== null && worthSaying(error, data !== null) && (
+        <Failure failure={error} />
+      )}
+      {data === null && error === null && (
+        <>
+          <Skeleton heightPx={64} />
+          <Skeleton heightPx={480} />
+        </>
+      )}
+      {data !== null &&
+        (data.window === null ? (
+          <NotCollected
+            title="No module memory in this run"
+            absent={data.absent}
+            snippet={SNIPPET}
+            cost="It slows the tracked steps down, and only those; see the README for measured figures."
+          />
+        ) : (
+          <Body view={props} data={data} params={params} px={px} />
+        ))}
+      {data !== null && data.problems.length > 0 && (
+        <ProblemList problems={data.problems} />
+      )}
+    </div>
+  );
+}
+
+const SNIPPET = `with collector.record(
+    logdir, model=model, optimizer=optimizer, modules=True
+) as rec:`;
+
+interface BodyProps {
+  readonly view: ViewProps;
+  readonly data: ModulesResponse;
+  readonly params: ModulesParams;
+  readonly px: number;
+}
+
+/** The tree of an answer; kept while a poll brings the same one. */
+function useModules(data: ModulesResponse): Modules {
+  return useMemo(() => new Modules(data.tree), [data.tree]);
+}
+
+function Body({ view, data, params, px }: BodyProps) {
+  const { theme, byteUnit, setParams } = view;
+  const modules = useModules(data);
+  const bytes = useMemo(() => bytesColumns(data), [data]);
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  const columns = useMemo(
+    () => moduleColumns({ data, modules, bytes, flat: params.flat, theme, byteUnit }),
+    [data, modules, bytes, params.flat, theme, byteUnit],
+  );
+  const { flat, depth, find, sort, descending } = params;
+  const rows = useMemo(
+    () => rowsInSight(modules, bytes, params, toggled),
+    [modules, bytes, flat, depth, find, sort, descending, toggled],
+  );
+  const selected = params.module === "" ? null : modules.idOf(params.module);
+  const timelineExport = useRef<ExportSource | null>(null);
+  const findBox = useRef<HTMLInputElement>(null);
+  const latest = useRef({ data, modules, params, view });
+  latest.current = { data, modules, params, view };
+  const hasTimeline = data.facts?.source !== "imported";
+  useEffect(
+    () =>
+      view.commands.register(
+        moduleCommands({
+          now: () => latest.current,
+          timeline: hasTimeline ? () => timelineExport.current : null,
+          find: () => findBox.current?.select(),
+        }),
+      ),
+    [view.commands, hasTimeline],
+  );
+  useOpenSelected(modules, selected, params, setToggled);
+
+  const toggle = (id: number): void => {
+    const fqn = modules.fqn(id);
+    const next = new Set(toggled);
+    if (!next.delete(fqn)) next.add(fqn);
+    setToggled(next);
+  };
+  const momentOf = selected ?? (isWholeWindow(data.state) ? 0 : -1);
+  return (
+    <>
+      <Controls
+        data={data}
+        params={params}
+        setParams={setParams}
+        rank={view.ranks.rank}
+        chooseRank={view.chooseRank}
+      />
+      <MissingRank data={data} rank={view.ranks.rank} />
+      <Facts data={data} byteUnit={byteUnit} />
+      {hasTimeline && (
+        <WindowTimeline
+          view={view}
+          data={data}
+          params={params}
+          px={px}
+          selected={params.module === "" ? null : params.module}
+          momentUs={data.timeUs[momentOf] ?? NaN}
+          exporter={timelineExport}
+        />
+      )}
+      <section aria-label="Modules">
+        <TableBar
+          data={data}
+          modules={modules}
+          params={params}
+          setParams={(changes) => {
+            if ("depth" in changes) setToggled(new Set());
+            setParams(changes);
+          }}
+          numRows={rows.length}
+          findBox={findBox}
+        />
+        <TreeTable
+          label="Modules"
+          columns={columns}
+          rows={rows}
+          selected={selected}
+          onSelect={(id) => {
+            setParams({ module: modules.fqn(id) });
+          }}
+          onToggle={toggle}
+          sort={params.sort === "" ? null : { key: sort, descending }}
+          onSort={(key) => {
+            setParams({ sort: sortAfterClick(params, key) });
+          }}
+          empty={find === "" ? "This window has no modules." : "No module matches."}
+          heightPx={TABLE_PX}
+        />
+      </section>
+      {selected !== null && (
+        <Details
+          view={view}
+          data={data}
+          fqn={params.module}
+          close={() => {
+            setParams({ module: null });
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** A module chosen elsewhere (a link, the timeline) opens the way to itself. */
+function useOpenSelected(
+  modules: Modules,
+  selected: number | null,
+  params: ModulesParams,
+  setToggled: (next: (before: ReadonlySet<string>) => ReadonlySet<string>) => void,
+): void {
+  useEffect(() => {
+    if (selected === null || params.flat) return;
+    setToggled((before) => {
+      const next = new Set(before);
+      for (const id of modules.tree.ancestors(selected)) {
+        const fqn = modules.fqn(id);
+        if (modules.isOpen(id, params.depth, next.has(fqn))) continue;
+        if (!next.delete(fqn)) next.add(fqn);
+      }
+      return next;
+    });
+  }, [modules, selected, params.flat, params.depth]);
+}
+
+/** The rank chosen for all pages may not have been tracked. */
+function MissingRank({
+  data,
+  rank,
+}: {
+  readonly data: ModulesResponse;
+  readonly rank: number | null;
+}) {
+  if (rank === null || rank === data.rank) return null;
+  return (
+    <p class="modules-caveat">
+      Rank {rank} has no module memory of this window; rank {data.rank} is shown.
+    </p>
+  );
+}

@@ -1,0 +1,96 @@
+/** The Modules page's words in the URL, read and checked. Pure. */
+
+import type { ModuleMeasure, ModulesResponse } from "../../api/types.gen";
+import type { Query } from "../../api/client";
+import type { RangeWords } from "../x_params";
+
+/** The part of the window that the timeline shows. */
+export const WINDOW_RANGE: RangeWords = { low: "t0", high: "t1" };
+
+export interface ModulesParams {
+  /** "" leaves these to the server; it answers with what it shows. */
+  readonly window: string;
+  readonly state: string;
+  readonly call: string;
+  readonly device: string;
+  readonly measure: ModuleMeasure;
+  readonly against: string;
+  readonly againstState: string;
+  readonly againstWindow: string;
+  readonly againstRank: string;
+  /** Fqn of the module whose details are open; "" for none. */
+  readonly module: string;
+  readonly axis: "time" | "event";
+  readonly flat: boolean;
+  /** Levels that are open, or shown in the flat list; null where none was chosen. */
+  readonly depth: number | null;
+  readonly find: string;
+  /** Column the rows are ordered by; "" keeps the order of the model. */
+  readonly sort: string;
+  readonly descending: boolean;
+}
+
+/** Levels open in the tree at first: the root's children can be seen. */
+export const FIRST_DEPTH = 1;
+export const ALL_LEVELS = Infinity;
+
+export function readModules(params: ReadonlyMap<string, string>): ModulesParams {
+  const word = (name: string): string => params.get(name) ?? "";
+  const depth = word("depth");
+  const sort = word("sort");
+  return {
+    window: word("window"),
+    state: word("state"),
+    call: word("call"),
+    device: word("device"),
+    measure: word("measure") === "own" ? "own" : "total",
+    against: word("against"),
+    againstState: word("against_state"),
+    againstWindow: word("against_window"),
+    againstRank: word("against_rank"),
+    module: word("module"),
+    axis: word("axis") === "event" ? "event" : "time",
+    flat: word("flat") === "1",
+    depth:
+      depth === "all" ? ALL_LEVELS : /^\d{1,3}$/.test(depth) ? Number(depth) : null,
+    find: word("find"),
+    sort: sort.replace(/^-/, ""),
+    descending: sort.startsWith("-"),
+  };
+}
+
+export function modulesQuery(
+  run: string,
+  rank: number | null,
+  params: ModulesParams,
+): Query {
+  return {
+    run,
+    rank,
+    window: params.window,
+    state: params.state,
+    call: params.call,
+    device: params.device,
+    measure: params.measure,
+    against: params.against,
+    against_state: params.againstState,
+    against_window: params.againstWindow,
+    against_rank: params.againstRank,
+  };
+}
+
+/** What the answer is about, said in full: for further questions about the same. */
+export function subjectOf(data: ModulesResponse): Query {
+  return {
+    run: data.run.id,
+    rank: data.rank,
+    window: data.window,
+    device: data.device,
+  };
+}
+
+/** The word for a click on a heading: largest first, then smallest, then as they came. */
+export function sortAfterClick(params: ModulesParams, key: string): string | null {
+  if (params.sort !== key) return `-${key}`;
+  return params.descending ? key : null;
+}
