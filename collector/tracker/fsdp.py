@@ -225,12 +225,12 @@ class ShardingWatch:
                 self._stack.end_backward(index)
 
     def _mark(self, state: str, index: int, call: int) -> None:
-        self._log.mark(STATE[state], index, call, in_backward=graph_task() != -1)
+        self._log.mark(STATE[state], index, call, graph_task() != -1)
 
     def _mark_all(self, state: str, unit: Unit) -> None:
         call = unit.pending[-1] if unit.pending else 0
         for index in unit.modules:
-            self._log.mark(STATE[state], index, call, in_backward=True)
+            self._log.mark(STATE[state], index, call, True)
 
     # -- names
 

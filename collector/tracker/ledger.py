@@ -20,13 +20,14 @@ import torch
 from collector.tracker.log import (
     CATEGORY,
     CATEGORY_MASK,
+    DEVICE_SHIFT,
     MAX_DEVICES,
+    NUMBER_SHIFT,
     PLACE_MASK,
     EventLog,
-    identity,
     place,
 )
-from collector.tracker.tensors import plain_tensors
+from collector.tracker.tensors import PLAIN, plain_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +60,6 @@ class Ledger:
 
     def __init__(self, log: EventLog, rounding: Callable[[str], int]) -> None:
         """`rounding`: by device type, what its allocator rounds bytes up to."""
-        self.devices: dict[torch.device, int] = {}
         self.forward_place = place(CATEGORY["activation"], -1)
         self.backward_place = place(CATEGORY["temp"], -1)
         self.num_unreadable = 0
@@ -69,7 +69,13 @@ class Ledger:
         self._live: dict[int, StorageRef] = {}
         self._numbers = itertools.count()
         self._rounding = rounding
-        self._roundings: list[int] = []
+        self._by_device: dict[torch.device, tuple[int, int]] = {}
+        """What it rounds up to, and its index as it stands in a code."""
+
+    @property
+    def devices(self) -> tuple[torch.device, ...]:
+        """Devices by index."""
+        return tuple(self._by_device)[:MAX_DEVICES]
 
     def see(self, tensor: torch.Tensor) -> None:
         """Note a plain tensor that an operator returned."""
@@ -104,11 +110,15 @@ class Ledger:
 
         `only`: the categories that may be changed; others stay as they are.
         """
-        for part in plain_tensors(tensor):
+        for part in (tensor,) if type(tensor) in PLAIN else plain_tensors(tensor):
             try:
                 storage = part.untyped_storage()
             except (NotImplementedError, RuntimeError):
-                self.num_unreadable += 1
+                if type(part) in PLAIN and part.layout is not torch.strided:
+                    for inner in plain_tensors(part):
+                        self.assign(inner, category, owner, only=only)
+                else:
+                    self.num_unreadable += 1
                 continue
             ref = self._live.get(id(storage))
             if ref is None:
@@ -145,25 +155,28 @@ class Ledger:
     def _add(
         self, storage: torch.UntypedStorage, device: torch.device, where: int
     ) -> None:
-        if self._log.full():
+        log = self._log
+        if len(log.events) >= log.max_length:
+            log.num_dropped += 1
             return
-        index = self.devices.get(device)
-        if index is None:
-            index = self._new_device(device)
+        known = self._by_device.get(device)
+        if known is None:
+            known = self._new_device(device)
         ref = StorageRef(storage, self._freed)
         key = ref.key = id(storage)
         size = ref.size = storage.nbytes()
-        rounding = ref.rounding = self._roundings[index]
-        num_bytes = ref.num_bytes = -(-size // rounding) * rounding
-        code = ref.code = identity(next(self._numbers), index) | where
+        ref.rounding, at = known
+        num_bytes = ref.num_bytes = -(-size // ref.rounding) * ref.rounding
+        code = ref.code = next(self._numbers) << NUMBER_SHIFT | at | where
         # Another thread may have added it since.
         if self._live.setdefault(key, ref) is ref and num_bytes:
             self._append((perf_counter_ns(), num_bytes, code))
 
-    def _new_device(self, device: torch.device) -> int:
-        index = self.devices[device] = min(len(self.devices), MAX_DEVICES - 1)
-        self._roundings[index:] = [self._rounding(device.type)]
-        return index
+    def _new_device(self, device: torch.device) -> tuple[int, int]:
+        index = min(len(self._by_device), MAX_DEVICES - 1)
+        known = self._rounding(device.type), index << DEVICE_SHIFT
+        self._by_device[device] = known
+        return known
 
     def _freed(self, ref: StorageRef) -> None:
         self._live.pop(ref.key, None)

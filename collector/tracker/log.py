@@ -29,12 +29,12 @@ MAX_EVENTS: Final = 2**22
 MAX_DEVICES: Final = 2**6
 
 # An event's code, from its low end: category, device, owner + 1, number of the storage.
-_DEVICE_SHIFT: Final = 6
-_OWNER_SHIFT: Final = 12
-_NUMBER_SHIFT: Final = 36
-_OWNER_MASK: Final = (1 << (_NUMBER_SHIFT - _OWNER_SHIFT)) - 1
-CATEGORY_MASK: Final = (1 << _DEVICE_SHIFT) - 1
-PLACE_MASK: Final = _OWNER_MASK << _OWNER_SHIFT | CATEGORY_MASK
+DEVICE_SHIFT: Final = 6
+OWNER_SHIFT: Final = 12
+NUMBER_SHIFT: Final = 36
+_OWNER_MASK: Final = (1 << (NUMBER_SHIFT - OWNER_SHIFT)) - 1
+CATEGORY_MASK: Final = (1 << DEVICE_SHIFT) - 1
+PLACE_MASK: Final = _OWNER_MASK << OWNER_SHIFT | CATEGORY_MASK
 """Category and owner."""
 
 EVENT_WIDTH: Final = 3
@@ -43,12 +43,7 @@ BOUNDARY_WIDTH: Final = 4
 
 def place(category: int, owner: int) -> int:
     """Category and owner module (-1: none) as they stand in a code."""
-    return (owner + 1) << _OWNER_SHIFT | category
-
-
-def identity(number: int, device: int) -> int:
-    """Number and device of a storage as they stand in a code."""
-    return number << _NUMBER_SHIFT | device << _DEVICE_SHIFT
+    return (owner + 1) << OWNER_SHIFT | category
 
 
 class EventLog:
@@ -57,8 +52,10 @@ class EventLog:
     def __init__(self, max_events: int = MAX_EVENTS) -> None:
         self.events = array("q")
         self.boundaries = array("q")
+        self.max_length = max_events * EVENT_WIDTH
+        """Of `events`: from there on no storage is added, only changed and freed."""
         self.num_dropped = 0
-        self._max_length = max_events * EVENT_WIDTH
+        """Storages that were not added."""
 
     @property
     def num_events(self) -> int:
@@ -70,17 +67,10 @@ class EventLog:
         """Boundaries so far."""
         return len(self.boundaries) // BOUNDARY_WIDTH
 
-    def full(self) -> bool:
-        """Whether nothing may be added any more; counts what the caller then drops."""
-        if len(self.events) < self._max_length:
-            return False
-        self.num_dropped += 1
-        return True
-
-    def mark(self, state: int, module: int, call: int, *, in_backward: bool) -> None:
+    def mark(self, state: int, module: int, call: int, in_backward: bool) -> None:
         """Append a boundary; module -1 is the whole step."""
         events = len(self.events)
-        if events >= self._max_length:
+        if events >= self.max_length:
             return
         self.boundaries.extend(
             (
@@ -106,9 +96,9 @@ def event_columns(
         "time_us": _microseconds(table[:, 0], start_ns, len(alive) // EVENT_WIDTH),
         "delta_bytes": table[:, 1].copy(),
         "category": codes & CATEGORY_MASK,
-        "device": codes >> _DEVICE_SHIFT & (MAX_DEVICES - 1),
-        "module": (codes >> _OWNER_SHIFT & _OWNER_MASK) - 1,
-        "storage": codes >> _NUMBER_SHIFT,
+        "device": codes >> DEVICE_SHIFT & (MAX_DEVICES - 1),
+        "module": (codes >> OWNER_SHIFT & _OWNER_MASK) - 1,
+        "storage": codes >> NUMBER_SHIFT,
     }
 
 

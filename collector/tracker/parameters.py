@@ -79,8 +79,12 @@ class ParameterWatch:
 
         def accumulated(parameter: torch.Tensor) -> None:
             stack = link.stack
-            if stack is not None:
-                stack.guard(lambda: self._name_gradient(parameter))
+            if stack is None:
+                return
+            try:
+                self._name_gradient(parameter)
+            except Exception as error:  # noqa: BLE001  # training goes on
+                stack.failed(error)
 
         for _, parameter in self._own:
             if parameter.requires_grad and parameter.is_leaf:
@@ -176,16 +180,14 @@ class OptimizerWatch:
         if optimizer not in self._known:
             self._known.add(optimizer)
             self._name_states(optimizer)
-        self._log.mark(
-            STATE["before_optimizer"], -1, self._num_steps, in_backward=False
-        )
+        self._log.mark(STATE["before_optimizer"], -1, self._num_steps, False)
         self._stack.begin_optimizer()
 
     def _end(self, optimizer: Any) -> None:
         self._stack.end_optimizer()
         if len(optimizer.state) != self._num_named.get(id(optimizer)):
             self._name_states(optimizer)
-        self._log.mark(STATE["after_optimizer"], -1, self._num_steps, in_backward=False)
+        self._log.mark(STATE["after_optimizer"], -1, self._num_steps, False)
         self._num_steps += 1
 
     def _name_states(self, optimizer: Any) -> None:

@@ -16,8 +16,8 @@ from torch.autograd import Variable
 from torch.nn.modules import module as nn_module
 
 from collector.tracker.ledger import graph_task
-from collector.tracker.log import CATEGORY, STATE, place
-from collector.tracker.tensors import tensors_in
+from collector.tracker.log import CATEGORY, OWNER_SHIFT, STATE
+from collector.tracker.tensors import followed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ class ModuleStack:
         self._tree = tree
         self._ledger = ledger
         self._log = log
-        self._failed = failed
+        self.failed = failed
         self._thread = threading.get_ident()
         self._active: list[int] = []
         self._calls: list[int] = []
@@ -125,7 +125,7 @@ class ModuleStack:
             if in_backward:
                 self.begin_recompute(index)
             else:
-                self._log.mark(_BEFORE_FORWARD, index, call, in_backward=False)
+                self._log.mark(_BEFORE_FORWARD, index, call, False)
         self._place()
 
     def leave(self, index: int, inputs: Any, outputs: Any) -> None:
@@ -141,9 +141,9 @@ class ModuleStack:
         if call < 0:
             return
         if in_backward:
-            self._log.mark(_AFTER_RECOMPUTED, index, call, in_backward=True)
+            self._log.mark(_AFTER_RECOMPUTED, index, call, True)
         else:
-            self._log.mark(_AFTER_FORWARD, index, call, in_backward=False)
+            self._log.mark(_AFTER_FORWARD, index, call, False)
             self._follow_backward(index, call, inputs, outputs)
         if len(self._active) <= self._recompute_depth:
             self._recompute_depth = -1
@@ -160,7 +160,7 @@ class ModuleStack:
             self._recompute_depth = len(self._active) - 1
             self._place()
         call = self._calls[-1] if self._calls else 0
-        self._log.mark(_BEFORE_RECOMPUTED, index, call, in_backward=True)
+        self._log.mark(_BEFORE_RECOMPUTED, index, call, True)
 
     def call_of(self, index: int) -> int:
         """Number of the innermost call under way of a module."""
@@ -211,13 +211,13 @@ class ModuleStack:
         call.task = task
         call.num_graded = 0
         self._open[call] = task
-        self._log.mark(_BEFORE_BACKWARD, call.index, call.number, in_backward=True)
+        self._log.mark(_BEFORE_BACKWARD, call.index, call.number, True)
         self.begin_backward(call.index)
 
     def inputs_graded(self, call: _Backward) -> None:
         """All of a module's inputs have got their gradients."""
         if self._open.pop(call, None) is not None:
-            self._log.mark(_AFTER_BACKWARD, call.index, call.number, in_backward=True)
+            self._log.mark(_AFTER_BACKWARD, call.index, call.number, True)
             self.end_backward(call.index)
 
     def graph_ended(self, task: int) -> None:
@@ -235,7 +235,7 @@ class ModuleStack:
         try:
             function()
         except Exception as error:  # noqa: BLE001  # the tracker gives up instead
-            self._failed(error)
+            self.failed(error)
 
     def _before_forward(self, module: Any, _inputs: Any) -> None:
         index = self._tree.index.get(id(module))
@@ -243,7 +243,7 @@ class ModuleStack:
             try:
                 self.enter(index)
             except Exception as error:  # noqa: BLE001  # training goes on
-                self._failed(error)
+                self.failed(error)
 
     def _after_forward(self, module: Any, inputs: Any, *rest: Any) -> None:
         # After an exception torch calls it without the keywords.
@@ -252,20 +252,16 @@ class ModuleStack:
             try:
                 self.leave(index, (inputs, rest[:-1]), rest[-1])
             except Exception as error:  # noqa: BLE001  # as above
-                self._failed(error)
+                self.failed(error)
 
     def _follow_backward(
         self, index: int, number: int, inputs: Any, outputs: Any
     ) -> None:
         try:
-            results = [
-                t for t in tensors_in(outputs) if t.requires_grad and not t.is_leaf
-            ]
+            results = followed(outputs)
             if not results:
                 return
-            sources = [
-                t for t in tensors_in(inputs) if t.requires_grad and not t.is_leaf
-            ]
+            sources = followed(inputs)
             call = _Backward(self.link, index, number, len(sources))
             for tensor in results:
                 _hook(tensor, call.begin)
@@ -283,9 +279,8 @@ class ModuleStack:
                 stack.guard(lambda: stack.begin_backward(index))
 
         try:
-            for tensor in tensors_in(outputs):
-                if tensor.requires_grad and not tensor.is_leaf:
-                    _hook(tensor, begin)
+            for tensor in followed(outputs):
+                _hook(tensor, begin)
         except Exception:  # noqa: BLE001  # as in `_follow_backward`
             self.num_unhooked += 1
 
@@ -306,23 +301,22 @@ class ModuleStack:
 
     def _place(self) -> None:
         """Tell the ledger what new storages are for."""
-        ledger, optimizer = self._ledger, self._optimizer
+        ledger = self._ledger
         owner = self._active[-1] if self._active else -1
         in_backward = self._backward_owner
         if self._lent is not None:
             owner = in_backward = self._lent
-        activation = place(_ACTIVATION, owner)
-        ledger.forward_place = activation
+        activation = ledger.forward_place = owner + 1 << OWNER_SHIFT | _ACTIVATION
         if self._recompute_depth >= 0:
             ledger.backward_place = activation
         else:
-            ledger.backward_place = place(_TEMP, in_backward)
-        if optimizer is not None:
-            depth, task = optimizer
+            ledger.backward_place = in_backward + 1 << OWNER_SHIFT | _TEMP
+        if self._optimizer is not None:
+            depth, task = self._optimizer
             if task != -1:
-                ledger.backward_place = place(_OPTIMIZER, -1)
+                ledger.backward_place = _OPTIMIZER
             elif depth == len(self._active):
-                ledger.forward_place = place(_OPTIMIZER, -1)
+                ledger.forward_place = _OPTIMIZER
 
 
 def _hook(tensor: Any, function: Callable[[Any], None]) -> None:
@@ -347,7 +341,10 @@ class _Backward:
         stack = self.link.stack
         if stack is None or self.task == graph_task():
             return
-        stack.guard(lambda: stack.output_graded(self))
+        try:
+            stack.output_graded(self)
+        except Exception as error:  # noqa: BLE001  # training goes on
+            stack.failed(error)
 
     def end(self, _gradient: Any) -> None:
         """An input's gradient is there; of several, the last counts."""
@@ -356,4 +353,7 @@ class _Backward:
             return
         self.num_graded += 1
         if self.num_graded == self.expected:
-            stack.guard(lambda: stack.inputs_graded(self))
+            try:
+                stack.inputs_graded(self)
+            except Exception as error:  # noqa: BLE001  # as above
+                stack.failed(error)

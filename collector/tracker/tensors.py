@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _MAX_DEPTH: Final = 8
 """Deeper containers are not looked into; a structure that holds itself ends here."""
 
-_PLAIN: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+PLAIN: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+"""Tensors of these types hold their own bytes, unless they are sparse."""
 _COMPRESSED: Final = {
     torch.sparse_csr: ("crow_indices", "col_indices", "values"),
     torch.sparse_bsr: ("crow_indices", "col_indices", "values"),
@@ -33,13 +34,23 @@ def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
         return
     if isinstance(value, (list, tuple)):
         for item in value:
-            yield from tensors_in(item, depth + 1)
+            if isinstance(item, torch.Tensor):
+                yield item
+            elif item is not None:
+                yield from tensors_in(item, depth + 1)
     elif isinstance(value, Mapping):
         for item in value.values():
             yield from tensors_in(item, depth + 1)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             yield from tensors_in(getattr(value, field.name, None), depth + 1)
+
+
+def followed(value: Any) -> list[torch.Tensor]:
+    """The tensors in a value that autograd has made and will send gradients for."""
+    if isinstance(value, torch.Tensor):
+        return [value] if value.requires_grad and not value.is_leaf else []
+    return [t for t in tensors_in(value) if t.requires_grad and not t.is_leaf]
 
 
 def plain_tensors(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
@@ -52,7 +63,7 @@ def plain_tensors(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
         for name in _COMPRESSED[tensor.layout]:
             yield from plain_tensors(getattr(tensor, name)())
         return
-    if type(tensor) not in _PLAIN:
+    if type(tensor) not in PLAIN:
         flatten = getattr(tensor, "__tensor_flatten__", None)
         if flatten is not None:
             for name in flatten()[0]:

@@ -40,7 +40,10 @@ class Tracking:
     def begin(self, function="step"):
         self.num_calls += 1
         call = Call(
-            function=function, phase="train", iteration=self.num_calls, step=self.num_calls
+            function=function,
+            phase="train",
+            iteration=self.num_calls,
+            step=self.num_calls,
         )
         self.kind.begin(call)
         return call
@@ -90,7 +93,7 @@ def global_hooks():
         dict(module._global_forward_hooks_with_kwargs),
         dict(optimizer._global_optimizer_pre_hooks),
         dict(optimizer._global_optimizer_post_hooks),
-        dict(vars(torch.UntypedStorage)).get("resize_"),
+        torch.UntypedStorage.resize_,  # torch's own trackers leave it on the class
         torch._C._len_torch_dispatch_stack(),
         torch.utils._python_dispatch._is_in_torch_dispatch_mode,
     )

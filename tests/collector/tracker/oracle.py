@@ -51,7 +51,9 @@ def states(tracker):
 def peaks(tracker):
     """The highest totals of modules' forward and backward, by call."""
     return {
-        (stats.mod_fqn, state.value): [s[torch.device("cpu")]["Total"] for s in snapshots]
+        (stats.mod_fqn, state.value): [
+            s[torch.device("cpu")]["Total"] for s in snapshots
+        ]
         for stats in tracker.memory_tracking.values()
         for state, snapshots in stats.snapshots.items()
         if "Peak" in state.value

@@ -95,7 +95,9 @@ class Log:
 
     def rows(self):
         """(fqn, state, call, number of events) of every boundary."""
-        columns = [self.bounds[n].tolist() for n in ("module", "state", "call", "event")]
+        columns = [
+            self.bounds[n].tolist() for n in ("module", "state", "call", "event")
+        ]
         for module, state, call, event in zip(*columns, strict=True):
             fqn = self.modules["fqn"][module] if module >= 0 else ""
             yield fqn, STATES[state], call, event
@@ -132,7 +134,9 @@ class Log:
         times = self.events["time_us"].tolist()
         assert times == sorted(times)
         assert self.bounds["event"].tolist() == sorted(self.bounds["event"].tolist())
-        assert self.bounds["time_us"].tolist() == sorted(self.bounds["time_us"].tolist())
+        assert self.bounds["time_us"].tolist() == sorted(
+            self.bounds["time_us"].tolist()
+        )
 
 
 def ours(capture, *, fsdp, only_sharded=None):
@@ -151,7 +155,9 @@ def ours(capture, *, fsdp, only_sharded=None):
     found = defaultdict(list)
     for fqn, state, _, event in log.rows():
         if state in states and (not fsdp or fqn in sharded):
-            found[fqn, states[state]].append(_translated(log.balances[event], categories))
+            found[fqn, states[state]].append(
+                _translated(log.balances[event], categories)
+            )
     return dict(found)
 
 

@@ -1,0 +1,161 @@
+"""What tracking module memory costs: whole training steps, in one run, taking turns.
+
+    python tests/perf/tracker_cost.py [--rounds N] [--no-torch] [layers ...]
+
+A transformer of 6 + 9 modules per layer trains on the CPU, narrow, so that Python's part
+of a step is what counts: bare, below a dispatch mode that does nothing, below our
+tracker, and below torch's MemTracker. Each round runs every variant once; the table
+quotes medians, and the median of each round's own ratio.
+
+Opening and closing the window (naming what is alive, making the capture) is once per
+collected call, and has a table of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from collector.config_sections import ModulesConfig  # noqa: E402
+from collector.profiling.contract import Call  # noqa: E402
+from collector.tracker.kind import ModulesKind  # noqa: E402
+from tests.collector.tracker import models  # noqa: E402
+
+LAYERS = (2, 32, 96)
+TARGET = 1.5
+
+
+class Nothing(TorchDispatchMode):
+    """The floor: an operator costs a call into Python and back."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+class Sink:
+    """Takes captures and keeps the last."""
+
+    def put_capture(self, capture):
+        self.capture = capture
+        return True
+
+    def note_kind(self, *_):
+        pass
+
+
+def timed(work):
+    gc.collect()
+    start, cpu = time.perf_counter(), time.thread_time()
+    work()
+    return time.perf_counter() - start, time.thread_time() - cpu
+
+
+def measure(layers, rounds, with_torch):
+    torch.manual_seed(0)
+    model = models.Transformer(vocabulary=64, dim=16, layers=layers, length=8)
+    optimizer = torch.optim.AdamW(model.parameters())
+    x = models.tokens(2, 8, 64)
+    sink = Sink()
+    kind = ModulesKind(ModulesConfig(enabled=True), sink)
+    kind.attach(model, (optimizer,))
+    edges = {"begin": [], "end": []}
+
+    def step():
+        models.train_step(model, optimizer, x)
+
+    def bare():
+        return timed(step)
+
+    def nothing():
+        with Nothing():
+            return timed(step)
+
+    def ours():
+        call = Call(function="step", phase="train", iteration=1, step=1)
+        begin, _ = timed(lambda: kind.begin(call))
+        found = timed(step)
+        end, _ = timed(lambda: kind.end(call, None))
+        edges["begin"].append(begin)
+        edges["end"].append(end)
+        return found
+
+    def torchs():
+        from torch.distributed._tools.mem_tracker import MemTracker
+
+        tracker = MemTracker()
+        tracker.track_external(model, optimizer, x)
+        with tracker:
+            return timed(step)
+
+    variants = {"bare": bare, "no-op mode": nothing, "ours": ours}
+    if with_torch:
+        variants["torch's MemTracker"] = torchs
+    for work in (bare, nothing, ours):
+        work()
+    seconds = {name: [] for name in variants}
+    for number in range(rounds):
+        for name, work in variants.items():
+            if name.startswith("torch") and number >= max(
+                1, min(rounds, 200 // layers)
+            ):
+                continue
+            seconds[name].append(work())
+    num_modules = sum(1 for _ in model.modules())
+    return num_modules, sink.capture, seconds, edges
+
+
+def ratio(seconds, name, floor, index):
+    """Median over the rounds of one variant's time to another's."""
+    pairs = zip(seconds[name], seconds[floor], strict=False)
+    return statistics.median(a[index] / b[index] for a, b in pairs)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--no-torch", action="store_true")
+    parser.add_argument("layers", nargs="*", type=int, default=LAYERS)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    print(f"torch {torch.__version__}, {options.rounds} rounds, one thread\n")
+    print("| modules | variant | step | to bare | to the no-op mode (wall, CPU) |")
+    print("|---|---|---|---|---|")
+    met, footnotes = True, []
+    for layers in options.layers:
+        num, capture, seconds, edges = measure(
+            layers, options.rounds, not options.no_torch
+        )
+        for name, found in seconds.items():
+            wall = statistics.median(pair[0] for pair in found)
+            floor = [ratio(seconds, name, "no-op mode", index) for index in (0, 1)]
+            print(
+                f"| {num} | {name} | {wall * 1e3:.1f} ms"
+                f" | {ratio(seconds, name, 'bare', 0):.2f}x"
+                f" | {floor[0]:.2f}x, {floor[1]:.2f}x |"
+            )
+            met &= name != "ours" or floor[0] <= TARGET
+        events = len(capture.tables["events"]["time_us"])
+        bounds = len(capture.tables["boundaries"]["time_us"])
+        begin, end = (statistics.median(edges[name]) * 1e3 for name in ("begin", "end"))
+        footnotes.append(
+            f"| {num} | {begin:.1f} ms | {end:.1f} ms | {events} | {bounds} |"
+        )
+    print("\n| modules | begin | end | events | boundaries |\n|---|---|---|---|---|")
+    print("\n".join(footnotes))
+    print(
+        f"\nTarget: ours at most {TARGET}x the no-op mode: {'met' if met else 'MISSED'}"
+    )
+
+
+if __name__ == "__main__":
+    main()
