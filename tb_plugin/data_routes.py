@@ -12,12 +12,17 @@ from weakref import WeakKeyDictionary
 
 from tb_plugin.answers import data_answer
 from tb_plugin.budget import Budget
+from tb_plugin.cache import Cache
 from tb_plugin.query import parse_query
+from tb_plugin.readers.modules import ModulesReader
 from tb_plugin.store import CHECK_SECONDS, REQUEST_SECONDS, Store, glance
 from tb_plugin.validators import etag_of, not_modified
 from tb_plugin.views.facts import FactsReader
 from tb_plugin.views.heatmap import heatmap
 from tb_plugin.views.host import host
+from tb_plugin.views.module import module
+from tb_plugin.views.module_timeline import module_timeline
+from tb_plugin.views.modules import modules
 from tb_plugin.views.overview import overview
 from tb_plugin.views.runs import runs, summary_of
 from tb_plugin.views.selection import prefetcher
@@ -35,6 +40,9 @@ if TYPE_CHECKING:
     from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.run import Run
 
+MODULES_CACHE_BYTES: Final = 192 << 20
+"""Logs of module memory, and what was made of them."""
+
 PICKER_SECONDS: Final = 0.5
 """What the run picker may spend on reading."""
 
@@ -45,6 +53,7 @@ class DataRoutes:
     def __init__(self, logdirs: tuple[Logdir, ...]) -> None:
         self.store: Final = Store(logdirs)
         self.facts: Final = FactsReader(self.store.series)
+        self.modules: Final = ModulesReader(Cache(MODULES_CACHE_BYTES))
         self._first_series = prefetcher(self.store.series, parse_query({}))
         self._asked: list[str] = []
         """One entry per request that is being answered; appending is atomic."""
@@ -118,7 +127,9 @@ class DataRoutes:
         """What is done to each file right after opening."""
         if name == "overview":
             return self.facts.of_file
-        return None if name == "host" else prefetcher(self.store.series, query)
+        if name == "host" or name in _MODULE_VIEWS:
+            return None
+        return prefetcher(self.store.series, query)
 
     def _view(self, name: str, run: Run, query: Query, budget: Budget) -> object:
         series, summary = self.store.series, self._summary(run)
@@ -129,6 +140,13 @@ class DataRoutes:
             if budget.exhausted:
                 run.expect_more()
             return response
+        if name in _MODULE_VIEWS:
+            view = _MODULE_VIEWS[name]
+            budget = Budget(REQUEST_SECONDS)
+            answer = view(self.modules, series, run, summary, query, budget)
+            if budget.exhausted and name == "module":
+                run.expect_more()  # what was read is kept, so it comes to an end
+            return answer
         return _VIEWS[name](series, run, summary, query, budget)
 
     def _summary(self, run: Run) -> api.RunSummary:
@@ -140,4 +158,9 @@ class DataRoutes:
         return known[1]
 
 
+_MODULE_VIEWS: Final = {
+    "modules": modules,
+    "module": module,
+    "module_timeline": module_timeline,
+}
 _VIEWS: Final = {"timeline": timeline, "heatmap": heatmap, "host": host}

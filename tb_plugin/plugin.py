@@ -61,6 +61,9 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/timeline": self._data_route("timeline"),
             "/heatmap": self._data_route("heatmap"),
             "/host": self._data_route("host"),
+            "/modules": self._data_route("modules"),
+            "/module": self._data_route("module"),
+            "/module_timeline": self._data_route("module_timeline"),
         }
 
     def is_active(self) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tb_plugin.errors import BadRequestError
+from tb_plugin.modules_query import ModulesQuery, parse_modules_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +50,7 @@ class Query:
     px: int
     rows: int
     phase: str | None
+    modules: ModulesQuery
 
 
 def parse_query(args: Mapping[str, str]) -> Query:
@@ -76,6 +78,7 @@ def parse_query(args: Mapping[str, str]) -> Query:
         px=_integer(args, "px", 1, MAX_PX) or _DEFAULT_PX,
         rows=_integer(args, "rows", 1, MAX_ROWS) or _DEFAULT_ROWS,
         phase=args.get("phase") or None,
+        modules=parse_modules_query(args),
     )
 
 

@@ -44,7 +44,8 @@ ALLOWED: dict[str, frozenset[str]] = {
         }
     ),
     "tb_plugin.api": frozenset(),
-    "tb_plugin.analysis": frozenset({"numpy"}),
+    # The words of module memory are those of the disk contract.
+    "tb_plugin.analysis": frozenset({"numpy", "collector.format.memory"}),
     "tb_plugin.loader": frozenset({"tensorboard.plugins.base_plugin", "tb_plugin"}),
     "tb_plugin": frozenset(
         {
@@ -160,7 +161,7 @@ def test_no_source_file_outgrows_a_reader():
     long = {
         str(p.relative_to(ROOT)): lines
         for p in files
-        if (lines := p.read_text().count("\n")) > 600 and "gen" not in p.suffixes
+        if (lines := p.read_text().count("\n")) > 600 and ".gen" not in p.suffixes
     }
     assert long == {}
 

@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.event_sums import OwnedEvents
     from tb_plugin.analysis.module_tree import Flags, Floats, Ints, ModuleTree
 
-_BYTES_PER_MODULE: Final = 200
-"""Of a tree: two texts' objects and seven columns."""
-
 _BOUNDS: Final = {
     "peak_forward": ("before_pre_forward", "after_post_forward"),
     "peak_backward": ("before_pre_backward", "after_post_backward"),
@@ -94,15 +91,12 @@ class ModuleLog:
     @property
     def num_bytes(self) -> int:
         """What it holds, for a cache's accounts."""
-        bounds, tree = self.boundaries, self.tree
         # The columns, the running total and the groups.
         per_event = 8 + 8 + 1 + 4 + (self.device is not None) + 8 + 12
-        texts = sum(map(len, tree.fqn)) + sum(map(len, tree.path))
         return (
             per_event * (len(self.delta_bytes) + 1)
-            + 5 * 8 * len(bounds.event)
-            + _BYTES_PER_MODULE * len(tree)
-            + texts
+            + 5 * 8 * len(self.boundaries.event)
+            + self.tree.num_bytes
         )
 
     def total(self, device: int) -> Ints:
@@ -112,6 +106,11 @@ class ModuleLog:
             self._totals.clear()
             known = self._totals[device] = running_total(self._on(device))
         return known
+
+    def peak(self, device: int) -> tuple[float, float]:
+        """The highest total of the window and when it was."""
+        total, moment = self.peaks[device]
+        return float(total), float(self.time_at(np.array([moment]))[0])
 
     def states(self, device: int) -> tuple[str, ...]:  # noqa: ARG002 - all share them
         """Of `ALL_STATES`, those that the window has."""
@@ -131,11 +130,13 @@ class ModuleLog:
         modules = self.boundaries.module[rows] + 1
         return int(np.bincount(modules, minlength=1).max()) if len(rows) else 0
 
-    def at(self, state: str, device: int, call: int | None) -> StateTable:
-        """A state of every module; without `call`, of each the call that held most."""
+    def at(
+        self, state: str, device: int, call: int | None, module: int | None = None
+    ) -> StateTable:
+        """A state of every module, or of one; see `ModuleMemory.at`."""
         if state in WINDOW_STATES:
-            return self._window_table(state, device, call)
-        modules, calls, moments, times = self._moments_of(state, device)
+            return self._window_table(state, device, call, module)
+        modules, calls, moments, times = self._moments_of(state, device, module)
         num = len(self.tree)
         num_calls = np.bincount(modules, minlength=num).astype(np.int64)
         shown = np.arange(len(modules))
@@ -150,6 +151,11 @@ class ModuleLog:
 
     def own(self, table: StateTable, device: int) -> Floats:
         """By (category, module): what each module and those below it owned."""
+        rows = np.flatnonzero(table.event >= 0)
+        if len(rows) == 1:
+            one = np.full((len(self.categories), len(self.tree)), np.nan)
+            one[:, rows] = self._own_at(int(rows[0]), table.event[rows], device)
+            return one
         owned = owned_at(
             table.event,
             self.tree.parent,
@@ -179,23 +185,13 @@ class ModuleLog:
         time_us = np.concatenate(times)
         order = np.lexsort((state, moment, time_us))
         moment = moment[order]
-        mine = self._owned(device)
-        below = descendants(self.tree.parent, module)
-        mine = mine[below[self.owner[mine]]]
-        own = sums_at(
-            moment,
-            mine,
-            self.category[mine],
-            self.delta_bytes[mine],
-            len(self.categories),
-        )
         return MomentTable(
             state=state[order],
             call=call[order],
             time_us=time_us[order],
             total_bytes=self.total(device)[moment].astype(np.float64),
             totals=self.totals_at(moment, device),
-            own=own,
+            own=self._own_at(module, moment, device),
             num_left_out=len(rows) - len(kept),
         )
 
@@ -211,6 +207,12 @@ class ModuleLog:
             return np.zeros(len(moments))
         times = self.time_us[np.maximum(moments - 1, 0)]
         return np.where(moments > 0, times, 0).astype(np.float64)
+
+    def whole_window(self, state: str) -> tuple[Ints, Floats]:
+        """(moment, time) of every boundary with a state of the whole window."""
+        rows = self._rows(state)
+        times = self.boundaries.time_us[rows].astype(np.float64)
+        return self.boundaries.event[rows], times
 
     def intervals(self, first: str, last: str) -> tuple[Ints, Ints]:
         """Boundaries that begin and end the same call of a module, as rows.
@@ -242,6 +244,14 @@ class ModuleLog:
             return np.empty(0, np.int64)
         return np.flatnonzero(owned)
 
+    def _own_at(self, module: int, moments: Ints, device: int) -> Floats:
+        """By (category, moment): what one module and those below it own."""
+        event = self._owned(device)
+        below = descendants(self.tree.parent, module)
+        event = event[below[self.owner[event]]]
+        delta, category = self.delta_bytes[event], self.category[event]
+        return sums_at(moments, event, category, delta, len(self.categories))
+
     def _groups(self, device: int) -> OwnedEvents:
         known = self._grouped.get(device)
         if known is None:
@@ -255,15 +265,22 @@ class ModuleLog:
     def _rows(self, state: str) -> Ints:
         return np.flatnonzero(self.boundaries.state == STATES.index(state))
 
-    def _moments_of(self, state: str, device: int) -> tuple[Ints, Ints, Ints, Floats]:
+    def _moments_of(
+        self, state: str, device: int, module: int | None
+    ) -> tuple[Ints, Ints, Ints, Floats]:
         """(module, call, moment, time) of every call that has a state."""
         bounds = self.boundaries
         if state in _BOUNDS:
             begin, end = self.intervals(*_BOUNDS[state])
+            if module is not None:
+                mine = bounds.module[begin] == module
+                begin, end = begin[mine], end[mine]
             moments = self._highest(begin, end, device)
             times = self.time_at(moments)
             return bounds.module[begin], bounds.call[begin], moments, times
         rows = self._rows(state)
+        if module is not None:
+            rows = rows[bounds.module[rows] == module]
         times = bounds.time_us[rows].astype(np.float64)
         return bounds.module[rows], bounds.call[rows], bounds.event[rows], times
 
@@ -284,14 +301,14 @@ class ModuleLog:
         moment = np.append(self.boundaries.event, len(self.delta_bytes))
         return highest_between(self.total(device), moment[begin], moment[end])
 
-    def _window_table(self, state: str, device: int, call: int | None) -> StateTable:
+    def _window_table(
+        self, state: str, device: int, call: int | None, module: int | None
+    ) -> StateTable:
         """The same moment for every module."""
-        num, bounds = len(self.tree), self.boundaries
+        num = len(self.tree)
         total = self.total(device)
         if state in STATES:
-            rows = self._rows(state)
-            moments = bounds.event[rows]
-            times = bounds.time_us[rows].astype(np.float64)
+            moments, times = self.whole_window(state)
         else:
             moment = {
                 "window_start": int(np.searchsorted(self.time_us, 0, "right")),
@@ -306,7 +323,9 @@ class ModuleLog:
             at = int(np.argmax(total[moments]))
         elif call is not None and call < len(moments):
             at = call
-        row_of = np.full(num, at, np.int64)
+        row_of = np.full(num, at if module is None else -1, np.int64)
+        if module is not None:
+            row_of[module] = at
         num_calls = np.full(num, len(moments), np.int64)
         return self._table(row_of, num_calls, calls, moments, times, device)
 

@@ -98,14 +98,26 @@ class ModuleMemory(Protocol):
     def categories(self) -> tuple[str, ...]:
         """Fine names of the categories that occur, in their fixed order."""
 
+    @property
+    def num_bytes(self) -> int:
+        """What it holds, for a cache's accounts."""
+
+    def peak(self, device: int) -> tuple[float, float]:
+        """The highest total of the window and when it was; NaN where unknown."""
+
     def states(self, device: int) -> tuple[str, ...]:
         """Of `ALL_STATES`, those that have values."""
 
     def max_calls(self, state: str) -> int:
         """Most calls that any module has at a state."""
 
-    def at(self, state: str, device: int, call: int | None) -> StateTable:
-        """A state of every module; without `call`, of each the call that held most."""
+    def at(
+        self, state: str, device: int, call: int | None, module: int | None = None
+    ) -> StateTable:
+        """A state of every module; without `call`, of each the call that held most.
+
+        Of one `module` alone that is cheaper, and the others have no values.
+        """
 
     def own(self, table: StateTable, device: int) -> Floats | None:
         """By (category, module): what each module and those below it owned of `totals`."""
@@ -135,6 +147,17 @@ class ModuleStates:
     total_bytes: Floats
     """By row, as the report has it."""
 
+    @property
+    def num_bytes(self) -> int:
+        """What it holds, for a cache's accounts."""
+        return self.bytes.nbytes + 5 * self.total_bytes.nbytes + self.tree.num_bytes
+
+    def peak(self, device: int) -> tuple[float, float]:
+        """The highest total listed for a device; a report does not say when."""
+        totals = self.total_bytes[self.device == device]
+        known = totals[~np.isnan(totals)]
+        return (float(known.max()) if len(known) else np.nan), np.nan
+
     def states(self, device: int) -> tuple[str, ...]:
         """Of `ALL_STATES`, those that the report lists for a device."""
         present = set(self.state[self.device == device].tolist())
@@ -145,9 +168,13 @@ class ModuleStates:
         calls = self.call[self.state == ALL_STATES.index(state)]
         return int(calls.max(initial=-1)) + 1
 
-    def at(self, state: str, device: int, call: int | None) -> StateTable:
-        """A state of every module; without `call`, of each the call that held most."""
+    def at(
+        self, state: str, device: int, call: int | None, module: int | None = None
+    ) -> StateTable:
+        """A state of every module, or of one; see `ModuleMemory.at`."""
         chosen = (self.state == ALL_STATES.index(state)) & (self.device == device)
+        if module is not None and state not in WINDOW_STATES:
+            chosen &= self.module == module
         rows = np.flatnonzero(chosen)
         num = len(self.tree)
         whole_window = state in WINDOW_STATES

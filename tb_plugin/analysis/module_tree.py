@@ -23,6 +23,9 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 MAX_DEPTH: Final = 64
 """No model is nested deeper; sums over ancestors cost one pass per level."""
 
+_BYTES_PER_MODULE: Final = 200
+"""Two texts' objects and seven columns."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModuleTree:
@@ -45,6 +48,12 @@ class ModuleTree:
 
     def __len__(self) -> int:
         return len(self.fqn)
+
+    @property
+    def num_bytes(self) -> int:
+        """What it holds, for a cache's accounts."""
+        texts = sum(map(len, self.fqn)) + sum(map(len, self.path))
+        return _BYTES_PER_MODULE * len(self) + texts
 
 
 def module_tree(

@@ -1,0 +1,237 @@
+"""Route `/module`: one module at all its states, over windows and over ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.analysis.module_states import ALL_STATES, MomentTable
+from tb_plugin.errors import NotFoundError
+from tb_plugin.readers.modules import KIND, ModulesError
+from tb_plugin.views.module_baseline import spread
+from tb_plugin.views.module_choice import (
+    absent_of,
+    choose,
+    chosen_state,
+    device_of,
+    problems_of,
+)
+from tb_plugin.views.module_columns import in_order, module_series
+from tb_plugin.wire import f64, finite, i32
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tb_plugin.analysis.module_states import ModuleMemory
+    from tb_plugin.analysis.module_tree import Floats
+    from tb_plugin.budget import Budget
+    from tb_plugin.query import Query
+    from tb_plugin.readers.modules import (
+        ModulesReader,
+        RankModules,
+        RankWindow,
+        WindowKey,
+    )
+    from tb_plugin.readers.series import SeriesReader
+    from tb_plugin.run import Run
+    from tb_plugin.views.module_choice import Choice
+
+MAX_WINDOWS_LISTED: Final = 200
+
+
+def module(
+    reader: ModulesReader,
+    series: SeriesReader,
+    run: Run,
+    summary: api.RunSummary,
+    query: Query,
+    budget: Budget,
+) -> api.ModuleResponse:
+    """Answer `/module`.
+
+    Raises:
+        NotFoundError: the run has no module memory, or no such module.
+    """
+    choice = choose(reader, series, run, query, budget)
+    if choice is None or choice.opened is None:
+        raise _nothing_to_show(run, choice)
+    memory = choice.opened.memory
+    row = _row_of(memory, query.modules.module)
+    if row is None:
+        raise NotFoundError(
+            "There is no such module in this window.",
+            f"module={query.modules.module[:200]}",
+            "Choose another window or rank: they may have other modules.",
+        )
+    tree = memory.tree
+    state = chosen_state(memory, choice.device, query.modules.state)
+    one = _OneModule(reader, choice, tree.fqn[row], state, query.modules.call)
+    return api.ModuleResponse(
+        run=summary,
+        module=tree.fqn[row],
+        path=tree.path[row],
+        type=tree.type[row],
+        is_fsdp=bool(tree.is_fsdp[row]),
+        param_bytes=finite(float(tree.param_bytes[row])),
+        buffer_bytes=finite(float(tree.buffer_bytes[row])),
+        window=choice.key.id,
+        rank=choice.rank,
+        state=state,  # type: ignore[arg-type]  # one of the contract's words
+        call=query.modules.call,
+        device=choice.device_name,
+        moments=_moments(memory, memory.moments(row, choice.device)),
+        over_windows=one.over_windows(budget),
+        over_ranks=one.over_ranks(budget),
+        problems=problems_of(run, choice),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """One module at one state in one window on one rank; NaN where it has none."""
+
+    total: float
+    own: float
+    totals: Mapping[str, float]
+    """By category."""
+    owned: Mapping[str, float]
+
+
+class _OneModule:
+    """One module at one state, wherever it was recorded."""
+
+    def __init__(
+        self,
+        reader: ModulesReader,
+        choice: Choice,
+        fqn: str,
+        state: str,
+        call: int | None,
+    ) -> None:
+        self._reader = reader
+        self._choice = choice
+        self._fqn = fqn
+        self._state = state
+        self._call = call
+
+    def over_windows(self, budget: Budget) -> api.ModuleOverWindows:
+        """Every window of the rank: the newest first, as far as time allows."""
+        rank = self._choice.rank
+        every = [(k, w[rank]) for k, w in self._choice.windows.items() if rank in w]
+        found: list[tuple[WindowKey, RankWindow, _Point]] = []
+        for key, window in reversed(every[-MAX_WINDOWS_LISTED:]):
+            if found and not budget.allows():
+                break
+            found.append((key, window, self._point(window)))
+        found.reverse()
+        points = [point for _, _, point in found]
+        return api.ModuleOverWindows(
+            windows=tuple(key.id for key, _, _ in found),
+            step=f64([np.nan if w.step is None else w.step for _, w, _ in found]),
+            total_bytes=f64([point.total for point in points]),
+            own_bytes=f64([point.own for point in points]),
+            categories=_over(points),
+            of_windows=len(every),
+        )
+
+    def over_ranks(self, budget: Budget) -> api.ModuleOverRanks:
+        """Every rank of the window, spread evenly where time does not allow all."""
+        ranks = self._choice.ranks
+        found = {self._choice.rank: self._point(ranks[self._choice.rank])}
+        for window in spread(list(ranks.values())):
+            if not budget.allows():
+                break
+            if window.rank not in found:
+                found[window.rank] = self._point(window)
+        order = sorted(found)
+        points = [found[rank] for rank in order]
+        return api.ModuleOverRanks(
+            rank=i32(order),
+            total_bytes=f64([point.total for point in points]),
+            own_bytes=f64([point.own for point in points]),
+            categories=_over(points),
+            of_ranks=len(ranks),
+        )
+
+    def _point(self, window: RankWindow) -> _Point:
+        """Small and kept, so that the next question reads on where this one stopped."""
+        choice = self._choice
+        key = (window.identity, self._fqn, choice.device_name, self._state, self._call)
+        point: _Point | None = self._reader.cache.get(key)
+        if point is None:
+            try:
+                point = self._computed(self._reader.open(window))
+            except ModulesError:  # named where it is shown; here it is a gap
+                point = _Point(np.nan, np.nan, {}, {})
+            self._reader.cache.put(key, point, 300 * (1 + len(point.totals)))
+        return point
+
+    def _computed(self, opened: RankModules) -> _Point:
+        memory = opened.memory
+        row = _row_of(memory, self._fqn)
+        device = device_of(memory, self._choice.device_name)
+        if row is None:
+            return _Point(np.nan, np.nan, {}, {})
+        table = memory.at(self._state, device, self._call, row)
+        own = memory.own(table, device)
+        totals = dict(
+            zip(memory.categories, table.totals[:, row].tolist(), strict=True)
+        )
+        owned: dict[str, float] = {}
+        if own is not None:
+            owned = dict(zip(memory.categories, own[:, row].tolist(), strict=True))
+        total = float(table.total_bytes[row])
+        return _Point(total, sum(owned.values()) if owned else np.nan, totals, owned)
+
+
+def _over(points: Sequence[_Point]) -> tuple[api.ModuleSeries, ...]:
+    """Every category that any of the points has; 0 where one is known without it."""
+    names = in_order(name for point in points for name in point.totals)
+    total = np.array([point.total for point in points])
+    own = np.array([point.own for point in points])
+
+    def table(held: Sequence[Mapping[str, float]], known: Floats) -> Floats:
+        missing = np.where(np.isnan(known), np.nan, 0.0)
+        rows = [
+            [h.get(n, m) for h, m in zip(held, missing, strict=True)] for n in names
+        ]
+        return np.array(rows, np.float64).reshape(len(names), len(points))
+
+    totals = table([point.totals for point in points], total)
+    return module_series(names, totals, table([point.owned for point in points], own))
+
+
+def _moments(memory: ModuleMemory, found: MomentTable) -> api.ModuleMoments:
+    own = found.own
+    nothing = np.full(len(found.state), np.nan)
+    states, index = np.unique(found.state, return_inverse=True)
+    return api.ModuleMoments(
+        state_names=tuple(ALL_STATES[state] for state in states.tolist()),
+        state=i32(index),
+        call=i32(found.call),
+        time_us=f64(found.time_us),
+        total_bytes=f64(found.total_bytes),
+        own_bytes=f64(nothing if own is None else own.sum(axis=0)),
+        categories=module_series(memory.categories, found.totals, own),
+        num_left_out=found.num_left_out,
+    )
+
+
+def _row_of(memory: ModuleMemory, fqn: str) -> int | None:
+    try:
+        return memory.tree.fqn.index(fqn)
+    except ValueError:
+        return None
+
+
+def _nothing_to_show(run: Run, choice: Choice | None) -> NotFoundError:
+    if choice is not None and choice.problems:
+        problem = choice.problems[0]
+        return NotFoundError(problem.what, problem.where, problem.remedy)
+    said = absent_of(run, choice)[0]
+    return NotFoundError(
+        said.reason or "This run has no memory of modules.", KIND, said.remedy
+    )
