@@ -81,6 +81,10 @@ class NullRecorder(Recorder):
     def mark(self, label: str) -> None:
         """Do nothing."""
 
+    def snapshot(self, label: str) -> bool:  # noqa: ARG002
+        """There is nothing to capture."""
+        return False
+
     def flush(self, timeout: float = 0.0) -> bool:  # noqa: ARG002
         """Nothing is pending, and nothing is on disk."""
         return False

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from collector.config import RecordConfig
     from collector.config_memprofiler import Imported
+    from collector.history.on_demand import OnDemand
 
 Batch = TypeVar("Batch")
 
@@ -148,6 +149,8 @@ class Recorder:
         self._lock = threading.RLock()
         self._engine = Engine(run_dir, config, mesh, self._progress, self._troubles)
         self._attached = Attached()
+        self._config = config
+        self._on_demand: OnDemand | None = None
         try:
             self._windows = open_windows(
                 config,
@@ -256,6 +259,27 @@ class Recorder:
         """Put a labelled mark at this moment of the timeline."""
         if self._live:
             self._note("mark", {"label": str(label)[:_MAX_TEXT]}, user=True)
+
+    @untraced
+    def snapshot(self, label: str) -> bool:
+        """Capture the device's allocator as it is now, under a name of your own.
+
+        Segments and blocks, and the history of allocations as far as it is recorded
+        (`history=True`, or torch's own `_record_memory_history`). Takes milliseconds, and
+        about 7 us per event of history; encoding goes on elsewhere.
+
+        Returns:
+            Whether there was anything to capture: not before the device is in use.
+        """
+        if not self._live:
+            return False
+        try:
+            if self._on_demand is None:
+                self._on_demand = self._open_on_demand()
+            return self._on_demand.take(str(label)[:_MAX_TEXT])
+        except Exception as error:  # noqa: BLE001  # the border to training
+            self._fault("snapshot", error)
+            return False
 
     @untraced
     def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
@@ -397,6 +421,17 @@ class Recorder:
             self._windows.begin_step()
         except Exception as error:  # noqa: BLE001  # the border to training
             self._fault("step", error)
+
+    def _open_on_demand(self) -> OnDemand:
+        from collector.history.on_demand import OnDemand
+
+        return OnDemand(
+            self._config,
+            self._engine,
+            self._progress,
+            self._troubles,
+            kind=lambda: self._windows.kind("history"),
+        )
 
     def _note(self, kind: str, data: dict[str, Any], *, user: bool = False) -> None:
         step = self._progress.train_step  # whatever the phase: marks share one axis
