@@ -99,6 +99,11 @@ class Index:
             cost = self._clock() - now
             self._next_listing = now + max(_LIST_PAUSE_SECONDS, _PAUSE_RATIO * cost)
 
+    @property
+    def is_walking(self) -> bool:
+        """Whether the walk gave way and has not seen everything yet."""
+        return self._walk is not None
+
     def foreign(self) -> tuple[api.ForeignFiles, ...]:
         """Other tools' files, by kind."""
         counts: dict[Kind, tuple[int, str]] = {}

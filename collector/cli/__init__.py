@@ -18,7 +18,7 @@ from collector.cli.failure import Failure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS: Final = ("demo", "import-config")
+VERBS: Final = ("demo", "export", "import-config")
 """A dash in a verb is an underscore in its module's name."""
 
 INTERRUPTED: Final = 130

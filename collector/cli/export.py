@@ -1,0 +1,274 @@
+"""Write files for other tools from a recording, also of a job that died.
+
+LOGDIR is what TensorBoard is given, a run's directory, or one rank's file. The files have
+MemProfiler's names and layouts:
+
+  rank_R_memory_stats.yaml          every snap: --yaml
+  rank_R_fsdp_memory_stats.yaml     module memory in exact bytes: --yaml
+  rank_R_memory_stats.pickle        every snap: --pickle
+  fsdp_mem_rank_R_FUNCTION_ITERATION.log
+                                    module memory as torch prints it: --fsdp-report
+  cuda_alloc_rank_R.FUNCTION.ITERATION.start|end.pickle
+                                    the allocator, for memory_viz: --history
+  rank_R_config.yaml                the settings that were in effect: --config
+
+Without any of these options: --yaml --fsdp-report --config. A function of another phase
+than train has the phase before its name. Where a job was started more than once, the last
+attempt's files are in DIR and earlier ones' in DIR/attempt_N.
+
+YAML holds plain mappings (yaml.safe_load takes them), pickles hold plain dicts, lists and
+numbers, and the peak in a report is that of its own iteration.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.cli.failure import Failure
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from collector.cli.export_files import Planned, UnmadeError
+    from tb_plugin.run import AttemptFiles, Run
+
+HELP = "write YAML, pickles and reports for other tools from a recording"
+
+KINDS: Final = ("yaml", "pickle", "fsdp_report", "history", "config")
+DEFAULT_KINDS: Final = ("yaml", "fsdp_report", "config")
+DEFAULT_DIR: Final = "memprofiler"
+"""In the run's directory: where MemProfiler puts its own."""
+
+_SETTINGS: Final = {
+    "yaml": "functions (snaps) or modules",
+    "pickle": "functions (snaps)",
+    "fsdp_report": "modules",
+    "history": "history",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `memboard export`."""
+    parser.add_argument("logdir", type=Path, metavar="LOGDIR", help="what to read")
+    parser.add_argument(
+        "--run", dest="name", metavar="NAME", help="which run, where there are more"
+    )
+    parser.add_argument("--rank", type=int, metavar="N", help="one rank alone")
+    parser.add_argument(
+        "--attempt", type=int, metavar="N", help="one attempt alone, from 1"
+    )
+    parser.add_argument("--yaml", action="store_true", help="statistics as YAML")
+    parser.add_argument("--pickle", action="store_true", help="statistics, pickled")
+    parser.add_argument(
+        "--fsdp-report", action="store_true", help="module memory as text"
+    )
+    parser.add_argument(
+        "--history", action="store_true", help="captures of the allocator, pickled"
+    )
+    parser.add_argument("--config", action="store_true", help="the effective settings")
+    parser.add_argument(
+        "--depth",
+        type=int,
+        default=2,
+        metavar="N",
+        help="of the report: how deep modules are listed (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--units",
+        choices=("B", "KiB", "MiB", "GiB"),
+        default="MiB",
+        help="of the report (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--tabulate", action="store_true", help="tables in the report instead of lines"
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help=f"where the files go (default: {DEFAULT_DIR} in the run's directory)",
+    )
+    both = parser.add_mutually_exclusive_group()
+    both.add_argument(
+        "--force", action="store_true", help="replace files that are there already"
+    )
+    both.add_argument(
+        "--keep",
+        action="store_true",
+        help="where files are there already, write into a directory of the attempt's"
+        " name beside them",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write what was asked for."""
+    from collector.cli import export_files
+    from collector.cli.recordings import read_whole, tell_problems
+
+    if options.depth < 1:
+        raise Failure("--depth must be 1 or more", where=f"--depth {options.depth}")
+    kinds = [kind for kind in KINDS if getattr(options, kind)] or list(DEFAULT_KINDS)
+    recording = _chosen(options)
+    read_whole(recording, options.rank)
+    folders = _folders(recording, kinds, options)
+    tell_problems(recording.problems, "export")
+    if not any(folders.values()):
+        raise _nothing(recording, kinds, options.logdir)
+    if not options.force:
+        for folder, files in folders.items():
+            export_files.refuse_to_overwrite(folder, files)
+    num_written = 0
+    for folder, files in folders.items():
+        for written in export_files.write_all(folder, files) if files else ():
+            if isinstance(written, export_files.UnmadeError):
+                print(f"memboard export: {_in_words(written)}", file=sys.stderr)
+            else:
+                print(written)
+                num_written += 1
+    _tell_missing(recording, kinds, folders)
+    return 0 if num_written else 1
+
+
+def _folders(
+    recording: Run, kinds: Sequence[str], options: argparse.Namespace
+) -> dict[Path, list[Planned]]:
+    """What goes into which directory."""
+    from collector.cli.export_files import without_repeats
+
+    out = _out(options, recording)
+    folders: dict[Path, list[Planned]] = {}
+    for attempt, folder in _attempts(recording, options, out):
+        files = list(_planned(recording, attempt, kinds, options))
+        files = list(without_repeats(files))
+        there = any((folder / file.name).exists() for file in files)
+        own = folder / _attempt_name(attempt)
+        folders[own if there and options.keep else folder] = files
+    return folders
+
+
+def _chosen(options: argparse.Namespace) -> Run:
+    from collector.cli.recordings import choose_run, open_logdir, run_of_file
+
+    if options.logdir.is_file():
+        return run_of_file(options.logdir)
+    recording = choose_run(open_logdir(options.logdir), options.name, options.logdir)
+    if recording.imported is not None:
+        raise Failure(
+            "this run is made of MemProfiler's own files; there is nothing to export",
+            where=recording.found.name,
+            remedy="choose a run that MemBoard recorded, with --run",
+        )
+    return recording
+
+
+def _out(options: argparse.Namespace, recording: Run) -> Path:
+    if options.out is not None:
+        return Path(options.out)
+    # The rank files lie in plugins/memboard below the run's directory.
+    return Path(recording.found.folder).parent.parent / DEFAULT_DIR
+
+
+def _attempts(
+    recording: Run, options: argparse.Namespace, out: Path
+) -> Iterator[tuple[AttemptFiles, Path]]:
+    """The attempts asked for, and where each one's files go."""
+    attempts = recording.attempts
+    if not attempts:
+        raise Failure(
+            "none of the files can be read",
+            where=recording.found.name,
+            remedy="the problems listed above say why",
+        )
+    if options.attempt is not None:
+        chosen = [a for a in attempts if a.index == options.attempt]
+        if not chosen:
+            raise Failure(
+                f"there is no attempt {options.attempt}",
+                where=recording.found.name,
+                remedy=f"its attempts are 1 to {len(attempts)}",
+            )
+        yield chosen[0], out
+        return
+    for attempt in attempts[:-1]:
+        yield attempt, out / f"attempt_{attempt.index}"
+    yield attempts[-1], out
+
+
+def _attempt_name(attempt: AttemptFiles) -> str:
+    return next(iter(attempt.files.values())).attempt
+
+
+def _planned(
+    recording: Run,
+    attempt: AttemptFiles,
+    kinds: Sequence[str],
+    options: argparse.Namespace,
+) -> Iterator[Planned]:
+    from collector.cli.export_plan import Plan
+    from collector.cli.export_report import Layout
+
+    layout = Layout(depth=options.depth, units=options.units, tabulate=options.tabulate)
+    plan = Plan(recording, attempt, layout)
+    for rank in attempt.files:
+        if options.rank in (None, rank):
+            for kind in kinds:
+                yield from plan.files(kind, rank)
+
+
+def _in_words(error: UnmadeError) -> Failure:
+    return Failure(error.what, where=error.where, remedy=error.remedy)
+
+
+def _nothing(recording: Run, kinds: Sequence[str], logdir: Path) -> Failure:
+    wanted = " or ".join(
+        dict.fromkeys(_SETTINGS[kind] for kind in kinds if kind in _SETTINGS)
+    )
+    remedy = f"record with {wanted} switched on, and a schedule that is reached"
+    reasons = _reasons(recording)
+    return Failure(
+        "the recording holds nothing of what was asked for" + reasons,
+        where=str(logdir),
+        remedy=remedy,
+    )
+
+
+def _tell_missing(
+    recording: Run, kinds: Sequence[str], folders: dict[Path, list[Any]]
+) -> None:
+    """What was asked for and is not in the recording."""
+    endings = {
+        "pickle": "_memory_stats.pickle",
+        "fsdp_report": ".log",
+        "yaml": "memory_stats.yaml",
+    }
+    names = [file.name for files in folders.values() for file in files]
+    for kind in kinds:
+        found = any(
+            name.startswith("cuda_alloc_")
+            if kind == "history"
+            else name.endswith(endings.get(kind, ""))
+            for name in names
+        )
+        if not found:
+            print(
+                f"memboard export: the recording holds nothing for"
+                f" --{kind.replace('_', '-')}: {_SETTINGS[kind]} was off or never"
+                f" reached{_reasons(recording)}",
+                file=sys.stderr,
+            )
+
+
+def _reasons(recording: Run) -> str:
+    """Why sources of such files did not record, in their own words."""
+    told = [
+        f"{source.source}: {source.reason}"
+        for source in recording.catalogue.recorded()
+        if source.status != "recorded"
+        and source.reason
+        and source.source.partition(".")[0] in ("functions", "modules", "history")
+    ]
+    return f" ({'; '.join(told)})" if told else ""

@@ -1,0 +1,411 @@
+"""`memboard export`: what the recording holds, under MemProfiler's names, read back."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import pickletools
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from collector.cli import main
+from collector.config import RecordConfig
+from collector.config_yaml import as_yaml
+from collector.format.names import EXPORT_MARK
+from tb_plugin.analysis.functions import calls_of, sides
+from tb_plugin.readers.memprofiler.imports import Imports, Window
+from tb_plugin.readers.memprofiler.listing import ImportListing
+from tb_plugin.readers.memprofiler.names import FunctionKey
+from tests.builders import RunBuilder, flip_bit
+from tests.collector.cli.recorded import (
+    KIB,
+    add_history,
+    add_modules,
+    add_snaps,
+)
+from tests.memprofiler_files import write_stats
+
+ALL = ("--yaml", "--pickle", "--fsdp-report", "--history", "--config")
+
+
+def export(*arguments: object) -> int:
+    return main(["export", *map(str, arguments)])
+
+
+def names_in(folder: Path) -> set[str]:
+    return {p.name for p in folder.iterdir() if p.is_file()} - {EXPORT_MARK}
+
+
+def opened(folder: Path) -> Imports:
+    listing = ImportListing(str(folder), folder.name, str(folder.parent))
+    listing.list_files()
+    imports = Imports()
+    imports.update(listing.files)
+    return imports
+
+
+@pytest.fixture
+def run(tmp_path) -> RunBuilder:
+    return RunBuilder(tmp_path / "exp")
+
+
+def test_every_kind_has_its_exact_name(run, tmp_path, capsys):
+    rank = run.rank(3, config={"rss": True})
+    add_snaps(rank, "training_step", [2, 3])
+    add_modules(rank, 2, function="training_step")
+    add_history(rank, 2, "start")
+    add_history(rank, 2, "end")
+    rank.close()
+    assert export(tmp_path, *ALL) == 0
+    out = tmp_path / "exp" / "memprofiler"
+    expected = {
+        "rank_3_memory_stats.yaml",
+        "rank_3_memory_stats.pickle",
+        "rank_3_fsdp_memory_stats.yaml",
+        "fsdp_mem_rank_3_training_step_2.log",
+        "cuda_alloc_rank_3.step.2.start.pickle",
+        "cuda_alloc_rank_3.step.2.end.pickle",
+        "rank_3_config.yaml",
+    }
+    assert names_in(out) == expected
+    printed = capsys.readouterr().out.split()
+    assert {Path(line).name for line in printed} == expected
+
+
+@pytest.mark.parametrize("iterations", [[2], [3, 4], [1, 2]])
+def test_snaps_keep_keys_order_and_exact_values(run, tmp_path, iterations):
+    """Windows 1/2, 2/4 and 0/2 give iterations 2; 3 and 4; 1 and 2."""
+    rank = run.rank(0)
+    expected = add_snaps(rank, "training_step", iterations)
+    rank.close()
+    out = tmp_path / "out"
+    assert export(tmp_path, "--yaml", "--pickle", "-o", out) == 0
+    text = (out / "rank_0_memory_stats.yaml").read_text()
+    found = yaml.safe_load(text)
+    assert found == expected
+    assert list(found) == [
+        f"0.training_step.{i}.{c}" for i in iterations for c in ("start", "end")
+    ]
+    assert found == pickle.loads((out / "rank_0_memory_stats.pickle").read_bytes())
+    assert all(
+        type(v) is int for s in found.values() for k, v in s.items() if k != "share"
+    )
+    # MemProfiler's own YAML fails with every safe loader, for this tag.
+    assert "!!python" not in text
+
+
+def test_pickles_import_nothing(run, tmp_path):
+    rank = run.rank(0)
+    add_snaps(rank, "step", [2])
+    taken = add_history(rank, 2, "end")
+    rank.close()
+    out = tmp_path / "out"
+    assert export(tmp_path, "--pickle", "--history", "-o", out) == 0
+    for path in out.glob("*.pickle"):
+        opcodes = {op.name for op, _, _ in pickletools.genops(path.read_bytes())}
+        assert not opcodes & {"GLOBAL", "STACK_GLOBAL", "REDUCE", "INST", "OBJ"}
+    found = pickle.loads((out / "cuda_alloc_rank_0.step.2.end.pickle").read_bytes())
+    assert found == taken
+
+
+def test_what_is_exported_is_imported_as_it_was(run, tmp_path):
+    expected = {}
+    for number in (0, 1):
+        rank = run.rank(number)
+        expected.update(add_snaps(rank, "training_step", [2, 3]))
+        expected.update(add_snaps(rank, "training_step", [5], phase="val"))
+        add_modules(rank, 2, function="training_step")
+        add_modules(rank, 3, function="training_step", scale=3)
+        rank.close()
+    out = tmp_path / "out"
+    assert export(tmp_path, "--yaml", "--fsdp-report", "--units", "B", "-o", out) == 0
+    imports = opened(out)
+    assert imports.ranks == [0, 1]
+    for number in (0, 1):
+        tables = imports.snaps(number)
+        assert set(tables) == {
+            FunctionKey("training_step", "train"),
+            FunctionKey("training_step", "val"),
+        }
+        for (function, phase), table in tables.items():
+            calls = calls_of(table)
+            name = function if phase == "train" else f"{phase}.{function}"
+            for stat, theirs in (("rss_bytes", "rss"), ("hook.rss_diff", "rss_diff")):
+                start, end, _ = sides(table, calls, stat)
+                for side, column in (("start", start), ("end", end)):
+                    for iteration, value in zip(calls.iteration, column, strict=True):
+                        snap = expected[f"{number}.{name}.{iteration}.{side}"]
+                        assert value == snap.get(theirs) or value != value
+        for iteration, scale in ((2, 1), (3, 3)):
+            report = imports.report(Window("training_step", "train", iteration), number)
+            assert report is not None
+            peak = report.states.at("window_peak", 0, None).total_bytes[0]
+            assert peak == (4 + 6 * scale + 2) * KIB
+    assert list(imports.problems) == []
+
+
+def test_each_report_has_the_peak_of_its_own_iteration(run, tmp_path):
+    """A2: MemProfiler prints the last iteration's peak into all of them."""
+    rank = run.rank(0)
+    for iteration, batch in ((2, 2), (3, 8), (4, 2)):
+        add_modules(rank, iteration, scale=batch)
+    rank.close()
+    out = tmp_path / "out"
+    assert export(tmp_path, "--fsdp-report", "--units", "KiB", "-o", out) == 0
+    peaks = []
+    for iteration in (2, 3, 4):
+        text = (out / f"fsdp_mem_rank_0_step_{iteration}.log").read_text()
+        head = text[: text.index("Modulewise")]
+        peaks.append(head[head.index("Total:") :].split()[1:3])
+        assert "MiB" not in text
+        assert " B\n" not in text
+    assert peaks == [["18.0", "KiB"], ["54.0", "KiB"], ["18.0", "KiB"]]
+
+
+def test_exact_bytes_stand_in_the_yaml_whatever_the_reports_units(run, tmp_path):
+    rank = run.rank(0)
+    add_modules(rank, 2)
+    rank.close()
+    assert export(tmp_path, "--yaml", "-o", tmp_path / "out") == 0
+    found = yaml.safe_load(
+        (tmp_path / "out" / "rank_0_fsdp_memory_stats.yaml").read_text()
+    )
+    window = found["0.step.2"]
+    assert window["peak"]["cuda:0"]["Total"] == 12 * KIB
+    layer = window["modules"]["FSDPNet.layer"]
+    assert layer["Before Pre-Forward"][0]["cuda:0"]["Activation"] == 6 * KIB
+    assert layer["Peak Forward"][0]["cuda:0"]["All Gather"] == 2 * KIB
+
+
+def test_depth_and_tables(run, tmp_path):
+    rank = run.rank(0)
+    add_modules(rank, 2)
+    rank.close()
+    out = tmp_path / "out"
+    assert export(tmp_path, "--fsdp-report", "--depth", 1, "--tabulate", "-o", out) == 0
+    text = (out / "fsdp_mem_rank_0_step_2.log").read_text()
+    assert "Module:  FSDPNet\n" in text
+    assert "FSDPNet.layer" not in text
+    assert "=====" in text
+
+
+DYING = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from tests.builders import RunBuilder
+from tests.collector.cli.recorded import add_modules, add_snaps
+rank = RunBuilder(Path({run!r})).rank(0)
+add_snaps(rank, "training_step", [2, 3])
+add_modules(rank, 2)
+add_snaps(rank, "training_step", [4], contexts=(0,))
+print("written", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_job_that_was_killed_leaves_all_that_it_wrote(tmp_path):
+    """A6: MemProfiler writes nothing before the end, and then it never comes."""
+    root = str(Path(__file__).parents[3])
+    program = DYING.format(root=root, run=str(tmp_path / "exp"))
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "written\n"
+        os.kill(process.pid, signal.SIGKILL)
+    assert export(tmp_path, "-o", tmp_path / "out") == 0
+    found = yaml.safe_load((tmp_path / "out" / "rank_0_memory_stats.yaml").read_text())
+    assert list(found) == [
+        "0.training_step.2.start",
+        "0.training_step.2.end",
+        "0.training_step.3.start",
+        "0.training_step.3.end",
+        "0.training_step.4.start",
+    ]
+    assert (tmp_path / "out" / "fsdp_mem_rank_0_step_2.log").exists()
+
+
+def test_attempts_go_into_directories_of_their_own(run, tmp_path):
+    for attempt in (0, 1):
+        rank = run.rank(0, attempt=attempt)
+        add_snaps(rank, "step", [2 + attempt])
+        rank.close()
+    out = tmp_path / "out"
+    assert export(tmp_path, "--yaml", "-o", out) == 0
+    newest = yaml.safe_load((out / "rank_0_memory_stats.yaml").read_text())
+    oldest = yaml.safe_load(
+        (out / "attempt_1" / "rank_0_memory_stats.yaml").read_text()
+    )
+    assert list(newest) == ["0.step.3.start", "0.step.3.end"]
+    assert list(oldest) == ["0.step.2.start", "0.step.2.end"]
+    assert export(tmp_path, "--yaml", "--attempt", 1, "-o", tmp_path / "one") == 0
+    assert names_in(tmp_path / "one") == {"rank_0_memory_stats.yaml"}
+
+
+def test_one_rank_alone(run, tmp_path):
+    for number in range(4):
+        rank = run.rank(number)
+        add_snaps(rank, "step", [2])
+        rank.close()
+    out = tmp_path / "out"
+    assert export(tmp_path, "--yaml", "--rank", 2, "-o", out) == 0
+    assert names_in(out) == {"rank_2_memory_stats.yaml"}
+
+
+def test_a_ranks_file_can_be_named_itself(run, tmp_path):
+    rank = run.rank(7)
+    add_snaps(rank, "step", [2])
+    rank.close()
+    assert export(rank.path, "--yaml") == 0
+    assert names_in(tmp_path / "exp" / "memprofiler") == {"rank_7_memory_stats.yaml"}
+
+
+def test_nothing_is_overwritten_unless_forced(run, tmp_path, capsys):
+    rank = run.rank(0)
+    add_snaps(rank, "step", [2])
+    rank.close()
+    out = tmp_path / "out"
+    out.mkdir()
+    there = out / "rank_0_memory_stats.pickle"
+    there.write_bytes(b"mine")
+    assert export(tmp_path, "--yaml", "--pickle", "-o", out) == 1
+    said = capsys.readouterr().err
+    assert "rank_0_memory_stats.pickle" in said
+    assert "--force" in said
+    assert {p.name for p in out.iterdir()} == {there.name}
+    assert export(tmp_path, "--yaml", "--pickle", "--keep", "-o", out) == 0
+    assert there.read_bytes() == b"mine"
+    (beside,) = [p for p in out.iterdir() if p.is_dir()]
+    assert len(names_in(beside)) == 2
+    assert export(tmp_path, "--yaml", "--pickle", "--force", "-o", out) == 0
+    assert there.read_bytes() != b"mine"
+    assert not [p for p in out.iterdir() if p.name.startswith(".")]
+
+
+def test_settings_come_back_as_they_were(run, tmp_path):
+    config = RecordConfig(rss=False, queue_rows=99).to_plain()
+    rank = run.rank(0, config=config)
+    rank.steps(range(3), rss_bytes=[1, 2, 3])
+    rank.close()
+    assert export(tmp_path, "--config", "-o", tmp_path / "out") == 0
+    path = tmp_path / "out" / "rank_0_config.yaml"
+    from collector.config import load
+
+    again = load(path)
+    assert again.to_plain() == config
+    assert as_yaml(config).strip() in path.read_text()
+
+
+def test_functions_whose_names_hold_anything_stay_in_the_directory(run, tmp_path):
+    rank = run.rank(0)
+    for function in ("../../etc/passwd", "a/b", "", "ü\n", "a b"):
+        add_modules(rank, 2, function=function)
+    rank.close()
+    out = tmp_path / "out"
+    assert export(tmp_path, "--fsdp-report", "-o", out) == 0
+    assert len(names_in(out)) == 5
+    assert len(opened(out).windows) == 5
+    assert {p.name for p in tmp_path.iterdir()} == {"exp", "out"}
+
+
+def test_captures_by_hand_of_one_name_are_all_written(run, tmp_path):
+    rank = run.rank(0)
+    for step in (4, 4, 9):
+        add_history(rank, 0, "", function="", label="leak", step=step)
+    rank.close()
+    out = tmp_path / "out"
+    assert export(tmp_path, "--history", "-o", out) == 0
+    assert names_in(out) == {
+        "cuda_alloc_rank_0.leak.4.pickle",
+        "cuda_alloc_rank_0.leak-2.4.pickle",
+        "cuda_alloc_rank_0.leak.9.pickle",
+    }
+
+
+def test_damage_costs_one_file_and_is_told(run, tmp_path, capsys):
+    rank = run.rank(0)
+    add_snaps(rank, "step", [2])
+    add_modules(rank, 2)
+    (start, end) = [(a, b) for kind, a, b in rank.offsets if kind == "capture"][-1]
+    add_modules(rank, 3)
+    rank.close()
+    flip_bit(rank.path, (start + end) // 2)
+    out = tmp_path / "out"
+    assert export(tmp_path, "--yaml", "--fsdp-report", "-o", out) == 0
+    said = capsys.readouterr().err
+    assert "what to do" in said
+    assert "fsdp_mem_rank_0_step_3.log" in names_in(out)
+    assert "rank_0_memory_stats.yaml" in names_in(out)
+
+
+def test_errors_say_what_where_and_what_to_do(run, tmp_path, capsys):
+    def failing(*arguments: object) -> str:
+        assert export(*arguments) == 1
+        return capsys.readouterr().err
+
+    assert "no such directory" in failing(tmp_path / "nowhere")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "there is no recording" in failing(empty)
+    strange = tmp_path / "file.txt"
+    strange.write_text("x")
+    assert "no rank's file" in failing(strange)
+    rank = run.rank(0)
+    rank.source("modules", "off", "switched off")
+    rank.steps(range(3), rss_bytes=[1, 2, 3])
+    rank.close()
+    said = failing(tmp_path, "--yaml", "--fsdp-report")
+    assert "holds nothing of what was asked for" in said
+    assert "modules: switched off" in said
+    assert "record with" in said
+    assert "has no rank 9" in failing(tmp_path, "--rank", 9)
+    assert "no attempt 5" in failing(tmp_path, "--attempt", 5)
+    assert "there is no run 'x'" in failing(tmp_path, "--run", "x")
+    RunBuilder(tmp_path / "other").simple(1, 3)
+    said = failing(tmp_path)
+    assert "there are 2 runs" in said
+    assert "exp, other" in said
+    write_stats(tmp_path / "theirs", 0)
+    assert "MemProfiler's own files" in failing(tmp_path, "--run", "theirs")
+    assert "--depth must be 1 or more" in failing(
+        tmp_path, "--run", "exp", "--depth", 0
+    )
+
+
+def test_what_was_asked_for_and_is_not_there_is_told(run, tmp_path, capsys):
+    rank = run.rank(0)
+    add_snaps(rank, "step", [2])
+    rank.close()
+    assert export(tmp_path, *ALL, "-o", tmp_path / "out") == 0
+    said = capsys.readouterr().err
+    assert "nothing for --history" in said
+    assert "nothing for --fsdp-report" in said
+    assert "--yaml" not in said
+
+
+def test_a_directory_that_cannot_be_written_is_named(run, tmp_path, capsys):
+    rank = run.rank(0)
+    add_snaps(rank, "step", [2])
+    rank.close()
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert export(tmp_path, "--yaml", "-o", blocked / "out") == 1
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_thousands_of_snaps_take_seconds(run, tmp_path):
+    rank = run.rank(0)
+    expected = add_snaps(rank, "step", list(range(1, 2001)))
+    rank.close()
+    before = time.monotonic()
+    assert export(tmp_path, "--yaml", "--pickle", "-o", tmp_path / "out") == 0
+    print(f"4,000 snaps: {time.monotonic() - before:.1f} s")
+    found = pickle.loads((tmp_path / "out" / "rank_0_memory_stats.pickle").read_bytes())
+    assert found == expected
