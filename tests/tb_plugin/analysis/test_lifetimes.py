@@ -1,0 +1,216 @@
+"""What lived from when to when: against recorded snapshots' figures and a small model."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_plugin.analysis.lifetimes import (
+    ACTIONS,
+    BEFORE,
+    Blocks,
+    History,
+    Lifetimes,
+    levels,
+    lifetimes,
+)
+from tb_plugin.readers.snapshots.machine import Machine
+from tests.tb_plugin.readers.snapshots.pickled import filled
+
+REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"), "snapshots")
+EXPECTED = (
+    json.loads((REAL / "expected.json").read_text())
+    if (REAL / "expected.json").is_file()
+    else {}
+)
+
+ONLY_COMPLETED = "Da1sypetals+SnapViewer__assets__memory.pickle"
+"""Knows free_completed alone. The figures count nothing as freed then; we take it for
+both, or allocated bytes would never fall."""
+
+
+def history_of(trace: list[dict[str, Any]]) -> History:
+    known = {action: number for number, action in enumerate(ACTIONS)}
+    return History(
+        action=np.array([known.get(e["action"], -1) for e in trace], np.int64),
+        addr=np.array([e.get("addr", 0) for e in trace], np.int64),
+        size=np.array([e["size"] for e in trace], np.int64),
+        stack=np.arange(len(trace)),
+    )
+
+
+def blocks_of(blocks: list[tuple[int, int, bool]]) -> Blocks:
+    return Blocks(
+        addr=np.array([addr for addr, _, _ in blocks], np.int64),
+        size=np.array([size for _, size, _ in blocks], np.int64),
+        is_allocated=np.array([whole for _, _, whole in blocks], np.bool_),
+        stack=np.full(len(blocks), -1),
+    )
+
+
+def active_blocks(segments: list[dict[str, Any]], device: int) -> Blocks:
+    found = []
+    for segment in segments:
+        at = segment["address"]
+        for block in segment["blocks"]:
+            if segment["device"] == device and block["state"].startswith("active"):
+                whole = block["state"] == "active_allocated"
+                found.append((block.get("address", at), block["size"], whole))
+            at += block["size"]
+    return blocks_of(found)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_recorded_snapshots_have_the_figures_they_are_known_for(name):
+    machine = Machine((REAL / name).read_bytes())
+    root = machine.run()
+    machine.events.pad()
+    snapshot = filled(machine, root)
+    segments = snapshot["segments"] if isinstance(snapshot, dict) else snapshot
+    traces = snapshot.get("device_traces", []) if isinstance(snapshot, dict) else []
+    for device, figures in enumerate(EXPECTED[name]["devices"]):
+        history = history_of(traces[device] if device < len(traces) else [])
+        blocks = active_blocks(segments, device)
+        lives = lifetimes(history, blocks)
+        for kind in ("active", "allocated"):
+            if kind == "allocated" and name == ONLY_COMPLETED:
+                continue
+            found = levels(
+                lives, len(history), figures[f"{kind}_bytes"], active=kind == "active"
+            )
+            assert found.peak == (
+                figures[f"peak_{kind}_bytes"],
+                figures[f"peak_{kind}_event"],
+            )
+        assert lives.num_lost == 0
+        at_end = set(lives.addr[lives.gone == len(history)].tolist())
+        assert set(blocks.addr.tolist()) <= at_end
+        if name != "drisspg+transformer_nuggets__test__data__mini_snapshot.pickle":
+            assert set(blocks.addr.tolist()) == at_end
+
+
+class Model:
+    """Addresses handed out and taken back, remembered the slow way."""
+
+    def __init__(self) -> None:
+        self.trace: list[dict[str, Any]] = []
+        self.live: dict[int, tuple[int, int]] = {}
+        """By address: bytes and a number that tells each allocation from all others."""
+        self.waiting: list[int] = []
+        self.moments: list[set[int]] = []
+        """After each event: numbers of what is active."""
+        self.sizes: dict[int, int] = {}
+
+    def do(self, what: str, which: int, size: int) -> None:
+        held = [addr for addr in sorted(self.live) if addr not in self.waiting]
+        if what == "alloc":
+            free = [512 * n for n in range(1, 40) if 512 * n not in self.live]
+            addr, number = free[which % len(free)], len(self.sizes)
+            self.live[addr] = (size, number)
+            self.sizes[number] = size
+            self._add("alloc", addr, size)
+        elif what == "request" and held:
+            addr = held[which % len(held)]
+            self.waiting.append(addr)
+            self._add("free_requested", addr, self.live[addr][0])
+        elif what == "complete" and self.waiting:
+            addr = self.waiting.pop(which % len(self.waiting))
+            size, _ = self.live.pop(addr)
+            self._add("free_completed", addr, size)
+        elif what == "other":
+            self._add("segment_alloc", 0, 2**21)
+
+    def _add(self, action: str, addr: int, size: int) -> None:
+        self.trace.append({"action": action, "addr": addr, "size": size})
+        self.moments.append({number for _, number in self.live.values()})
+
+    def blocks(self) -> Blocks:
+        return blocks_of(
+            [(a, size, a not in self.waiting) for a, (size, _) in self.live.items()]
+        )
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["alloc", "alloc", "request", "complete", "other"]),
+        st.integers(0, 50),
+        st.integers(1, 10_000),
+    ),
+    max_size=120,
+)
+
+
+def active_at(lives: Lifetimes, event: int) -> list[int]:
+    alive = (lives.born <= event) & (lives.gone > event)
+    return sorted(lives.size[alive].tolist())
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps, st.integers(0, 119))
+def test_what_is_alive_after_each_event_is_what_the_model_holds(done, lost):
+    model = Model()
+    for what, which, size in done:
+        model.do(what, which, size)
+    lost = min(lost, len(model.trace))  # a ring that overflowed forgot the beginning
+    history, blocks = history_of(model.trace[lost:]), model.blocks()
+    lives = lifetimes(history, blocks)
+    assert lives.num_lost == 0
+    for event, numbers in enumerate(model.moments[lost:]):
+        assert active_at(lives, event) == sorted(model.sizes[n] for n in numbers)
+    active = levels(lives, len(history), int(blocks.size.sum()), active=True)
+    totals = [sum(model.sizes[n] for n in m) for m in model.moments]
+    assert active.after.tolist() == totals[lost:]
+    assert active.first == (totals[lost - 1] if lost else 0)
+    assert active.peak[0] == max([active.first, *totals[lost:]])
+    allocated_end = int(blocks.size[blocks.is_allocated].sum())
+    allocated = levels(lives, len(history), allocated_end, active=False)
+    assert (allocated.after <= active.after).all()
+    assert (lives.freed <= lives.gone).all()
+    assert (lives.born < lives.gone).all()
+
+
+def test_what_was_there_before_lies_below_and_the_longest_lived_lowest():
+    trace = [
+        {"action": "alloc", "addr": 1024, "size": 7},
+        {"action": "free_requested", "addr": 512, "size": 5},
+        {"action": "free_completed", "addr": 512, "size": 5},
+    ]
+    lives = lifetimes(
+        history_of(trace), blocks_of([(1024, 512, True), (2048, 512, True)])
+    )
+    assert lives.addr.tolist() == [2048, 512, 1024]
+    assert lives.born.tolist() == [BEFORE, BEFORE, 0]
+    assert lives.gone.tolist() == [3, 2, 3]
+    assert lives.size.tolist() == [512, 5, 7]
+
+
+def test_a_free_of_what_is_free_is_counted_and_changes_nothing_else():
+    trace = [{"action": "alloc", "addr": 512, "size": 5}]
+    trace += [
+        {"action": kind, "addr": 512, "size": 5}
+        for kind in ("free_requested", "free_completed", "free_completed")
+    ]
+    lives = lifetimes(history_of(trace), blocks_of([]))
+    assert lives.num_lost == 1
+    assert (lives.born.tolist(), lives.gone.tolist()) == ([0], [2])
+
+
+@pytest.mark.parametrize("only", ["free", "free_requested", "free_completed"])
+def test_releases_that_know_one_kind_of_free_end_both_at_once(only):
+    trace = [
+        {"action": "alloc", "addr": 512, "size": 5},
+        {"action": only, "addr": 512, "size": 5},
+    ]
+    history = history_of(trace)
+    lives = lifetimes(history, blocks_of([]))
+    assert lives.freed.tolist() == [1]
+    assert lives.gone.tolist() == [1]
+    for active in (True, False):
+        assert levels(lives, 2, 0, active=active).after.tolist() == [5, 0]
