@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { ModulesResponse, ModuleWindow } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import type { ModulesParams } from "./params";
+import { firstAgainst, type ModulesParams } from "./params";
 import {
   AGAINST_KINDS,
   AGAINST_WORDS,
@@ -214,8 +214,6 @@ function Measure({ data, setParams }: ControlsProps) {
   );
 }
 
-const NO_AGAINST = { against_state: null, against_window: null, against_rank: null };
-
 function Against(props: ControlsProps) {
   const { data, setParams } = props;
   const { baseline } = data;
@@ -229,8 +227,9 @@ function Against(props: ControlsProps) {
       <Choice
         label="Compare with"
         value={baseline?.kind ?? ""}
-        onChange={(against) => {
-          setParams({ against, ...NO_AGAINST }, "push");
+        onChange={(value) => {
+          const kind = AGAINST_KINDS.find((one) => one === value) ?? null;
+          setParams(firstAgainst(kind, data), "push");
         }}
       >
         <option value="">nothing</option>

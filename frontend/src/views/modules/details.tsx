@@ -1,7 +1,7 @@
 /** One module: its moments in this window, over windows, and on every rank. */
 
 import { useSignal } from "@preact/signals";
-import { useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type {
   ModuleMoments,
   ModuleResponse,
@@ -34,6 +34,10 @@ export interface DetailsProps {
 
 export function Details(props: DetailsProps) {
   const { view, data, fqn } = props;
+  const root = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    keepInSight(root.current);
+  }, [fqn]);
   const query = {
     ...subjectOf(data),
     module: fqn,
@@ -43,7 +47,7 @@ export function Details(props: DetailsProps) {
   const live = useLive(view.client, "module", query, view.pollMs);
   const answer = live.data?.module === fqn ? live.data : null;
   return (
-    <section class="modules-details" aria-label={`Details of ${fqn}`}>
+    <section ref={root} class="modules-details" aria-label={`Details of ${fqn}`}>
       <header>
         <h2 title={fqn}>{fqn}</h2>
         {answer !== null && <OwnFacts answer={answer} byteUnit={view.byteUnit} />}
@@ -70,6 +74,16 @@ export function Details(props: DetailsProps) {
       )}
     </section>
   );
+}
+
+/** The row that was clicked must not vanish below its own details. */
+function keepInSight(details: HTMLElement | null): void {
+  const row = details?.parentElement?.querySelector(".is-selected");
+  const content = details?.closest(".content");
+  if (details === null || row === null || row === undefined) return;
+  const hiddenPx =
+    row.getBoundingClientRect().bottom - details.getBoundingClientRect().top;
+  if (hiddenPx > 0) content?.scrollBy({ top: hiddenPx + 8 });
 }
 
 function OwnFacts({

@@ -29,7 +29,7 @@ export function factWords(facts: ModuleFacts, byteUnit: ByteUnit): readonly stri
   if (facts.root !== "") words.push(`root ${facts.root}`);
   const backend = BACKENDS.get(facts.backend) ?? facts.backend;
   if (backend !== "") words.push(backend);
-  if (facts.world !== "") words.push(facts.world);
+  if (facts.world !== "") words.push(`world ${facts.world}`);
   if (facts.numOptimizers !== null) {
     words.push(
       facts.numOptimizers === 1

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { moduleColumns } from "./columns";
 import { caveats, factWords } from "./facts";
-import { readModules, sortAfterClick } from "./params";
+import { firstAgainst, readModules, sortAfterClick } from "./params";
 import { bytesColumns, Modules, modulesTable, rowsInSight, shownValue } from "./rows";
 import { windowLines } from "./series";
 import { FACTS, modulesOf, WINDOW } from "./test_modules";
@@ -206,6 +206,20 @@ describe("sortAfterClick", () => {
     expect(sortAfterClick(paramsOf({ sort: "-own" }), "own")).toBe("own");
     expect(sortAfterClick(paramsOf({ sort: "own" }), "own")).toBeNull();
     expect(sortAfterClick(paramsOf({ sort: "own" }), "total")).toBe("-total");
+  });
+});
+
+describe("firstAgainst", () => {
+  it("compares with something else than what is shown", () => {
+    const data = modulesOf({ windows: [WINDOW, { ...WINDOW, id: "w0" }] });
+    expect(firstAgainst("state", data).against_state).toBe("window_peak");
+    expect(firstAgainst("window", data).against_window).toBe("w0");
+    expect(firstAgainst("rank", data).against_rank).toBe("0");
+    expect(firstAgainst("median", data)).toMatchObject({
+      against: "median",
+      against_rank: null,
+    });
+    expect(firstAgainst(null, data)).toMatchObject({ against: null });
   });
 });
 

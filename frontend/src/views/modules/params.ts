@@ -1,6 +1,10 @@
 /** The Modules page's words in the URL, read and checked. Pure. */
 
-import type { ModuleMeasure, ModulesResponse } from "../../api/types.gen";
+import type {
+  ModuleBaseline,
+  ModuleMeasure,
+  ModulesResponse,
+} from "../../api/types.gen";
 import type { Query } from "../../api/client";
 import type { RangeWords } from "../x_params";
 
@@ -87,6 +91,37 @@ export function subjectOf(data: ModulesResponse): Query {
     window: data.window,
     device: data.device,
   };
+}
+
+type Words = Readonly<Record<string, string | null>>;
+
+/**
+ * The words that begin a comparison of a kind: with something else than what is shown,
+ * so that the first look says something.
+ */
+export function firstAgainst(
+  kind: ModuleBaseline["kind"] | null,
+  data: Pick<
+    ModulesResponse,
+    "state" | "states" | "window" | "windows" | "rank" | "ranks"
+  >,
+): Words {
+  const words = { against: kind, against_state: null, against_window: null };
+  const whole = { ...words, against_rank: null };
+  if (kind === "state") {
+    const other = data.states.find((state) => state !== data.state) ?? null;
+    return { ...whole, against_state: other };
+  }
+  if (kind === "window") {
+    const at = data.windows.findIndex(({ id }) => id === data.window);
+    const other = data.windows[at - 1] ?? data.windows[at + 1];
+    return { ...whole, against_window: other?.id ?? null };
+  }
+  if (kind === "rank") {
+    const other = data.ranks.find((rank) => rank !== data.rank);
+    return { ...whole, against_rank: other?.toString() ?? null };
+  }
+  return whole;
 }
 
 /** The word for a click on a heading: largest first, then smallest, then as they came. */

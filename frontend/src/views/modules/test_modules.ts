@@ -20,7 +20,7 @@ export const RUN: RunSummary = {
 export const FACTS: ModuleFacts = {
   source: "recorded",
   backend: "fsdp2",
-  world: "2 ranks",
+  world: "2",
   root: "Net",
   estimate: "",
   incomplete: false,

@@ -15,7 +15,7 @@ import { askedRange } from "../x_params";
 import { subjectOf, WINDOW_RANGE, type ModulesParams } from "./params";
 import { boundaryWords } from "./words";
 
-const PLOT_PX = 190;
+const PLOT_PX = 168;
 
 export interface WindowTimelineProps {
   readonly view: ViewProps;

@@ -53,6 +53,7 @@ import {
   edgesOf,
   nearestBoundary,
   spanAt,
+  spansOf,
   type Boundary,
   type Span,
 } from "./spans";
@@ -87,7 +88,8 @@ export function CategoryStack(props: CategoryStackProps) {
     () => categoryColours(theme, answer.categories),
     [theme, answer.categories],
   );
-  const all = useMemo(() => boundaries(answer.spans, answer.marks), [answer]);
+  const spans = useMemo(() => spansOf(answer.spans), [answer.spans]);
+  const all = useMemo(() => boundaries(spans, answer.marks), [spans, answer.marks]);
   const size = useMemo<SizePx>(
     () => ({
       widthPx: Math.max(1, widthPx - GUTTER.left - GUTTER.right),
@@ -111,16 +113,17 @@ export function CategoryStack(props: CategoryStackProps) {
       view,
       size,
       axis: answer.axis,
-      spans: answer.spans,
+      spans,
       marks: answer.marks,
+      peakBytes: answer.totalBytes[peakColumn(answer)] ?? NaN,
       theme,
       byteUnit,
       selected,
       moment,
     }),
-    [view, size, answer, theme, byteUnit, selected, moment],
+    [view, size, answer, spans, theme, byteUnit, selected, moment],
   );
-  const totalPx = spansTop(size) + spansHeight(answer.spans) + 4;
+  const totalPx = spansTop(size) + spansHeight(spans) + 4;
   const latest = useRef({ props, view, size, all, paint });
   latest.current = { props, view, size, all, paint };
 
@@ -166,11 +169,11 @@ export function CategoryStack(props: CategoryStackProps) {
     latest.current.props.onRange(null);
   }
   function hovered(at: PointPx): Hover {
-    const { view: seen, size: px, all: known, props: now } = latest.current;
+    const { view: seen, size: px, all: known, paint: drawn } = latest.current;
     const x = pxToX(seen, px.widthPx, Math.min(Math.max(at.x, 0), px.widthPx));
     const below = at.y - (spansTop(px) - GUTTER.top);
     const row = below < 0 ? null : Math.floor(below / SPAN_ROW_PX);
-    const span = spanAt(now.answer.spans, x, row);
+    const span = spanAt(drawn.spans, x, row);
     const near = row !== null && span !== null ? edgesOf(span) : known;
     return { at, x, span, boundary: nearestBoundary(near, x) };
   }

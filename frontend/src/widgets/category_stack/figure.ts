@@ -13,7 +13,7 @@ import { pathData, svg, svgDocument, type SvgNode } from "../export/svg";
 import { AXIS_LABEL, axisTicks } from "./axis";
 import { stackOutlines } from "./layout";
 import { MARK_LABEL, SPAN_ROW_PX, spanFill } from "./paint";
-import { numRows, shortName, spanOf } from "./spans";
+import { numRows, shortName, spansOf } from "./spans";
 
 const LEFT_PX = 76;
 const TOP_PX = 44;
@@ -85,33 +85,30 @@ function marks({ answer, view, size, theme }: StackFigure): SvgNode[] {
 function spanNodes({ answer, view, size, theme }: StackFigure): SvgNode[] {
   const { text } = tokens(theme);
   const top = size.heightPx + AXIS_PX;
-  return Array.from(answer.spans.x0, (_, i) => spanOf(answer.spans, i)).flatMap(
-    (span) => {
-      if (span.depth >= numRows(answer.spans)) return [];
-      const left = Math.max(0, xToPx(view, size.widthPx, span.x0));
-      const right = Math.min(size.widthPx, xToPx(view, size.widthPx, span.x1));
-      const width = right - left - 1;
-      if (!(width > 0)) return [];
-      const y = top + span.depth * SPAN_ROW_PX;
-      const name = shortName(span.module);
-      return [
-        svg(
-          "rect",
-          {
-            x: left,
-            y,
-            width,
-            height: SPAN_ROW_PX - 2,
-            fill: spanFill(span.kind, theme),
-          },
-          svg("title", {}, `${span.module}, ${span.kind}`),
-        ),
-        ...(name.length * LETTER_PX + 6 < width
-          ? [svg("text", { x: left + 3, y: y + 11, fill: text }, name)]
-          : []),
-      ];
-    },
-  );
+  return spansOf(answer.spans).flatMap((span) => {
+    const left = Math.max(0, xToPx(view, size.widthPx, span.x0));
+    const right = Math.min(size.widthPx, xToPx(view, size.widthPx, span.x1));
+    const width = right - left - 1;
+    if (!(width > 0)) return [];
+    const y = top + span.row * SPAN_ROW_PX;
+    const name = shortName(span.module);
+    return [
+      svg(
+        "rect",
+        {
+          x: left,
+          y,
+          width,
+          height: SPAN_ROW_PX - 2,
+          fill: spanFill(span.kind, theme),
+        },
+        svg("title", {}, `${span.module}, ${span.kind}`),
+      ),
+      ...(name.length * LETTER_PX + 6 < width
+        ? [svg("text", { x: left + 3, y: y + 11, fill: text }, name)]
+        : []),
+    ];
+  });
 }
 
 export function stackFigure(input: StackFigure): Figure {
@@ -119,7 +116,11 @@ export function stackFigure(input: StackFigure): Figure {
   const { bg, text } = tokens(theme);
   const perRow = Math.max(1, Math.floor(size.widthPx / LEGEND_ITEM_PX));
   const legendTop =
-    TOP_PX + size.heightPx + AXIS_PX + numRows(answer.spans) * SPAN_ROW_PX + 12;
+    TOP_PX +
+    size.heightPx +
+    AXIS_PX +
+    numRows(spansOf(answer.spans)) * SPAN_ROW_PX +
+    12;
   const legendRows = Math.ceil(answer.categories.length / perRow);
   const widthPx = LEFT_PX + size.widthPx + 16;
   const heightPx = legendTop + legendRows * LEGEND_ROW_PX + 8;

@@ -1,13 +1,13 @@
 /** Axes, spans, marks and the cursor of the stacked categories, on a canvas in CSS px. */
 
-import type { ModuleMark, ModuleSpans } from "../../api/types.gen";
+import type { ModuleMark } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { valueTicks } from "../../model/axis";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import { axisTicks, type StackAxis } from "./axis";
-import { numRows, shortName, spanOf, type Span, type SpanKind } from "./spans";
+import { numRows, shortName, type Span, type SpanKind } from "./spans";
 
 /** Left and right as in the line charts, so that plots stand below each other. */
 export const GUTTER = { left: 72, right: 14, top: 16 } as const;
@@ -28,8 +28,10 @@ export interface StackPaint {
   readonly view: Viewport;
   readonly size: SizePx;
   readonly axis: StackAxis;
-  readonly spans: ModuleSpans;
+  readonly spans: readonly Span[];
   readonly marks: readonly ModuleMark[];
+  /** The highest total; the peak's mark ends there. */
+  readonly peakBytes: number;
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
   /** Fqn of the module whose spans are outlined. */
@@ -43,7 +45,7 @@ export function spansTop(size: SizePx): number {
   return GUTTER.top + size.heightPx + AXIS_PX;
 }
 
-export function spansHeight(spans: ModuleSpans): number {
+export function spansHeight(spans: readonly Span[]): number {
   return numRows(spans) * SPAN_ROW_PX;
 }
 
@@ -75,7 +77,7 @@ function paintAxes(context: CanvasRenderingContext2D, paint: StackPaint): void {
     context.fillText(tick.text, x, bottom + 16);
   }
   context.textAlign = "right";
-  const most = Math.max(2, Math.floor(size.heightPx / 44));
+  const most = Math.max(2, Math.floor(size.heightPx / 36));
   for (const tick of valueTicks(0, view.y0, most, "bytes", byteUnit)) {
     const y = Math.round(GUTTER.top + yToPx(view, size.heightPx, tick.value)) + 0.5;
     context.globalAlpha = 0.7;
@@ -97,15 +99,13 @@ function stroke(
 
 /** The rectangle of a span in px of the canvas; null where it is out of sight. */
 export function spanRect(span: Span, paint: StackPaint): RectPx | null {
-  const { view, size, spans } = paint;
-  if (span.depth >= numRows(spans) || span.x1 < view.x0 || span.x0 > view.x1) {
-    return null;
-  }
+  const { view, size } = paint;
+  if (span.x1 < view.x0 || span.x0 > view.x1) return null;
   const left = Math.max(-2, xToPx(view, size.widthPx, span.x0));
   const right = Math.min(size.widthPx + 2, xToPx(view, size.widthPx, span.x1));
   return {
     x: GUTTER.left + left,
-    y: spansTop(size) + span.depth * SPAN_ROW_PX,
+    y: spansTop(size) + span.row * SPAN_ROW_PX,
     width: Math.max(1, right - left - 1),
     height: SPAN_ROW_PX - 2,
   };
@@ -124,8 +124,7 @@ function paintSpans(context: CanvasRenderingContext2D, paint: StackPaint): void 
   context.font = FONT;
   context.textAlign = "left";
   context.textBaseline = "middle";
-  for (let i = 0; i < spans.x0.length; i += 1) {
-    const span = spanOf(spans, i);
+  for (const span of spans) {
     const rect = spanRect(span, paint);
     if (rect === null) continue;
     context.fillStyle = spanFill(span.kind, theme);
@@ -183,8 +182,10 @@ function paintMarks(context: CanvasRenderingContext2D, paint: StackPaint): void 
     const x = Math.round(GUTTER.left + xToPx(view, size.widthPx, mark.x)) + 0.5;
     context.strokeStyle = mark.kind === "peak" ? text : secondary;
     context.lineWidth = 1;
-    context.setLineDash(mark.kind === "peak" ? [2, 2] : [5, 3]);
-    stroke(context, [x, GUTTER.top - 4, x, bottom]);
+    const isPeak = mark.kind === "peak";
+    const end = GUTTER.top + yToPx(view, size.heightPx, paint.peakBytes) - 1;
+    context.setLineDash(isPeak ? [] : [5, 3]);
+    stroke(context, [x, GUTTER.top - 4, x, isPeak ? end : bottom]);
     context.setLineDash([]);
     context.fillStyle = secondary;
     const right = x > GUTTER.left + size.widthPx - 60;

@@ -1,4 +1,8 @@
-/** Forwards and backwards of modules below the stack, and the boundary nearest to a point. Pure. */
+/**
+ * Forwards and backwards of modules below the stack, and the boundary nearest to a point.
+ * A row is a level of the model, so that a module stands in one row in forward and in
+ * backward; backwards of neighbours may overlap a little there. Pure.
+ */
 
 import type { ModuleMark, ModuleSpans, ModuleState } from "../../api/types.gen";
 
@@ -8,31 +12,38 @@ export const MOST_ROWS = 6;
 export type SpanKind = ModuleSpans["kinds"][number];
 
 export interface Span {
-  readonly index: number;
   readonly module: string;
   readonly kind: SpanKind;
   readonly call: number;
-  readonly depth: number;
+  readonly row: number;
   readonly x0: number;
   readonly x1: number;
 }
 
-export function spanOf(spans: ModuleSpans, index: number): Span {
-  return {
-    index,
-    module: spans.modules[spans.module[index] ?? -1] ?? "",
-    kind: spans.kinds[spans.kind[index] ?? -1] ?? "forward",
-    call: spans.call[index] ?? 0,
-    depth: spans.depth[index] ?? 0,
-    x0: spans.x0[index] ?? NaN,
-    x1: spans.x1[index] ?? NaN,
-  };
+/** All spans, outer levels first; those below the last row are left out. */
+export function spansOf(spans: ModuleSpans): readonly Span[] {
+  const levels = spans.modules.map((fqn) => fqn.split(".").length);
+  // Containers that are never called themselves leave no empty row.
+  const rows = [...new Set(levels)].sort((a, b) => a - b).slice(0, MOST_ROWS);
+  const rowOf = new Map(rows.map((level, row) => [level, row]));
+  const found: Span[] = [];
+  spans.module.forEach((module, i) => {
+    const row = rowOf.get(levels[module] ?? -1);
+    if (row === undefined) return;
+    found.push({
+      module: spans.modules[module] ?? "",
+      kind: spans.kinds[spans.kind[i] ?? -1] ?? "forward",
+      call: spans.call[i] ?? 0,
+      row,
+      x0: spans.x0[i] ?? NaN,
+      x1: spans.x1[i] ?? NaN,
+    });
+  });
+  return found.sort((a, b) => a.row - b.row || a.x0 - b.x0);
 }
 
-export function numRows(spans: ModuleSpans): number {
-  let deepest = -1;
-  for (const depth of spans.depth) if (depth > deepest) deepest = depth;
-  return Math.min(MOST_ROWS, deepest + 1);
+export function numRows(spans: readonly Span[]): number {
+  return (spans.at(-1)?.row ?? -1) + 1;
 }
 
 /** `Net.layers.3` -> `layers.3`: a bare number says too little. */
@@ -44,15 +55,16 @@ export function shortName(fqn: string): string {
 }
 
 /** The innermost span over x; at `row` the one that stands there. null: between spans. */
-export function spanAt(spans: ModuleSpans, x: number, row: number | null): Span | null {
-  let best = -1;
-  for (let i = 0; i < spans.x0.length; i += 1) {
-    if (!((spans.x0[i] ?? NaN) <= x && x <= (spans.x1[i] ?? NaN))) continue;
-    const depth = spans.depth[i] ?? 0;
-    if (row !== null && depth !== row) continue;
-    if (best < 0 || depth > (spans.depth[best] ?? 0)) best = i;
-  }
-  return best < 0 ? null : spanOf(spans, best);
+export function spanAt(
+  spans: readonly Span[],
+  x: number,
+  row: number | null,
+): Span | null {
+  // The last of a row is drawn on top.
+  const found = spans.findLast(
+    (span) => span.x0 <= x && x <= span.x1 && (row === null || span.row === row),
+  );
+  return found ?? null;
 }
 
 const STATE_AT: Readonly<Record<SpanKind, readonly [ModuleState, ModuleState]>> = {
@@ -78,15 +90,13 @@ export interface Boundary {
 
 /** All boundaries in order of x; of those at one x, outer modules first. */
 export function boundaries(
-  spans: ModuleSpans,
+  spans: readonly Span[],
   marks: readonly ModuleMark[],
 ): readonly Boundary[] {
   const found: Boundary[] = marks.map(({ kind, x }) => {
     return { x, state: MARK_STATE[kind], module: null, call: null };
   });
-  for (let i = 0; i < spans.x0.length; i += 1) {
-    found.push(...edgesOf(spanOf(spans, i)));
-  }
+  for (const span of spans) found.push(...edgesOf(span));
   return found.sort((a, b) => a.x - b.x);
 }
 

@@ -9,7 +9,14 @@ import {
   topOf,
   type StackData,
 } from "./layout";
-import { boundaries, nearestBoundary, numRows, shortName, spanAt } from "./spans";
+import {
+  boundaries,
+  nearestBoundary,
+  numRows,
+  shortName,
+  spanAt,
+  spansOf,
+} from "./spans";
 
 const DATA: StackData = {
   x0: 100,
@@ -69,7 +76,7 @@ describe("the stack", () => {
   });
 });
 
-const SPANS: ModuleSpans = {
+const MODULE_SPANS: ModuleSpans = {
   modules: ["Net", "Net.layers.0"],
   module: Int32Array.of(0, 1, 0, 1),
   kinds: ["forward", "backward"],
@@ -80,11 +87,12 @@ const SPANS: ModuleSpans = {
   x1: Float64Array.of(9, 8, 20, 18),
   numLeftOut: 0,
 };
+const SPANS = spansOf(MODULE_SPANS);
 
 describe("spans", () => {
   it("are found innermost first, or in the row pointed at", () => {
     expect(numRows(SPANS)).toBe(2);
-    expect(spanAt(SPANS, 5, null)).toMatchObject({ module: "Net.layers.0", depth: 1 });
+    expect(spanAt(SPANS, 5, null)).toMatchObject({ module: "Net.layers.0", row: 1 });
     expect(spanAt(SPANS, 5, 0)).toMatchObject({ module: "Net" });
     expect(spanAt(SPANS, 9.5, null)).toBeNull();
   });
@@ -103,6 +111,21 @@ describe("spans", () => {
       call: null,
     });
     expect(nearestBoundary([], 1)).toBeNull();
+  });
+
+  it("stand in the row of their level, however their times overlap", () => {
+    const late = {
+      ...MODULE_SPANS,
+      // The backward of the child begins before that of its parent.
+      x0: Float64Array.of(0, 2, 10, 9.5),
+      depth: Int32Array.of(0, 1, 1, 0),
+    };
+    expect(spansOf(late).map(({ module, row }) => [module, row])).toEqual([
+      ["Net", 0],
+      ["Net", 0],
+      ["Net.layers.0", 1],
+      ["Net.layers.0", 1],
+    ]);
   });
 
   it("are named so that a number is not alone", () => {

@@ -6,9 +6,6 @@
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import {
-  FormatModule,
-  InteractionModule,
-  SortModule,
   Tabulator,
   type CellComponent,
   type ColumnDefinition,
@@ -23,8 +20,6 @@ import { Icon } from "../icon/icon";
 import { makeHeadersFocusable, span } from "../tabulator/elements";
 import "./rank_table.css";
 import { compareAbsentLow, rankRows, rowsTable, type RankRow } from "./rows";
-
-Tabulator.registerModule([FormatModule, InteractionModule, SortModule]);
 
 export interface RankTableProps {
   readonly strip: RankStrip;

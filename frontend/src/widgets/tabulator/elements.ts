@@ -1,8 +1,24 @@
-/** What tables made with Tabulator share: their look, cells of text, keys in headers. */
+/** What tables made with Tabulator share: its parts, their look, keys in headers. */
 
-import type { Tabulator } from "tabulator-tables";
+import {
+  FormatModule,
+  FrozenColumnsModule,
+  InteractionModule,
+  ResizeColumnsModule,
+  SortModule,
+  Tabulator,
+} from "tabulator-tables";
 import "tabulator-tables/dist/css/tabulator_simple.min.css";
 import "./tabulator.css";
+
+// Once for all tables: a part that one of them registers changes the others too.
+Tabulator.registerModule([
+  FormatModule,
+  FrozenColumnsModule,
+  InteractionModule,
+  ResizeColumnsModule,
+  SortModule,
+]);
 
 /** Text goes in as text: names come from the training machines. */
 export function span(text: string, title?: string, className?: string): HTMLElement {

@@ -37,11 +37,16 @@ export function numberCell(cell: Cell): HTMLElement {
 export function treeCell(
   row: TreeRow,
   cell: Cell,
+  hasToggles: boolean,
   onToggle: (id: number) => void,
 ): HTMLElement {
   const element = document.createElement("span");
   element.className = "cell-tree";
   element.style.paddingLeft = `${row.depth * INDENT_PX}px`;
+  if (!hasToggles) {
+    element.append(...textOf(cell));
+    return element;
+  }
   const toggle = document.createElement("button");
   toggle.type = "button";
   toggle.className = "cell-toggle";

@@ -5,33 +5,25 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import {
-  FormatModule,
-  FrozenColumnsModule,
-  InteractionModule,
-  ResizeColumnsModule,
   Tabulator,
   type CellComponent,
   type ColumnDefinition,
   type RowComponent,
 } from "tabulator-tables";
 import type { TreeRow } from "../../model/tree";
+import { useWidth } from "../line_chart/use_size";
 import { makeHeadersFocusable } from "../tabulator/elements";
 import { heading, numberCell, treeCell } from "./cells";
 import { afterKey } from "./keys";
 import "./tree_table.css";
 import type { TreeTableProps } from "./types";
 
-Tabulator.registerModule([
-  FormatModule,
-  FrozenColumnsModule,
-  InteractionModule,
-  ResizeColumnsModule,
-]);
-
 const ROW_PX = 24;
 const ROW_BORDERED_PX = ROW_PX + 1;
-/** The heading row, the frame, and a scroll bar below. */
-const HEAD_PX = 48;
+/** The heading row and the frame. */
+const HEAD_PX = 36;
+/** The scroll bar below, where the columns need more than there is. */
+const SCROLL_BAR_PX = 16;
 
 /** What of a table needs new headings rather than new rows. */
 function columnsKey({ columns, sort }: TreeTableProps): string {
@@ -48,7 +40,8 @@ function definitions(latest: { readonly current: TreeTableProps }): ColumnDefini
       const row = rowOf(cell);
       if (now === undefined) return "";
       if (now.isTree !== true) return numberCell(now.cell(row.id));
-      return treeCell(row, now.cell(row.id), (id) => {
+      const hasToggles = latest.current.rows.some(({ numChildren }) => numChildren > 0);
+      return treeCell(row, now.cell(row.id), hasToggles, (id) => {
         latest.current.onToggle(id);
       });
     };
@@ -79,7 +72,10 @@ export function TreeTable(props: TreeTableProps) {
   const { rows, selected } = props;
   const root = useRef<HTMLDivElement>(null);
   const [table, setTable] = useState<Tabulator | null>(null);
-  const wantedPx = Math.max(rows.length, 2) * ROW_BORDERED_PX + HEAD_PX;
+  const widthPx = useWidth(root);
+  const leastPx = props.columns.reduce((sum, { minWidthPx }) => sum + minWidthPx, 0);
+  const framePx = HEAD_PX + (leastPx > widthPx ? SCROLL_BAR_PX : 0);
+  const wantedPx = Math.max(rows.length, 2) * ROW_BORDERED_PX + framePx;
   const heightPx = Math.min(props.heightPx, wantedPx);
   const latest = useRef(props);
   latest.current = props;
