@@ -170,9 +170,14 @@ class ModuleStack:
         return 0
 
     def begin_backward(self, index: int) -> None:
-        """What is allocated from now on is for this module's gradients."""
-        self._backward_owner = index
-        self._place()
+        """What is allocated from now on is for this module's gradients.
+
+        Where a module returns what one below it returned, the inner one has begun
+        already, and comes first.
+        """
+        if not index <= self._backward_owner <= self._tree.last[index]:
+            self._backward_owner = index
+            self._place()
 
     def end_backward(self, index: int) -> None:
         """Its gradients are there: what follows is its parent's, or another's."""

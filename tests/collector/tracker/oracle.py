@@ -34,6 +34,7 @@ def plain_tracker(model, optimizer, inputs=()):
     from torch.distributed._tools.mem_tracker import MemTracker
 
     tracker = MemTracker()
+    tracker.kept = model  # it knows modules weakly
     tracker.track_external(model, optimizer, *inputs)
     return tracker
 

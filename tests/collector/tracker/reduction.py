@@ -162,20 +162,23 @@ def ours(capture, *, fsdp, only_sharded=None):
 
 
 def our_peaks(capture, *, fsdp):
-    """Highest total of every module's forward and backward, by call."""
+    """Highest total of every module's forward and backward, in the order they begin."""
     log = Log(capture)
     found = defaultdict(dict)
-    open_calls = {}
     for fqn, state, call, event in log.rows():
         for peak, (first, last) in PEAKS.items():
+            calls = found[fqn, peak if fsdp else peak.replace(" ", "-")]
             if state == first:
-                open_calls[fqn, peak, call] = event
-            elif state == last and (fqn, peak, call) in open_calls:
-                start = open_calls.pop((fqn, peak, call))
-                found[fqn, peak if fsdp else peak.replace(" ", "-")][call] = max(
-                    log.total(e) for e in range(start, event + 1)
-                )
-    return {key: [calls[c] for c in sorted(calls)] for key, calls in found.items()}
+                calls[call] = event, len(log.balances) - 1
+            elif state == last and call in calls:
+                calls[call] = calls[call][0], event
+    return {
+        key: [
+            max(map(log.total, range(start, end + 1))) for start, end in calls.values()
+        ]
+        for key, calls in found.items()
+        if calls
+    }
 
 
 def _translated(balance, categories):
