@@ -151,8 +151,8 @@ class _Words:
             own, other = other, own
         self._rows: dict[str, list[int]] = {label: [] for label in own.values()}
         for row, name in enumerate(memory.categories):
-            # Of plain modules, torch counts the batch as activations.
-            known = "activation" if name == "input" and not fsdp else name
+            # Of plain modules, torch counts the batch that it is given as other.
+            known = "other" if name == "input" and not fsdp else name
             label = own.get(known) or other[known]
             self._rows.setdefault(label, []).append(row)
 

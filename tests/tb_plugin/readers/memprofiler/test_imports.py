@@ -225,3 +225,30 @@ def test_a_check_gives_way(tmp_path):
     assert not imports.check(Budget(-1))
     assert imports.check(Budget(60))
     assert np.isfinite(imports.newest_ns)
+
+
+def test_reports_open_in_the_modules_view(tmp_path):
+    for rank in (0, 1):
+        for iteration in (2, 3):
+            write_report(tmp_path / "memprofiler", rank, iteration)
+    (tmp_path / "memprofiler" / "fsdp_mem_rank_2_training_step_3.log").write_text("x\n")
+    page = Page(tmp_path)
+    run = page.run_id("memprofiler")
+    shown = page.get("/modules", run=run, rank=1)
+    assert shown["facts"]["source"] == "imported"
+    assert [w["iteration"] for w in shown["windows"]] == [2, 3]
+    assert shown["rank"] == 1
+    assert shown["state"] == "after_post_forward"
+    names = [shown["tree"]["names"][i] for i in shown["tree"]["name"]]
+    assert names == ["FSDPNet", "layers.0"]
+    assert shown["total_bytes"].tolist() == [
+        sizes_of(1, 3, place)["Total"] for place in (1, 2)
+    ]
+    by_name = {c["name"]: c["bytes"].tolist() for c in shown["categories"]}
+    assert by_name["all_gather"] == [sizes_of(1, 3, p)["All Gather"] for p in (1, 2)]
+    one = page.get("/module", run=run, module="FSDPNet.layers.0", rank=0)
+    assert one["over_ranks"]["rank"].tolist() == [0, 1, 2]
+    assert np.isnan(one["over_ranks"]["total_bytes"]).tolist() == [False, False, True]
+    bad = page.get("/modules", run=run, rank=2, window=shown["window"])
+    assert any("rank_2" in p["path"] for p in bad["problems"])
+    assert page.raw("/module_timeline", run=run).status_code == 200
