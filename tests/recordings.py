@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.format.capture_parts import (
+    CAPTURE,
+    decode_capture,
+    decode_entry,
+    decode_part,
+)
 from collector.format.codec import decode_record
 from collector.format.framing import Damage, read_frames
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
-from collector.format.records import Chunk, Close, Digest, Header, Note, Schema
+from collector.format.records import Capture, Chunk, Close, Digest, Header, Note, Schema
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from collector.format.capture_parts import CapturePart
 
 
 @dataclass
@@ -27,6 +35,7 @@ class Recording:
     notes: list[Note] = field(default_factory=list)
     digests: list[tuple[int, Digest]] = field(default_factory=list)
     chunks: list[tuple[int, Chunk]] = field(default_factory=list)
+    captures: list[Capture] = field(default_factory=list)
     close: Close | None = None
     kinds: list[str] = field(default_factory=list)
 
@@ -45,9 +54,19 @@ class Recording:
 def read_recording(path: Path) -> Recording:
     """Decode a whole file; any damage is an assertion error."""
     recording: Recording | None = None
+    parts: list[CapturePart] = []
     for framed in read_frames(path.read_bytes(), last=True):
         assert not isinstance(framed, Damage), (path, framed)
         if not framed.kind:
+            continue
+        if framed.kind == CAPTURE:
+            assert recording is not None, "the header comes first"
+            recording.kinds.append(CAPTURE)
+            parts = [*parts, decode_part(framed.payload)]
+            if len(parts) == parts[0].num_parts:
+                entry = decode_entry(parts[0], offset=0, num_bytes=0)
+                recording.captures.append(decode_capture(entry, parts))
+                parts = []
             continue
         record = decode_record(framed.kind, framed.payload)
         if isinstance(record, Header):

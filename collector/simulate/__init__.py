@@ -9,6 +9,8 @@ Cast, in the order a simulated run comes to be:
 - `faults`: what is wrong with which rank, in words and in numbers;
 - `ranks`: the curves of all other ranks, derived by vectorised perturbation;
 - `host`: the timed tables (process, CPU, memory, GPU sensors ...);
+- `modules`: one step's memory by module, as an event log;
+- `module_captures`: which ranks and steps have one;
 - `notes`: what a rank says about its sources, epochs and faults;
 - `rank_file`: the bytes of one rank's file, digests and all;
 - `run`: a whole logdir, by several processes.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.format.records import Note
 from collector.simulate.faults import RANKS_PER_HOST
 from collector.simulate.host import TIMED_TABLES
+from collector.simulate.module_captures import MAX_TRACKED_RANKS, is_tracked
 from collector.simulate.ranks import STARTED_NS, STEPS_PER_EPOCH
 
 if TYPE_CHECKING:
@@ -31,7 +32,12 @@ _OOM_VALUES: Final = frozenset(
 
 
 def rank_notes(
-    batch: RankBatch, row: int, faults: Sequence[Fault], *, everything: bool
+    batch: RankBatch,
+    row: int,
+    faults: Sequence[Fault],
+    num_ranks: int,
+    *,
+    everything: bool,
 ) -> list[Note]:
     """Notes of the rank in a batch's `row`.
 
@@ -45,6 +51,9 @@ def rank_notes(
         Note(kind="source", time_ns=STARTED_NS, step=None, data=d)
         for d in _sources(rank, everything=everything)
     ]
+    if everything:
+        data = _modules_source(is_tracked=is_tracked(rank, faults, num_ranks))
+        notes.append(Note(kind="source", time_ns=STARTED_NS, step=None, data=data))
     if everything:
         for epoch, step in enumerate(range(0, num_steps, STEPS_PER_EPOCH)):
             data = {"epoch": epoch, "length": STEPS_PER_EPOCH}
@@ -99,3 +108,15 @@ def _sources(rank: int, *, everything: bool) -> list[dict[str, Any]]:
         }
         for name, is_recorded in recorded.items()
     ]
+
+
+def _modules_source(*, is_tracked: bool) -> dict[str, Any]:
+    """What a rank says about the memory of modules."""
+    off = f"in a simulated run about {MAX_TRACKED_RANKS} ranks track their modules"
+    return {
+        "name": "modules",
+        "status": "recorded" if is_tracked else "off",
+        "reason": "" if is_tracked else off,
+        "remedy": "" if is_tracked else "Look at one that does.",
+        "cost": "none: simulated",
+    }

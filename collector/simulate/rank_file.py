@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from collector.format import codec
+from collector.format.capture import encode_body
+from collector.format.capture_parts import CAPTURE, split_body
 from collector.format.framing import frame_record, frame_version
 from collector.format.pace import DigestPace
-from collector.format.records import Close, Digest
+from collector.format.records import Capture, CaptureEntry, Close, Digest
 from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup, table_digest
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def rank_file_bytes(
     header: Header,
     notes: Sequence[Note],
     tables: Sequence[TableRows],
+    captures: Sequence[Capture] = (),
     *,
     rows_per_chunk: int,
     close: bool,
@@ -53,14 +56,15 @@ def rank_file_bytes(
     for table in tables:
         out.schema(table.schema)
     times = tables[0].columns[0]
-    waiting = sorted(notes, key=lambda note: note.time_ns)
+    waiting: list[Note | Capture] = [*notes, *captures]
+    waiting.sort(key=lambda record: record.time_ns)
     for start in range(0, len(times), rows_per_chunk):
         until = int(times[min(start + rows_per_chunk, len(times)) - 1])
         while waiting and waiting[0].time_ns <= until:
-            out.note(waiting.pop(0))
+            out.happened(waiting.pop(0))
         out.chunks(until)
-    for note in waiting:
-        out.note(note)
+    for record in waiting:
+        out.happened(record)
     if close:
         out.close()
     return out.content()
@@ -75,6 +79,8 @@ class _File:
         self._parts = [frame_version(self._now_ns / 1e9)]
         self._size = len(self._parts[0])
         self._notes: list[Note] = []
+        self._captures: list[CaptureEntry] = []
+        self._captures_before = 0
         self._digest_offset = 0
         self._digest_is_fresh = False
         self._has_chunks = False
@@ -91,10 +97,33 @@ class _File:
     def schema(self, schema: Schema) -> None:
         self._append(self._frame(codec.SCHEMA, _encoded_schema(schema), 0))
 
-    def note(self, note: Note) -> None:
-        self._now_ns = max(self._now_ns, note.time_ns)
-        self._notes.append(note)
-        self.record(note)
+    def happened(self, record: Note | Capture) -> None:
+        """What stands in the file where it happened."""
+        self._now_ns = max(self._now_ns, record.time_ns)
+        if isinstance(record, Capture):
+            self._capture(record)
+        else:
+            self._notes.append(record)
+            self.record(record)
+
+    def _capture(self, capture: Capture) -> None:
+        start = self._size
+        body = encode_body(capture)
+        for part in split_body(capture, body, digest_offset=self._digest_offset):
+            self._append(self._frame(CAPTURE, part, capture.step or 0))
+        entry = CaptureEntry(
+            offset=start,
+            num_bytes=self._size - start,
+            kind=capture.kind,
+            time_ns=capture.time_ns,
+            step=capture.step,
+            phase=capture.phase,
+            function=capture.function,
+            iteration=capture.iteration,
+            context=capture.context,
+            label=capture.label,
+        )
+        self._captures.append(entry)
 
     def chunks(self, until_ns: int) -> None:
         """The rows of every table up to a moment, then a digest where one is due."""
@@ -120,11 +149,15 @@ class _File:
             tables=tuple(table.digest() for table in self._tables),
             notes=tuple(self._notes),
             schemas=tuple(table.schema for table in self._tables),
+            captures=tuple(self._captures),
+            captures_before=self._captures_before,
         )
         framed = self._frame(codec.DIGEST, codec.encode_record(digest), 0)
         if not self._pace.admits(len(framed), self._size):
             return
         self._digest_offset = self._size
+        if self._captures:
+            self._captures, self._captures_before = [], self._size
         self._append(framed)
         for table in self._tables:
             table.start_directory()

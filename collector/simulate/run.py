@@ -21,6 +21,7 @@ from collector.simulate.curves import (
 )
 from collector.simulate.faults import RANKS_PER_HOST, host_name, plan_faults
 from collector.simulate.host import HOST_MEMORY_BYTES, timed_rows
+from collector.simulate.module_captures import module_captures
 from collector.simulate.notes import rank_notes
 from collector.simulate.rank_file import TableRows, rank_file_bytes
 from collector.simulate.ranks import STARTED_NS, derive_batch
@@ -185,8 +186,17 @@ def _write_batch(job: _Job, ranks: range) -> int:
         header = _header(run, rank, job.faults)
         content = rank_file_bytes(
             header,
-            rank_notes(batch, row, job.faults, everything=run.metrics == "all"),
+            rank_notes(
+                batch,
+                row,
+                job.faults,
+                run.num_ranks,
+                everything=run.metrics == "all",
+            ),
             _tables(run, batch, timed, row),
+            module_captures(batch, row, job.curves, job.faults, run.num_ranks)
+            if run.metrics == "all"
+            else (),
             rows_per_chunk=run.rows_per_chunk,
             close=not any(f.kind == "oom" and rank in f.ranks for f in job.faults),
         )
