@@ -4,7 +4,9 @@ torch's own full backward hooks put an identity around inputs and outputs, and a
 that changes those in place then fails. Here tensor hooks on the outputs say that the
 backward begins, and tensor hooks on the inputs, or the end of the whole backward, that
 it is over. A gradient is the tensor's whole one: what other users of the same input
-contributed is in it, and the module's backward counts as over when all have.
+contributed is in it, and the module's backward counts as over when all have. Of a tensor
+that is the output of one module and the input of another, both are told at once, the
+former first.
 
 Nothing here refers to a tensor or to a node of autograd's graph: the graph holds these
 objects and takes them with it.

@@ -38,6 +38,8 @@ class DeviceStats:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._columns: dict[tuple[str, ...], tuple[Column, ...]] = {}
+        self._always: frozenset[str] | None = None
+        """Names that every set so far has had."""
 
     def start(self) -> tuple[Any, dict[str, int]]:
         """What comes back at the end, and the statistics; empty while not in use."""
@@ -64,14 +66,16 @@ class DeviceStats:
         if known is not None:
             return known
         if len(self._columns) >= MAX_SHAPES:
-            names = next(shape for shape in self._columns if shape)
-            kept = {name: stats[name] for name in names if name in stats}
-            stats.clear()
-            stats.update(kept)
-            if tuple(stats) != names:  # as with another device: nothing fits
-                stats.clear()
-                return ()
-            return self._columns[names]
+            for name in names:
+                if name not in (self._always or ()):
+                    del stats[name]
+            names = tuple(stats)
+            known = self._columns.get(names)
+            if known is not None:
+                return known
+        elif names:
+            always = self._always
+            self._always = frozenset(names) if always is None else always & set(names)
         columns = self._columns[names] = tuple(_column(name) for name in names)
         return columns
 

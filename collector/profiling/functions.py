@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 from collector.loop.compiled import untraced
 from collector.loop.spans import active_sink
 from collector.loop.wrapping import wrapped
+from collector.profiling.contract import WHOLE_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 
 _MAX_NAME: Final = 200
 
-_names: dict[str, str] = {}
+_names: dict[str, str] = {WHOLE_STEP: ""}
 """Whose each name is: the function's module and qualified name."""
 
 
@@ -65,8 +66,8 @@ def name_of(function: Any) -> str:
     short = getattr(function, "__name__", type(function).__name__)
     qualified = getattr(function, "__qualname__", short)
     identity = f"{getattr(function, '__module__', '')}.{qualified}"
-    for name in (short, qualified):
-        name = str(name)[-_MAX_NAME:]
+    for candidate in (short, qualified):
+        name = str(candidate)[-_MAX_NAME:]
         if _names.setdefault(name, identity) == identity:
             return name
     return identity[-_MAX_NAME:]

@@ -9,11 +9,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import collector
+from collector.format.capture_parts import (
+    CAPTURE,
+    decode_capture,
+    decode_entry,
+    decode_part,
+)
 from collector.format.codec import decode_chunk_span, decode_record
 from collector.format.framing import Damage, read_frames
 from collector.format.names import RANK_FILES_DIR
 from collector.format.numeric import ABSENT
-from collector.format.records import Chunk, Close, Digest, Header, Note, Schema
+from collector.format.records import (
+    Capture,
+    Chunk,
+    Close,
+    Digest,
+    Header,
+    Note,
+    Schema,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +44,7 @@ class Recording:
     digests: list[Digest] = field(default_factory=list)
     digest_offsets: list[int] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    captures: list[Capture] = field(default_factory=list)
     close: Close | None = None
     damages: list[Damage] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
@@ -51,6 +66,25 @@ class Recording:
     def steps(self, phase: str = "train") -> list[int]:
         return self.column("step", phase=phase)
 
+    def tables(self) -> set[tuple[str, str]]:
+        """Table and phase of all that has rows."""
+        return {(s.table, s.phase) for s in self.schemas.values()}
+
+    def captures_of(self, kind: str, function: str = "step") -> list[Capture]:
+        """Captures of a kind and function, in their order."""
+        of = [c for c in self.captures if (c.kind, c.function) == (kind, function)]
+        return sorted(of, key=lambda capture: capture.time_ns)
+
+    def snaps(self, function: str, phase: str = "train") -> list[str]:
+        """Snaps as MemProfiler names them, without the rank."""
+        table = f"function/{function}"
+        iterations = self.column("iteration", table, phase)
+        contexts = self.column("context", table, phase)
+        return [
+            f"{function}.{number}.{('start', 'end')[context]}"
+            for number, context in zip(iterations, contexts, strict=True)
+        ]
+
     def notes_of(self, kind: str) -> list[dict[str, Any]]:
         return [dict(note.data) for note in self.notes if note.kind == kind]
 
@@ -62,12 +96,20 @@ class Recording:
 def read(path: Path, *, last: bool = True) -> Recording:
     """Read one rank file; everything must decode, damage is collected."""
     found = Recording()
+    parts = []
     for frame in read_frames(path.read_bytes(), last=last):
         if isinstance(frame, Damage):
             found.damages.append(frame)
             continue
         found.kinds.append(frame.kind)
         if not frame.kind:
+            continue
+        if frame.kind == CAPTURE:
+            parts.append(decode_part(frame.payload))
+            if parts[-1].part == parts[-1].num_parts - 1:
+                entry = decode_entry(parts[0], offset=0, num_bytes=0)
+                found.captures.append(decode_capture(entry, parts))
+                parts = []
             continue
         record = decode_record(frame.kind, frame.payload)
         if isinstance(record, Header):
