@@ -1,0 +1,148 @@
+"""Recording inside a Composer Trainer: `Trainer(callbacks=[MemBoardCallback()])`.
+
+Tested against Composer's published interface, not against Composer: it pins a torch older
+than the one MemBoard is tested with. What is relied on is `composer.Callback` with its
+methods named after events, `close`, and of `State`: `model`, `optimizers`, `run_name`,
+`batch`, `dataloader_len`, and `timestamp` with `epoch` and `batch`.
+
+Defined where one might wonder:
+
+- Recording starts with the first fit, evaluation or prediction and ends where Composer
+  closes its callbacks.
+- A step is one training batch with all its microbatches, from the end of the batch before
+  to its own end; numbered by the trainer's timestamp, as its logs are.
+- Evaluation is the phase `val`, whether inside of fit or by itself.
+- The default directory is that of Composer's TensorboardLogger where there is one, else
+  `tensorboard_logs/<run_name>`, which is where it would be.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collector.integrations.batches import sizes_of
+from collector.integrations.session import Recording, Session, guarded
+
+if TYPE_CHECKING:
+    Callback = object
+else:
+    try:
+        from composer import Callback
+    except ImportError as error:
+        raise ImportError(
+            "Composer is not installed. Install it with: pip install mosaicml"
+        ) from error
+
+
+class MemBoardCallback(Recording, Callback):
+    """Records what the trainer runs, beside its TensorBoard logs."""
+
+    def __init__(
+        self, logdir: str | Path | None = None, *, config: Any = None, **keywords: Any
+    ) -> None:
+        """Check the settings; recording starts with the trainer.
+
+        Args:
+            logdir: the run's own directory; None: see the module.
+            config: see `collector.record`.
+            **keywords: single settings; see `collector.record`.
+
+        Raises:
+            ConfigError: a setting cannot be right.
+        """
+        super().__init__()
+        self._session = Session(logdir, config, keywords)
+        self._trains = False
+
+    # Training.
+
+    @guarded
+    def fit_start(self, state: Any, logger: Any) -> None:
+        """Start recording, or go on after an earlier fit."""
+        self._trains = True
+        self._start(state, logger)
+        self.recorder.phase("train")
+
+    @guarded
+    def fit_end(self, state: Any, logger: Any) -> None:
+        """What follows is not training."""
+        self._trains = False
+
+    @guarded
+    def epoch_start(self, state: Any, logger: Any) -> None:
+        """Say which epoch begins and how many steps it has, where that is known."""
+        length = state.dataloader_len
+        known = None if length is None else int(length)
+        self.recorder.epoch(int(state.timestamp.epoch), length=known)
+
+    @guarded
+    def batch_end(self, state: Any, logger: Any) -> None:
+        """A step is done."""
+        samples, tokens = sizes_of(state.batch)
+        number = int(state.timestamp.batch)
+        self.recorder.step(number, samples=samples, tokens=tokens)
+
+    # Evaluation and prediction, inside of training or by themselves.
+
+    @guarded
+    def eval_start(self, state: Any, logger: Any) -> None:
+        """Begin the phase."""
+        self._start(state, logger)
+        self.recorder.phase("val")
+
+    @guarded
+    def eval_batch_end(self, state: Any, logger: Any) -> None:
+        """A batch of evaluation is done."""
+        self._evaluated(state)
+
+    @guarded
+    def eval_end(self, state: Any, logger: Any) -> None:
+        """Go on with training, where that is what was interrupted."""
+        self._go_on()
+
+    @guarded
+    def predict_start(self, state: Any, logger: Any) -> None:
+        """Begin the phase."""
+        self._start(state, logger)
+        self.recorder.phase("predict")
+
+    @guarded
+    def predict_batch_end(self, state: Any, logger: Any) -> None:
+        """A batch of predictions is done."""
+        self._evaluated(state)
+
+    @guarded
+    def predict_end(self, state: Any, logger: Any) -> None:
+        """Go on with training, where that is what was interrupted."""
+        self._go_on()
+
+    @guarded
+    def close(self, state: Any, logger: Any) -> None:
+        """End the recording; Composer calls this after errors too."""
+        self._session.end(None)
+
+    # Behind them.
+
+    def _start(self, state: Any, logger: Any) -> None:
+        if not self._session.is_live:
+            self._session.start(_log_dir(state, logger))
+        # Also later: optimizers come with fit, and its model may be a wrapped one.
+        optimizers = list(state.optimizers or ())
+        self.recorder.attach(model=state.model, optimizer=optimizers or None)
+
+    def _evaluated(self, state: Any) -> None:
+        samples, tokens = sizes_of(state.batch)
+        self.recorder.step(samples=samples, tokens=tokens)
+
+    def _go_on(self) -> None:
+        if self._trains:
+            self.recorder.phase("train")
+
+
+def _log_dir(state: Any, logger: Any) -> Path:
+    parent: Any = None
+    for destination in getattr(logger, "destinations", ()):
+        if type(destination).__name__ == "TensorboardLogger":
+            parent = getattr(destination, "log_dir", None)
+    return Path(parent or "tensorboard_logs", state.run_name)

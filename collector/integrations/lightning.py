@@ -1,0 +1,182 @@
+"""Recording inside a Lightning Trainer: `Trainer(callbacks=[MemBoardCallback()])`.
+
+Defined where one might wonder:
+
+- It serves the package that the program uses, `lightning` or `pytorch_lightning`.
+- Each call of fit, validate, test or predict is one start of the run, from the trainer's
+  setup on, before the model moves to its device.
+- A step is one training batch, from the end of the batch before to its own end: loading,
+  forward, backward and every optimizer; numbered as Lightning counts batches.
+- Validation inside of fit is the phase `val`, sanity checks are `sanity`.
+- Where there are several ranks and no `logdir`, all of them must have the callback:
+  which directory the logger chose is asked of rank 0, as checkpoints do.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.integrations.batches import sizes_of
+from collector.integrations.session import Recording, Session, guarded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+if TYPE_CHECKING:
+    Callback = object
+elif "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
+    from pytorch_lightning import Callback
+else:
+    try:
+        from lightning.pytorch import Callback
+    except ImportError:
+        try:
+            from pytorch_lightning import Callback
+        except ImportError as error:
+            raise ImportError(
+                "Lightning is not installed. Install it with: pip install lightning"
+            ) from error
+
+_PHASES: Final = {
+    "fit": "train",
+    "validate": "val",
+    "test": "test",
+    "predict": "predict",
+}
+"""By what the trainer was asked to do."""
+
+
+class MemBoardCallback(Recording, Callback):
+    """Records what the trainer runs, into its log directory."""
+
+    def __init__(
+        self, logdir: str | Path | None = None, *, config: Any = None, **keywords: Any
+    ) -> None:
+        """Check the settings; recording starts with the trainer.
+
+        Args:
+            logdir: the run's own directory; None: the trainer's `log_dir`.
+            config: see `collector.record`.
+            **keywords: single settings; see `collector.record`.
+
+        Raises:
+            ConfigError: a setting cannot be right.
+        """
+        super().__init__()
+        self._session = Session(logdir, config, keywords)
+
+    # The beginning and the end.
+
+    @guarded
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        """Start recording: the process group is there, the model is on no device."""
+        # Asking may wait for the other ranks, so either all ask or none.
+        where = trainer.log_dir if self._session.logdir is None else None
+        self._session.start(where or trainer.default_root_dir)
+        recorder = self.recorder
+        recorder.attach(model=pl_module)
+        if stage != "fit":
+            recorder.phase(_PHASES.get(stage, stage))
+
+    @guarded
+    def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        """End the recording."""
+        self._session.end(None)
+
+    @guarded
+    def on_exception(
+        self, trainer: Any, pl_module: Any, exception: BaseException
+    ) -> None:
+        """End the recording with the exception."""
+        self._session.end(exception)
+
+    # Training.
+
+    @guarded
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Attach the optimizers: the strategy has made them by now."""
+        self.recorder.attach(optimizer=list(trainer.optimizers))
+
+    @guarded
+    def on_sanity_check_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin the phase of sanity checks."""
+        self.recorder.phase("sanity")
+
+    @guarded
+    def on_sanity_check_end(self, trainer: Any, pl_module: Any) -> None:
+        """Begin to train."""
+        self.recorder.phase("train")
+
+    @guarded
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Say which epoch begins and how many steps it has, where that is known."""
+        length = trainer.num_training_batches
+        known = length if isinstance(length, int) else None  # else it is infinity
+        self.recorder.epoch(trainer.current_epoch, length=known)
+
+    @guarded
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """A step is done."""
+        samples, tokens = sizes_of(batch)
+        number = trainer.fit_loop.total_batch_idx
+        self.recorder.step(number, samples=samples, tokens=tokens)
+
+    # Evaluation, inside of training or by itself.
+
+    @guarded
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin the phase, unless it is a sanity check."""
+        if not trainer.sanity_checking:
+            self.recorder.phase("val")
+
+    @guarded
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        """Go on with training, where that is what was interrupted."""
+        if not trainer.sanity_checking:
+            self.recorder.phase(_PHASES.get(str(trainer.state.fn.value), "train"))
+
+    @guarded
+    def on_validation_batch_end(
+        self,
+        trainer: Any,
+        pl_module: Any,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """A batch of validation, or of a sanity check, is done."""
+        self._evaluated(batch)
+
+    @guarded
+    def on_test_batch_end(
+        self,
+        trainer: Any,
+        pl_module: Any,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """A batch of a test is done."""
+        self._evaluated(batch)
+
+    @guarded
+    def on_predict_batch_end(
+        self,
+        trainer: Any,
+        pl_module: Any,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """A batch of predictions is done."""
+        self._evaluated(batch)
+
+    def _evaluated(self, batch: Any) -> None:
+        samples, tokens = sizes_of(batch)
+        self.recorder.step(samples=samples, tokens=tokens)

@@ -1,0 +1,123 @@
+"""One recording inside a trainer, and nothing of its troubles outside.
+
+A callback holds a `Session`: settings are checked when it is made, recording starts when
+the trainer begins and ends with it, or with its error. A copy of the callback, or one sent
+to another process, has the settings and no recording.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from collector.config import load_with_imports
+from collector.config_code import check_code
+from collector.null_recorder import NullRecorder
+from collector.recorder import Recorder, record
+from collector.trouble import Troubles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+Hook = TypeVar("Hook", bound="Callable[..., None]")
+
+_NONE: Final = NullRecorder()
+
+
+class Session:
+    """The settings of a callback, and the recorder while there is one."""
+
+    def __init__(
+        self, logdir: str | Path | None, config: Any, keywords: dict[str, Any]
+    ) -> None:
+        """Check the settings.
+
+        Raises:
+            ConfigError: a setting cannot be right; says which and what to do.
+        """
+        check_code(load_with_imports(config, **keywords)[0])
+        self.logdir = logdir
+        self._config = config
+        self._keywords = keywords
+        self._troubles = Troubles()
+        self.recorder: Recorder = _NONE
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a recording has been started and not ended."""
+        return self.recorder is not _NONE
+
+    def start(self, logdir: str | Path) -> None:
+        """Record into the directory given to the callback, else into `logdir`."""
+        self.end(None)
+        where = logdir if self.logdir is None else self.logdir
+        self.recorder = record(where, config=self._config, **self._keywords)
+
+    def end(self, error: BaseException | None) -> None:
+        """End the recording, with the error that ended training where there is one."""
+        recorder, self.recorder = self.recorder, _NONE
+        recorder.__exit__(None if error is None else type(error), error, None)
+
+    def tell(self, where: str, error: BaseException) -> None:
+        """Say once what failed."""
+        self._troubles.tell(
+            where,
+            "the callback failed in %s; training goes on, and so does what can be"
+            " recorded without it.",
+            where,
+            error=error,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: self.__dict__[name] for name in ("logdir", "_config", "_keywords")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, recorder=_NONE, _troubles=Troubles())
+
+
+class Recording:
+    """What every callback is, besides what its trainer wants: a session's owner.
+
+    Also a context manager, for trainers that tell callbacks nothing of an exception:
+    `with MemBoardCallback() as callback: Trainer(..., callbacks=[callback]).train()`.
+    """
+
+    _session: Session
+
+    @property
+    def recorder(self) -> Recorder:
+        """The recorder, for marks, spans and snapshots.
+
+        Before training has begun and after it has ended: one that does nothing.
+        """
+        return self._session.recorder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._session.end(error)
+
+
+def guarded(hook: Hook) -> Hook:
+    """A callback's method from which nothing escapes into the trainer."""
+
+    @functools.wraps(hook)
+    def guard(self: Recording, /, *args: Any, **kwargs: Any) -> None:
+        try:
+            hook(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001  # the border to training
+            self._session.tell(hook.__name__, error)
+
+    return cast("Hook", guard)
