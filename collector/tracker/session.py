@@ -11,6 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.tracker import resizing
+from collector.tracker.compiled import EagerStance
 from collector.tracker.dispatch import StorageWatch, remove
 from collector.tracker.fsdp import ShardingWatch
 from collector.tracker.ledger import Ledger
@@ -68,11 +69,13 @@ class Session:
         )
         self.own_bytes: tuple[list[int], list[int]] = ([], [])
         """Bytes of each module's own parameters and buffers."""
+        self._stance = EagerStance()
         self._given = given
         self._root_hook: Any = None
 
     def start(self) -> None:
         """Name what is alive, and follow everything from now on."""
+        self._stance.take()
         self.own_bytes = self.parameters.own_bytes(len(self.tree))
         self.parameters.assign_all()
         self.sharding.assign_all()
@@ -96,6 +99,7 @@ class Session:
         _sessions.discard(self)
         self._watch.ledger = None
         remove(self._watch)
+        self._stance.leave()
         resizing.leave(self._resized)
         self.stack.remove()
         self.sharding.remove()

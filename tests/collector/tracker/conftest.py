@@ -96,6 +96,7 @@ def global_hooks():
         torch.UntypedStorage.resize_,  # torch's own trackers leave it on the class
         torch._C._len_torch_dispatch_stack(),
         torch.utils._python_dispatch._is_in_torch_dispatch_mode,
+        torch._dynamo.eval_frame._stance,
     )
 
 
