@@ -1,50 +1,66 @@
-"""A caching allocator that follows torch's: sizes, pools, splitting, merging, retries.
+"""A caching allocator that follows torch's native one for CUDA.
 
 Requests are rounded to 512 bytes and served from two pools: requests of up to 1 MiB
 from segments of 2 MiB, others from segments of 20 MiB or, from 10 MiB on, of the size
-asked for rounded to 2 MiB. The smallest free block that fits is taken (the lowest
-address among equals), split where the rest is worth keeping, and merged with its free
-neighbours when it is freed. Segments stay reserved until the device is full: then the
-wholly free ones are given back once (a retry) before the request fails.
+asked for rounded to 2 MiB. The smallest free block of the request's stream that fits is
+taken (the lowest address among equals), split where the rest is worth keeping, and
+merged with its free neighbours when it is freed. Segments stay reserved until the device
+is full: then the wholly free ones are given back once (a retry) before the request
+fails. What the settings change is said in `allocator_settings`, `allocator_expandable`
+and `allocator_release`.
+
+A block that another stream still uses (`record_stream`) stays active after its free
+until `synchronize` of that stream. Allocations between `use_pool(id)` and
+`use_pool(None)` come from a private pool, as those of a CUDA graph do; its segments stay
+reserved until it is released. What torch defers during a capture is not modelled.
 
 The statistics mean what torch means: **allocated** is live blocks, **active** also the
 blocks freed while another stream still uses them, **reserved** the segments,
-**inactive_split** free blocks that share their segment, **requested** what was asked
-for before rounding.
+**inactive_split** free blocks that share their segment (not counted in expandable
+segments), **requested** what was asked for before rounding.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
-from collector.simulate.stats import (
-    ACTIVE,
-    ALLOCATED,
-    INACTIVE_SPLIT,
-    LARGE,
-    REQUESTED,
-    RESERVED,
-    SMALL,
-    ByteStats,
+from collector.simulate import allocator_expandable as expandable
+from collector.simulate import allocator_release as releasing
+from collector.simulate.allocator_blocks import (
+    DEFAULT_POOL,
+    NO_SITE,
+    Arena,
+    Block,
+    PoolClock,
+    Segment,
+    absorb_next,
+    cut,
 )
+from collector.simulate.allocator_device import DeviceMemory
+from collector.simulate.allocator_settings import (
+    DEFAULT_SETTINGS,
+    MIN_BLOCK_BYTES,
+    SMALL_REQUEST_BYTES,
+    UNLIMITED,
+    segment_size,
+)
+from collector.simulate.history import (
+    ALLOC,
+    FREE_COMPLETED,
+    FREE_REQUESTED,
+    OOM,
+    SEGMENT_ALLOC,
+    SEGMENT_FREE,
+)
+from collector.simulate.stats import LARGE, RESERVED, SMALL, ByteStats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MIB: Final = 1 << 20
-
-MIN_BLOCK_BYTES: Final = 512
-SMALL_REQUEST_BYTES: Final = MIB
-"""Largest request that the small pool serves."""
-SMALL_SEGMENT_BYTES: Final = 2 * MIB
-LARGE_SEGMENT_BYTES: Final = 20 * MIB
-OWN_SEGMENT_BYTES: Final = 10 * MIB
-"""Requests from here on get a segment of their own size ..."""
-SEGMENT_GRAIN_BYTES: Final = 2 * MIB
-"""... rounded up to this."""
-
-_BASE_ADDRESS: Final = 0x7F00_0000_0000
+    from collector.simulate.allocator_blocks import PoolId
+    from collector.simulate.allocator_settings import AllocatorSettings
+    from collector.simulate.history import History
 
 DEFAULT_STREAM: Final = 0
 
@@ -62,77 +78,52 @@ class SimulatedOutOfMemoryError(Exception):
         self.free_bytes = free_bytes
 
 
-class Block:
-    """A piece of a segment; neighbours in address order are linked."""
-
-    __slots__ = (
-        "address",
-        "allocated",
-        "next",
-        "pending_streams",
-        "pool",
-        "previous",
-        "requested_bytes",
-        "size_bytes",
-        "stream",
-    )
-
-    def __init__(self, address: int, size_bytes: int, pool: int, stream: int) -> None:
-        self.address = address
-        self.size_bytes = size_bytes
-        self.pool = pool
-        self.stream = stream
-        self.requested_bytes = 0
-        self.allocated = False
-        self.pending_streams: set[int] | None = None
-        self.previous: Block | None = None
-        self.next: Block | None = None
-
-    @property
-    def is_split(self) -> bool:
-        """Whether the segment holds other blocks too."""
-        return self.previous is not None or self.next is not None
-
-    @property
-    def is_free(self) -> bool:
-        """Neither live nor awaiting another stream."""
-        return not self.allocated and not self.pending_streams
-
-
-class Segment:
-    """One allocation on the device, cut into blocks."""
-
-    __slots__ = ("address", "first", "pool", "size_bytes", "stream")
-
-    def __init__(self, first: Block) -> None:
-        self.first = first
-        self.address = first.address
-        self.size_bytes = first.size_bytes
-        self.pool = first.pool
-        self.stream = first.stream
-
-    def blocks(self) -> Iterator[Block]:
-        """Its blocks in address order; they cover it without gap or overlap."""
-        block: Block | None = self.first
-        while block is not None:
-            yield block
-            block = block.next
-
-
 class CachingAllocator:
-    """Hands out blocks of a device of `capacity_bytes`."""
+    """Hands out blocks of one device to one process.
 
-    def __init__(self, capacity_bytes: int) -> None:
-        """`capacity_bytes`: what segments may take in all."""
-        self.capacity_bytes = capacity_bytes
+    Attributes:
+        device: what lies below; its `non_torch_bytes` may be changed at any time.
+        history: what is done is recorded here; None: nothing is.
+        segments: by address; of expandable segments with the room they may grow into.
+    """
+
+    def __init__(
+        self,
+        capacity_bytes: int,
+        settings: AllocatorSettings = DEFAULT_SETTINGS,
+        *,
+        device: DeviceMemory | None = None,
+        history: History | None = None,
+    ) -> None:
+        """`capacity_bytes`: what segments may take in all; `device` says it in detail."""
+        self.device = device or DeviceMemory(capacity_bytes)
+        self.settings = settings
+        self.history = history
         self.stats = ByteStats()
         self.num_alloc_retries = 0
         self.num_ooms = 0
+        self.num_sync_all_streams = 0
         self.segments: dict[int, Segment] = {}
-        self._next_address = _BASE_ADDRESS
-        # Free blocks by (pool, stream), sorted by (size, address).
-        self._free: dict[tuple[int, int], list[tuple[int, int, Block]]] = {}
+        self._plain_rounding = not any(settings.roundup_power2_divisions)
+        self._max_split = settings.max_split_bytes
+        self._expandable = settings.expandable_segments
+        limited = self.device.allowed_bytes is not None
+        self._collects = limited and settings.garbage_collection_threshold > 0
+        self._plain_search = not (
+            self._expandable or self._collects or self._max_split < UNLIMITED
+        )
+        # By pool and, within it, by size class and stream.
+        self._pools: dict[PoolId, dict[tuple[int, int], Arena]] = {DEFAULT_POOL: {}}
+        self._clocks: dict[tuple[PoolId, int], PoolClock] = {}
+        self._arenas = self._pools[DEFAULT_POOL]
+        self._pool_id = DEFAULT_POOL
+        self._released_pools: set[PoolId] = set()
         self._pending: dict[int, list[Block]] = {}
+
+    @property
+    def capacity_bytes(self) -> int:
+        """What the device would have for segments if there were none."""
+        return self.device.total_bytes - self.device.non_torch_bytes
 
     def allocate(self, num_bytes: int, stream: int = DEFAULT_STREAM) -> Block:
         """A block of at least `num_bytes` that only `stream` may reuse later.
@@ -143,31 +134,35 @@ class CachingAllocator:
         """
         if num_bytes <= 0:
             raise ValueError(f"cannot allocate {num_bytes} bytes: ask for at least one")
-        size = round_size(num_bytes)
+        if self._plain_rounding:
+            size = -(-num_bytes // MIN_BLOCK_BYTES) * MIN_BLOCK_BYTES
+        else:
+            size = self.settings.round_size(num_bytes)
         pool = SMALL if size <= SMALL_REQUEST_BYTES else LARGE
-        block = self._take(size, pool, stream)
-        if block is None:
-            block = self._new_segment(size, pool, stream)
-        add = self.stats.add
-        was_split = block.is_split
-        if _worth_splitting(block.size_bytes - size, pool):
-            rest = self._split(block, size)
-            if was_split:
-                add(pool, INACTIVE_SPLIT, -size)
-            else:
-                add(pool, INACTIVE_SPLIT, rest.size_bytes)
-        elif was_split:
-            add(pool, INACTIVE_SPLIT, -block.size_bytes)
+        arena = self._arenas.get((pool, stream)) or self._new_arena(pool, stream)
+        history = self.history
+        if history is not None:
+            history.capture()
+        if self._plain_search:
+            free = arena.free
+            index = bisect_left(free, (size,))
+            found = free.pop(index)[2] if index < len(free) else None
+        else:
+            found = self._find(arena, size)
+        block = found or self._obtain(arena, size)
+        split_change = self._split(block, size, arena)
+        block.is_free = False
         block.allocated = True
         block.requested_bytes = num_bytes
-        add(pool, ALLOCATED, block.size_bytes)
-        add(pool, ACTIVE, block.size_bytes)
-        add(pool, REQUESTED, num_bytes)
+        self.stats.take(pool, block.size_bytes, num_bytes, split_change)
+        if history is not None:
+            block.site, block.capture = history.site, history.captured
+            history.record(ALLOC, block.address, num_bytes, arena)
         return block
 
     def record_stream(self, block: Block, stream: int) -> None:
         """`stream` uses the block too: a free waits until `synchronize(stream)`."""
-        if stream == block.stream:
+        if stream == block.arena.stream:
             return
         if block.pending_streams is None:
             block.pending_streams = set()
@@ -182,137 +177,182 @@ class CachingAllocator:
         if not block.allocated:
             raise ValueError(f"the block at {block.address:#x} is not allocated")
         block.allocated = False
-        self.stats.add(block.pool, ALLOCATED, -block.size_bytes)
+        history = self.history
+        if history is not None:
+            history.capture()
+            history.record(
+                FREE_REQUESTED, block.address, block.requested_bytes, block.arena
+            )
         if block.pending_streams:
+            self.stats.give(block.arena.pool, block.size_bytes, 0, 0, 0)
             for stream in block.pending_streams:
                 self._pending.setdefault(stream, []).append(block)
-            return
-        self._release(block)
+        else:
+            self._release(block, block.size_bytes)
 
     def synchronize(self, stream: int) -> None:
         """All work queued on `stream` has finished: what awaited it becomes free."""
-        for block in self._pending.pop(stream, ()):
+        finished = self._pending.pop(stream, ())
+        if finished and self.history is not None:
+            self.history.capture()
+        for block in finished:
             streams = block.pending_streams
             if streams is None:
                 continue
             streams.discard(stream)
             if not streams:
                 block.pending_streams = None
-                self._release(block)
+                self._release(block, 0)
 
     def empty_cache(self) -> None:
-        """Give every wholly free segment back to the device."""
-        for stream in list(self._pending):
-            self.synchronize(stream)
-        for key, free in self._free.items():
-            kept = []
-            for entry in free:
-                block = entry[2]
-                if block.is_split:
-                    kept.append(entry)
-                    continue
-                del self.segments[block.address]
-                self.stats.add(block.pool, RESERVED, -block.size_bytes)
-            self._free[key] = kept
+        """Give every wholly free segment back, and wholly free pages of expandable ones.
 
-    def _take(self, size: int, pool: int, stream: int) -> Block | None:
-        """The smallest free block that fits, out of its list."""
-        free = self._free.get((pool, stream))
-        if not free:
-            return None
+        Those of private pools stay until `release_pool`.
+        """
+        if self.history is not None:
+            self.history.capture()
+        self._release_cached()
+
+    def use_pool(self, pool_id: PoolId | None) -> None:
+        """Serve what follows from a private pool; None: from the default one again."""
+        self._pool_id = pool_id or DEFAULT_POOL
+        self._arenas = self._pools.setdefault(self._pool_id, {})
+
+    def release_pool(self, pool_id: PoolId) -> None:
+        """No graph uses the pool any more: `empty_cache` may give its segments back."""
+        self._released_pools.add(pool_id)
+
+    def arenas(self) -> Iterator[Arena]:
+        """Free blocks of every pool and stream, pool by pool."""
+        for arenas in self._pools.values():
+            yield from arenas.values()
+
+    def release_segment(self, block: Block) -> None:
+        """Give the segment back that `block`, free and in no list, fills."""
+        del self.segments[block.address]
+        self.device.free(block.address, block.size_bytes)
+        self.stats.add(block.arena.pool, RESERVED, -block.size_bytes)
+        if self.history is not None:
+            self.history.record(
+                SEGMENT_FREE, block.address, block.size_bytes, block.arena
+            )
+
+    def _new_arena(self, pool: int, stream: int) -> Arena:
+        clock = None
+        if self._collects:
+            clock = self._clocks.setdefault((self._pool_id, pool), PoolClock())
+        arena = Arena(pool, stream, self._pool_id, clock)
+        self._arenas[pool, stream] = arena
+        return arena
+
+    def _find(self, arena: Arena, size: int) -> Block | None:
+        """The free block that the settings let a request of `size` have, taken out."""
+        if arena.clock is not None:
+            arena.clock.searches += 1
+        free = arena.free
         index = bisect_left(free, (size,))
         if index == len(free):
             return None
+        if self._expandable:
+            index = expandable.best_index(free, index)
+        found = free[index][2].size_bytes
+        limit = self._max_split
+        if size < limit <= found:
+            return None
+        if size >= limit and found >= size + self.settings.max_non_split_rounding_bytes:
+            return None
         return free.pop(index)[2]
 
-    def _new_segment(self, size: int, pool: int, stream: int) -> Block:
-        segment_bytes = segment_size(size)
-        if not self._fits(segment_bytes):
+    def _obtain(self, arena: Arena, size: int) -> Block:
+        """Memory from the device, in torch's order of attempts."""
+        if self._collects:
+            releasing.collect_old(self, self._pools[DEFAULT_POOL])
+        block = self._open(arena, size)
+        if block is None and self._max_split < UNLIMITED:
+            releasing.release_oversize(self, arena, size)
+            block = self._open(arena, size)
+        if block is None and self._pool_id == DEFAULT_POOL:
             self.num_alloc_retries += 1
-            self.empty_cache()
-            if not self._fits(segment_bytes):
-                self.num_ooms += 1
-                left = self.capacity_bytes - self.stats.get(RESERVED)
-                raise SimulatedOutOfMemoryError(size, left)
-        block = Block(self._next_address, segment_bytes, pool, stream)
-        self._next_address += -(-segment_bytes // SEGMENT_GRAIN_BYTES) * (
-            SEGMENT_GRAIN_BYTES
-        )
-        self.segments[block.address] = Segment(block)
-        self.stats.add(pool, RESERVED, segment_bytes)
+            self._release_cached()
+            block = self._open(arena, size)
+        if block is not None:
+            return block
+        self.num_ooms += 1
+        left = self.device.free_bytes
+        if self.history is not None:
+            self.history.record(OOM, left, size, arena)
+        raise SimulatedOutOfMemoryError(size, left)
+
+    def _open(self, arena: Arena, size: int) -> Block | None:
+        num_bytes = segment_size(size)
+        if not self.device.allows(num_bytes):
+            return None
+        if self._expandable:
+            return expandable.grow(self, arena, size)
+        address = self.device.allocate(num_bytes)
+        if address is None:
+            return None
+        block = Block(address, num_bytes, arena)
+        segment = self.segments[address] = Segment(block)
+        self.stats.add(arena.pool, RESERVED, num_bytes)
+        history = self.history
+        if history is not None:
+            segment.site, segment.capture = history.site, history.captured
+            history.record(SEGMENT_ALLOC, address, num_bytes, arena)
         return block
 
-    def _fits(self, segment_bytes: int) -> bool:
-        return self.stats.get(RESERVED) + segment_bytes <= self.capacity_bytes
+    def _split(self, block: Block, size: int, arena: Arena) -> int:
+        """Cut `block` to `size` where the rest is worth it: the inactive_split change."""
+        had = block.size_bytes
+        was_split = block.previous is not None or block.next is not None
+        if self._expandable or arena.pool == SMALL:
+            worth = had - size >= MIN_BLOCK_BYTES
+        else:
+            worth = had - size > SMALL_REQUEST_BYTES and size < self._max_split
+        if not worth:
+            return -had if was_split and not self._expandable else 0
+        rest = cut(block, size)
+        rest.requested_bytes = block.requested_bytes
+        arena.insert(rest)
+        if self.history is not None and block.previous is None:
+            self.segments[block.address].site = NO_SITE
+        if self._expandable:
+            return 0
+        return -size if was_split else had - size
 
-    def _split(self, block: Block, size: int) -> Block:
-        """Cut `block` to `size`; the rest becomes a free block behind it."""
-        rest = Block(
-            block.address + size, block.size_bytes - size, block.pool, block.stream
-        )
-        rest.previous, rest.next = block, block.next
-        if block.next is not None:
-            block.next.previous = rest
-        block.next = rest
-        block.size_bytes = size
-        self._insert(rest)
-        return rest
-
-    def _release(self, block: Block) -> None:
+    def _release(self, block: Block, allocated_bytes: int) -> None:
         """Merge with free neighbours and make available again."""
-        add, pool = self.stats.add, block.pool
+        arena = block.arena
         freed, requested = block.size_bytes, block.requested_bytes
+        if self.history is not None:
+            self.history.record(FREE_COMPLETED, block.address, requested, arena)
         change = 0
         before, after = block.previous, block.next
         if before is not None and before.is_free:
-            self._remove(before)
+            arena.remove(before)
             change -= before.size_bytes
             # The lower block survives, so a segment's first block never changes.
-            before.size_bytes += block.size_bytes
-            before.next = after
-            if after is not None:
-                after.previous = before
+            absorb_next(before)
+            before.requested_bytes = requested
             block = before
         if after is not None and after.is_free:
-            self._remove(after)
+            arena.remove(after)
             change -= after.size_bytes
-            block.size_bytes += after.size_bytes
-            block.next = after.next
-            if after.next is not None:
-                after.next.previous = block
-        block.requested_bytes = 0
-        self._insert(block)
-        if block.is_split:
+            absorb_next(block)
+        arena.insert(block)
+        if block.previous is not None or block.next is not None:
             change += block.size_bytes
-        if change:
-            add(pool, INACTIVE_SPLIT, change)
-        add(pool, ACTIVE, -freed)
-        add(pool, REQUESTED, -requested)
+        if self._expandable:
+            change = 0
+        self.stats.give(arena.pool, allocated_bytes, freed, requested, change)
 
-    def _insert(self, block: Block) -> None:
-        free = self._free.setdefault((block.pool, block.stream), [])
-        insort(free, (block.size_bytes, block.address, block))
-
-    def _remove(self, block: Block) -> None:
-        free = self._free[block.pool, block.stream]
-        del free[bisect_left(free, (block.size_bytes, block.address))]
-
-
-def round_size(num_bytes: int) -> int:
-    """Bytes a block has for a request: a multiple of 512."""
-    return max(MIN_BLOCK_BYTES, -(-num_bytes // MIN_BLOCK_BYTES) * MIN_BLOCK_BYTES)
-
-
-def segment_size(size_bytes: int) -> int:
-    """Bytes of the segment that is opened for a block of `size_bytes`."""
-    if size_bytes <= SMALL_REQUEST_BYTES:
-        return SMALL_SEGMENT_BYTES
-    if size_bytes < OWN_SEGMENT_BYTES:
-        return LARGE_SEGMENT_BYTES
-    return -(-size_bytes // SEGMENT_GRAIN_BYTES) * SEGMENT_GRAIN_BYTES
-
-
-def _worth_splitting(rest_bytes: int, pool: int) -> bool:
-    if pool == SMALL:
-        return rest_bytes >= MIN_BLOCK_BYTES
-    return rest_bytes > SMALL_REQUEST_BYTES
+    def _release_cached(self) -> None:
+        self.num_sync_all_streams += 1
+        for stream in list(self._pending):
+            self.synchronize(stream)
+        for pool_id in (DEFAULT_POOL, *sorted(self._released_pools)):
+            arenas = self._pools.get(pool_id, {})
+            for pool in (LARGE, SMALL):
+                for key in sorted(arenas):
+                    if key[0] == pool:
+                        releasing.release_free(self, arenas[key])

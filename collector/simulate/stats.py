@@ -45,6 +45,49 @@ class ByteStats:
         current[index] = value
         peak[index] = max(peak[index], value)
 
+    def take(
+        self, pool: int, size_bytes: int, requested_bytes: int, split_change: int
+    ) -> None:
+        """A block of `pool` becomes live; inactive_split changes by `split_change`.
+
+        The same as four calls of `add`, in a fifth of the time: every simulated
+        allocation passes here.
+        """
+        current, peak = self.current, self.peak
+        for base in (0, pool * _NUM_STATS):
+            value = current[base] + size_bytes
+            current[base] = value
+            peak[base] = max(peak[base], value)
+            value = current[base + ACTIVE] + size_bytes
+            current[base + ACTIVE] = value
+            peak[base + ACTIVE] = max(peak[base + ACTIVE], value)
+            value = current[base + REQUESTED] + requested_bytes
+            current[base + REQUESTED] = value
+            peak[base + REQUESTED] = max(peak[base + REQUESTED], value)
+            if split_change:
+                value = current[base + INACTIVE_SPLIT] + split_change
+                current[base + INACTIVE_SPLIT] = value
+                peak[base + INACTIVE_SPLIT] = max(peak[base + INACTIVE_SPLIT], value)
+
+    def give(
+        self,
+        pool: int,
+        allocated_bytes: int,
+        active_bytes: int,
+        requested_bytes: int,
+        split_change: int,
+    ) -> None:
+        """Bytes of `pool` are live, active or requested no more."""
+        current, peak = self.current, self.peak
+        for base in (0, pool * _NUM_STATS):
+            current[base] -= allocated_bytes
+            current[base + ACTIVE] -= active_bytes
+            current[base + REQUESTED] -= requested_bytes
+            if split_change:
+                value = current[base + INACTIVE_SPLIT] + split_change
+                current[base + INACTIVE_SPLIT] = value
+                peak[base + INACTIVE_SPLIT] = max(peak[base + INACTIVE_SPLIT], value)
+
     def reset_peaks(self) -> None:
         """Peaks start again from the current values, as at the start of a step."""
         self.peak = self.current.copy()

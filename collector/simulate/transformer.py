@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collector.simulate.allocator import Block, CachingAllocator
+    from collector.simulate.allocator import CachingAllocator
+    from collector.simulate.allocator_blocks import Block
 
 COMM_STREAM: Final = 1
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.simulate.allocator import (
-    MIB,
     CachingAllocator,
     SimulatedOutOfMemoryError,
 )
+from collector.simulate.allocator_settings import MIB
 from collector.simulate.stats import (
     ACTIVE,
     ALLOCATED,

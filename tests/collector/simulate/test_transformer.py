@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.simulate.allocator import CachingAllocator, round_size
+from collector.simulate.allocator import CachingAllocator
+from collector.simulate.allocator_settings import round_size
 from collector.simulate.curves import (
     DEVICE_TOTAL_BYTES,
     MODELLED_STEPS,
