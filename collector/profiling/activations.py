@@ -46,9 +46,8 @@ _COLUMNS: Final = (
 class _Counted:
     """A call that is being counted, and where."""
 
-    def __init__(self, call: Call, thread: int, saved: SavedTensors) -> None:
+    def __init__(self, call: Call, saved: SavedTensors) -> None:
         self.call = call
-        self.thread = thread
         self.saved = saved
         self.tally = Tally()
 
@@ -67,26 +66,25 @@ class ActivationsKind:
         functions = [resolve(code, FUNCTIONS_KEY) for code in config.functions]
         self._functions = (functions[0], functions[1]) if functions else None
         self._calls: list[_Counted] = []
-        self._threads: dict[int, SavedTensors] = {}
-        """By thread: each has a stack of saved-tensor hooks of its own."""
+        self._own = threading.local()
+        """Each thread has a stack of saved-tensor hooks of its own."""
         self._error: BaseException | None = None
 
     def begin(self, call: Call) -> None:
         """Count this thread's saved tensors from now on."""
         self._raise_failure()
         self._watch.listen(self)
-        thread = threading.get_ident()
-        saved = self._threads.get(thread)
+        saved: SavedTensors | None = getattr(self._own, "saved", None)
         if saved is None:
             saved = SavedTensors(self._watch, self._functions, self._failed)
-        counted = _Counted(call, thread, saved)
+            self._own.saved = saved
+        counted = _Counted(call, saved)
         try:
             saved.start(counted.tally)
         except BaseException:
             if not self._calls:
                 self._watch.leave(self)
             raise
-        self._threads[thread] = saved
         self._calls.append(counted)
 
     def end(self, call: Call, error: BaseException | None) -> None:
@@ -94,7 +92,7 @@ class ActivationsKind:
         for counted in self._calls:
             if counted.call == call:
                 self._calls.remove(counted)
-                self._stop(counted)
+                counted.saved.stop(counted.tally)
                 self._raise_failure()
                 self._keep(counted, error)
                 return
@@ -107,7 +105,7 @@ class ActivationsKind:
         """Leave this thread's stack and the modules; others leave when they next end."""
         for counted in self._calls.copy():
             self._calls.remove(counted)
-            self._stop(counted)
+            counted.saved.stop(counted.tally)
         self._watch.leave(self)
 
     def close(self) -> None:
@@ -137,17 +135,13 @@ class ActivationsKind:
 
     # Behind these.
 
-    def _stop(self, counted: _Counted) -> None:
-        if counted.saved.stop(counted.tally):
-            self._threads.pop(counted.thread, None)
-
     def _failed(self, what: str, error: BaseException) -> None:
-        if what == "pack" and self._functions is not None:
+        if what == "counting":
+            self._error = error
+        elif self._functions is not None:
             pack = self._functions[0]
             self._functions = None
             switch_off(self._sink, FUNCTIONS_KEY, pack, error)
-        else:
-            self._error = error
 
     def _raise_failure(self) -> None:
         error, self._error = self._error, None

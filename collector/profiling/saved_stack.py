@@ -34,7 +34,7 @@ class Place:
         self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]
     ) -> None:
         self._pair = pack, unpack
-        self._thread = threading.get_ident()
+        self._thread = threading.current_thread()
         self._aside = False
 
     def enter(self) -> None:
@@ -55,24 +55,32 @@ class Place:
                 f"saved-tensor hooks are forbidden here: {error}"
             ) from None
         with _lock:
-            _places.setdefault(self._thread, []).append(self)
+            _places.append(self)
             _wrap()
 
     def leave(self) -> bool:
-        """Come off the stack; False on another thread, whose stack this is not."""
-        if threading.get_ident() != self._thread:
+        """Come off the stack; False on another thread, whose stack this is not.
+
+        A thread that has ended took its stack with it.
+        """
+        here = self._thread is threading.current_thread()
+        if not here and self._thread.is_alive():
             return False
+        if here and not self._aside:
+            self._take_off()
         with _lock:
-            mine = _places.get(self._thread, [])
-            if self in mine:
-                mine.remove(self)
-            if not mine:
-                _places.pop(self._thread, None)
+            _places[:] = [
+                place
+                for place in _places
+                if place is not self and place._thread.is_alive()  # noqa: SLF001
+            ]
             if not _places:
                 _unwrap()
-        if not self._aside:
-            self._take_off()
         return True
+
+    def is_here(self) -> bool:
+        """Whether this thread's stack is the one."""
+        return self._thread is threading.current_thread()
 
     def step_aside(self) -> None:
         """Make room for what refuses to run below hooks."""
@@ -110,8 +118,8 @@ def top() -> tuple[Any, Any] | None:
     return found
 
 
-_places: dict[int, list[Place]] = {}
-"""By thread."""
+_places: Final[list[Place]] = []
+"""All that are on some stack, or aside."""
 
 _lock: Final = threading.RLock()
 
@@ -124,7 +132,7 @@ def _wrap() -> None:
 
     @functools.wraps(disable)
     def disable_without_ours(*args: Any, **kwargs: Any) -> Any:
-        mine = tuple(_places.get(threading.get_ident(), ()))
+        mine = [place for place in _places if place.is_here()]
         for place in mine:
             place.step_aside()
         try:
@@ -137,7 +145,7 @@ def _wrap() -> None:
     @functools.wraps(enable)
     def enable_and_ours(*args: Any, **kwargs: Any) -> Any:
         result = enable(*args, **kwargs)
-        for place in tuple(_places.get(threading.get_ident(), ())):
+        for place in [place for place in _places if place.is_here()]:
             place.come_back()
         return result
 

@@ -125,17 +125,16 @@ class SavedTensors:
             self._place = place
         self.tallies += (tally,)
 
-    def stop(self, tally: Tally) -> bool:
-        """Count for it no more; whether nothing is left on this thread's stack."""
+    def stop(self, tally: Tally) -> None:
+        """Count for it no more; the last one takes the hooks off the stack.
+
+        From another thread they cannot be: they pass everything through, until the
+        thread's next call ends.
+        """
         self.tallies = tuple(known for known in self.tallies if known is not tally)
-        if self.tallies:
-            return False
-        place = self._place
-        if place is None or place.leave():
+        if not self.tallies and self._place is not None and self._place.leave():
             self._place = None
             self._parameters, self._others = Storages(), Storages()
-            return True
-        return False
 
     def _remember_parameters(self) -> None:
         self._parameters, self._others = parameters, _ = Storages(), Storages()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from collector.format.columns import Column
@@ -15,12 +16,37 @@ if TYPE_CHECKING:
 
 
 class Gate:
-    """Passes on what kinds find, unless the call turned out to be none."""
+    """Passes on what kinds find, unless the call turned out to be none.
+
+    A step may turn out so at any time, so the rows of its start wait for its end. Captures
+    of its start do not: they are large, and what one wants to have after a crash.
+    """
 
     def __init__(self, sink: Sink) -> None:
         self.shut = False
         """Rows and captures go nowhere; notes still pass."""
         self._sink = sink
+        self._held: list[tuple[Any, ...]] = []
+        self._holding = False
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Keep the rows of this block for `let_go` or `drop`."""
+        self._holding = True
+        try:
+            yield
+        finally:
+            self._holding = False
+
+    def drop(self) -> None:
+        """Forget what is held."""
+        self._held = []
+
+    def let_go(self) -> None:
+        """Pass on what is held."""
+        held, self._held = self._held, []
+        for table, phase, columns, row, rolled_up in held:
+            self._sink.put_row(table, phase, columns, row, rolled_up=rolled_up)
 
     def put_capture(self, capture: Capture) -> bool:
         """See `Sink`."""
@@ -36,7 +62,9 @@ class Gate:
         rolled_up: bool = True,
     ) -> None:
         """See `Sink`."""
-        if not self.shut:
+        if self._holding:
+            self._held.append((table, phase, columns, row, rolled_up))
+        elif not self.shut:
             self._sink.put_row(table, phase, columns, row, rolled_up=rolled_up)
 
     def note_kind(

@@ -11,8 +11,8 @@ Defined where one might wonder:
 - Calls nest, recurse and overlap as they like; each is a call of its own, and what
   happens counts for all that are under way.
 - A step that another phase interrupts is no step: it is not recorded, and begins anew,
-  under the same number, where its phase is entered again. (Of its snaps, the last ones
-  of a number count.) Neither is what comes after the last step of a recording.
+  under the same number, where its phase is entered again. Neither is what comes after
+  the last step of a recording.
 - A call that ends in an exception is recorded as far as it came; so is a step whose
   recording ends in one.
 - Model, optimizers and torch are left alone while no cycle of any function is under
@@ -113,7 +113,8 @@ class Windows:
         with self._lock:
             phase = self._progress.phase.name
             self._step_key = (WHOLE_STEP, phase)
-            self._step = self._begin(WHOLE_STEP, phase)
+            with self._gate.holding():
+                self._step = self._begin(WHOLE_STEP, phase)
 
     def end_step(self) -> None:
         """The step under way is done."""
@@ -122,6 +123,7 @@ class Windows:
                 self._steps_left -= 1
             step, self._step, self._step_key = self._step, None, None
             if step is not None and step in self._under_way:
+                self._gate.let_go()
                 self._end(step, None)
                 self._settle()
 
@@ -132,6 +134,7 @@ class Windows:
             self._step = self._step_key = None
             if key is not None and key in self._counts:
                 self._counts[key] -= 1
+            self._gate.drop()
             if step is not None and step in self._under_way:
                 self._gate.shut = True
                 try:
@@ -170,6 +173,7 @@ class Windows:
         try:
             if error is None:
                 self.drop_step()
+            self._gate.let_go()
             for under_way in reversed(self._under_way.copy()):
                 self._end(under_way, error)
             for slot in self._slots:

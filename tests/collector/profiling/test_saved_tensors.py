@@ -31,7 +31,7 @@ def nothing_stays_on_torch():
     yield
     assert saved_stack.top() is None
     assert (c._saved_tensors_hooks_disable, c._saved_tensors_hooks_enable) == PLAIN
-    assert saved_stack._places == {}
+    assert saved_stack._places == []
 
 
 class Counting:
@@ -465,7 +465,7 @@ def test_counting_that_fails_is_told_at_the_end(monkeypatch):
     counting = Counting()
     this = call()
     counting.kind.begin(this)
-    (saved,) = counting.kind._threads.values()
+    saved = counting.kind._own.saved
     monkeypatch.setattr(
         saved, "_count", lambda *_: (_ for _ in ()).throw(RuntimeError("ours"))
     )
