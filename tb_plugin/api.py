@@ -841,6 +841,10 @@ class FunctionCalls:
     """Bit 1: snaps, 2: hooks, 4: activations, 8: modules, 16: history."""
 
 
+FunctionGroup: TypeAlias = Literal["device", "process", "hook"]
+"""What a stat is about; hook: what the root module's hooks left on it."""
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionStat:
     """One recorded number at the start and end of each call; NaN: not recorded."""
@@ -848,8 +852,7 @@ class FunctionStat:
     name: str
     """As recorded, e.g. `allocated_bytes.all.current`, `rss_bytes`, `hook.rss_diff`."""
     unit: Unit
-    group: Literal["device", "process", "hook"]
-    """hook: what the root module's hooks left on it."""
+    group: FunctionGroup
     start: F64Column
     end: F64Column
     difference: F64Column
@@ -897,6 +900,8 @@ class HookValues:
     module: I32Column
     """Index into `modules`, row by row."""
     attributes: tuple[HookAttribute, ...]
+    incomplete: bool
+    """The call ended in an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -916,6 +921,8 @@ class SavedActivations:
     """The sum MemProfiler reports: every tensor that is not a parameter counts."""
     total_bytes: float
     total_npp_compat_bytes: float
+    incomplete: bool
+    """The call ended in an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -954,6 +961,7 @@ class FunctionsResponse:
     run: RunSummary
     source: Literal["recorded", "imported"]
     functions: tuple[CollectedFunction, ...]
+    """At most 1,000."""
     function: str | None
     """None where nothing was collected (then `absent` says why)."""
     phase: str
@@ -963,7 +971,7 @@ class FunctionsResponse:
     calls: FunctionCalls
     """The newest 1,000."""
     num_calls: int
-    """All there are."""
+    """All there are; about, where they are many."""
     stats: tuple[FunctionStat, ...]
     attempt: int | None
     """With `iteration`: the call that the fields below are about."""

@@ -14,10 +14,12 @@ from tb_plugin.answers import data_answer
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
 from tb_plugin.query import parse_query
+from tb_plugin.readers.functions import FunctionsReader
 from tb_plugin.readers.modules import ModulesReader
 from tb_plugin.store import CHECK_SECONDS, REQUEST_SECONDS, Store, glance
 from tb_plugin.validators import etag_of, not_modified
 from tb_plugin.views.facts import FactsReader
+from tb_plugin.views.functions import functions
 from tb_plugin.views.heatmap import heatmap
 from tb_plugin.views.host import host
 from tb_plugin.views.module import module
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 MODULES_CACHE_BYTES: Final = 192 << 20
 """Logs of module memory, and what was made of them."""
 
+MODULE_SECONDS: Final = 1.0
+"""What one module's picture over windows and ranks may take at a time."""
+
 PICKER_SECONDS: Final = 0.5
 """What the run picker may spend on reading."""
 
@@ -54,6 +59,7 @@ class DataRoutes:
         self.store: Final = Store(logdirs)
         self.facts: Final = FactsReader(self.store.series)
         self.modules: Final = ModulesReader(Cache(MODULES_CACHE_BYTES))
+        self.functions: Final = FunctionsReader(self.store.cache)
         self._first_series = prefetcher(self.store.series, parse_query({}))
         self._asked: list[str] = []
         """One entry per request that is being answered; appending is atomic."""
@@ -127,7 +133,7 @@ class DataRoutes:
         """What is done to each file right after opening."""
         if name == "overview":
             return self.facts.of_file
-        if name == "host" or name in _MODULE_VIEWS:
+        if name in ("host", "functions") or name in _MODULE_VIEWS:
             return None
         return prefetcher(self.store.series, query)
 
@@ -140,12 +146,20 @@ class DataRoutes:
             if budget.exhausted:
                 run.expect_more()
             return response
+        if name == "functions":
+            budget = Budget(REQUEST_SECONDS)
+            found = functions(self.functions, run, summary, query, budget)
+            if budget.exhausted:
+                run.expect_more()  # what was read is kept: it comes to an end
+            return found
         if name in _MODULE_VIEWS:
             view = _MODULE_VIEWS[name]
-            budget = Budget(REQUEST_SECONDS)
+            # One module answers soon and with more at each poll; the others at once.
+            seconds = MODULE_SECONDS if name == "module" else REQUEST_SECONDS
+            budget = Budget(seconds)
             answer = view(self.modules, series, run, summary, query, budget)
             if budget.exhausted and name == "module":
-                run.expect_more()  # what was read is kept, so it comes to an end
+                run.expect_more()  # what was read is kept: it comes to an end
             return answer
         return _VIEWS[name](series, run, summary, query, budget)
 

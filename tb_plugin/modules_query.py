@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from tb_plugin import api
-from tb_plugin.errors import BadRequestError
+from tb_plugin.parameters import integer_of, text_of, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,6 @@ Axis: TypeAlias = Literal["time", "event"]
 
 MAX_CALL: Final = 1_000_000_000
 MAX_RANK: Final = 10_000_000
-_MAX_TEXT: Final = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,46 +43,15 @@ def parse_modules_query(args: Mapping[str, str]) -> ModulesQuery:
     """
     states = get_args(api.ModuleState)
     return ModulesQuery(
-        window=_text(args, "window"),
-        module=_text(args, "module") or "",
-        state=_word(args, "state", states),
-        call=_integer(args, "call", MAX_CALL),
-        device=_text(args, "device"),
-        measure=_word(args, "measure", get_args(api.ModuleMeasure)) or "total",  # type: ignore[arg-type]  # one of these words
-        against=_word(args, "against", get_args(Against)),  # type: ignore[arg-type]
-        against_state=_word(args, "against_state", states),
-        against_window=_text(args, "against_window"),
-        against_rank=_integer(args, "against_rank", MAX_RANK),
-        axis=_word(args, "axis", get_args(Axis)) or "time",  # type: ignore[arg-type]
-    )
-
-
-def _text(args: Mapping[str, str], name: str) -> str | None:
-    text = args.get(name)
-    if text is not None and len(text) > _MAX_TEXT:
-        raise _bad(name, text, f"at most {_MAX_TEXT} characters")
-    return text or None
-
-
-def _word(args: Mapping[str, str], name: str, words: tuple[str, ...]) -> str | None:
-    text = args.get(name) or None
-    if text is not None and text not in words:
-        raise _bad(name, text, "one of " + ", ".join(words))
-    return text
-
-
-def _integer(args: Mapping[str, str], name: str, most: int) -> int | None:
-    text = args.get(name) or None
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 12):
-        raise _bad(name, text, "a whole number")
-    return min(int(text), most)
-
-
-def _bad(name: str, value: str, expected: str) -> BadRequestError:
-    return BadRequestError(
-        f"The parameter {name} must be {expected}.",
-        f"{name}={value[:80]}",
-        "Correct the address, or reset the view.",
+        window=text_of(args, "window"),
+        module=text_of(args, "module") or "",
+        state=word_of(args, "state", states),
+        call=integer_of(args, "call", MAX_CALL),
+        device=text_of(args, "device"),
+        measure=word_of(args, "measure", get_args(api.ModuleMeasure)) or "total",  # type: ignore[arg-type]  # one of these words
+        against=word_of(args, "against", get_args(Against)),  # type: ignore[arg-type]
+        against_state=word_of(args, "against_state", states),
+        against_window=text_of(args, "against_window"),
+        against_rank=integer_of(args, "against_rank", MAX_RANK),
+        axis=word_of(args, "axis", get_args(Axis)) or "time",  # type: ignore[arg-type]
     )

@@ -61,6 +61,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/timeline": self._data_route("timeline"),
             "/heatmap": self._data_route("heatmap"),
             "/host": self._data_route("host"),
+            "/functions": self._data_route("functions"),
             "/modules": self._data_route("modules"),
             "/module": self._data_route("module"),
             "/module_timeline": self._data_route("module_timeline"),

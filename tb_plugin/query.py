@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tb_plugin.errors import BadRequestError
+from tb_plugin.functions_query import FunctionsQuery, parse_functions_query
 from tb_plugin.modules_query import ModulesQuery, parse_modules_query
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Query:
     rows: int
     phase: str | None
     modules: ModulesQuery
+    functions: FunctionsQuery
 
 
 def parse_query(args: Mapping[str, str]) -> Query:
@@ -79,6 +81,7 @@ def parse_query(args: Mapping[str, str]) -> Query:
         rows=_integer(args, "rows", 1, MAX_ROWS) or _DEFAULT_ROWS,
         phase=args.get("phase") or None,
         modules=parse_modules_query(args),
+        functions=parse_functions_query(args),
     )
 
 

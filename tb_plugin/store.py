@@ -35,7 +35,8 @@ class Store:
     """Runs by id."""
 
     def __init__(self, logdirs: tuple[Logdir, ...]) -> None:
-        self.series = SeriesReader(Cache(CACHE_BYTES))
+        self.cache: Final = Cache(CACHE_BYTES)
+        self.series = SeriesReader(self.cache)
         self.epoch = secrets.token_hex(4)
         """Part of every ETag: another process has read other things."""
         self.index = Index(logdirs)

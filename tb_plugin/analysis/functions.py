@@ -7,8 +7,8 @@ iteration: a job that was started again counts from one again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -91,9 +91,27 @@ class CallTable:
     start_row: Ints
     """Which row of the snaps it is; -1 for none."""
     end_row: Ints
+    kinds: Ints
+    """Bits of what was collected; the lowest stands for snaps."""
 
     def __len__(self) -> int:
         return len(self.iteration)
+
+    def take(self, index: Ints | slice) -> CallTable:
+        """Some of the calls."""
+        return CallTable(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
+
+
+class CapturedCall(NamedTuple):
+    """A call that captures tell of."""
+
+    attempt: int
+    iteration: int
+    step: int
+    """`NO_STEP` where unknown."""
+    time_ns: int
+    kinds: int
+    """Bits of what was captured."""
 
 
 def table_of(snaps: Sequence[Snap]) -> SnapTable:
@@ -113,6 +131,37 @@ def table_of(snaps: Sequence[Snap]) -> SnapTable:
     )
 
 
+def joined(tables: Sequence[SnapTable]) -> SnapTable:
+    """Tables as one, in the order of their attempts, inside one of their times.
+
+    A stat that only some of them have is NaN in the others.
+    """
+    sizes = [len(table) for table in tables]
+    ends = np.cumsum([0, *sizes])
+    stats: dict[str, Floats] = {}
+    for name in dict.fromkeys(name for table in tables for name in table.stats):
+        stats[name] = np.full(int(ends[-1]), np.nan)
+        for table, start, end in zip(tables, ends, ends[1:], strict=False):
+            if name in table.stats:
+                stats[name][start:end] = table.stats[name]
+    keys = [
+        np.concatenate([np.empty(0, np.int64), *(getattr(t, key) for t in tables)])
+        for key in ("attempt", "iteration", "context", "time_ns", "step")
+    ]
+    order = np.lexsort((keys[3], keys[0]))
+    if len(tables) == 1:
+        order = np.arange(sizes[0])
+    attempt, iteration, context, time_ns, step = (key[order] for key in keys)
+    return SnapTable(
+        attempt=attempt,
+        iteration=iteration,
+        context=context,
+        time_ns=time_ns,
+        step=step,
+        stats={name: values[order] for name, values in stats.items()},
+    )
+
+
 def calls_of(snaps: SnapTable) -> CallTable:
     """Pair starts and ends; of a side that was snapped twice, the later row counts.
 
@@ -129,17 +178,51 @@ def calls_of(snaps: SnapTable) -> CallTable:
     calls, rows = calls[known], rows[:, known]
     start_ns, end_ns = (_picked(snaps.time_ns, row, NO_TIME) for row in rows)
     steps = [_picked(snaps.step, row, NO_STEP) for row in rows]
-    when = np.where(end_ns == NO_TIME, start_ns, end_ns)
-    order = np.lexsort((calls[:, 1], when, calls[:, 0]))
-    return CallTable(
-        attempt=calls[order, 0],
-        iteration=calls[order, 1],
-        step=np.where(steps[0] == NO_STEP, steps[1], steps[0])[order],
-        start_ns=start_ns[order],
-        end_ns=end_ns[order],
-        start_row=rows[0, order],
-        end_row=rows[1, order],
+    found = CallTable(
+        attempt=calls[:, 0],
+        iteration=calls[:, 1],
+        step=np.where(steps[0] == NO_STEP, steps[1], steps[0]),
+        start_ns=start_ns,
+        end_ns=end_ns,
+        start_row=rows[0],
+        end_row=rows[1],
+        kinds=np.ones(len(calls), np.int64),
     )
+    return found.take(_in_order(found))
+
+
+def with_captures(calls: CallTable, captures: Iterable[CapturedCall]) -> CallTable:
+    """The calls, and those that only captures tell of; each with the bits of both."""
+    place = {
+        call: row
+        for row, call in enumerate(
+            zip(calls.attempt.tolist(), calls.iteration.tolist(), strict=True)
+        )
+    }
+    kinds = calls.kinds.copy()
+    more: dict[tuple[int, int], CapturedCall] = {}
+    for captured in captures:
+        key = captured.attempt, captured.iteration
+        row = place.get(key)
+        if row is not None:
+            kinds[row] |= captured.kinds
+        else:
+            bits = captured.kinds | (more[key].kinds if key in more else 0)
+            more[key] = captured._replace(kinds=bits)
+    added = list(more.values())
+    nothing = np.full(len(added), -1, np.int64)
+    times = _ints(call.time_ns for call in added)
+    found = CallTable(
+        attempt=np.append(calls.attempt, _ints(call.attempt for call in added)),
+        iteration=np.append(calls.iteration, _ints(call.iteration for call in added)),
+        step=np.append(calls.step, _ints(call.step for call in added)),
+        start_ns=np.append(calls.start_ns, np.full(len(added), NO_TIME)),
+        end_ns=np.append(calls.end_ns, times),
+        start_row=np.append(calls.start_row, nothing),
+        end_row=np.append(calls.end_row, nothing),
+        kinds=np.append(kinds, _ints(call.kinds for call in added)),
+    )
+    return found.take(_in_order(found))
 
 
 def sides(
@@ -161,7 +244,8 @@ def sides(
 
 def unit_of(stat: str) -> Literal["bytes", "count"]:
     """The unit that a stat's name tells, for reports that have no units."""
-    return "bytes" if "bytes" in stat or stat.startswith("hook.rss") else "count"
+    of_bytes = "bytes" in stat or stat.startswith(("hook.rss_", "hook.npp_"))
+    return "bytes" if of_bytes else "count"
 
 
 def _picked(
@@ -172,6 +256,11 @@ def _picked(
     there = rows >= 0
     picked[there] = values[rows[there]]
     return picked
+
+
+def _in_order(calls: CallTable) -> Ints:
+    when = np.where(calls.end_ns == NO_TIME, calls.start_ns, calls.end_ns)
+    return np.lexsort((calls.iteration, when, calls.attempt))
 
 
 def _ints(values: Iterable[int]) -> Ints:

@@ -46,6 +46,10 @@ export const readFunctionKind: Read<types.FunctionKind> = word(
   "snaps", "hooks", "activations", "modules", "history",
 );
 
+export const readFunctionGroup: Read<types.FunctionGroup> = word(
+  "device", "process", "hook",
+);
+
 export const readErrorResponse: Read<types.ErrorResponse> = (value, at, columns) => {
   const fields = record(value, at);
   return {
@@ -575,7 +579,7 @@ export const readFunctionStat: Read<types.FunctionStat> = (value, at, columns) =
   return {
     name: field(fields, "name", text, at, columns),
     unit: field(fields, "unit", readUnit, at, columns),
-    group: field(fields, "group", word("device", "process", "hook"), at, columns),
+    group: field(fields, "group", readFunctionGroup, at, columns),
     start: field(fields, "start", f64Column, at, columns),
     end: field(fields, "end", f64Column, at, columns),
     difference: field(fields, "difference", f64Column, at, columns),
@@ -618,6 +622,7 @@ export const readHookValues: Read<types.HookValues> = (value, at, columns) => {
     modules: field(fields, "modules", readModuleNames, at, columns),
     module: field(fields, "module", i32Column, at, columns),
     attributes: field(fields, "attributes", list(readHookAttribute), at, columns),
+    incomplete: field(fields, "incomplete", flag, at, columns),
   };
 };
 
@@ -633,6 +638,7 @@ export const readSavedActivations: Read<types.SavedActivations> = (value, at, co
     nppCompatBytes: field(fields, "npp_compat_bytes", f64Column, at, columns),
     totalBytes: field(fields, "total_bytes", number, at, columns),
     totalNppCompatBytes: field(fields, "total_npp_compat_bytes", number, at, columns),
+    incomplete: field(fields, "incomplete", flag, at, columns),
   };
 };
 

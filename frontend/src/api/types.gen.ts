@@ -76,6 +76,12 @@ export type FunctionKind =
   | "modules"
   | "history";
 
+/** What a stat is about; hook: what the root module's hooks left on it. */
+export type FunctionGroup =
+  | "device"
+  | "process"
+  | "hook";
+
 /** What went wrong, where, and what to do about it. */
 export interface ErrorResponse {
   readonly what: string;
@@ -716,8 +722,7 @@ export interface FunctionStat {
   /** As recorded, e.g. `allocated_bytes.all.current`, `rss_bytes`, `hook.rss_diff`. */
   readonly name: string;
   readonly unit: Unit;
-  /** hook: what the root module's hooks left on it. */
-  readonly group: "device" | "process" | "hook";
+  readonly group: FunctionGroup;
   readonly start: Float64Array;
   readonly end: Float64Array;
   /** End less start. */
@@ -757,6 +762,8 @@ export interface HookValues {
   /** Index into `modules`, row by row. */
   readonly module: Int32Array;
   readonly attributes: readonly HookAttribute[];
+  /** The call ended in an error. */
+  readonly incomplete: boolean;
 }
 
 /** Tensors that autograd saved for backward in one call, by module and dtype. */
@@ -774,6 +781,8 @@ export interface SavedActivations {
   readonly nppCompatBytes: Float64Array;
   readonly totalBytes: number;
   readonly totalNppCompatBytes: number;
+  /** The call ended in an error. */
+  readonly incomplete: boolean;
 }
 
 /** A captured allocator history, or a file that holds one. */
@@ -808,6 +817,7 @@ export interface HistoryReference {
 export interface FunctionsResponse {
   readonly run: RunSummary;
   readonly source: "recorded" | "imported";
+  /** At most 1,000. */
   readonly functions: readonly CollectedFunction[];
   /** None where nothing was collected (then `absent` says why). */
   readonly function: string | null;
@@ -817,7 +827,7 @@ export interface FunctionsResponse {
   readonly rank: number | null;
   /** The newest 1,000. */
   readonly calls: FunctionCalls;
-  /** All there are. */
+  /** All there are; about, where they are many. */
   readonly numCalls: number;
   readonly stats: readonly FunctionStat[];
   /** With `iteration`: the call that the fields below are about. */

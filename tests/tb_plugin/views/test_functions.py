@@ -1,0 +1,455 @@
+"""Route `/functions`: known numbers, defaults, ranks, captures, growth, hostile files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from collector.format.columns import Column
+from collector.format.names import RANK_FILES_DIR
+from tests.builders import START_NS, RunBuilder, age, flip_bit
+from tests.tb_plugin.client import Page, refresh
+
+MS = 10**6
+COLUMNS = (
+    Column(name="iteration", unit="index", group="progress"),
+    Column(name="context", unit="index", group="progress"),
+    Column(name="rss_bytes", unit="bytes", group="process"),
+    Column(name="allocated_bytes.all.current", unit="bytes", group="device"),
+    Column(name="num_ooms", unit="count", group="device"),
+    Column(name="hook.npp_diff", unit="bytes", group="process", dtype="f8"),
+)
+ALLOCATED = "allocated_bytes.all.current"
+
+
+def snaps(rank, function, iterations, *, phase="train", base=1000.0, step=0, at_ns=None,
+          sides=(0, 1), **columns):  # fmt: skip
+    """Rows of snaps: at the start `base`, at the end 10 * iteration more."""
+    rows = [(iteration, side) for iteration in iterations for side in sides]
+    first = START_NS if at_ns is None else at_ns
+    values = {
+        "iteration": [i for i, _ in rows],
+        "context": [side for _, side in rows],
+        "rss_bytes": [2.0**30 + side for _, side in rows],
+        ALLOCATED: [base + side * 10 * i for i, side in rows],
+        "num_ooms": [0] * len(rows),
+        **columns,
+    }
+    rank.rows(
+        f"function/{function}",
+        [step + i for i, _ in rows],
+        phase=phase,
+        times=[first + (i * 2 + side) * MS for i, side in rows],
+        rolled_up=False,
+        extra=COLUMNS,
+        rows_per_chunk=3,
+        **values,
+    )
+
+
+def stats_of(response):
+    return {stat["name"]: stat for stat in response["stats"]}
+
+
+def simple(run, num_ranks=1):
+    ranks = []
+    for number in range(num_ranks):
+        rank = run.rank(number, world_size=num_ranks)
+        rank.steps(range(20), rss_bytes=[2.0**30] * 20)
+        rank.source("functions")
+        snaps(rank, "step", [2, 3], base=1000.0 * (number + 1), step=10)
+        snaps(rank, "eval", [2], phase="val", base=5000.0)
+        ranks.append(rank)
+    return ranks
+
+
+def test_known_numbers(tmp_path):
+    (rank,) = simple(RunBuilder(tmp_path / "exp"))
+    rank.close()
+    found = Page(tmp_path).of_run("/functions", "exp")
+    listed = [(f["function"], f["phase"], f["kinds"]) for f in found["functions"]]
+    assert listed == [("step", "train", ["snaps"]), ("eval", "val", ["snaps"])]
+    assert (found["function"], found["phase"], found["rank"]) == ("step", "train", 0)
+    assert found["source"] == "recorded"
+    calls = found["calls"]
+    assert calls["iteration"].tolist() == [2, 3]
+    assert calls["attempt"].tolist() == [1, 1]
+    assert calls["step"].tolist() == [12, 13]
+    assert calls["start_ms"].tolist() == [(START_NS + ms * MS) / MS for ms in (4, 6)]
+    assert calls["end_ms"].tolist() == [(START_NS + ms * MS) / MS for ms in (5, 7)]
+    assert calls["kinds"].tolist() == [1, 1]
+    assert found["num_calls"] == 2
+    stats = stats_of(found)
+    assert list(stats) == ["rss_bytes", ALLOCATED, "num_ooms"]
+    assert stats[ALLOCATED]["start"].tolist() == [1000, 1000]
+    assert stats[ALLOCATED]["end"].tolist() == [1020, 1030]
+    assert stats[ALLOCATED]["difference"].tolist() == [20, 30]
+    groups = {name: (stat["unit"], stat["group"]) for name, stat in stats.items()}
+    assert groups == {
+        "rss_bytes": ("bytes", "process"),
+        ALLOCATED: ("bytes", "device"),
+        "num_ooms": ("count", "device"),
+    }
+    assert (found["attempt"], found["iteration"]) == (1, 3)
+    assert found["over_ranks"]["stat"] == "rss_bytes"
+    assert found["hooks"] is None
+    assert found["activations"] is None
+    assert found["module_window"] is None
+    assert found["absent"] == []
+
+
+def test_what_was_asked_for_is_shown(tmp_path):
+    for rank in simple(RunBuilder(tmp_path / "exp"), 3):
+        rank.close()
+    page = Page(tmp_path)
+    found = page.of_run(
+        "/functions", "exp", function="eval", rank=2, stat=ALLOCATED, iteration=2
+    )
+    assert (found["function"], found["phase"], found["rank"]) == ("eval", "val", 2)
+    assert found["ranks"].tolist() == [0, 1, 2]
+    over = found["over_ranks"]
+    assert over["stat"] == ALLOCATED
+    assert over["rank"].tolist() == [0, 1, 2]
+    assert over["difference"].tolist() == [20, 20, 20]
+    assert over["of_ranks"] == 3
+    found = page.of_run("/functions", "exp", stat=ALLOCATED, iteration=2)
+    assert found["over_ranks"]["start"].tolist() == [1000, 2000, 3000]
+    assert found["over_ranks"]["end"].tolist() == [1020, 2020, 3020]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"function": "none such"},
+        {"phase": "none such"},
+        {"rank": 7},
+        {"iteration": 99},
+        {"attempt": 5},
+        {"stat": "none such"},
+        {"iteration": 10**11},
+    ],
+)
+def test_what_is_not_there_has_a_default(tmp_path, asked):
+    for rank in simple(RunBuilder(tmp_path / "exp"), 2):
+        rank.close()
+    found = Page(tmp_path).of_run("/functions", "exp", **asked)
+    assert (found["function"], found["rank"], found["iteration"]) == ("step", 0, 3)
+    assert found["over_ranks"]["stat"] == "rss_bytes"
+
+
+@pytest.mark.parametrize("asked", [{"iteration": "x"}, {"function": "f" * 5000}])
+def test_what_means_nothing_is_refused(tmp_path, asked):
+    simple(RunBuilder(tmp_path / "exp"))
+    page = Page(tmp_path)
+    response = page.raw("/functions", run=page.run_id("exp"), **asked)
+    assert response.status_code == 400
+    assert next(iter(asked)) in response.json["what"]
+
+
+def test_a_run_without_any_says_why_and_what_to_do(tmp_path):
+    RunBuilder(tmp_path / "exp").simple(2, 10)
+    found = Page(tmp_path).of_run("/functions", "exp")
+    assert found["functions"] == []
+    assert (found["function"], found["rank"], found["iteration"]) == (None, None, None)
+    assert len(found["calls"]["iteration"]) == found["num_calls"] == 0
+    (absent,) = found["absent"]
+    assert absent["status"] == "off"
+    assert "collector.profiled" in absent["remedy"]
+
+
+def test_what_sources_say_is_passed_on(tmp_path):
+    rank = RunBuilder(tmp_path / "exp").rank()
+    rank.steps(range(3), rss_bytes=[1.0] * 3)
+    rank.source("functions", "off", "switched off", "Set functions.enabled.")
+    rank.source("functions.device", "absent", "no GPU", "Use one.")
+    rank.source("hooks", "failed", "a hook raised", "Mend it.")
+    rank.source("cpu", "absent", "nothing of this view")
+    found = Page(tmp_path).of_run("/functions", "exp")
+    said = [(a["source"], a["reason"]) for a in found["absent"]]
+    assert said == [
+        ("functions", "switched off"),
+        ("functions.device", "no GPU"),
+        ("hooks", "a hook raised"),
+    ]
+
+
+def test_a_call_that_never_ended_shows_its_start(tmp_path):
+    rank = RunBuilder(tmp_path / "exp").rank()
+    snaps(rank, "step", [1])
+    snaps(rank, "step", [2], sides=(0,))
+    found = Page(tmp_path).of_run("/functions", "exp")
+    assert np.isnan(found["calls"]["end_ms"]).tolist() == [False, True]
+    difference = stats_of(found)[ALLOCATED]["difference"]
+    assert difference[0] == 10
+    assert np.isnan(difference[1])
+
+
+def test_a_restart_counts_its_calls_again(tmp_path):
+    run = RunBuilder(tmp_path / "exp")
+    first = run.rank()
+    snaps(first, "step", [1, 2], base=100.0)
+    first.close("exception", "boom")
+    again = run.rank(attempt=1)
+    snaps(again, "step", [1], base=200.0, at_ns=START_NS + 90_000 * 10**9)
+    again.close()
+    page = Page(tmp_path)
+    found = page.of_run("/functions", "exp", stat=ALLOCATED)
+    assert found["calls"]["attempt"].tolist() == [1, 1, 2]
+    assert found["calls"]["iteration"].tolist() == [1, 2, 1]
+    assert stats_of(found)[ALLOCATED]["start"].tolist() == [100, 100, 200]
+    assert (found["attempt"], found["iteration"]) == (2, 1)
+    assert found["over_ranks"]["start"].tolist() == [200]
+    found = page.of_run("/functions", "exp", stat=ALLOCATED, attempt=1, iteration=1)
+    assert (found["attempt"], found["iteration"]) == (1, 1)
+    assert found["over_ranks"]["start"].tolist() == [100]
+
+
+def test_columns_may_change_between_calls(tmp_path):
+    rank = RunBuilder(tmp_path / "exp").rank()
+    snaps(rank, "step", [1])
+    snaps(rank, "step", [2], **{"hook.npp_diff": [None, 7680.0]})
+    snaps(rank, "step", [3])
+    found = Page(tmp_path).of_run("/functions", "exp")
+    assert found["calls"]["iteration"].tolist() == [1, 2, 3]
+    hook = stats_of(found)["hook.npp_diff"]
+    assert (hook["group"], hook["unit"]) == ("hook", "bytes")
+    assert np.isnan(hook["start"]).all()
+    assert np.array_equal(hook["end"], [np.nan, 7680.0, np.nan], equal_nan=True)
+    assert stats_of(found)[ALLOCATED]["end"].tolist() == [1010, 1020, 1030]
+
+
+def test_of_very_many_calls_the_newest_are_shown(tmp_path):
+    rank = RunBuilder(tmp_path / "exp").rank()
+    for start in range(1, 7001, 1000):
+        snaps(rank, "step", range(start, start + 1000))
+        rank.digest()
+    page = Page(tmp_path)
+    found = page.of_run("/functions", "exp")
+    assert found["calls"]["iteration"].tolist() == list(range(6001, 7001))
+    assert found["num_calls"] == 7000
+    assert len(found["stats"][0]["start"]) == 1000
+    snaps(rank, "step", [7001])
+    refresh(page)
+    found = page.of_run("/functions", "exp")
+    assert found["calls"]["iteration"].tolist() == list(range(6002, 7002))
+    assert found["num_calls"] == 7001
+
+
+def test_a_growing_run_is_followed_and_an_unchanged_one_costs_a_304(tmp_path):
+    (rank,) = simple(RunBuilder(tmp_path / "exp"))
+    page = Page(tmp_path)
+    run_id = page.run_id("exp")
+    response = page.raw("/functions", run=run_id)
+    etag = response.headers["ETag"]
+    again = page.raw("/functions", run=run_id, headers={"If-None-Match": etag})
+    assert again.status_code == 304
+    for iteration in range(4, 9):
+        snaps(rank, "step", [iteration], step=10)
+        if iteration == 6:
+            rank.digest()
+        refresh(page)
+        response = page.raw("/functions", run=run_id, headers={"If-None-Match": etag})
+        assert response.status_code == 200
+        found = page.of_run("/functions", "exp")
+        assert found["calls"]["iteration"].tolist() == list(range(2, iteration + 1))
+        assert stats_of(found)[ALLOCATED]["difference"].tolist() == [
+            10.0 * i for i in range(2, iteration + 1)
+        ]
+
+
+# Captures.
+
+MODULES = {"path": ("", "layers.0", "layers.1"), "type": ("Net", "Linear", "Linear")}
+HOOKS = {
+    "modules": MODULES,
+    "values": {
+        "module": np.array([0, 1, 2]),
+        "rss_diff": np.array([300.0, 100.0, np.nan]),
+        "npp_diff": np.array([7680.0, 4608.0, 2560.0]),
+        "calls": np.array([1, 2, 2]),
+    },
+}
+SAVED = {
+    "modules": MODULES,
+    "saved": {
+        "module": np.array([1, 2, 2, -1]),
+        "dtype": ("float32", "float32", "int64", "float32"),
+        "num_tensors": np.array([2, 1, 1, 1]),
+        "bytes": np.array([4096, 1024, 80, 10]),
+        "npp_compat_bytes": np.array([4608, 2560, 80, 10]),
+    },
+}
+
+
+def with_captures(tmp_path, **changes):
+    (rank,) = simple(RunBuilder(tmp_path / "exp"))
+    known = {"iteration": 3, "step": 13, "time_ns": START_NS + 7 * MS}
+    rank.capture("hooks", tables=HOOKS, **{**known, **changes})
+    meta = {"bytes": 5210, "npp_compat_bytes": 7258}
+    rank.capture("activations", tables=SAVED, meta=meta, **{**known, **changes})
+    rank.capture("modules", **known)
+    rank.capture("history", context="start", **known)
+    rank.capture("history", function="", iteration=0, label="mine", step=None)
+    return rank
+
+
+def test_hooks_and_activations_of_the_chosen_call(tmp_path):
+    with_captures(tmp_path).close()
+    page = Page(tmp_path)
+    found = page.of_run("/functions", "exp")
+    assert found["calls"]["kinds"].tolist() == [1, 31]
+    kinds = found["functions"][0]["kinds"]
+    assert kinds == ["snaps", "hooks", "activations", "modules", "history"]
+    hooks = found["hooks"]
+    assert hooks["modules"] == {name + "s": list(v) for name, v in MODULES.items()}
+    assert hooks["module"].tolist() == [0, 1, 2]
+    values = {a["name"]: (a["unit"], a["values"]) for a in hooks["attributes"]}
+    assert list(values) == ["rss_diff", "npp_diff", "calls"]
+    assert values["npp_diff"][0] == values["rss_diff"][0] == "bytes"
+    assert values["npp_diff"][1].tolist() == [7680, 4608, 2560]
+    assert np.isnan(values["rss_diff"][1][2])
+    assert values["calls"][0] == "count"
+    saved = found["activations"]
+    assert saved["dtypes"] == ["float32", "int64"]
+    assert saved["dtype"].tolist() == [0, 0, 1, 0]
+    assert saved["module"].tolist() == [1, 2, 2, -1]
+    assert saved["bytes"].tolist() == [4096, 1024, 80, 10]
+    assert (saved["total_bytes"], saved["total_npp_compat_bytes"]) == (5210, 7258)
+    assert not saved["incomplete"]
+    assert found["module_window"] == "step/train/3"
+    found = page.of_run("/functions", "exp", iteration=2)
+    assert (found["hooks"], found["activations"]) == (None, None)
+    assert found["module_window"] is None
+
+
+def test_histories_are_references(tmp_path):
+    with_captures(tmp_path).close()
+    found = Page(tmp_path).of_run("/functions", "exp", function="eval")
+    shown = [(h["function"], h["context"], h["label"]) for h in found["histories"]]
+    assert sorted(shown) == [("", "", "mine"), ("step", "start", "")]
+    assert len({h["id"] for h in found["histories"]}) == 2
+    assert all(h["num_bytes"] > 0 and h["path"] == "" for h in found["histories"])
+
+
+def test_a_function_with_captures_alone_has_calls(tmp_path):
+    rank = RunBuilder(tmp_path / "exp").rank()
+    rank.capture("hooks", function="only", tables=HOOKS, iteration=4, step=9)
+    found = Page(tmp_path).of_run("/functions", "exp")
+    assert found["function"] == "only"
+    assert found["calls"]["iteration"].tolist() == [4]
+    assert found["calls"]["step"].tolist() == [9]
+    assert found["calls"]["kinds"].tolist() == [2]
+    assert found["stats"] == []
+    assert found["over_ranks"] is None
+    assert found["hooks"] is not None
+
+
+def test_a_damaged_capture_is_named_and_the_rest_is_shown(tmp_path):
+    rank = with_captures(tmp_path)
+    rank.close()
+    (at,) = [start for kind, start, _ in rank.offsets if kind == "capture"][:1]
+    flip_bit(rank.path, at + 200)
+    age(rank.path)
+    found = Page(tmp_path).of_run("/functions", "exp")
+    assert found["hooks"] is None
+    assert found["activations"] is not None
+    assert stats_of(found)[ALLOCATED]["difference"].tolist() == [20, 30]
+    assert any('the capture "hooks" of step, call 3' in p["what"]
+               for p in found["problems"])  # fmt: skip
+
+
+HOSTILE = [
+    {"values": {"module": np.array([0.5, 1.5]), "x": np.array([1.0, 2.0])}},
+    {"values": {"module": np.array([5, -7]), "x": np.array([1.0, 2.0])},
+     "modules": {"path": ("",), "type": ("Net",)}},
+    {"values": {"x": np.array([1.0, 2.0])}},
+    {"values": {"module": ("a", "b"), "x": ("c", "d")}},
+    {"modules": {"path": np.array([1, 2])}},
+    {"saved": {"module": np.array([0, 1]), "dtype": np.array([1, 2])}},
+    {"saved": {"module": np.array([-1, 0]), "bytes": ("a", "b")}},
+    {"saved": {"module": np.array([-1]), "bytes": np.array([np.inf])}},
+    {},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tables", HOSTILE)
+def test_captures_may_hold_anything(tmp_path, tables):
+    (rank,) = simple(RunBuilder(tmp_path / "exp"))
+    odd = {"incomplete": "yes", "bytes": "many", "npp_compat_bytes": 2**80}
+    rank.capture("hooks", tables=tables, meta=odd, iteration=3)
+    rank.capture("activations", tables=tables, meta=odd, iteration=3)
+    found = Page(tmp_path).of_run("/functions", "exp")
+    hooks, saved = found["hooks"], found["activations"]
+    for modules, module in (
+        (hooks["modules"], hooks["module"]),
+        (saved["modules"], saved["module"]),
+    ):
+        assert len(modules["paths"]) == len(modules["types"])
+        assert len(module) == 0 or module.max() < len(modules["paths"])
+    for attribute in hooks["attributes"]:
+        assert len(attribute["values"]) == len(hooks["module"])
+    lengths = {len(saved[n]) for n in ("module", "dtype", "bytes", "num_tensors")}
+    assert len(lengths) == 1
+    assert np.isfinite(saved["total_bytes"])
+
+
+def test_tables_may_hold_anything(tmp_path):
+    rank = RunBuilder(tmp_path / "exp").rank()
+    snaps(rank, "step", [1])
+    odd = {"iteration": [None, -5, 2**40, 2, 2], "context": [0, 0, 0, 7, 1]}
+    nothing = [1.0] * 5
+    rank.rows("function/step", [-3, 0, 1, 2, 3], times=[-5, 0, 1, 2, 3], extra=COLUMNS,
+              rolled_up=False, rss_bytes=nothing, **odd)  # fmt: skip
+    # No such columns, another kind of table, and a name that is all markup.
+    rank.rows("function/bare", range(2), rolled_up=False, rss_bytes=[1.0, 2.0])
+    rank.rows("function/rolled", range(2), extra=COLUMNS, rss_bytes=[1.0, 2.0],
+              iteration=[1, 2], context=[0, 1])  # fmt: skip
+    snaps(rank, "<script>&\udcff", [1])
+    found = Page(tmp_path).of_run("/functions", "exp")
+    names = [f["function"] for f in found["functions"]]
+    assert len(names) == 2
+    assert "step" in names
+    found = Page(tmp_path).of_run("/functions", "exp", function="step")
+    assert found["calls"]["iteration"].tolist() == [2, 1]
+
+
+def test_snaps_are_in_no_other_view(tmp_path):
+    (rank,) = simple(RunBuilder(tmp_path / "exp"))
+    snaps(rank, "step", [5], num_ooms=[1, 1], rss_bytes=[2.0**60] * 2)
+    rank.close()
+    page = Page(tmp_path)
+    timeline = page.of_run("/timeline", "exp")
+    assert [s["key"] for s in timeline["available"]] == ["step/rss_bytes"]
+    assert [m["kind"] for m in timeline["marks"]] == []
+    overview = page.of_run("/overview", "exp")
+    values = {h["key"]: h["value"] for h in overview["headlines"]}
+    assert values["rss_peak"] == 2.0**30
+    assert overview["strip"]["peak_bytes"].tolist() == [2.0**30]
+
+
+# Reports of MemProfiler.
+
+
+def test_an_imported_run_answers_the_same_questions(tmp_path):
+    folder = tmp_path / "old"
+    folder.mkdir()
+    for rank in (0, 1):
+        text = "!!python/object/apply:collections.defaultdict\nargs: []\ndictitems:\n"
+        for key, value in ((f"{rank}.training_step.2.start", 100 + rank),
+                           (f"{rank}.training_step.2.end", 150)):  # fmt: skip
+            text += f"  {key}:\n    allocated_bytes.all.current: {value}\n    rss: 7\n"
+        (folder / f"rank_{rank}_memory_stats.yaml").write_text(text)
+    name = "cuda_alloc_rank_0.training_step.2.start.pickle"
+    (folder / name).write_bytes(b"not opened")
+    found = Page(tmp_path).of_run("/functions", "old", stat=ALLOCATED)
+    assert found["source"] == "imported"
+    assert found["function"] == "training_step"
+    assert found["calls"]["iteration"].tolist() == [2]
+    assert np.isnan(found["calls"]["start_ms"]).all()
+    assert stats_of(found)[ALLOCATED]["difference"].tolist() == [50]
+    assert stats_of(found)["rss_bytes"]["unit"] == "bytes"
+    assert found["over_ranks"]["difference"].tolist() == [50, 49]
+    (history,) = found["histories"]
+    assert history["path"] == f"old/{name}"
+    assert (history["function"], history["context"]) == ("training_step", "start")
+    assert not (folder.joinpath(*RANK_FILES_DIR)).exists()
