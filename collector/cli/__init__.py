@@ -9,6 +9,7 @@ Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -18,7 +19,7 @@ from collector.cli.failure import Failure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS: Final = ("demo", "export", "import-config")
+VERBS: Final = ("demo", "export", "import-config", "report")
 """A dash in a verb is an underscore in its module's name."""
 
 INTERRUPTED: Final = 130
@@ -46,6 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.run(options)
     except Failure as failure:
         print(f"memboard {options.verb}: {failure}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # whoever read the output has enough
+        # What is left must go nowhere, or the interpreter complains at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
         print(f"\nmemboard {options.verb}: interrupted", file=sys.stderr)

@@ -29,7 +29,7 @@ def runs(
         runs=tuple(found),
         foreign=foreign,
         problems=problems,
-        plugin_version=_plugin_version(),
+        plugin_version=plugin_version(),
     )
 
 
@@ -75,7 +75,8 @@ def _num_attempts_by_name(run: Run) -> int:
     return len(grouped(starts))
 
 
-def _plugin_version() -> str:
+def plugin_version() -> str:
+    """The installed version of MemBoard."""
     try:
         return version("memboard")
     except PackageNotFoundError:  # run from a checkout that is not installed

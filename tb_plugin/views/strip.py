@@ -63,7 +63,7 @@ def strip_of(run: Run, ranks: Sequence[int], numbers: RankNumbers, peak: str) ->
         growth=growth,
         num_steps=num_steps,
         host=[host_of.get(rank, 0) for rank in ranks],
-        hosts=tuple(hosts),
+        hosts=tuple(hosts) or ("",),
         host_of=host_of,
     )
 
@@ -129,7 +129,7 @@ def _lost(run: Run, ranks: Sequence[int]) -> list[bool]:
 
 def _is_lost(run: Run, rank: int) -> bool:
     files = run.rank_files(rank)
-    if not files:
-        return True
+    if not files:  # another tool's files do not say how it ended
+        return run.imported is None
     _, file = files[-1]
     return file.close is None and not run.file_is_live(file)

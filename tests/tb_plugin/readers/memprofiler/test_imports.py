@@ -180,6 +180,8 @@ def test_a_directory_of_such_files_is_a_run_of_every_route(tmp_path):
     overview = page.get("/overview", run=run["id"])
     assert [r["source"] for r in overview["recorded"]] == ["memprofiler"]
     assert overview["recorded"][0]["num_ranks"] == 2
+    assert overview["strip"]["lost"].tolist() == [0, 0]
+    assert overview["strip"]["host"].max() < len(overview["strip"]["hosts"])
     for route in ("/timeline", "/heatmap", "/host"):
         assert page.raw(route, run=run["id"]).status_code == 200
         assert page.raw(route, run=run["id"], rank=1).status_code == 200

@@ -1,0 +1,208 @@
+"""A report for people to read: the most important numbers, in units that fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_MAX_ROWS: Final = 20
+"""Ranks, modules and calls that are listed, the largest or newest."""
+
+_WORDS: Final = {
+    "peak_allocated": "peak allocated",
+    "peak_reserved": "peak reserved",
+    "headroom": "headroom",
+    "fragmentation": "fragmentation",
+    "non_torch": "not torch's",
+    "growth": "growth",
+    "rss_peak": "peak resident",
+    "rss_headroom": "headroom on the host",
+    "rss_growth": "growth of resident",
+    "step_time": "step time",
+    "cpu": "processor",
+    "workers_rss": "dataloader workers",
+}
+_UNITS: Final = {
+    "_bytes": "",
+    "_bytes_per_step": " per step",
+    "_bytes_per_second": "/s",
+    "_pct": " %",
+    "_seconds": " s",
+}
+_STATS: Final = (
+    "allocated_bytes.all.current",
+    "allocated_bytes.all.peak",
+    "reserved_bytes.all.current",
+    "rss_bytes",
+)
+"""Shown of a call, where it has them."""
+
+
+def as_text(report: Mapping[str, Any]) -> str:
+    """The report as lines."""
+    lines: list[str] = []
+    for run in report["runs"]:
+        lines += [*_run(run), ""]
+    lines += _problems(report["problems"])
+    return "\n".join(lines).rstrip()
+
+
+def bytes_text(size: float | None) -> str:
+    """A size in the unit that fits, e.g. `1.50 GiB`."""
+    if size is None:
+        return "-"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(size) < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.2f} {unit}"
+
+
+def _run(run: Mapping[str, Any]) -> Iterator[str]:
+    name = _printable(run["name"])
+    marks = [word for word in ("live", "simulated") if run[word]]
+    if run["source"] == "imported":
+        marks.append("imported from MemProfiler's files")
+    yield f"{name}  ({', '.join(marks)})" if marks else name
+    yield "=" * len(name)
+    ranks = f"{run['num_ranks']} of {run['world_size'] or run['num_ranks']} ranks"
+    attempts = run["num_attempts"]
+    yield (
+        f"{ranks}, {attempts} attempt{'' if attempts == 1 else 's'},"
+        f" last step {'-' if run['last_step'] is None else run['last_step']}"
+    )
+    overview = run["overview"]
+    for key, headline in overview["headlines"].items():
+        yield f"  {_WORDS.get(key, key):22} {_headline(headline)}"
+    yield from _by_rank(overview["ranks"])
+    yield from _by_module(run["modules"])
+    for function in run["functions"]:
+        yield from _by_call(function)
+    if run["histories"]:
+        yield f"captures of the allocator: {len(run['histories'])}"
+    sources = overview["sources"]
+    known = {s["source"] for s in sources if s["status"] == "recorded"}
+    for source in [s for s in sources if s["source"] not in known]:
+        reason = f": {_printable(source['reason'])}" if source["reason"] else ""
+        yield f"not recorded: {source['source']} ({source['status']}){reason}"
+    yield from _problems(run["problems"])
+
+
+def _headline(headline: Mapping[str, Any]) -> str:
+    if "absent_reason" in headline:
+        return f"- ({_printable(headline['absent_reason'] or 'not recorded')})"
+    ((name, value),) = [(k, v) for k, v in headline.items() if k.startswith("value")]
+    ending = name.removeprefix("value")
+    if "bytes" in ending:
+        text = bytes_text(value) + _UNITS.get(ending, "")
+    else:
+        text = f"{value:.4g}{_UNITS.get(ending, '')}"
+    where = [] if headline["rank"] is None else [f"rank {headline['rank']}"]
+    where += [] if headline["step"] is None else [f"step {headline['step']}"]
+    return f"{text}  ({', '.join(where)})" if where else text
+
+
+def _by_rank(ranks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    known = [rank for rank in ranks if rank["peak_bytes"] is not None]
+    if not known:
+        return
+    known.sort(key=lambda rank: -rank["peak_bytes"])
+    rows = [
+        (
+            str(rank["rank"]),
+            _printable(rank["host"] or "-"),
+            bytes_text(rank["peak_bytes"]),
+            str(rank["peak_step"] if rank["peak_step"] is not None else "-"),
+            bytes_text(rank["capacity_bytes"]),
+            "lost" if rank["lost"] else "",
+        )
+        for rank in known[:_MAX_ROWS]
+    ]
+    yield f"highest peaks of {len(ranks)} ranks:"
+    yield from _table(("rank", "host", "peak", "at step", "of", ""), rows)
+
+
+def _by_module(modules: Mapping[str, Any] | None) -> Iterator[str]:
+    if modules is None:
+        return
+    found = [m for m in modules["modules"] if m["total_bytes"] is not None]
+    peak = (modules["facts"] or {}).get("peak_bytes")
+    yield (
+        f"modules: {_printable(modules['window'])} on rank {modules['rank']},"
+        f" {_printable(modules['device'])}, {modules['state']};"
+        f" peak {bytes_text(peak)}; {len(found)} modules"
+    )
+    own = any(m["own_bytes"] is not None for m in found)
+    size = "own_bytes" if own else "total_bytes"
+    found.sort(key=lambda m: -(m[size] or 0))
+    rows = [
+        (
+            _printable(m["module"]),
+            bytes_text(m["total_bytes"]),
+            bytes_text(m["own_bytes"]),
+            _largest(m["categories_bytes"]),
+        )
+        for m in found[:_MAX_ROWS]
+    ]
+    yield from _table(("module", "rank's total", "own", "mostly"), rows)
+
+
+def _by_call(function: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f"{_printable(function['function'])} ({_printable(function['phase'])}):"
+        f" {function['num_calls']} calls on rank {function['rank']}"
+    )
+    calls = function["calls"][-_MAX_ROWS:]
+    names = [n for n in _STATS if any(n in call["stats"] for call in calls)]
+    if not names:
+        return
+    rows = []
+    for call in calls:
+        cells = [str(call["iteration"])]
+        for name in names:
+            stat = call["stats"].get(name, {})
+            cells.append(bytes_text(stat.get("end")))
+            cells.append(_signed(stat.get("difference")))
+        rows.append(tuple(cells))
+    head = ["call"]
+    for name in names:
+        head += [name, "+/-"]
+    yield from _table(head, rows)
+
+
+def _problems(problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for problem in problems:
+        where = ", ".join(filter(None, (problem["path"], problem["where"])))
+        yield f"{problem['severity']}: {_printable(problem['what'])}"
+        yield f"  where: {_printable(where)}"
+        if problem["salvaged"]:
+            yield f"  what was read: {_printable(problem['salvaged'])}"
+        yield f"  what to do: {_printable(problem['remedy'])}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        cells = [
+            cell.ljust(width) if index == 0 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield ("  " + "  ".join(cells)).rstrip()
+
+
+def _largest(sizes: Mapping[str, float]) -> str:
+    named = sorted(sizes.items(), key=lambda item: -item[1])[:2]
+    return ", ".join(f"{name} {bytes_text(size)}" for name, size in named if size)
+
+
+def _signed(size: float | None) -> str:
+    if size is None:
+        return "-"
+    return ("+" if size >= 0 else "") + bytes_text(size)
+
+
+def _printable(text: str) -> str:
+    """Names and messages come from files: nothing in them may steer a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in str(text))

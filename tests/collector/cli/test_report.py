@@ -1,0 +1,301 @@
+"""`memboard report`: what the page shows, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from collector.cli import main, report
+from collector.cli.report_text import bytes_text
+from collector.cli.report_values import named, number
+from tests.builders import GIB, RunBuilder, flip_bit, peak_of
+from tests.collector.cli.recorded import KIB, add_history, add_modules, add_snaps
+from tests.memprofiler_files import sizes_of, write_report, write_stats
+from tests.tb_plugin.client import Page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def ask(capsys):
+    """Runs the verb with --json and gives what it printed."""
+
+    def asked(*arguments: object, code: int = 0) -> dict[str, Any]:
+        assert main(["report", "--json", *map(str, arguments)]) == code
+        return json.loads(capsys.readouterr().out)
+
+    return asked
+
+
+@pytest.fixture
+def run(tmp_path) -> RunBuilder:
+    return RunBuilder(tmp_path / "exp")
+
+
+def full(run: RunBuilder) -> None:
+    """Two ranks with everything."""
+    for number_ in range(2):
+        rank = run.rank(number_, world_size=2)
+        steps = np.arange(40)
+        rank.steps(steps, allocated_peak_bytes=peak_of(number_, steps))
+        add_snaps(rank, "training_step", [2, 3])
+        add_modules(rank, 2)
+        add_modules(rank, 3, scale=1 + number_)
+        add_history(rank, 3, "end")
+        rank.capture(
+            "hooks",
+            "training_step",
+            iteration=3,
+            tables={
+                "modules": {"path": ("", "layer"), "type": ("Net", "Linear")},
+                "values": {
+                    "module": np.array([0, 1]),
+                    "rss_diff": np.array([4096.0, np.nan]),
+                },
+            },
+        )
+        rank.capture(
+            "activations",
+            "training_step",
+            iteration=3,
+            meta={"bytes": 1536, "npp_compat_bytes": 4608},
+            tables={
+                "modules": {"path": ("", "0"), "type": ("Sequential", "Linear")},
+                "saved": {
+                    "module": np.array([1, -1]),
+                    "dtype": ("float32", "float32"),
+                    "num_tensors": np.array([2, 1]),
+                    "bytes": np.array([1024, 512]),
+                    "npp_compat_bytes": np.array([2560, 2048]),
+                },
+            },
+        )
+        rank.source("workers", "absent", "no workers", "Start some.")
+        rank.close()
+
+
+def test_the_overview_is_the_pages(run, tmp_path, ask):
+    full(run)
+    (found,) = ask(tmp_path)["runs"]
+    page = Page(tmp_path).of_run("/overview", "exp")
+    assert found["name"] == "exp"
+    assert found["source"] == "recorded"
+    headlines = found["overview"]["headlines"]
+    for headline in page["headlines"]:
+        mine = headlines[headline["key"]]
+        if headline["value"] is None:
+            assert mine == {"absent_reason": headline["absent_reason"]}
+        else:
+            assert mine[named("value", headline["unit"])] == headline["value"]
+            assert mine["rank"] == headline["rank"]
+    ranks = found["overview"]["ranks"]
+    assert [r["rank"] for r in ranks] == [0, 1]
+    assert [r["peak_bytes"] for r in ranks] == page["strip"]["peak_bytes"].tolist()
+    assert ranks[1]["capacity_bytes"] == 80 * GIB
+    assert ranks[1]["lost"] is False
+    sources = {s["source"]: s for s in found["overview"]["sources"]}
+    assert sources["workers"]["remedy"] == "Start some."
+
+
+def test_modules_are_those_of_the_highest_rank(run, tmp_path, ask):
+    full(run)
+    (found,) = ask(tmp_path)["runs"]
+    modules = found["modules"]
+    assert [w["iteration"] for w in modules["windows"]] == [2, 3]
+    assert modules["rank"] == 1
+    assert modules["state"] == "after_post_forward"
+    assert modules["facts"]["peak_bytes"] == (4 + 12 + 2) * KIB
+    root, layer = modules["modules"]
+    assert root["module"] == "FSDPNet"
+    assert layer["module"] == "FSDPNet.layer"
+    assert root["total_bytes"] == 16 * KIB
+    assert root["categories_bytes"] == {
+        "sharded_param": 4 * KIB,
+        "activation": 12 * KIB,
+        "all_gather": 0,
+    }
+    assert ask(tmp_path, "--rank", 0)["runs"][0]["modules"]["rank"] == 0
+
+
+def test_functions_have_calls_hooks_activations_and_captures(run, tmp_path, ask):
+    full(run)
+    (found,) = ask(tmp_path, "--rank", 1)["runs"]
+    functions = {f["function"]: f for f in found["functions"]}
+    training = functions["training_step"]
+    assert training["ranks"] == [1]  # no other rank's file was read
+    assert training["rank"] == 1
+    assert [c["iteration"] for c in training["calls"]] == [2, 3]
+    stats = training["calls"][1]["stats"]
+    start = 10**9 + 1000 + 30
+    assert stats["rss_bytes"] == {"start": start, "end": start + 1, "difference": 1}
+    assert stats["allocated_bytes.all.current_bytes"]["difference"] == 1
+    assert stats["num_ooms"]["difference"] == 1
+    assert stats["hook.rss_diff_bytes"]["end"] == 393_216
+    assert training["hooks"][0] == {"module": "", "type": "Net", "rss_diff_bytes": 4096}
+    assert training["hooks"][1]["rss_diff_bytes"] is None
+    saved = training["activations"]
+    assert saved["total_bytes"] == 1536
+    assert saved["total_npp_compat_bytes"] == 4608
+    assert saved["saved"][0]["module"] == "0"
+    assert saved["saved"][1]["module"] is None
+    assert functions["step"]["module_window"] == "step/train/3"
+    (history,) = found["histories"]
+    assert (history["function"], history["context"]) == ("step", "end")
+
+
+def test_every_key_is_in_the_documentation(run, tmp_path, ask):
+    full(run)
+    write_stats(tmp_path / "theirs", 0)
+    documented = set(re.findall(r"[a-z_]+", report.__doc__ or ""))
+    free = ("headlines", "facts", "stats", "categories_bytes", "hooks")
+
+    def check(value: Any, at: str) -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if at not in free and not key.startswith("value"):
+                    assert key in documented | FACTS, f"{at}.{key}"
+                check(inner, key)
+        elif isinstance(value, list):
+            for inner in value:
+                check(inner, at)
+
+    check(ask(tmp_path), "")
+
+
+FACTS = {
+    # of modules.facts, as the page has them
+    *("backend", "world", "root", "estimate", "incomplete", "inputs", "num_optimizers"),
+    *("rounding_bytes", "torch_version", "num_events", "num_events_dropped", "reasons"),
+    *("has_own", "peak_us"),
+}
+
+
+def test_imported_runs_are_reported_too(tmp_path, ask, capsys):
+    write_stats(tmp_path / "theirs", 0)
+    write_report(tmp_path / "theirs", 0, 2)
+    (found,) = ask(tmp_path)["runs"]
+    assert found["source"] == "imported"
+    assert found["modules"]["facts"]["source"] == "imported"
+    totals = [m["total_bytes"] for m in found["modules"]["modules"]]
+    assert totals == [sizes_of(0, 2, place)["Total"] for place in (1, 2)]
+    (training,) = found["functions"]
+    assert [c["iteration"] for c in training["calls"]] == [2, 3]
+    assert main(["report", str(tmp_path)]) == 0
+    assert "imported from MemProfiler's files" in capsys.readouterr().out
+
+
+def test_the_text_says_the_most_important_numbers(run, tmp_path, capsys):
+    full(run)
+    assert main(["report", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "peak allocated" in said
+    assert "rank 1" in said
+    assert "FSDPNet.layer" in said
+    assert "training_step (train): 2 calls on rank 0" in said
+    assert "captures of the allocator: 1" in said
+    assert "not recorded: workers (absent): no workers" in said
+
+
+def test_names_from_files_cannot_steer_a_terminal(run, tmp_path, capsys):
+    rank = run.rank(0)
+    rank.source("workers", "absent", "\x1b[2Jgone", "")
+    rank.steps(range(3), rss_bytes=[1, 2, 3])
+    add_modules(rank, 2, function="\x1b]0;x\x07")
+    rank.close()
+    assert main(["report", str(tmp_path)]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_damaged_files_are_listed_and_cost_nothing_else(run, tmp_path, ask, capsys):
+    full(run)
+    (path,) = run.files.glob("rank00001*")
+    flip_bit(path, path.stat().st_size // 2)
+    (found,) = ask(tmp_path)["runs"]
+    (problem,) = found["problems"]
+    assert problem["rank"] == 1
+    assert problem["what"]
+    assert problem["remedy"]
+    assert found["overview"]["ranks"][0]["peak_bytes"] is not None
+    assert main(["report", str(tmp_path)]) == 0
+    assert "what to do" in capsys.readouterr().out
+
+
+def test_one_run_and_one_rank(tmp_path, ask):
+    RunBuilder(tmp_path / "a").simple(3, 10)
+    RunBuilder(tmp_path / "b").simple(1, 10)
+    assert [r["name"] for r in ask(tmp_path)["runs"]] == ["a", "b"]
+    assert [r["name"] for r in ask(tmp_path, "--run", "b")["runs"]] == ["b"]
+    (found,) = ask(tmp_path, "--rank", 2)["runs"]
+    assert found["name"] == "a"
+    assert [r["rank"] for r in found["overview"]["ranks"]] == [2]
+
+
+def test_errors_say_what_where_and_what_to_do(tmp_path: Path, capsys):
+    def failing(*arguments: object) -> str:
+        assert main(["report", *map(str, arguments)]) == 1
+        said = capsys.readouterr().err
+        assert "Traceback" not in said
+        return said
+
+    assert "no such directory" in failing(tmp_path / "nowhere")
+    assert "there is no recording" in failing(tmp_path)
+    RunBuilder(tmp_path / "a").simple(3, 10)
+    assert "there is no run 'x'" in failing(tmp_path, "--run", "x")
+    said = failing(tmp_path, "--rank", 7)
+    assert "no rank 7" in said
+    assert "0 to 2" in said
+    with pytest.raises(SystemExit) as caught:
+        main(["report", str(tmp_path), "--rank", "x"])
+    assert caught.value.code == 2
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path):
+    RunBuilder(tmp_path / "a").simple(64, 50)
+    command = [sys.executable, "-m", "collector.cli", "report", "--json", str(tmp_path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        said = process.stderr.read()
+    assert "Traceback" not in said
+    assert "Exception ignored" not in said
+
+
+def test_a_recording_without_windows_says_why(run, tmp_path, ask):
+    rank = run.rank(0)
+    rank.source("modules", "off", "switched off", "Set modules: true.")
+    rank.steps(range(3), rss_bytes=[1, 2, 3])
+    rank.close()
+    (found,) = ask(tmp_path)["runs"]
+    assert found["modules"] is None
+    assert found["functions"] == []
+    assert found["histories"] == []
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (10**6, "976.56 KiB"), (2 << 20, "2.00 MiB"), (10**12, "931.32 GiB"),
+     (-1536, "-1.50 KiB"), (None, "-")],
+)  # fmt: skip
+def test_sizes_for_people(size, text):
+    assert bytes_text(size) == text
+
+
+def test_numbers_for_programs():
+    assert number(float("nan")) is None
+    assert number(3.0) == 3
+    assert type(number(3.0)) is int
+    assert number(0.5) == 0.5
+    assert named("rss_bytes", "bytes") == "rss_bytes"
+    assert named("value", "bytes_per_step") == "value_bytes_per_step"
+    assert named("num_ooms", "count") == "num_ooms"
