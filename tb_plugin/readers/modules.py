@@ -121,7 +121,8 @@ class ModulesReader:
     def windows(self, run: Run, budget: Budget) -> Windows:
         """By call and rank, in order of time; of equal ones the newest.
 
-        Where the budget does not reach all captures, the newest of the files it reaches.
+        Where the budget does not reach all captures, the newest of the files it reaches;
+        the next call goes on from there.
         """
         known = self._listed.get(run)
         if known is not None and known[0] == run.version:
@@ -130,6 +131,11 @@ class ModulesReader:
         if not budget.exhausted:
             self._listed[run] = run.version, windows
         return windows
+
+    def has_listed(self, run: Run) -> bool:
+        """Whether `windows` has reached all captures of all files."""
+        known = self._listed.get(run)
+        return not run.unfinished and known is not None and known[0] == run.version
 
     def _list(self, run: Run, budget: Budget) -> Windows:
         found: dict[WindowKey, dict[int, RankWindow]] = {}
@@ -142,8 +148,8 @@ class ModulesReader:
                 found.setdefault(window.key, {})[window.rank] = window
         return dict(sorted(found.items(), key=lambda item: _newest_ns(item[1])))
 
-    def open(self, window: RankWindow) -> RankModules:
-        """A window's memory.
+    def open(self, window: RankWindow, *, keep: bool = True) -> RankModules:
+        """A window's memory; kept unless it is one of many that are read in turn.
 
         Raises:
             ModulesError: it cannot be read.
@@ -151,7 +157,8 @@ class ModulesReader:
         found = self.cache.get(window.identity)
         if found is None:
             found = window.open()
-            self.cache.put(window.identity, found, found.memory.num_bytes)
+            if keep:
+                self.cache.put(window.identity, found, found.memory.num_bytes)
         opened: RankModules = found
         return opened
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_plugin import api
 from tb_plugin.analysis.module_states import ALL_STATES, MomentTable
+from tb_plugin.budget import Budget
 from tb_plugin.errors import NotFoundError
 from tb_plugin.readers.modules import KIND, ModulesError
 from tb_plugin.views.module_baseline import spread
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.module_states import ModuleMemory
     from tb_plugin.analysis.module_tree import Floats
-    from tb_plugin.budget import Budget
     from tb_plugin.query import Query
     from tb_plugin.readers.modules import (
         ModulesReader,
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from tb_plugin.views.module_choice import Choice
 
 MAX_WINDOWS_LISTED: Final = 200
+WINDOWS_SECONDS: Final = 0.4
+"""What an answer spends on other windows before it looks at other ranks."""
 
 
 def module(
@@ -57,7 +59,7 @@ def module(
     """
     choice = choose(reader, series, run, query, budget)
     if choice is None or choice.opened is None:
-        raise _nothing_to_show(run, choice)
+        raise _nothing_to_show(reader, run, choice)
     memory = choice.opened.memory
     row = _row_of(memory, query.modules.module)
     if row is None:
@@ -69,6 +71,8 @@ def module(
     tree = memory.tree
     state = chosen_state(memory, choice.device, query.modules.state)
     one = _OneModule(reader, choice, tree.fqn[row], state, query.modules.call)
+    over_windows = one.over_windows(half := Budget(WINDOWS_SECONDS))
+    budget.exhausted |= half.exhausted
     return api.ModuleResponse(
         run=summary,
         module=tree.fqn[row],
@@ -83,7 +87,7 @@ def module(
         call=query.modules.call,
         device=choice.device_name,
         moments=_moments(memory, memory.moments(row, choice.device)),
-        over_windows=one.over_windows(budget),
+        over_windows=over_windows,
         over_ranks=one.over_ranks(budget),
         problems=problems_of(run, choice),
     )
@@ -163,7 +167,7 @@ class _OneModule:
         point: _Point | None = self._reader.cache.get(key)
         if point is None:
             try:
-                point = self._computed(self._reader.open(window))
+                point = self._computed(self._reader.open(window, keep=False))
             except ModulesError:  # named where it is shown; here it is a gap
                 point = _Point(np.nan, np.nan, {}, {})
             self._reader.cache.put(key, point, 300 * (1 + len(point.totals)))
@@ -227,11 +231,13 @@ def _row_of(memory: ModuleMemory, fqn: str) -> int | None:
         return None
 
 
-def _nothing_to_show(run: Run, choice: Choice | None) -> NotFoundError:
+def _nothing_to_show(
+    reader: ModulesReader, run: Run, choice: Choice | None
+) -> NotFoundError:
     if choice is not None and choice.problems:
         problem = choice.problems[0]
         return NotFoundError(problem.what, problem.where, problem.remedy)
-    said = absent_of(run, choice)[0]
+    said = absent_of(reader, run, choice)[0]
     return NotFoundError(
         said.reason or "This run has no memory of modules.", KIND, said.remedy
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tb_plugin.readers.modules import ModulesReader, RankModules, RankWindow
     from tb_plugin.views.module_choice import Choice
 
-MAX_MEDIAN_BYTES: Final = 192 << 20
+MAX_MEDIAN_BYTES: Final = 128 << 20
 """What the columns of all ranks may take while their median is made."""
 
 
@@ -127,9 +127,10 @@ class _Comparison:
     measure: api.ModuleMeasure
     call: int | None
 
-    def held(self, window: RankWindow) -> Held | None:
+    def held(self, window: RankWindow, *, keep: bool = True) -> Held | None:
         """What a rank held in a window; None where that cannot be read."""
-        opened = open_window(self.reader, window, self.choice.problems)
+        problems = self.choice.problems
+        opened = open_window(self.reader, window, problems, keep=keep)
         if opened is None:
             return None
         memory = opened.memory
@@ -152,7 +153,7 @@ class _Comparison:
             if found and (not budget.allows() or room < 0):
                 budget.exhausted = True
                 break
-            held = self.held(window)
+            held = self.held(window, keep=False)
             if held is not None:
                 found.append(held)
                 room -= (2 + len(held.columns)) * held.total.nbytes

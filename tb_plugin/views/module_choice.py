@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_plugin import api
 from tb_plugin.analysis.module_states import default_state
+from tb_plugin.budget import Budget
 from tb_plugin.readers.modules import KIND, ModulesError
 from tb_plugin.readers.series import TRAIN_PHASE
 from tb_plugin.views.selection import RankRows, x_axis
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tb_plugin.analysis.module_states import ModuleMemory
-    from tb_plugin.budget import Budget
     from tb_plugin.query import Query
     from tb_plugin.readers.modules import (
         ModulesReader,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from tb_plugin.run import Run
 
 MAX_WINDOWS: Final = 1000
+LISTING_SECONDS: Final = 1.0
+"""What an answer spends on listing captures."""
 _MAX_TRIES: Final = 4
 """Ranks whose captures are tried before the answer is that none can be read."""
 
@@ -92,7 +94,10 @@ def choose(
     budget: Budget,
 ) -> Choice | None:
     """What is shown; None where the run has no module memory."""
-    windows = reader.windows(run, budget)
+    listing = Budget(LISTING_SECONDS)
+    windows = reader.windows(run, listing)
+    if listing.exhausted:
+        run.expect_more()  # what was listed is kept: the next poll goes on
     if not windows:
         return None
     key = chosen_window(windows, query.modules.window) or list(windows)[-1]
@@ -137,11 +142,15 @@ def device_of(memory: ModuleMemory, wanted: str | None) -> int:
 
 
 def open_window(
-    reader: ModulesReader, window: RankWindow, problems: list[api.Problem]
+    reader: ModulesReader,
+    window: RankWindow,
+    problems: list[api.Problem],
+    *,
+    keep: bool = True,
 ) -> RankModules | None:
     """A rank's memory; None, and a problem, where it cannot be read."""
     try:
-        return reader.open(window)
+        return reader.open(window, keep=keep)
     except ModulesError as error:
         problems.append(
             api.Problem(
@@ -243,14 +252,27 @@ def facts_of(choice: Choice) -> api.ModuleFacts | None:
     )
 
 
-def absent_of(run: Run, choice: Choice | None) -> tuple[api.Recorded, ...]:
+def absent_of(
+    reader: ModulesReader, run: Run, choice: Choice | None
+) -> tuple[api.Recorded, ...]:
     """Why there is no module memory, or what ranks without it say."""
     said = [
         recorded
         for recorded in run.catalogue.recorded()
         if recorded.source == KIND and recorded.status != "recorded"
     ]
-    if choice is None and not said:
+    if choice is None and not reader.has_listed(run):
+        said.append(
+            api.Recorded(
+                source=KIND,
+                status="absent",
+                num_ranks=len(run.ranks),
+                reason="No memory of modules was found yet: files are still being read.",
+                remedy="Wait a moment: each refresh of the page reads on.",
+                cost="",
+            )
+        )
+    elif choice is None and not said:
         said.append(
             api.Recorded(
                 source=KIND,

@@ -83,7 +83,7 @@ def module_timeline(
         spans=spans,
         marks=marks,
         facts=None if choice is None else facts_of(choice),
-        absent=absent_of(run, choice),
+        absent=absent_of(reader, run, choice),
         problems=problems_of(run, choice),
     )
 

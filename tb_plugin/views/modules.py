@@ -93,7 +93,7 @@ def modules(
         baseline_total_bytes=None if baseline is None else f64(baseline.held.total),
         baseline_own_bytes=None if baseline is None else f64(baseline.held.own),
         categories=() if shown is None else _categories(shown),
-        absent=absent_of(run, choice),
+        absent=absent_of(reader, run, choice),
         problems=problems_of(run, choice),
     )
 

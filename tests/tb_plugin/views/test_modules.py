@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from tb_plugin import data_routes
+from tb_plugin.views import module_baseline, module_choice
 from tests.tb_plugin.analysis.module_logs import LogBuilder, Replay, random_log
-from tests.tb_plugin.client import Page, refresh
+from tests.tb_plugin.client import Page, decode, refresh
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -276,6 +278,20 @@ def test_what_the_recorder_said_of_its_absence_is_repeated(
     assert absent["num_ranks"] == 1
 
 
+def test_what_was_not_listed_yet_is_not_called_missing(
+    run: RunBuilder, tmp_path: Path, monkeypatch
+):
+    record(run)
+    monkeypatch.setattr(module_choice, "LISTING_SECONDS", -1)
+    page = Page(tmp_path)
+    got = page.of_run("/modules", "exp")
+    assert got["window"] is None
+    (absent,) = got["absent"]
+    assert "still being read" in absent["reason"]
+    monkeypatch.setattr(module_choice, "LISTING_SECONDS", 60)
+    assert page.of_run("/modules", "exp")["window"] == "step/train/2"
+
+
 def test_a_damaged_capture_is_named_and_another_rank_is_shown(
     run: RunBuilder, tmp_path: Path
 ):
@@ -359,6 +375,40 @@ def test_one_module_over_states_windows_and_ranks(run: RunBuilder, tmp_path: Pat
     series = {c["name"]: c for c in ranks["categories"]}
     assert series["activation"]["total_bytes"].tolist() == [200, 400, 600]
     assert series["activation"]["own_bytes"].tolist() == [200, 400, 600]
+
+
+def test_one_module_over_many_ranks_comes_bit_by_bit(
+    run: RunBuilder, tmp_path: Path, monkeypatch
+):
+    for rank in range(6):
+        record(run, rank, (net(rank + 1),))
+    monkeypatch.setattr(data_routes, "MODULE_SECONDS", 0)
+    page = Page(tmp_path)
+    got = page.of_run("/module", "exp", rank=3, module="Net")
+    ranks = got["over_ranks"]
+    assert (ranks["rank"].tolist(), ranks["of_ranks"]) == ([3], 6)
+    etag = page.raw("/module", run=page.run_id("exp"), module="Net").headers["ETag"]
+    monkeypatch.setattr(data_routes, "MODULE_SECONDS", 60)
+    # The answer was cut short, so the same question is not answered by a 304.
+    again = page.raw(
+        "/module",
+        run=page.run_id("exp"),
+        module="Net",
+        headers={"If-None-Match": etag},
+    )
+    assert decode(again)["over_ranks"]["rank"].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_median_says_of_how_many_ranks_it_is(
+    run: RunBuilder, tmp_path: Path, monkeypatch
+):
+    for rank in range(8):
+        record(run, rank, (net(rank + 1),))
+    monkeypatch.setattr(module_baseline, "MAX_MEDIAN_BYTES", 300)
+    got = Page(tmp_path).of_run("/modules", "exp", against="median")
+    assert (got["baseline"]["num_ranks"], got["baseline"]["of_ranks"]) == (3, 8)
+    # Ranks 0, 4 and 2: spread over all rather than the first ones.
+    assert got["baseline_total_bytes"][0] == 3 * 4200
 
 
 def test_an_unknown_module_is_not_found(run: RunBuilder, tmp_path: Path):
