@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.format.snapshots.columns import GAPS, are_rows, encoded
+from collector.format.snapshots.held import gaps_of, rows_of
 from collector.format.snapshots.interning import MAX_KEYS, Interner, is_name
 from collector.format.snapshots.plain_text import plain_text
 from collector.format.snapshots.turns import listed, turns
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from collector.format.records import CaptureTable, FloatArray, IntArray
+    from collector.format.snapshots.held import HeldEvents
 
     Row = dict[str, Any]
     Column = IntArray | FloatArray | tuple[str, ...]
@@ -37,18 +39,21 @@ BLOCKS: Final = "blocks"
 FRAMES: Final = "frames"
 
 
-def tables_of(snapshot: Any) -> Mapping[str, CaptureTable]:
+def tables_of(
+    snapshot: Any, held: HeldEvents | None = None
+) -> Mapping[str, CaptureTable]:
     """The tables of a snapshot of torch's, or of one like it; it is not changed.
 
     Takes plain data alone: dicts, lists, tuples, texts, numbers, bytes, None. Of
-    anything else the repr is kept.
+    anything else the repr is kept. `held`: events that are not in their lists.
     """
-    return _Encoder().tables_of(snapshot)
+    return _Encoder(held).tables_of(snapshot)
 
 
 class _Encoder:
-    def __init__(self) -> None:
+    def __init__(self, held: HeldEvents | None) -> None:
         self._interner = Interner()
+        self._held = None if held is None else held.numbered(self._interner)
         self._tables: dict[str, dict[str, Column]] = {}
         self._layout: list[tuple[str, str, str, str, int]] = []
 
@@ -73,6 +78,9 @@ class _Encoder:
     def _entry(self, key: str, value: Any) -> tuple[str, str, str]:
         """A row of `root`; makes the entry's tables where it has the shape of any."""
         name = key or "segments"
+        if name in FLAT and self._held is not None and id(value) in self._held.spans:
+            self._add_held(FLAT[name], [self._held.span(value)], ())
+            return key, "rows", ""
         if name in ("segments", "host_segments") and _are_segments(value):
             self._add_segments(name, value)
             return key, "segments", ""
@@ -97,9 +105,26 @@ class _Encoder:
     def _add_traces(self, key: str, traces: list[list[Row]]) -> None:
         table, inner, back, count = NESTED[key]
         lengths = np.array([len(trace) for trace in traces], np.int64)
+        if self._held is not None and not lengths.any():
+            spans = [self._held.span(trace) for trace in traces]
+            lengths = np.array([stop - start for start, stop in spans], np.int64)
+            self._add_held(inner, spans, (back,))
+        else:
+            self._add_rows(inner, list(chain.from_iterable(traces)), (back,))
         self._tables[table] = {count: lengths}
-        self._add_rows(inner, list(chain.from_iterable(traces)), (back,))
         self._tables[inner][back] = _owners(lengths)
+
+    def _add_held(
+        self, table: str, spans: Sequence[tuple[int, int]], own: tuple[str, ...]
+    ) -> None:
+        self._tables[table] = {}
+        held = {} if self._held is None else self._held.columns
+        for key, whole in held.items():
+            column = rows_of(whole, spans)
+            gaps = gaps_of(column)
+            if not gaps.all():
+                optional = bool(gaps.any())
+                self._add_column(table, key, own, column.kind, column.arrays, optional)
 
     def _add_rows(
         self,
@@ -111,8 +136,7 @@ class _Encoder:
         stacks: bool = True,
     ) -> None:
         """Add columns for every key but `skip`; `own` names are taken."""
-        columns: dict[str, Column] = {}
-        self._tables[table] = columns
+        self._tables[table] = {}
         for key, values, places in _by_key(rows):
             if key == skip:
                 continue
@@ -122,13 +146,26 @@ class _Encoder:
                 is_stack=stacks and key == FRAMES,
                 optional=places is not None,
             )
-            name = key
-            while name in own or name in columns or f"{name}.0" in columns:
-                name += "_"
-            for place, array in enumerate(arrays):
-                column = f"{name}.{place}" if kind == "pair" else name
-                columns[column] = _spread(array, places, len(rows), GAPS[kind])
-            self._layout.append((table, key, name, kind, int(places is not None)))
+            spread = tuple(
+                _spread(array, places, len(rows), GAPS[kind]) for array in arrays
+            )
+            self._add_column(table, key, own, kind, spread, places is not None)
+
+    def _add_column(
+        self,
+        table: str,
+        key: str,
+        own: tuple[str, ...],
+        kind: str,
+        arrays: tuple[IntArray | FloatArray, ...],
+        optional: bool,
+    ) -> None:
+        columns, name = self._tables[table], key
+        while name in own or name in columns or f"{name}.0" in columns:
+            name += "_"
+        for place, array in enumerate(arrays):
+            columns[f"{name}.{place}" if kind == "pair" else name] = array
+        self._layout.append((table, key, name, kind, int(optional)))
 
 
 def _entries(snapshot: Any) -> list[tuple[str, Any]]:
