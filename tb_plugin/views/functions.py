@@ -19,7 +19,7 @@ from tb_plugin.analysis.functions import (
     unit_of,
     with_captures,
 )
-from tb_plugin.readers.functions import KINDS, bit_of
+from tb_plugin.readers.functions import KINDS, bit_of, imported_key
 from tb_plugin.readers.modules import WindowKey
 from tb_plugin.views.function_captures import (
     histories,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tb_plugin.budget import Budget
     from tb_plugin.query import Query
     from tb_plugin.readers.functions import Entry, FunctionsReader, Snaps
+    from tb_plugin.readers.memprofiler.imports import Imports
     from tb_plugin.readers.memprofiler.names import FunctionKey
     from tb_plugin.run import Run
 
@@ -134,7 +135,10 @@ def _shown(
         rank = query.rank
     snaps = reader.snaps(run, rank, key, budget)
     entries = reader.entries(run, rank, budget)
-    calls = with_captures(calls_of(snaps.table), _captured(entries, key))
+    captured = _captured(entries, key)
+    if run.imported is not None:
+        captured += _reported(run.imported, rank, key)
+    calls = with_captures(calls_of(snaps.table), captured)
     calls = calls.take(np.flatnonzero(calls.iteration <= _MAX_ITERATION))
     newest = calls.take(slice(-MAX_CALLS, None))
     return _Shown(
@@ -195,6 +199,24 @@ def _captured(entries: Sequence[Entry], key: FunctionKey) -> list[CapturedCall]:
         if (entry.function, entry.phase) == key
         and bit_of(entry.kind)
         and entry.iteration > 0
+    ]
+
+
+def _reported(imports: Imports, rank: int, key: FunctionKey) -> list[CapturedCall]:
+    """Calls that another tool's files are about, as their names say."""
+    found = [
+        (window.iteration, "modules")
+        for window, files in imports.windows.items()
+        if rank in files and (window.function, window.phase) == key
+    ]
+    found += [
+        (file.name.iteration, "history")
+        for file in imports.histories(rank)
+        if file.name.context and imported_key(file.name.function) == key
+    ]
+    return [
+        CapturedCall(1, iteration, NO_STEP, NO_TIME, bit_of(kind))
+        for iteration, kind in found
     ]
 
 

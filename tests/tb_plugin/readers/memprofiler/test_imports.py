@@ -254,3 +254,26 @@ def test_reports_open_in_the_modules_view(tmp_path):
     bad = page.get("/modules", run=run, rank=2, window=shown["window"])
     assert any("rank_2" in p["path"] for p in bad["problems"])
     assert page.raw("/module_timeline", run=run).status_code == 200
+
+
+def test_snaps_open_in_the_functions_view(tmp_path):
+    folder = tmp_path / "memprofiler"
+    for rank in (0, 1):
+        write_stats(folder, rank, iterations=(2, 3))
+    write_report(folder, 1, 3)
+    (folder / "cuda_alloc_rank_1.training_step.3.end.pickle").write_bytes(b"12345")
+    page = Page(tmp_path)
+    run = page.run_id("memprofiler")
+    shown = page.get("/functions", run=run, rank=1, stat="rss_bytes")
+    assert shown["source"] == "imported"
+    assert [f["function"] for f in shown["functions"]] == ["training_step"]
+    assert shown["ranks"].tolist() == [0, 1]
+    assert shown["calls"]["iteration"].tolist() == [2, 3]
+    stats = {stat["name"]: stat for stat in shown["stats"]}
+    assert stats["rss_bytes"]["start"].tolist() == [1_002_001, 1_003_001]
+    assert stats["hook.npp_diff"]["difference"].tolist() == [6_815_744] * 2
+    assert shown["over_ranks"]["start"].tolist() == [3_001, 1_003_001]
+    (history,) = shown["histories"]
+    assert history["path"].endswith("cuda_alloc_rank_1.training_step.3.end.pickle")
+    assert (history["rank"], history["num_bytes"]) == (1, 5)
+    assert shown["module_window"] == "training_step/train/3"
