@@ -1,4 +1,4 @@
-"""Generates the frontend's half of the HTTP contract from `tb_plugin/api.py`.
+"""Generates the frontend's half of the HTTP contract from `tb_plugin/api`.
 
 The shape of a response is written once, in Python. From its syntax tree come
 `frontend/src/api/types.gen.ts` (one readonly interface per dataclass, in camelCase)
@@ -7,7 +7,7 @@ decoded header into that interface and names the field that is wrong). The synta
 rather than the classes is read because only it holds the fields' doc comments.
 
     python -m tb_plugin.typescript            write both files
-    python -m tb_plugin.typescript --check    exit 1 where they differ from api.py
+    python -m tb_plugin.typescript --check    exit 1 where they differ from tb_plugin/api
 """
 
 from __future__ import annotations
@@ -19,12 +19,20 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HERE = Path(__file__).resolve().parent
-API_FILE = HERE / "api.py"
+API_FILES = tuple(
+    HERE / "api" / f"{name}.py"
+    for name in ("__init__", "base", "series", "modules", "functions")
+)
+"""In the order of what they declare: parts come first."""
 TARGET_FOLDER = HERE.parent / "frontend" / "src" / "api"
 
-_BANNER = "// Generated from tb_plugin/api.py by `npm run gen`. Do not edit.\n"
+_BANNER = "// Generated from tb_plugin/api by `npm run gen`. Do not edit.\n"
 _PRIMITIVES = {"str": "string", "int": "number", "float": "number", "bool": "boolean"}
 _READERS = {"str": "text", "int": "integer", "float": "number", "bool": "flag"}
 _COLUMNS = {
@@ -37,7 +45,7 @@ _WIDTH = 88
 
 
 class ContractError(Exception):
-    """`api.py` holds something that has no meaning on the wire."""
+    """`tb_plugin/api` holds something that has no meaning on the wire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """Everything `api.py` declares, in its order."""
+    """Everything `tb_plugin/api` declares, in its order."""
 
     version: int
     aliases: tuple[Alias, ...]
@@ -94,13 +102,17 @@ class Contract:
         )
 
 
-def parse(source: str) -> Contract:
-    """Reads the contract out of the text of `api.py`.
+def parse(*sources: str, files: Sequence[str] = ("api.py",)) -> Contract:
+    """Reads the contract out of the texts of its files, in their order.
 
     Raises:
         ContractError: naming the line of what cannot be put on the wire.
     """
-    body = ast.parse(source).body
+    body = [
+        node
+        for source, file in zip(sources, files, strict=True)
+        for node in _body(source, file)
+    ]
     version: int | None = None
     aliases: list[Alias] = []
     shapes: list[Shape] = []
@@ -110,13 +122,26 @@ def parse(source: str) -> Contract:
             version = ast.literal_eval(node.value)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if node.value is None:
-                raise ContractError(f"api.py:{node.lineno}: an alias needs a value")
+                raise ContractError(f"{_at(node)}: an alias needs a value")
             aliases.append(Alias(node.target.id, doc, _words(node.value)))
         elif isinstance(node, ast.ClassDef) and node.name not in _COLUMNS:
             shapes.append(_shape(node))
     if version is None:
-        raise ContractError("api.py: API_VERSION is not set")
+        raise ContractError("API_VERSION is not set")
     return Contract(version, tuple(aliases), tuple(shapes))
+
+
+def _body(source: str, file: str) -> list[ast.stmt]:
+    """A file's statements, every node of which knows where it stands."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        node.file = file  # type: ignore[attr-defined]
+    return tree.body
+
+
+def _at(node: ast.expr | ast.stmt) -> str:
+    """Where a node stands, for a person."""
+    return f"{getattr(node, 'file', '')}:{node.lineno}"
 
 
 def _target(node: ast.Assign) -> str | None:
@@ -149,7 +174,7 @@ def _shape(node: ast.ClassDef) -> Shape:
             fields.append(Field(item.target.id, item.annotation, doc))
         elif not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)):
             raise ContractError(
-                f"api.py:{item.lineno}: {node.name} may hold annotated fields only"
+                f"{_at(item)}: {node.name} may hold annotated fields only"
             )
     return Shape(node.name, _clean(ast.get_docstring(node) or ""), tuple(fields))
 
@@ -157,12 +182,12 @@ def _shape(node: ast.ClassDef) -> Shape:
 def _words(node: ast.expr) -> tuple[str, ...]:
     """The words of a `Literal[...]`."""
     if not (isinstance(node, ast.Subscript) and _name(node.value) == "Literal"):
-        raise ContractError(f"api.py:{node.lineno}: expected Literal[...]")
+        raise ContractError(f"{_at(node)}: expected Literal[...]")
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     words = [i.value for i in items if isinstance(i, ast.Constant)]
     texts = tuple(word for word in words if isinstance(word, str))
     if len(texts) != len(items):
-        raise ContractError(f"api.py:{node.lineno}: Literal may hold strings only")
+        raise ContractError(f"{_at(node)}: Literal may hold strings only")
     return texts
 
 
@@ -203,7 +228,7 @@ class _Translator:
         if isinstance(node, ast.Subscript):
             return " | ".join(json.dumps(word) for word in _words(node))
         raise ContractError(
-            f"api.py:{node.lineno}: no wire form for {ast.unparse(node)}; "
+            f"{_at(node)}: no wire form for {ast.unparse(node)}; "
             "use str, int, float, bool, a column, Literal, tuple[X, ...] or X | None"
         )
 
@@ -252,7 +277,7 @@ def _optional(node: ast.expr) -> ast.expr | None:
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr)):
         return None
     if not (isinstance(node.right, ast.Constant) and node.right.value is None):
-        raise ContractError(f"api.py:{node.lineno}: a union may only be X | None")
+        raise ContractError(f"{_at(node)}: a union may only be X | None")
     return node.left
 
 
@@ -266,7 +291,7 @@ def _tuple_item(node: ast.expr) -> ast.expr | None:
         and items[1].value is Ellipsis
     )
     if not ends_open:
-        raise ContractError(f"api.py:{node.lineno}: write tuple[X, ...]")
+        raise ContractError(f"{_at(node)}: write tuple[X, ...]")
     return items[0]
 
 
@@ -352,7 +377,7 @@ _TOOLS = ("field", "list", "orNull", "record", "word")
 
 
 def _callees_first(contract: Contract) -> tuple[Shape, ...]:
-    """Constants must exist before they are used; api.py declares parts first."""
+    """Constants must exist before they are used; the contract declares parts first."""
     seen: set[str] = set()
     for shape in contract.shapes:
         for field in shape.fields:
@@ -361,7 +386,7 @@ def _callees_first(contract: Contract) -> tuple[Shape, ...]:
                 later = {s.name for s in contract.shapes} - seen
                 if name in later:
                     raise ContractError(
-                        f"api.py:{field.annotation.lineno}: {name} must be declared "
+                        f"{_at(field.annotation)}: {name} must be declared "
                         f"before {shape.name}, which uses it"
                     )
         seen.add(shape.name)
@@ -373,9 +398,17 @@ def _route(shape: Shape) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", shape.name.removesuffix("Response")).lower()
 
 
+def read_contract() -> Contract:
+    """The contract as `tb_plugin/api` declares it now."""
+    return parse(
+        *(file.read_text(encoding="utf-8") for file in API_FILES),
+        files=[f"api/{file.name}" for file in API_FILES],
+    )
+
+
 def generate() -> dict[Path, str]:
     """Both files' paths and texts."""
-    contract = parse(API_FILE.read_text(encoding="utf-8"))
+    contract = read_contract()
     return {
         TARGET_FOLDER / "types.gen.ts": types_file(contract),
         TARGET_FOLDER / "readers.gen.ts": readers_file(contract),
@@ -397,7 +430,7 @@ def main(argv: list[str] | None = None) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
     for path in stale:
-        sys.stderr.write(f"{path} differs from tb_plugin/api.py: run `npm run gen`\n")
+        sys.stderr.write(f"{path} differs from tb_plugin/api: run `npm run gen`\n")
     return 1 if stale else 0
 
 

@@ -79,8 +79,8 @@ def test_doc_comments_are_carried_over_and_cannot_close_early():
 
 
 def test_every_dataclass_and_field_of_the_contract_is_generated():
-    source = typescript.API_FILE.read_text(encoding="utf-8")
-    types, readers = types_file(parse(source)), readers_file(parse(source))
+    declared = typescript.read_contract()
+    types, readers = types_file(declared), readers_file(declared)
     shapes = [
         cls
         for cls in vars(api).values()

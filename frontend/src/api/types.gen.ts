@@ -1,4 +1,4 @@
-// Generated from tb_plugin/api.py by `npm run gen`. Do not edit.
+// Generated from tb_plugin/api by `npm run gen`. Do not edit.
 
 export const API_VERSION = 1;
 

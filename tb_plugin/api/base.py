@@ -1,0 +1,122 @@
+"""Words, columns, problems and runs: what every response is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+XKind: TypeAlias = Literal["step", "relative", "wall"]
+"""Training step; milliseconds since the attempt began; milliseconds since the epoch."""
+
+Unit: TypeAlias = Literal[
+    "bytes",
+    "bytes_per_step",
+    "bytes_per_second",
+    "count",
+    "per_second",
+    "percent",
+    "seconds",
+    "celsius",
+    "watts",
+]
+
+CapacityKind: TypeAlias = Literal["device", "cgroup_limit", "host_memory", "none"]
+"""What bounds the memory: the device, the control group's limit, or all of the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class F64Column:
+    """Little-endian float64; NaN where nothing was recorded."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class I32Column:
+    """Little-endian int32."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class U16Column:
+    """Little-endian uint16."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class U8Column:
+    """uint8."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorResponse:
+    """What went wrong, where, and what to do about it."""
+
+    what: str
+    where: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that could not be read whole. Nothing else is lost by it."""
+
+    severity: Literal["warning", "error"]
+    path: str
+    """Relative to the logdir."""
+    what: str
+    where: str
+    """Byte offset or record, for a person."""
+    salvaged: str
+    """What was read in spite of it."""
+    remedy: str
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignFiles:
+    """Other tools' files seen in the logdir, by kind."""
+
+    kind: Literal["tfevents", "snapshot_pickle", "kineto_trace", "memprofiler", "other"]
+    num_files: int
+    example: str
+    """One path, relative to the logdir."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One training job: what the run picker shows."""
+
+    id: str
+    name: str
+    """As TensorBoard names it; may hold any text, show as text."""
+    num_ranks: int
+    world_size: int
+    num_attempts: int
+    first_ms: float
+    last_ms: float
+    """When the newest row was written."""
+    last_step: int | None
+    live: bool
+    """Rows arrived within the last 30 s and no rank's last attempt has closed."""
+    simulated: bool
+    device_type: str
+    """cuda, xpu, mps ... or cpu where no accelerator was recorded."""
+    num_problems: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunsResponse:
+    """Route `/runs`: everything the logdir holds."""
+
+    logdirs: tuple[str, ...]
+    """What was looked at, as the user gave it."""
+    runs: tuple[RunSummary, ...]
+    foreign: tuple[ForeignFiles, ...]
+    problems: tuple[Problem, ...]
+    """Problems that belong to no run."""
+    plugin_version: str

@@ -1,0 +1,343 @@
+"""Responses about the memory of modules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tb_plugin.api.base import (
+        F64Column,
+        I32Column,
+        Problem,
+        RunSummary,
+        U8Column,
+    )
+    from tb_plugin.api.series import (
+        Recorded,
+    )
+
+ModuleState: TypeAlias = Literal[
+    "before_pre_forward",
+    "after_pre_forward",
+    "before_post_forward",
+    "after_post_forward",
+    "peak_forward",
+    "before_pre_backward",
+    "after_pre_backward",
+    "before_post_backward",
+    "after_post_backward",
+    "peak_backward",
+    "pre_forward_ac",
+    "post_forward_ac",
+    "window_start",
+    "window_peak",
+    "before_optimizer",
+    "after_optimizer",
+    "window_end",
+]
+"""Moments at which module memory is shown. The last five are one moment for all modules;
+the others are each module's own. `peak_*` is the highest total between the module's
+boundaries, `*_ac` what activation checkpointing recomputes in backward."""
+
+ModuleMeasure: TypeAlias = Literal["total", "own"]
+"""All that the rank held at a module's moment (what torch's trackers print); or only what
+the module and those below it own of that."""
+
+CategoryGroup: TypeAlias = Literal[
+    "param", "grad", "optimizer", "activation", "comm", "temp", "unknown"
+]
+"""What has a colour."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleWindow:
+    """One tracked call of a function, on however many ranks."""
+
+    id: str
+    """For the parameter `window`; stays the same while the run grows."""
+    function: str
+    """`step` for a whole step."""
+    phase: str
+    iteration: int
+    """1-based; 0 where it was taken by hand."""
+    attempt: int
+    step: int | None
+    time_ms: float
+    """When it ended."""
+    num_ranks: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFacts:
+    """What is known of the chosen window on the chosen rank."""
+
+    source: Literal["recorded", "simulated", "imported"]
+    backend: str
+    """fsdp2 or plain; empty where an imported report does not say."""
+    world: str
+    root: str
+    estimate: str
+    """Not empty: how the numbers differ from what really ran, e.g. `eager estimate`."""
+    incomplete: bool
+    """The window ended early: an error, or the process died."""
+    inputs: str
+    """forward, given or none: how the batch was found."""
+    num_optimizers: int | None
+    rounding_bytes: int | None
+    """Sizes are rounded up to this, as the allocator does."""
+    torch_version: str
+    num_events: int | None
+    """None for reports that hold states only; they have no step timeline."""
+    num_events_dropped: int
+    reasons: tuple[str, ...]
+    """What was not tracked and why, in words."""
+    has_own: bool
+    """Whether the modules' own bytes are known."""
+    peak_bytes: float | None
+    """The highest total of the window on the chosen device."""
+    peak_us: float | None
+    """When, since the window began."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleBaseline:
+    """What values are compared with."""
+
+    kind: Literal["state", "window", "rank", "median"]
+    state: ModuleState
+    window: str
+    rank: int | None
+    """None for the median."""
+    num_ranks: int
+    """Ranks that were read for it; of the median, fewer than `of_ranks` where time or
+    memory did not allow all."""
+    of_ranks: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleCategory:
+    """One category's column over the modules."""
+
+    name: str
+    """Fine name, e.g. `unsharded_param`."""
+    group: CategoryGroup
+    bytes: F64Column
+    """Of the chosen measure; NaN where the module has no such state."""
+    baseline_bytes: F64Column | None
+    """The same of what is compared with; NaN where that has no such module or state."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTree:
+    """The modules, parents before children; all columns have one value per module.
+
+    A module's fqn is its parent's, a dot, and its name; a root's is its name.
+    """
+
+    names: tuple[str, ...]
+    name: I32Column
+    """Index into `names`."""
+    types: tuple[str, ...]
+    type: I32Column
+    """Index into `types`; -1 where unknown."""
+    parent: I32Column
+    """Row of the parent; -1 for a root."""
+    is_fsdp: U8Column
+    param_bytes: F64Column
+    """This rank's part of the module's own parameters, not its children's; NaN: unknown."""
+    buffer_bytes: F64Column
+
+
+@dataclass(frozen=True, slots=True)
+class ModulesResponse:
+    """Route `/modules`: one rank's memory by module.
+
+    Parameters: run, rank, window, state, call, device, measure, against, against_state,
+    against_window, against_rank. What is not asked for, or is not there, has a default: the last window, the rank with
+    the highest recorded peak, the device that holds most, `after_post_forward` or, where
+    that has no values, the next state that has; of a module called more than once the
+    call with the highest total. The answer says what it shows.
+    """
+
+    run: RunSummary
+    windows: tuple[ModuleWindow, ...]
+    """In order of time; the newest 1,000."""
+    num_windows: int
+    window: str | None
+    """None where the run has no module memory (then `absent` says why)."""
+    ranks: I32Column
+    """Ranks that have this window."""
+    rank: int | None
+    state: ModuleState
+    states: tuple[ModuleState, ...]
+    """Those with values in this window."""
+    call: int | None
+    """From 0; None: of each module the call with the highest total."""
+    max_calls: int
+    """Most calls that any module has at this state."""
+    device: str
+    devices: tuple[str, ...]
+    measure: ModuleMeasure
+    facts: ModuleFacts | None
+    baseline: ModuleBaseline | None
+    tree: ModuleTree
+    num_calls: I32Column
+    """Calls of each module at this state; 0: it has no such state."""
+    call_shown: I32Column
+    """Which of them is shown; -1 for none."""
+    time_us: F64Column
+    """When, since the window began; NaN where unknown."""
+    total_bytes: F64Column
+    """All that the rank held then."""
+    own_bytes: F64Column
+    """What the module and those below it owned of it; NaN where unknown."""
+    baseline_total_bytes: F64Column | None
+    baseline_own_bytes: F64Column | None
+    categories: tuple[ModuleCategory, ...]
+    """Those that occur, in their fixed order; their sum is the measure's."""
+    absent: tuple[Recorded, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleSeries:
+    """One category beside the sums `total_bytes` and `own_bytes` of what holds it."""
+
+    name: str
+    group: CategoryGroup
+    total_bytes: F64Column
+    own_bytes: F64Column
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleOverWindows:
+    """One module at one state, on one rank, window by window; in order of time."""
+
+    windows: tuple[str, ...]
+    """ModuleWindow.id."""
+    step: F64Column
+    """NaN where the window has none."""
+    total_bytes: F64Column
+    """NaN where the window has no such module or state."""
+    own_bytes: F64Column
+    categories: tuple[ModuleSeries, ...]
+    of_windows: int
+    """All that this rank has; more than are listed where time did not allow all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleOverRanks:
+    """One module at one state, in one window, rank by rank; ranks ascend."""
+
+    rank: I32Column
+    total_bytes: F64Column
+    own_bytes: F64Column
+    categories: tuple[ModuleSeries, ...]
+    of_ranks: int
+    """All that have the window; more than are listed where time did not allow all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleMoments:
+    """One module through one window on one rank: a row per state and call, by time."""
+
+    state_names: tuple[ModuleState, ...]
+    state: I32Column
+    """Index into `state_names`."""
+    call: I32Column
+    time_us: F64Column
+    total_bytes: F64Column
+    own_bytes: F64Column
+    categories: tuple[ModuleSeries, ...]
+    num_left_out: int
+    """Rows of further calls that are not listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleResponse:
+    """Route `/module` (run, module, rank, window, state, call, device): one module.
+
+    `module` is its fqn; the other parameters and defaults are those of `/modules`.
+    """
+
+    run: RunSummary
+    module: str
+    path: str
+    """As `named_modules()` has it; empty for the root."""
+    type: str
+    is_fsdp: bool
+    param_bytes: float | None
+    buffer_bytes: float | None
+    window: str
+    rank: int
+    state: ModuleState
+    call: int | None
+    device: str
+    moments: ModuleMoments
+    over_windows: ModuleOverWindows
+    over_ranks: ModuleOverRanks
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleSpans:
+    """Forwards and backwards of modules on the x axis, outer ones first.
+
+    Those narrower than about two pixels are left out, with all inside them.
+    """
+
+    modules: tuple[str, ...]
+    """Fqns that occur."""
+    module: I32Column
+    """Index into `modules`."""
+    kinds: tuple[Literal["forward", "backward", "recompute"], ...]
+    kind: U8Column
+    """Index into `kinds`."""
+    call: I32Column
+    depth: I32Column
+    """Row: spans of one row do not overlap, and lie inside those of the rows above."""
+    x0: F64Column
+    x1: F64Column
+    num_left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleMark:
+    """An instant of the whole window, e.g. the optimizer's start."""
+
+    kind: Literal["before_optimizer", "after_optimizer", "peak"]
+    x: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTimelineResponse:
+    """Route `/module_timeline`: categories through one window.
+
+    Parameters: run, rank, window, device, axis, x0, x1, px.
+    `axis` is `time` (microseconds since the window began) or `event` (allocations and
+    frees counted from its start: nothing is hidden by long kernels). Column c covers
+    x0 + c * x_per_column and the following; its values are those at the moment of the
+    highest total inside it, so peaks never vanish.
+    """
+
+    run: RunSummary
+    window: str | None
+    rank: int | None
+    device: str
+    devices: tuple[str, ...]
+    axis: Literal["time", "event"]
+    x_low: float
+    x_high: float
+    """Full extent."""
+    x0: float
+    x_per_column: float
+    total_bytes: F64Column
+    peak_x: F64Column
+    """Where inside the column its highest total stands."""
+    categories: tuple[ModuleCategory, ...]
+    spans: ModuleSpans
+    marks: tuple[ModuleMark, ...]
+    facts: ModuleFacts | None
+    absent: tuple[Recorded, ...]
+    problems: tuple[Problem, ...]
