@@ -61,6 +61,8 @@ ALLOWED: dict[str, frozenset[str]] = {
         }
     ),
     "examples": frozenset({"torch", "collector"}),
+    "examples.lightning_trainer": frozenset({"torch", "collector", "lightning"}),
+    "examples.transformers_trainer": frozenset({"torch", "collector", "transformers"}),
 }
 
 # frontend/src folder -> folders it may import from, besides itself.

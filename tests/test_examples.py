@@ -42,7 +42,13 @@ def only_run(logdir: Path) -> dict[int, Recording]:
 
 
 def test_the_examples_are_those_the_readme_promises():
-    assert SCRIPTS == ["dataloader_bound.py", "fsdp2.py", "plain_loop.py"]
+    assert SCRIPTS == [
+        "dataloader_bound.py",
+        "fsdp2.py",
+        "lightning_trainer.py",
+        "plain_loop.py",
+        "transformers_trainer.py",
+    ]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -146,3 +152,22 @@ def test_the_dataloader_example_shows_its_workers_memory(tmp_path):
     assert workers["num_workers"].max() == 2
     # Each of 96 images stays as 8 MiB in the worker that decoded it.
     assert workers["workers_rss_bytes"].max() > 96 * 8 << 20
+
+
+def test_the_lightning_example_records_by_its_callback_alone(tmp_path):
+    run_example("lightning_trainer.py", "--logdir", str(tmp_path), "--epochs", "2")
+    (recording,) = read_run(tmp_path / "autoencoder" / "version_0").values()
+    assert recording.close is not None
+    assert recording.steps["step"].tolist() == list(range(2 * 16))
+    assert recording.steps["samples"].tolist() == [16 * n for n in range(1, 33)]
+    phases = {schema.phase for schema in recording.schemas.values()}
+    assert {"train", "val", "sanity"} <= phases
+
+
+def test_the_transformers_example_records_by_its_callback_alone(tmp_path):
+    run_example("transformers_trainer.py", "--logdir", str(tmp_path), "--steps", "6")
+    recording = only_run(tmp_path)[0]
+    assert recording.close is not None
+    assert recording.steps["step"].tolist() == list(range(1, 7))
+    assert (np.diff(recording.steps["tokens"]) == 8 * 64).all()
+    assert {"train", "val"} <= {schema.phase for schema in recording.schemas.values()}

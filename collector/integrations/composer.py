@@ -54,6 +54,7 @@ class MemBoardCallback(Recording, Callback):
         super().__init__()
         self._session = Session(logdir, config, keywords)
         self._trains = False
+        self._attached: tuple[Any, ...] = ()
 
     # Training.
 
@@ -120,6 +121,7 @@ class MemBoardCallback(Recording, Callback):
     @guarded
     def close(self, state: Any, logger: Any) -> None:
         """End the recording; Composer calls this after errors too."""
+        self._attached = ()
         self._session.end(None)
 
     # Behind them.
@@ -127,9 +129,13 @@ class MemBoardCallback(Recording, Callback):
     def _start(self, state: Any, logger: Any) -> None:
         if not self._session.is_live:
             self._session.start(_log_dir(state, logger))
-        # Also later: optimizers come with fit, and its model may be a wrapped one.
-        optimizers = list(state.optimizers or ())
-        self.recorder.attach(model=state.model, optimizer=optimizers or None)
+            self._attached = ()
+        # Looked at anew each time: optimizers may come with fit, the model be wrapped.
+        found = (state.model, *(state.optimizers or ()))
+        if list(map(id, found)) != list(map(id, self._attached)):
+            self._attached = found
+            model, *optimizers = found
+            self.recorder.attach(model=model, optimizer=optimizers)
 
     def _evaluated(self, state: Any) -> None:
         samples, tokens = sizes_of(state.batch)
