@@ -14,6 +14,7 @@ from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from collector.dumps import Dumps
 from collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
 from collector.format.records import Schema
 from collector.loop.progress import TRAIN
@@ -75,6 +76,7 @@ class Engine:
         self._progress = progress
         self._troubles = troubles
         self._started = clock_anchor()
+        self._dumps = Dumps(config.dumps, run_dir)
         self.spans = SpanTotals()
         self._lock = threading.RLock()
         self._schema_ids = count()
@@ -199,11 +201,15 @@ class Engine:
         return values
 
     def stop(self, how: Literal["closed", "exception"], message: str) -> None:
-        """Stop sampling, write what is queued and end the file, in bounded time."""
+        """Stop sampling, write what is queued and end the file, in bounded time.
+
+        Then the dumps, where any were asked for.
+        """
         deadline = time.monotonic() + STOP_SECONDS
         self._sampler.stop(STOP_SECONDS * _SAMPLER_SHARE)
         self._close_sources()
         self.writer.close(how, message, max(0.1, deadline - time.monotonic()))
+        self._dumps.write(self.writer.path)
 
     def forget(self) -> None:
         """In a forked child: nothing here is ours."""

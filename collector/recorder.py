@@ -287,7 +287,11 @@ class Recorder:
         return self._live and self._engine.writer.flush(timeout)
 
     def close(self) -> None:
-        """End the recording. Takes at most 2 s; calling again does nothing."""
+        """End the recording; calling again does nothing.
+
+        Takes at most 2 s, and where `dumps` asks for files, the second it takes to write
+        them (a minute at most).
+        """
         self.close_for(None)
 
     def __enter__(self) -> Self:
