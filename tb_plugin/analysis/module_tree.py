@@ -1,8 +1,9 @@
 """The modules of one model as a tree in columns, whatever the file claimed.
 
-Rows keep the file's order except that parents come before their children. A parent that
-is out of range, or would close a cycle, or lies more than `MAX_DEPTH` levels down, is no
-parent: the module becomes a root, and `num_repaired` counts it.
+Rows keep the file's order if parents come before their children in it; else they are
+sorted by depth. A parent that is out of range, or would close a cycle, or of a module
+more than `MAX_DEPTH` levels down, is no parent: the module becomes a root, and
+`num_repaired` counts it.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def module_tree(
     out_of_range = (parents < -1) | (parents >= num) | (parents == np.arange(num))
     parents[out_of_range] = -1
     depth, cut = _depths(parents)
-    order = np.argsort(depth, kind="stable")
+    order = np.arange(num)
+    if (parents >= order).any():  # else parents come first already
+        order = np.argsort(depth, kind="stable")
     row_of = np.empty(num, np.int64)
     row_of[order] = np.arange(num)
     rows = parents[order]
@@ -117,6 +120,8 @@ def _depths(parents: Ints) -> tuple[Ints, int]:
         depth += inside
         above = np.where(inside, parents[above], -1)
     endless = above >= 0
+    if not endless.any():
+        return depth, 0
     # Modules in or below a cycle (or too deep) stand alone, all others as they were.
     parents[endless] = -1
     depth, _ = _depths(parents)
