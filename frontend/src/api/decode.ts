@@ -1,6 +1,6 @@
 /**
  * Bytes of a response -> its typed form, or a `DecodeError` that says what is wrong.
- * The layout is described at the top of `tb_plugin/api.py`.
+ * The layout is described at the top of `tb_plugin/api`.
  */
 
 import { record, ShapeError, text, integer, type Columns, type Fields } from "./check";

@@ -153,6 +153,9 @@ export function App({
       // Two changes within one frame must not undo each other.
       show(withParams(host.place(), changes), how);
     },
+    showPage: (name, changes) => {
+      show(withParams({ ...host.place(), view: name }, changes), "push");
+    },
     say,
     cursor,
     pollMs: run?.live === true ? LIVE_POLL_MS : RESTING_POLL_MS,

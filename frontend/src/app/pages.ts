@@ -31,6 +31,12 @@ export const PAGES: readonly [Page, ...Page[]] = [
     load: async () => (await import("../views/modules/modules")).ModulesView,
   },
   {
+    name: "functions",
+    title: "Functions",
+    group: "Memory",
+    load: async () => (await import("../views/functions/functions")).FunctionsView,
+  },
+  {
     name: "host",
     title: "Host",
     group: "Host",

@@ -15,7 +15,7 @@ const SUFFIXES = [
 ] as const;
 
 const ACRONYMS = new Map(
-  ["CPU", "GPU", "RSS", "USS", "PSS", "IO", "NVML", "FDs", "OOM", "OOMs"].map(
+  ["CPU", "GPU", "RSS", "VMS", "USS", "PSS", "IO", "NVML", "FDs", "OOM", "OOMs"].map(
     (word) => [word.toLowerCase(), word],
   ),
 );

@@ -5,8 +5,14 @@ import { sentenceCase } from "./column_label";
 const LABELS: ReadonlyMap<string, string> = new Map([
   ["device", "Device memory"],
   ["device_free", "Device memory free"],
+  ["activations", "Saved activations"],
+  ["functions", "Memory around functions"],
+  ["functions.device", "Device memory around functions"],
   ["gpu", "GPU sensors"],
+  ["history", "Allocator history"],
+  ["hooks", "Hooks on modules"],
   ["memory", "Host memory"],
+  ["modules", "Module memory"],
   ["pinned", "Pinned host memory"],
   ["process", "Process CPU and memory"],
   ["process_full", "Process memory in detail"],
@@ -16,7 +22,14 @@ const LABELS: ReadonlyMap<string, string> = new Map([
 
 /** A source added tomorrow reads as its name does. */
 export function sourceLabel(source: string): string {
-  return LABELS.get(source) ?? sentenceCase(source);
+  const label = LABELS.get(source);
+  if (label !== undefined) return label;
+  // A part of a source: `history.metadata`.
+  const [whole = "", ...parts] = source.split(".");
+  const first = LABELS.get(whole) ?? sentenceCase(whole);
+  return parts.length === 0
+    ? first
+    : `${first}: ${parts.join(" ").replaceAll("_", " ")}`;
 }
 
 /** A reason as a sentence of its own: "the host has no swap" -> "The host has no swap." */

@@ -30,6 +30,11 @@ export interface ViewProps {
     changes: Readonly<Record<string, string | null>>,
     how?: "replace" | "push",
   ) => void;
+  /** Opens another view, with some of the words of the URL changed. */
+  readonly showPage: (
+    name: string,
+    changes: Readonly<Record<string, string | null>>,
+  ) => void;
   /** Tells the user one sentence for a moment, e.g. that an export failed. */
   readonly say: (sentence: string) => void;
   /** x under the pointer, in units of the view's axis; emptied when that changes. */

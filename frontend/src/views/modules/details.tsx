@@ -35,9 +35,6 @@ export interface DetailsProps {
 export function Details(props: DetailsProps) {
   const { view, data, fqn } = props;
   const root = useRef<HTMLElement>(null);
-  useLayoutEffect(() => {
-    keepInSight(root.current);
-  }, [fqn]);
   const query = {
     ...subjectOf(data),
     module: fqn,
@@ -46,6 +43,10 @@ export function Details(props: DetailsProps) {
   };
   const live = useLive(view.client, "module", query, view.pollMs);
   const answer = live.data?.module === fqn ? live.data : null;
+  // Also once the answer has made it taller.
+  useLayoutEffect(() => {
+    keepInSight(root.current);
+  }, [fqn, answer === null]);
   return (
     <section ref={root} class="modules-details" aria-label={`Details of ${fqn}`}>
       <header>

@@ -212,9 +212,9 @@ describe("sortAfterClick", () => {
 describe("firstAgainst", () => {
   it("compares with something else than what is shown", () => {
     const data = modulesOf({ windows: [WINDOW, { ...WINDOW, id: "w0" }] });
-    expect(firstAgainst("state", data).against_state).toBe("window_peak");
-    expect(firstAgainst("window", data).against_window).toBe("w0");
-    expect(firstAgainst("rank", data).against_rank).toBe("0");
+    expect(firstAgainst("state", data)).toMatchObject({ against_state: "window_peak" });
+    expect(firstAgainst("window", data)).toMatchObject({ against_window: "w0" });
+    expect(firstAgainst("rank", data)).toMatchObject({ against_rank: "0" });
     expect(firstAgainst("median", data)).toMatchObject({
       against: "median",
       against_rank: null,

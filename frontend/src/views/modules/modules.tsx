@@ -13,6 +13,7 @@ import type { ExportSource } from "../../widgets/export/source";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import { TreeTable } from "../../widgets/tree_table/tree_table";
+import { AbsentList } from "../absent_list";
 import { NotCollected } from "../not_collected";
 import type { ViewProps } from "../view_props";
 import { moduleColumns } from "./columns";
@@ -63,6 +64,7 @@ export function ModulesView(props: ViewProps) {
         ) : (
           <Body view={props} data={data} params={params} px={px} />
         ))}
+      {data !== null && data.window !== null && <AbsentList absent={data.absent} />}
       {data !== null && data.problems.length > 0 && (
         <ProblemList problems={data.problems} />
       )}

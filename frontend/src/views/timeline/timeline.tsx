@@ -24,7 +24,7 @@ import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
 import { rangeCommands } from "../range_commands";
 import { useRange } from "../use_range";
 import type { ViewProps } from "../view_props";
-import { AbsentList } from "./absent_list";
+import { AbsentList } from "../absent_list";
 import { peakCommands } from "./commands";
 import { Companions } from "./companions";
 import { Controls } from "./controls";
@@ -32,6 +32,7 @@ import {
   chartBand,
   chartLimit,
   chartLines,
+  GROUP_WORDS,
   nextSlots,
   peakOf,
   rankOfId,
@@ -225,7 +226,12 @@ export function TimelineView(props: ViewProps) {
               origin={originOf(run)}
             />
           )}
-          {answer.absent.length > 0 && <AbsentList absent={answer.absent} />}
+          <AbsentList
+            absent={answer.absent.map((one) => ({
+              ...one,
+              note: GROUP_WORDS[one.group],
+            }))}
+          />
           {answer.problems.length > 0 && <ProblemList problems={answer.problems} />}
         </>
       )}
