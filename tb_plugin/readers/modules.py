@@ -239,7 +239,8 @@ class _ReportOpener:
                 "",
                 "The problems of the run say why. All other ranks are shown.",
             )
-        return RankModules(report.states, CaptureFacts(source="imported"))
+        facts = CaptureFacts(source="imported", reasons=report.reasons)
+        return RankModules(report.states, facts)
 
 
 def _facts(

@@ -63,6 +63,33 @@ class Report:
     is_cut: bool
     """It began as MemProfiler's do and has no end."""
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What to know of its numbers, in words."""
+        found = []
+        if self.rounding_bytes:
+            digit = round(2 * self.rounding_bytes)
+            found.append(f"Sizes are as printed: rounded to {digit:,} bytes.")
+        if self._peak_is_anothers():
+            found.append(
+                "The peak at the top of the report is below that of a module in it: it"
+                " is another iteration's. MemProfiler prints the last iteration's peak"
+                " into every report; the modules' numbers are this iteration's own."
+            )
+        return tuple(found)
+
+    def _peak_is_anothers(self) -> bool:
+        states = self.states
+        at_top = states.state == ALL_STATES.index("window_peak")
+        for device in range(len(states.devices)):
+            here = states.device == device
+            top = states.total_bytes[here & at_top]
+            below = states.total_bytes[here & ~at_top]
+            least = top.max(initial=-np.inf) + 4 * self.rounding_bytes
+            if len(top) and (below > least).any():
+                return True
+        return False
+
 
 def read_report(data: bytes) -> Report:
     """A report from its bytes.

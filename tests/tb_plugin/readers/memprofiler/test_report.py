@@ -218,6 +218,21 @@ def test_a_report_that_was_cut_off_says_so_and_keeps_the_rest(printed):
                     assert size <= expected[key][category]
 
 
+def test_a_peak_of_another_iteration_is_told(printed):
+    """A2: three logs of batches 2, 8, 2 all say the last one's peak."""
+    folder, _ = printed
+    text = (folder / "fsdp.lines.B").read_text()
+    assert read_report(text.encode()).reasons == ()
+    total = re.search(r"Total: (\d+) B", text)
+    assert total is not None
+    low = text.replace(total[0], f"Total: {int(total[1]) // 2} B", 1)
+    (reason,) = read_report(low.encode()).reasons
+    assert "another iteration's" in reason
+    for units in ("KiB", "MiB"):
+        (reason,) = read_report((folder / f"fsdp.lines.{units}").read_bytes()).reasons
+        assert "rounded to" in reason
+
+
 def test_what_is_no_report_is_refused_with_the_first_strange_line():
     for text in ("", "\n\n", "hello\n", f"{RULE}\n", "No memory tracked.\n"):
         with pytest.raises(UnreadableError) as caught:
