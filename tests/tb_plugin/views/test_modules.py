@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from collector.simulate import SimulatedRun, write_run
 from tb_plugin import data_routes
 from tb_plugin.views import module_baseline, module_choice
 from tests.tb_plugin.analysis.module_logs import LogBuilder, Replay, random_log
@@ -481,3 +482,73 @@ def test_modules_named_otherwise_than_their_parent_stand_alone(
     tree = Page(tmp_path).of_run("/modules", "exp")["tree"]
     assert fqns(tree) == ["Net", "Elsewhere.<script>", "Net.b"]
     assert tree["parent"].tolist() == [-1, -1, 0]
+
+
+REPORT = """Iteration 2 training_step Peak FSDP memory stats:
+{rule}
+Device: cuda:0
+\tSharded Param: 100 B
+\tActivation: {batch} B
+\tTotal: {total} B
+{rule}
+Iteration 2 training_step Modulewise FSDP memory stats:
+{rule}
+Module:  Net
+After Post-Forward
+# 1:
+Device: cuda:0
+\tSharded Param: 100 B
+\tActivation: 30 B
+\tTotal: 130 B
+Module:  Net.layers.0
+After Post-Forward
+# 1:
+Device: cuda:0
+\tSharded Param: 100 B
+\tActivation: 20 B
+\tTotal: 120 B
+{rule}
+"""
+
+
+def test_an_imported_report_opens_in_the_same_view(tmp_path: Path):
+    folder = tmp_path / "mp"
+    folder.mkdir()
+    for rank, batch in enumerate((50, 70)):
+        text = REPORT.format(rule="-" * 80, batch=batch, total=100 + batch)
+        (folder / f"fsdp_mem_rank_{rank}_training_step_2.log").write_text(text)
+    page = Page(tmp_path)
+    got = page.of_run("/modules", "mp", rank=1)
+    assert [w["id"] for w in got["windows"]] == ["training_step/train/2"]
+    assert got["windows"][0]["num_ranks"] == 2
+    assert fqns(got["tree"]) == ["Net", "Net.layers.0"]
+    assert got["total_bytes"].tolist() == [130, 120]
+    assert np.isnan(got["own_bytes"]).all()
+    assert got["states"] == ["after_post_forward", "window_peak"]
+    assert columns(got)["activation"] == [30, 20]
+    facts = got["facts"]
+    assert (facts["source"], facts["has_own"]) == ("imported", False)
+    assert (facts["num_events"], facts["peak_bytes"]) == (None, 170)
+    # What such a report does not know is not made up.
+    assert page.of_run("/modules", "mp", measure="own")["measure"] == "total"
+    one = page.of_run("/module", "mp", module="Net.layers.0")
+    assert one["over_ranks"]["total_bytes"].tolist() == [120, 120]
+    assert np.isnan(one["moments"]["own_bytes"]).all()
+    timeline = page.of_run("/module_timeline", "mp")
+    assert timeline["facts"]["num_events"] is None
+    assert len(timeline["total_bytes"]) == 0
+
+
+def test_a_simulated_run_says_so_and_adds_up(tmp_path: Path):
+    write_run(SimulatedRun(num_ranks=2, num_steps=20), tmp_path / "sim")
+    page = Page(tmp_path)
+    got = page.of_run("/modules", "sim", state="window_peak", measure="own")
+    assert [w["step"] for w in got["windows"]] == [1, 10, 19]
+    assert got["facts"]["source"] == "simulated"
+    assert got["problems"] == []
+    total, own = got["total_bytes"][0], got["own_bytes"][0]
+    # The batch, what the optimizer needs for a moment, and what faults hold is no one's.
+    assert 0.7 * total < own < total
+    children = np.flatnonzero(got["tree"]["parent"] == 0)
+    assert got["own_bytes"][children].sum() <= own
+    assert total == got["facts"]["peak_bytes"]
