@@ -169,8 +169,8 @@ def _chosen(
 
 
 def _place(key: FunctionKey) -> tuple[object, ...]:
-    """Functions in the order they are listed: by phase, training first, then by name."""
-    return key.phase != "train", key.phase, key.function
+    """The order of the list: training first, in each phase the whole step, then names."""
+    return key.phase != "train", key.phase, key.function != "step", key.function
 
 
 def _chosen_call(calls: CallTable, query: Query) -> int | None:
