@@ -72,7 +72,6 @@ export function FunctionsView(props: ViewProps) {
         ) : (
           <Body view={props} data={data} params={params} />
         ))}
-      {data !== null && data.function !== null && <AbsentList absent={data.absent} />}
       {data !== null && data.problems.length > 0 && (
         <ProblemList problems={data.problems} />
       )}
@@ -172,6 +171,7 @@ function Body({ view, data, params }: BodyProps) {
       <Over view={view} data={data} />
       {selected !== null && <OneCall view={view} data={data} selected={selected} />}
       <Histories data={data} byteUnit={byteUnit} />
+      <AbsentList absent={data.absent} />
     </>
   );
 }

@@ -64,7 +64,6 @@ export function ModulesView(props: ViewProps) {
         ) : (
           <Body view={props} data={data} params={params} px={px} />
         ))}
-      {data !== null && data.window !== null && <AbsentList absent={data.absent} />}
       {data !== null && data.problems.length > 0 && (
         <ProblemList problems={data.problems} />
       )}
@@ -179,6 +178,7 @@ function Body({ view, data, params, px }: BodyProps) {
           heightPx={TABLE_PX}
         />
       </section>
+      <AbsentList absent={data.absent} />
       {selected !== null && (
         <Details
           view={view}
