@@ -9,8 +9,8 @@ later, by the plugin.
     session.py      what is installed while a window is open, and taken off again
     dispatch.py     what operators return          resizing.py    storages resized in place
     ledger.py       living storages, their bytes and what they are for
-    stack.py        active modules, forward and backward
-    fsdp.py         FSDP2's parameters, gradients and buffers
+    stack.py        active modules, forward and backward (backward.py: hooks on tensors)
+    fsdp.py         FSDP2: its boundaries and what it allocates (fsdp_units.py: its state)
     parameters.py   everybody else's, and optimizer states
     capture.py      a window's part of the log, as a capture
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from collector.sources.contract import Unavailable
+
 if TYPE_CHECKING:
     from torch import nn
 
@@ -41,9 +43,15 @@ class EagerStance:
         """Run eagerly from now on.
 
         Raises:
-            RuntimeError: compiled code is running on this thread.
+            Unavailable: compiled code is running on this thread.
         """
-        self._guard = torch.compiler.set_stance("force_eager")
+        try:
+            self._guard = torch.compiler.set_stance("force_eager")
+        except RuntimeError as error:
+            raise Unavailable(
+                f"modules cannot be tracked from inside compiled code ({error})",
+                "Begin the tracked call outside of what torch.compile compiles.",
+            ) from error
 
     def leave(self) -> None:
         """Go back to what was before, unless the user has chosen since."""

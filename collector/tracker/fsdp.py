@@ -11,21 +11,32 @@ per mesh, torch 2.12 and newer); each group is wrapped once.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from collector.tracker.fsdp_units import (
+    Unit,
+    find_units,
+    gathered_buffers,
+    hook_id,
+    is_in,
+    reduce_scatter,
+    reduced_buffers,
+    unsharded,
+    unsharded_grads,
+)
 from collector.tracker.ledger import graph_task
 from collector.tracker.log import CATEGORY, STATE
+from collector.tracker.wrapping import Wrappers, around
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from collector.tracker.dispatch import StorageWatch
     from collector.tracker.ledger import Ledger
     from collector.tracker.log import EventLog
-    from collector.tracker.stack import Link, ModuleStack
+    from collector.tracker.stack import ModuleStack
     from collector.tracker.tree import ModuleTree
 
 _SHARDED_PARAM: Final = CATEGORY["sharded_param"]
@@ -36,46 +47,6 @@ _ALL_GATHER: Final = CATEGORY["all_gather"]
 _REDUCE_SCATTER: Final = CATEGORY["reduce_scatter"]
 
 _UNNAMED: Final = frozenset({CATEGORY["activation"], CATEGORY["temp"]})
-_ABSENT: Final = object()
-
-
-class Unit:
-    """One FSDP state: the modules it serves and its groups of parameters."""
-
-    def __init__(self, state: Any) -> None:
-        self.state = state
-        self.modules: list[int] = []
-        self.groups: list[Any] = groups_of(state)
-        self.pending: list[int] = []
-        """Calls whose backward is still to come, the next one last."""
-        self.in_pre_backward = False
-
-    def params(self) -> Iterator[Any]:
-        """FSDP's own records of its parameters."""
-        for group in self.groups:
-            yield from group.fsdp_params
-
-
-def groups_of(state: Any) -> list[Any]:
-    """A state's parameter groups; before torch 2.12 there is at most one."""
-    groups = getattr(state, "_fsdp_param_groups", None)
-    if groups is None:
-        group = getattr(state, "_fsdp_param_group", None)
-        groups = [] if group is None else [group]
-    return list(groups)
-
-
-def find_units(tree: ModuleTree) -> list[Unit]:
-    """The FSDP states below the root that hold parameters."""
-    units: dict[int, Unit] = {}
-    for index, module in enumerate(tree.modules):
-        get_state = getattr(type(module), "_get_fsdp_state", None)
-        if get_state is None:
-            continue
-        state = get_state(module)
-        unit = units.setdefault(id(state), Unit(state))
-        unit.modules.append(index)
-    return [unit for unit in units.values() if unit.groups]
 
 
 class ShardingWatch:
@@ -95,7 +66,7 @@ class ShardingWatch:
         self._log = log
         self._stack = stack
         self._watch = watch
-        self._undo: list[Callable[[], None]] = []
+        self._wrappers = Wrappers()
         self._owners: dict[int, int] = {}
         """Owner module by `id` of FSDP's record of a parameter."""
         for unit in self.units:
@@ -155,8 +126,7 @@ class ShardingWatch:
 
     def remove(self) -> None:
         """Take the wrappers off."""
-        while self._undo:
-            self._undo.pop()()
+        self._wrappers.remove()
 
     # -- boundaries
 
@@ -240,72 +210,45 @@ class ShardingWatch:
 
     def _name_unsharded(self, unit: Unit) -> None:
         for param in unit.params():
-            owner = self._owners[id(param)]
-            self._assign(
-                getattr(param, "_unsharded_param", None), _UNSHARDED_PARAM, owner
-            )
-            for tensor in getattr(param, "all_gather_outputs", ()):
-                self._ledger.assign(tensor, _UNSHARDED_PARAM, owner)
-            for tensor in getattr(param, "_unsharded_inner_tensors", ()):
-                self._ledger.assign(tensor, _UNSHARDED_PARAM, owner)
+            for tensor in unsharded(param):
+                self._assign(tensor, _UNSHARDED_PARAM, self._owners[id(param)])
 
     def _name_unsharded_grads(self, unit: Unit) -> None:
         for param in unit.params():
-            owner = self._owners[id(param)]
-            whole = getattr(param, "_unsharded_param", None)
-            if whole is not None:
-                self._assign(whole.grad, _UNSHARDED_GRAD, owner)
-            kept = getattr(param, "unsharded_accumulated_grad", None)
-            self._assign(kept, _UNSHARDED_GRAD, owner)
+            for tensor in unsharded_grads(param):
+                self._assign(tensor, _UNSHARDED_GRAD, self._owners[id(param)])
 
     def _name_gathered(self, unit: Unit, group: Any) -> None:
-        for holder, name in (
-            (group, "_all_gather_result"),
-            (_comm(group), "all_gather_state"),
-        ):
-            result = getattr(holder, name, None)
-            result = getattr(result, "all_gather_result", result)
-            buffer = getattr(result, "all_gather_output", None)
-            if buffer is not None:
-                self._ledger.assign(buffer, _ALL_GATHER, unit.modules[0], only=_UNNAMED)
+        for buffer in gathered_buffers(group):
+            self._ledger.assign(buffer, _ALL_GATHER, unit.modules[0], only=_UNNAMED)
 
     def _name_reduced(self, unit: Unit, group: Any) -> None:
-        comm, owner = _comm(group), unit.modules[0]
-        states = getattr(comm, "reduce_scatter_states", None)
-        if states is None:
-            states = (getattr(comm, "reduce_scatter_state", None),)
-        for state in states:
-            buffer = getattr(state, "reduce_scatter_input", None)
-            if buffer is not None:
-                self._ledger.assign(buffer, _REDUCE_SCATTER, owner, only=_UNNAMED)
+        for buffer in reduced_buffers(group):
+            self._ledger.assign(buffer, _REDUCE_SCATTER, unit.modules[0], only=_UNNAMED)
         partial = getattr(group, "_partial_reduce_output", None)
-        self._assign(partial, _SHARDED_GRAD, owner)
-
-    # -- wrappers
+        self._assign(partial, _SHARDED_GRAD, unit.modules[0])
 
     def _wrap_hooks(self, unit: Unit, index: int) -> bool:
         module = self._tree.modules[index]
-        before = _hook_id(
-            unit.state._pre_forward_hook_handle, module._forward_pre_hooks
-        )
-        after = _hook_id(unit.state._post_forward_hook_handle, module._forward_hooks)
+        before = hook_id(unit.state._pre_forward_hook_handle, module._forward_pre_hooks)
+        after = hook_id(unit.state._post_forward_hook_handle, module._forward_hooks)
         if before is None or after is None:
             return False
         link = self._stack.link
-        self._replace(
+        self._wrappers.replace(
             module._forward_pre_hooks,
             before,
-            lambda original: _around(
+            lambda original: around(
                 link,
                 original,
                 lambda: self.before_pre_forward(index),
                 lambda: self.after_pre_forward(unit, index),
             ),
         )
-        self._replace(
+        self._wrappers.replace(
             module._forward_hooks,
             after,
-            lambda original: _around(
+            lambda original: around(
                 link,
                 original,
                 lambda: self.before_post_forward(index),
@@ -327,7 +270,7 @@ class ShardingWatch:
             self._name_gathered(unit, group)
 
         def begin_pre_backward() -> None:
-            if is_first and not _is_in(group, "PRE_BACKWARD"):
+            if is_first and not is_in(group, "PRE_BACKWARD"):
                 self.before_pre_backward(unit)
 
         def end_pre_backward() -> None:
@@ -347,79 +290,11 @@ class ShardingWatch:
             if func is scatter:
                 self._ledger.assign(args[1], _REDUCE_SCATTER, unit.modules[0])
 
-        scatter = _reduce_scatter()
+        scatter = reduce_scatter()
         for name, before, after in (
             ("unshard", begin_unshard, end_unshard),
             ("pre_backward", begin_pre_backward, end_pre_backward),
             ("post_backward", begin_post_backward, end_post_backward),
         ):
             original = getattr(group, name)
-            self._set(group, name, _around(link, original, before, after))
-
-    def _replace(
-        self, hooks: dict[int, Any], key: int, make: Callable[[Any], Any]
-    ) -> None:
-        original = hooks[key]
-        wrapper = hooks[key] = make(original)
-
-        def undo() -> None:
-            if hooks.get(key) is wrapper:
-                hooks[key] = original
-
-        self._undo.append(undo)
-
-    def _set(self, group: Any, name: str, wrapper: Any) -> None:
-        held = vars(group).get(name, _ABSENT)
-        setattr(group, name, wrapper)
-
-        def undo() -> None:
-            if vars(group).get(name) is not wrapper:
-                return  # somebody has wrapped it since; ours is idle from now on
-            if held is _ABSENT:
-                delattr(group, name)
-            else:
-                setattr(group, name, held)
-
-        self._undo.append(undo)
-
-
-def _around(
-    link: Link, original: Any, before: Callable[[], None], after: Callable[[], None]
-) -> Any:
-    """A function that does what the original does, and tells before and after."""
-
-    @functools.wraps(original)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        stack = link.stack
-        if stack is not None:
-            stack.guard(before)
-        result = original(*args, **kwargs)
-        stack = link.stack
-        if stack is not None:
-            stack.guard(after)
-        return result
-
-    return wrapper
-
-
-def _hook_id(handle: Any, hooks: dict[int, Any]) -> int | None:
-    """The key of FSDP's hook in a module's dictionary; None where it has none."""
-    for single in getattr(handle, "handles", (handle,)):
-        dictionary = getattr(single, "hooks_dict_ref", None)
-        if dictionary is not None and dictionary() is hooks and single.id in hooks:
-            key: int = single.id
-            return key
-    return None
-
-
-def _comm(group: Any) -> Any:
-    return getattr(group, "comm_ctx", None)
-
-
-def _is_in(group: Any, state: str) -> bool:
-    current = getattr(group, "_training_state", None)
-    return getattr(current, "name", None) == state
-
-
-def _reduce_scatter() -> Any:
-    return torch.ops.c10d._reduce_scatter_base_.default
+            self._wrappers.put(group, name, around(link, original, before, after))

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 CATEGORY: Final = {name: index for index, name in enumerate(CATEGORIES)}
 STATE: Final = {name: index for index, name in enumerate(STATES)}
 
-MAX_EVENTS: Final = 2**22
-"""Events of one log; a hundred megabytes of host memory."""
+MAX_EVENTS: Final = 2**21
+"""Events of one log: 50 MB of host memory, and three times that while its capture waits
+to be written."""
 
 MAX_DEVICES: Final = 2**6
 

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
     import torch
 
+    from collector.tracker.backward import Link
     from collector.tracker.fsdp import ShardingWatch
     from collector.tracker.ledger import Ledger
     from collector.tracker.log import EventLog
-    from collector.tracker.stack import Link, ModuleStack
+    from collector.tracker.stack import ModuleStack
     from collector.tracker.tree import ModuleTree
 
 _PARAM: Final = CATEGORY["param"]

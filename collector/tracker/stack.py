@@ -3,8 +3,6 @@
 Forward: a stack, kept by hooks that torch calls for every module of the process, so
 that none stands on the user's modules. Backward: the module whose output last got its
 gradient; a hook on a module's outputs begins its backward, one on its inputs ends it.
-Those hooks hold a `Link` and numbers, never a tensor or a node, so they keep no graph
-alive; after the window the link is cut and they do nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from torch.autograd import Variable
 from torch.nn.modules import module as nn_module
 
+from collector.tracker.backward import BackwardCall, Link, hook
 from collector.tracker.ledger import graph_task
 from collector.tracker.log import CATEGORY, OWNER_SHIFT, STATE
 from collector.tracker.tensors import followed
@@ -36,15 +35,6 @@ _BEFORE_BACKWARD: Final = STATE["before_pre_backward"]
 _AFTER_BACKWARD: Final = STATE["after_post_backward"]
 _BEFORE_RECOMPUTED: Final = STATE["pre_forward_ac"]
 _AFTER_RECOMPUTED: Final = STATE["post_forward_ac"]
-
-
-class Link:
-    """What hooks hold that outlive the window: cut, they do nothing."""
-
-    __slots__ = ("stack",)
-
-    def __init__(self) -> None:
-        self.stack: ModuleStack | None = None
 
 
 class ModuleStack:
@@ -77,7 +67,7 @@ class ModuleStack:
         self._recompute_depth = -1
         """Entry of `_active` where recomputing began; -1: not recomputing."""
         self._backward_owner = -1
-        self._open: dict[_Backward, int] = {}
+        self._open: dict[BackwardCall, int] = {}
         """Backwards that have begun and not ended, with their graph task."""
         self._tasks: set[int] = set()
         self._optimizer: tuple[int, int] | None = None
@@ -200,7 +190,7 @@ class ModuleStack:
         self._optimizer = None
         self._place()
 
-    def output_graded(self, call: _Backward) -> None:
+    def output_graded(self, call: BackwardCall) -> None:
         """The first of a module's outputs has got its gradient."""
         task = graph_task()
         if task not in self._tasks:
@@ -219,7 +209,7 @@ class ModuleStack:
         self._log.mark(_BEFORE_BACKWARD, call.index, call.number, True)
         self.begin_backward(call.index)
 
-    def inputs_graded(self, call: _Backward) -> None:
+    def inputs_graded(self, call: BackwardCall) -> None:
         """All of a module's inputs have got their gradients."""
         if self._open.pop(call, None) is not None:
             self._log.mark(_AFTER_BACKWARD, call.index, call.number, True)
@@ -267,12 +257,12 @@ class ModuleStack:
             if not results:
                 return
             sources = followed(inputs)
-            call = _Backward(self.link, index, number, len(sources))
+            call = BackwardCall(self.link, index, number, len(sources))
             for tensor in results:
-                _hook(tensor, call.begin)
+                hook(tensor, call.begin)
             for tensor in sources:
-                _hook(tensor, call.end)
-        except Exception:  # noqa: BLE001  # inside torch.func a tensor takes no hook
+                hook(tensor, call.end)
+        except RuntimeError:  # inside torch.func a tensor takes no hook
             self.num_unhooked += 1
 
     def _follow_owner(self, index: int, outputs: Any) -> None:
@@ -285,8 +275,8 @@ class ModuleStack:
 
         try:
             for tensor in followed(outputs):
-                _hook(tensor, begin)
-        except Exception:  # noqa: BLE001  # as in `_follow_backward`
+                hook(tensor, begin)
+        except RuntimeError:  # as in `_follow_backward`
             self.num_unhooked += 1
 
     def _pop(self, index: int) -> int:
@@ -322,43 +312,3 @@ class ModuleStack:
                 ledger.backward_place = _OPTIMIZER
             elif depth == len(self._active):
                 ledger.forward_place = _OPTIMIZER
-
-
-def _hook(tensor: Any, function: Callable[[Any], None]) -> None:
-    tensor.register_hook(function)
-
-
-class _Backward:
-    """The backward of one module call, known by the gradients of its tensors."""
-
-    __slots__ = ("expected", "index", "link", "num_graded", "number", "seen", "task")
-
-    def __init__(self, link: Link, index: int, number: int, expected: int) -> None:
-        self.link = link
-        self.index = index
-        self.number = number
-        self.expected = expected
-        self.num_graded = 0
-        self.task = -1
-
-    def begin(self, _gradient: Any) -> None:
-        """An output's gradient is there; of several, the first counts."""
-        stack = self.link.stack
-        if stack is None or self.task == graph_task():
-            return
-        try:
-            stack.output_graded(self)
-        except Exception as error:  # noqa: BLE001  # training goes on
-            stack.failed(error)
-
-    def end(self, _gradient: Any) -> None:
-        """An input's gradient is there; of several, the last counts."""
-        stack = self.link.stack
-        if stack is None:
-            return
-        self.num_graded += 1
-        if self.num_graded == self.expected:
-            try:
-                stack.inputs_graded(self)
-            except Exception as error:  # noqa: BLE001  # as above
-                stack.failed(error)

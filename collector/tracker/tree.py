@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torch.nn.parameter import is_lazy
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -37,11 +39,14 @@ class ModuleTree:
         return f"{self.root_name}.{path}" if path else self.root_name
 
     def parameters(self) -> Iterator[tuple[int, torch.nn.Parameter]]:
-        """Every parameter with the first module that holds it."""
+        """Every parameter with the first module that holds it.
+
+        Not those of lazy modules, which have no bytes before the first forward.
+        """
         seen = set()
         for index, module in enumerate(self.modules):
             for parameter in module.parameters(recurse=False):
-                if id(parameter) not in seen:
+                if id(parameter) not in seen and not is_lazy(parameter):
                     seen.add(id(parameter))
                     yield index, parameter
 
@@ -50,7 +55,7 @@ class ModuleTree:
         seen = set()
         for index, module in enumerate(self.modules):
             for buffer in module.buffers(recurse=False):
-                if id(buffer) not in seen:
+                if id(buffer) not in seen and not is_lazy(buffer):
                     seen.add(id(buffer))
                     yield index, buffer
 

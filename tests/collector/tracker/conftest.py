@@ -10,6 +10,15 @@ from collector.profiling.contract import Call
 from collector.tracker.kind import ModulesKind
 
 
+@pytest.fixture(autouse=True, scope="package")
+def _one_thread():
+    """These models are small: threads would only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 class ListSink:
     """A sink that keeps what it is given."""
 

@@ -279,3 +279,15 @@ def test_ddp_is_theirs(track, tmp_path):
         assert capture.meta["root"] == "DistributedDataParallel"
     finally:
         dist.destroy_process_group()
+
+
+@pytest.mark.filterwarnings("ignore:Lazy modules")
+def test_lazy_modules_have_bytes_after_their_first_forward(track):
+    model, x = nn.LazyLinear(8), torch.ones(4, 32)
+    tracking = track(model)
+    first = tracking.step(lambda: model(x).sum().backward())
+    second = tracking.step(lambda: model(x).sum().backward())
+    for capture in (first, second):
+        reduction.Log(capture).check()
+    assert first.tables["modules"]["param_bytes"].tolist() == [0]
+    assert second.tables["modules"]["param_bytes"].tolist() == [33 * 8 * 4]
