@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from collector.cli import main
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
@@ -37,6 +39,26 @@ def test_the_test_command_runs_a_script_that_exists():
     words = shlex.split(code("test-command"))
     script = next(word for word in words if word.endswith(".sh"))
     assert (ROOT / script).is_file()
+
+
+def documented_commands() -> list[str]:
+    """Every `memboard <verb> ...` in the README's blocks of code."""
+    blocks = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line.startswith("memboard ")]
+
+
+@pytest.mark.parametrize("command", documented_commands())
+def test_commands_of_the_readme_have_arguments_that_exist(command, monkeypatch):
+    words = shlex.split(command.partition(">")[0])[1:]
+    verb = importlib.import_module(f"collector.cli.{words[0].replace('-', '_')}")
+    monkeypatch.setattr(verb, "run", lambda _: 0)
+    assert main(words) == 0
+
+
+def test_the_readme_shows_export_and_report():
+    verbs = {command.split()[1] for command in documented_commands()}
+    assert {"export", "report", "import-config"} <= verbs
 
 
 def test_links_into_the_repository_lead_somewhere():

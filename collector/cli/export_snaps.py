@@ -1,4 +1,4 @@
-"""The snaps of a rank's file, row by row."""
+"""All snaps of a rank's file: the page shows the newest of them, files hold them all."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
 from tb_plugin.readers.columns import as_values, read_chunks
 from tb_plugin.readers.directory import chunks_between
+from tb_plugin.readers.functions import TABLE_PREFIX
 
 if TYPE_CHECKING:
     from collector.format.numeric import Values
     from collector.format.records import Schema
     from tb_plugin.readers.rank_file import RankFile
 
-TABLE_PREFIX: Final = "function/"
 _KEY: Final = ("time_ns", "step", "iteration", "context")
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -20,6 +16,10 @@ from tb_plugin.readers.memprofiler import report as report_module
 from tb_plugin.readers.memprofiler.errors import UnreadableError
 from tb_plugin.readers.memprofiler.report import Report, read_report
 from tb_plugin.readers.memprofiler.report_words import UNITS, size_of
+from tests.memprofiler_files import printed_by_torch
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CUDA = (32769024, 131074048, 131072, 1024, 0, 67637760, 0, 65536000, 0, 2048, 0)
 LABELS = (
@@ -38,13 +38,7 @@ RULE = "-" * 80
 def printed(tmp_path_factory) -> tuple[Path, dict]:
     """What torch's own trackers print here, and what they held."""
     folder = tmp_path_factory.mktemp("torch")
-    program = Path(__file__).with_name("torch_reports.py")
-    subprocess.run(
-        [sys.executable, program, folder],
-        check=True,
-        env={**os.environ, "PYTHONWARNINGS": "ignore"},
-    )
-    return folder, json.loads((folder / "truth.json").read_text())
+    return folder, printed_by_torch(folder)
 
 
 def held(report: Report) -> dict:
