@@ -41,6 +41,9 @@ def test_no_answer_of_any_route_makes_tensorboard_complain(run, tmp_path, compla
         path = asset_of(page) if route == "/assets/*" else route
         client = checked(application)
         first = client.get(path, query_string=query)
+        if route == "/module":  # the run has none to show
+            assert first.status_code == 404
+            continue
         assert first.status_code == 200
         again = client.get(
             path, query_string=query, headers={"If-None-Match": first.headers["ETag"]}
