@@ -34,6 +34,10 @@ _SOURCE_GROUPS: Final[dict[str, Group]] = {
 }
 """Sources whose group is not `host`."""
 
+_NO_SERIES: Final = frozenset({"functions", "hooks", "modules", "history"})
+"""Sources of captures and snaps, which no picture over steps is made of: the views that
+show them say why there are none."""
+
 _UNITS: Final = frozenset(get_args(api.Unit))
 _GROUPS: Final = frozenset(
     {"device", "process", "timing", "host", "sensor", "progress"}
@@ -146,12 +150,17 @@ class Catalogue:
         )
 
     def absent(self) -> tuple[api.AbsentSeries, ...]:
-        """Sources that no rank recorded, with the reason most of them give."""
+        """Sources of series that no rank recorded, with the reason most of them give."""
         by_status = sorted(self._by_status().items())
         recorded = {source for (source, status), _ in by_status if status == "recorded"}
         found: dict[str, api.AbsentSeries] = {}
         for (source, _), words in by_status:
-            if source not in recorded and source not in found:
+            kind = source.partition(".")[0]
+            if (
+                source not in recorded
+                and source not in found
+                and kind not in _NO_SERIES
+            ):
                 found[source] = api.AbsentSeries(
                     group=_SOURCE_GROUPS.get(source, "host"),
                     source=source,

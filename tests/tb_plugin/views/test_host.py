@@ -81,6 +81,8 @@ def test_all_tracks_share_one_axis(run, tmp_path, kind):
 def test_what_is_absent_says_why(run, tmp_path):
     rank = run.rank()
     rank.source("gpu", "absent", "no NVML", "Install it.")
+    rank.source("modules", "off", "switched off", "")  # told by its own view
+    rank.source("functions.device", "absent", "no accelerator", "")
     rank.source("device", "absent", "no accelerator", "")
     found = Page(tmp_path).of_run("/host", "exp")
     assert found["tracks"] == []
