@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from collector.trouble import Troubles
 
 STOP_SECONDS: Final = 2.0
-"""The longest that the end of a recording waits for sources and the disk."""
+"""The longest that the end of a recording waits for sources and the disk; while captures
+are being written, a few seconds more."""
 
 _SAMPLER_SHARE: Final = 0.25
 """Of `STOP_SECONDS`: what a slow source may take; the rest is the disk's."""
