@@ -24,13 +24,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from collector.cli.export_files import Planned, UnmadeError
     from tb_plugin.run import AttemptFiles, Run
@@ -42,12 +42,13 @@ DEFAULT_KINDS: Final = ("yaml", "fsdp_report", "config")
 DEFAULT_DIR: Final = "memprofiler"
 """In the run's directory: where MemProfiler puts its own."""
 
-_SETTINGS: Final = {
-    "yaml": "functions (snaps) or modules",
-    "pickle": "functions (snaps)",
-    "fsdp_report": "modules",
-    "history": "history",
+_SOURCES: Final = {
+    "yaml": ("functions", "modules"),
+    "pickle": ("functions",),
+    "fsdp_report": ("modules",),
+    "history": ("history",),
 }
+"""What must have been recorded for a kind of file: keys of the configuration."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -224,51 +225,37 @@ def _in_words(error: UnmadeError) -> Failure:
 
 
 def _nothing(recording: Run, kinds: Sequence[str], logdir: Path) -> Failure:
-    wanted = " or ".join(
-        dict.fromkeys(_SETTINGS[kind] for kind in kinds if kind in _SETTINGS)
-    )
-    remedy = f"record with {wanted} switched on, and a schedule that is reached"
-    reasons = _reasons(recording)
+    sources = dict.fromkeys(s for kind in kinds for s in _SOURCES.get(kind, ()))
     return Failure(
-        "the recording holds nothing of what was asked for" + reasons,
+        "the recording holds nothing of what was asked for"
+        + _reasons(recording, sources),
         where=str(logdir),
-        remedy=remedy,
+        remedy=f"record with {' or '.join(sources)} switched on, and a schedule that is"
+        " reached",
     )
 
 
 def _tell_missing(
-    recording: Run, kinds: Sequence[str], folders: dict[Path, list[Any]]
+    recording: Run, kinds: Sequence[str], folders: dict[Path, list[Planned]]
 ) -> None:
     """What was asked for and is not in the recording."""
-    endings = {
-        "pickle": "_memory_stats.pickle",
-        "fsdp_report": ".log",
-        "yaml": "memory_stats.yaml",
-    }
-    names = [file.name for files in folders.values() for file in files]
+    made = {file.kind for files in folders.values() for file in files}
     for kind in kinds:
-        found = any(
-            name.startswith("cuda_alloc_")
-            if kind == "history"
-            else name.endswith(endings.get(kind, ""))
-            for name in names
-        )
-        if not found:
+        if kind not in made:
+            sources = _SOURCES.get(kind, ())
             print(
-                f"memboard export: the recording holds nothing for"
-                f" --{kind.replace('_', '-')}: {_SETTINGS[kind]} was off or never"
-                f" reached{_reasons(recording)}",
+                "memboard export: the recording holds nothing for"
+                f" --{kind.replace('_', '-')}{_reasons(recording, sources)}",
                 file=sys.stderr,
             )
 
 
-def _reasons(recording: Run) -> str:
-    """Why sources of such files did not record, in their own words."""
+def _reasons(recording: Run, sources: Iterable[str]) -> str:
+    """Why sources did not record, in their own words."""
+    wanted = set(sources)
     told = [
         f"{source.source}: {source.reason}"
         for source in recording.catalogue.recorded()
-        if source.status != "recorded"
-        and source.reason
-        and source.source.partition(".")[0] in ("functions", "modules", "history")
+        if source.source in wanted and source.status != "recorded" and source.reason
     ]
     return f" ({'; '.join(told)})" if told else ""

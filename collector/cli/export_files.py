@@ -38,6 +38,8 @@ class UnmadeError(Exception):
 class Planned:
     """A file to be written."""
 
+    kind: str
+    """Which option asked for it."""
     name: str
     make: Callable[[], bytes]
     """Raises UnmadeError."""

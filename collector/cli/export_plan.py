@@ -60,35 +60,39 @@ class Plan:
     def _yaml(self, rank: int) -> Iterator[Planned]:
         if has_snaps(self._attempt.files[rank]):
             name = f"rank_{rank}_memory_stats.yaml"
-            yield Planned(name, lambda: as_yaml(self._stats(rank)))
+            yield Planned("yaml", name, lambda: as_yaml(self._stats(rank)))
         windows = self._windows.get(rank, [])
         if windows:
             name = f"rank_{rank}_fsdp_memory_stats.yaml"
-            yield Planned(name, partial(self._modules_yaml, rank))
+            yield Planned("yaml", name, partial(self._modules_yaml, rank))
 
     def _pickle(self, rank: int) -> Iterator[Planned]:
         if has_snaps(self._attempt.files[rank]):
             name = f"rank_{rank}_memory_stats.pickle"
-            yield Planned(name, lambda: as_pickle(self._stats(rank)))
+            yield Planned("pickle", name, lambda: as_pickle(self._stats(rank)))
 
     def _reports(self, rank: int) -> Iterator[Planned]:
         for key, window in self._windows.get(rank, []):
             function = joined_phase(key.function, key.phase)
             make = partial(self._report, window, function, key.iteration)
             named = partial(_report_name, rank, function, key.iteration)
-            yield Planned(named(""), make, named)
+            yield Planned("fsdp_report", named(""), make, named)
 
     def _histories(self, rank: int) -> Iterator[Planned]:
         file = self._attempt.files[rank]
         for entry in captures_of(file):
             if entry.kind == _HISTORY:
                 named = partial(_history_name, rank, entry)
-                yield Planned(named(""), partial(_history, file, entry), named)
+                yield Planned(
+                    "history", named(""), partial(_history, file, entry), named
+                )
 
     def _config(self, rank: int) -> Iterator[Planned]:
         header = self._attempt.files[rank].header
         if header.config:
-            yield Planned(f"rank_{rank}_config.yaml", partial(_settings, header.config))
+            yield Planned(
+                "config", f"rank_{rank}_config.yaml", partial(_settings, header.config)
+            )
 
     def _stats(self, rank: int) -> dict[str, dict[str, int | float]]:
         return stats_of(snaps_of(self._attempt.files[rank]), rank)

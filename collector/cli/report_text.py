@@ -67,15 +67,11 @@ def _run(run: Mapping[str, Any]) -> Iterator[str]:
         marks.append("imported from MemProfiler's files")
     yield f"{name}  ({', '.join(marks)})" if marks else name
     yield "=" * len(name)
-    ranks = f"{run['num_ranks']} of {run['world_size'] or run['num_ranks']} ranks"
-    attempts = run["num_attempts"]
-    yield (
-        f"{ranks}, {attempts} attempt{'' if attempts == 1 else 's'},"
-        f" last step {'-' if run['last_step'] is None else run['last_step']}"
-    )
     overview = run["overview"]
-    for key, headline in overview["headlines"].items():
-        yield f"  {_WORDS.get(key, key):22} {_headline(headline)}"
+    if run["source"] == "imported":
+        yield _counted(run["num_ranks"], "rank")
+    else:
+        yield from _recorded(run)
     yield from _by_rank(overview["ranks"])
     yield from _by_module(run["modules"])
     for function in run["functions"]:
@@ -88,6 +84,18 @@ def _run(run: Mapping[str, Any]) -> Iterator[str]:
         reason = f": {_printable(source['reason'])}" if source["reason"] else ""
         yield f"not recorded: {source['source']} ({source['status']}){reason}"
     yield from _problems(run["problems"])
+
+
+def _recorded(run: Mapping[str, Any]) -> Iterator[str]:
+    """Its size and its headline numbers."""
+    attempts, last_step = run["num_attempts"], run["last_step"]
+    yield (
+        f"{run['num_ranks']} of {run['world_size'] or run['num_ranks']} ranks,"
+        f" {_counted(attempts, 'attempt')},"
+        f" last step {'-' if last_step is None else last_step}"
+    )
+    for key, headline in run["overview"]["headlines"].items():
+        yield f"  {_WORDS.get(key, key):22} {_headline(headline)}"
 
 
 def _headline(headline: Mapping[str, Any]) -> str:
@@ -132,7 +140,7 @@ def _by_module(modules: Mapping[str, Any] | None) -> Iterator[str]:
     yield (
         f"modules: {_printable(modules['window'])} on rank {modules['rank']},"
         f" {_printable(modules['device'])}, {modules['state']};"
-        f" peak {bytes_text(peak)}; {len(found)} modules"
+        f" peak {bytes_text(peak)}; {_counted(len(found), 'module')}"
     )
     own = any(m["own_bytes"] is not None for m in found)
     size = "own_bytes" if own else "total_bytes"
@@ -152,7 +160,7 @@ def _by_module(modules: Mapping[str, Any] | None) -> Iterator[str]:
 def _by_call(function: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"{_printable(function['function'])} ({_printable(function['phase'])}):"
-        f" {function['num_calls']} calls on rank {function['rank']}"
+        f" {_counted(function['num_calls'], 'call')} on rank {function['rank']}"
     )
     calls = function["calls"][-_MAX_ROWS:]
     names = [n for n in _STATS if any(n in call["stats"] for call in calls)]
@@ -201,6 +209,10 @@ def _signed(size: float | None) -> str:
     if size is None:
         return "-"
     return ("+" if size >= 0 else "") + bytes_text(size)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _printable(text: str) -> str:

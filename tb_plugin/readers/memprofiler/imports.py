@@ -7,7 +7,6 @@ file holds: what is wrong with it becomes a problem, and the others are read.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tb_plugin import api
@@ -188,9 +187,11 @@ def _read(
 
 
 def _bytes_of(file: ImportFile, most: int) -> bytes:
-    with Path(file.path).open("rb") as opened:
+    # It was a plain file when it was listed; a pipe in its place must not hold us up.
+    descriptor = os.open(file.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as opened:
         size = os.fstat(opened.fileno()).st_size
-        data = opened.read(most + 1)
+        data = opened.read(most + 1) or b""
     if len(data) > most:
         raise UnreadableError(
             f"The file is too large: {size:,} bytes of at most {most:,}.",
