@@ -31,7 +31,7 @@ const SIDE_LABELS: Readonly<Record<Side, string>> = {
 };
 
 export function Controls(props: ControlsProps) {
-  const { data, params, setParams } = props;
+  const { data, setParams } = props;
   return (
     <div class="functions-controls">
       <FunctionSelect data={data} setParams={setParams} />
@@ -50,22 +50,28 @@ export function Controls(props: ControlsProps) {
           ))}
         </select>
       </label>
-      <StatPicker {...props} />
-      <div class="segmented" role="group" aria-label="Which side of each call">
-        {SIDES.map((side) => (
-          <button
-            key={side}
-            type="button"
-            class="button"
-            aria-pressed={params.sides.includes(side)}
-            onClick={() => {
-              setParams({ sides: sidesAfterClick(params.sides, side) });
-            }}
-          >
-            {SIDE_LABELS[side]}
-          </button>
-        ))}
-      </div>
+      {data.stats.length > 0 && <StatPicker {...props} />}
+      {data.stats.length > 0 && <SideSwitch {...props} />}
+    </div>
+  );
+}
+
+function SideSwitch({ params, setParams }: ControlsProps) {
+  return (
+    <div class="segmented" role="group" aria-label="Which side of each call">
+      {SIDES.map((side) => (
+        <button
+          key={side}
+          type="button"
+          class="button"
+          aria-pressed={params.sides.includes(side)}
+          onClick={() => {
+            setParams({ sides: sidesAfterClick(params.sides, side) });
+          }}
+        >
+          {SIDE_LABELS[side]}
+        </button>
+      ))}
     </div>
   );
 }

@@ -195,10 +195,12 @@ function Notes({
   readonly rank: number | null;
 }) {
   const missing = rank !== null && rank !== data.rank;
-  if (data.source === "recorded" && !missing) return null;
+  const unsnapped = data.stats.length === 0;
+  if (data.source === "recorded" && !missing && !unsnapped) return null;
   return (
     <p class="functions-note">
       {data.source === "imported" && "Imported from files of MemProfiler. "}
+      {unsnapped && "No snaps were taken at the start and end of its calls. "}
       {missing &&
         `Rank ${rank} has no calls of this function; rank ${data.rank ?? 0} is shown.`}
     </p>

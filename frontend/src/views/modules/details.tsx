@@ -96,7 +96,8 @@ function OwnFacts({
 }) {
   const { type, isFsdp, paramBytes, bufferBytes } = answer;
   const size = (word: string, bytes: number | null) =>
-    bytes !== null && (
+    bytes !== null &&
+    bytes > 0 && (
       <span title={formatBytesExact(bytes)}>
         {word} {formatQuantity(bytes, "bytes", byteUnit)}
       </span>
@@ -106,7 +107,7 @@ function OwnFacts({
       <span>{type}</span>
       {isFsdp && <span>FSDP module</span>}
       {size("own params", paramBytes)}
-      {bufferBytes !== 0 && size("own buffers", bufferBytes)}
+      {size("own buffers", bufferBytes)}
     </p>
   );
 }

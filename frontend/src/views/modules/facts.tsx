@@ -29,7 +29,9 @@ export function factWords(facts: ModuleFacts, byteUnit: ByteUnit): readonly stri
   if (facts.root !== "") words.push(`root ${facts.root}`);
   const backend = BACKENDS.get(facts.backend) ?? facts.backend;
   if (backend !== "") words.push(backend);
-  if (facts.world !== "") words.push(`world ${facts.world}`);
+  if (facts.world !== "") {
+    words.push(/^\d+$/.test(facts.world) ? `world size ${facts.world}` : facts.world);
+  }
   if (facts.numOptimizers !== null) {
     words.push(
       facts.numOptimizers === 1
@@ -43,7 +45,8 @@ export function factWords(facts: ModuleFacts, byteUnit: ByteUnit): readonly stri
     words.push(`sizes rounded up to ${formatInteger(facts.roundingBytes)} bytes`);
   }
   if (facts.numEvents !== null) words.push(`${formatInteger(facts.numEvents)} events`);
-  if (facts.torchVersion !== "") words.push(`torch ${facts.torchVersion}`);
+  if (facts.torchVersion !== "" && facts.source !== "simulated")
+    words.push(`torch ${facts.torchVersion}`);
   return words;
 }
 
@@ -85,7 +88,8 @@ export function caveats(facts: ModuleFacts): readonly Caveat[] {
       ],
     });
   }
-  if (facts.reasons.length > 0) {
+  // Of a simulated run the page already says so above.
+  if (facts.reasons.length > 0 && facts.source !== "simulated") {
     found.push({
       head: "Not tracked:",
       sentences: facts.reasons.map(asSentence),

@@ -63,7 +63,7 @@ export function TableBar(props: TableBarProps) {
 }
 
 function headline(data: ModulesResponse): string {
-  const at = `Modules ${STATE_WORDS[data.state]}`;
+  const at = `Modules: ${STATE_WORDS[data.state]}`;
   if (data.baseline === null) return at;
   return `${at}, less ${baselineWords(data.baseline, data.windows)}`;
 }

@@ -81,6 +81,7 @@ export function TreeTable(props: TreeTableProps) {
   latest.current = props;
   const key = columnsKey(props);
   const drawnKey = useRef("");
+  const scrolledTo = useRef<number | null>(null);
 
   useEffect(() => {
     if (root.current === null) return;
@@ -119,7 +120,9 @@ export function TreeTable(props: TreeTableProps) {
       makeHeadersFocusable(table);
     }
     // Keeps the place scrolled to.
-    void table.replaceData([...rows]);
+    void table.replaceData([...rows]).then(() => {
+      scrollToSelected(table);
+    });
   }, [table, key, rows, props.columns]);
   useEffect(() => {
     table?.setHeight(heightPx);
@@ -127,11 +130,21 @@ export function TreeTable(props: TreeTableProps) {
   useEffect(() => {
     if (table === null) return;
     for (const row of table.getRows("visible")) describeRow(row, selected);
-    if (selected === null || !rows.some((row) => row.id === selected)) return;
-    table.scrollToRow(selected, "nearest", false).catch(() => {
-      // The rows have changed meanwhile; the next drawing scrolls.
+    scrollToSelected(table);
+  }, [table, selected]);
+
+  /** Once for each selection: whoever scrolls away from it wants to be elsewhere. */
+  function scrollToSelected(made: Tabulator): void {
+    const { selected: wanted, rows: shown } = latest.current;
+    if (wanted === scrolledTo.current) return;
+    if (wanted !== null && !shown.some((row) => row.id === wanted)) return;
+    scrolledTo.current = wanted;
+    if (wanted === null) return;
+    made.scrollToRow(wanted, "nearest", false).catch(() => {
+      // The rows are being replaced; the next drawing scrolls.
+      scrolledTo.current = null;
     });
-  }, [table, selected, rows]);
+  }
 
   return (
     <div
