@@ -52,8 +52,9 @@ _NOTES_ROOM: Final = 2
 """Times `queue_rows`: notes still fit where rows do not, but not without end."""
 
 _FLUSH_POLL_SECONDS: Final = 0.05
-_CAPTURE_SECONDS: Final = 10.0
-"""How much longer the end of a recording waits while captures are being written."""
+_CAPTURE_SECONDS: Final = (2.0, 10.0)
+"""How much longer the end of a recording waits for captures: for the next to be written,
+and for all of them."""
 
 _MANY_CAPTURE_BYTES: Final = 1 << 24
 """So much waiting wakes the writer, which is what empties it."""
@@ -181,12 +182,8 @@ class Writer:
         """Write what is queued and end the file; give up after `timeout` seconds."""
         self._end = (how, message)
         self._wake.ring()
-        deadline = time.monotonic() + _CAPTURE_SECONDS
         self._thread.join(timeout)
-        while self._thread.is_alive() and len(self._captures):
-            if time.monotonic() > deadline or self._num_failures:
-                break
-            self._thread.join(_FLUSH_POLL_SECONDS)
+        self._await_captures()
         if self._thread.is_alive():
             warn(
                 "%s could not be completed within %g s: the disk is slow. What was"
@@ -194,6 +191,21 @@ class Writer:
                 self._file.path or self._plan.run_dir,
                 timeout,
             )
+
+    def _await_captures(self) -> None:
+        """Wait for what was captured, as long as it is being written."""
+        next_seconds, all_seconds = _CAPTURE_SECONDS
+        started = last = time.monotonic()
+        waiting = len(self._captures)
+        if not waiting:
+            return
+        while self._thread.is_alive() and not self._num_failures:
+            now = time.monotonic()
+            if now - last > next_seconds or now - started > all_seconds:
+                return
+            self._thread.join(_FLUSH_POLL_SECONDS)
+            if len(self._captures) < waiting:
+                waiting, last = len(self._captures), now
 
     def forget(self) -> None:
         """In a forked child: drop everything and touch no file."""

@@ -366,7 +366,28 @@ def test_an_unsettled_rank_takes_its_captures_along(tmp_path):
     assert found_in(only_file(tmp_path), rank=2)[0] == [1, 2]
 
 
-def test_the_end_waits_for_captures_but_not_for_a_dead_disk(tmp_path, monkeypatch):
+def test_the_end_does_not_wait_for_captures_that_are_not_written(tmp_path, monkeypatch):
+    release = threading.Event()
+    append = AppendFile.append
+
+    def hanging(file, data):
+        release.wait(20)
+        return append(file, data)
+
+    monkeypatch.setattr("collector.writer._CAPTURE_SECONDS", (0.1, 10.0))
+    writer = Clockwork(tmp_path, flush_seconds=30).writer
+    writer.start()
+    wait_until(lambda: writer.path is not None)
+    writer.put_capture(capture(1))
+    monkeypatch.setattr(AppendFile, "append", hanging)
+    before = time.monotonic()
+    writer.close("closed", "", 0.1)
+    assert time.monotonic() - before < 2.0
+    release.set()
+    writer._thread.join(10)
+
+
+def test_the_end_waits_for_captures_that_are_being_written(tmp_path, monkeypatch):
     encode = body_codec.encode_body
 
     def slow(one):
@@ -380,7 +401,7 @@ def test_the_end_waits_for_captures_but_not_for_a_dead_disk(tmp_path, monkeypatc
     for number in range(3):
         writer.put_capture(capture(number))
     writer.close("closed", "", 0.1)
-    writer._thread.join(10)
+    assert not writer._thread.is_alive()
     assert found_in(only_file(tmp_path))[0] == [0, 1, 2]
     assert not writer.put_capture(capture(4)), "nothing is written any more"
 
