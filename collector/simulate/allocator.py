@@ -68,14 +68,18 @@ DEFAULT_STREAM: Final = 0
 class SimulatedOutOfMemoryError(Exception):
     """The modelled device cannot hold a request, even after a retry."""
 
-    def __init__(self, requested_bytes: int, free_bytes: int) -> None:
-        """`free_bytes`: what the device had left outside the reserved segments."""
+    def __init__(self, requested_bytes: int, free_bytes: int, arena: Arena) -> None:
+        """`free_bytes`: what the device had left outside the reserved segments.
+
+        `arena`: the free blocks that could have served it.
+        """
         super().__init__(
             f"the simulated device has {free_bytes} bytes left outside its segments;"
             f" {requested_bytes} bytes were asked for"
         )
         self.requested_bytes = requested_bytes
         self.free_bytes = free_bytes
+        self.arena = arena
 
 
 class CachingAllocator:
@@ -281,7 +285,7 @@ class CachingAllocator:
         left = self.device.free_bytes
         if self.history is not None:
             self.history.record(OOM, left, size, arena)
-        raise SimulatedOutOfMemoryError(size, left)
+        raise SimulatedOutOfMemoryError(size, left, arena)
 
     def _open(self, arena: Arena, size: int) -> Block | None:
         num_bytes = segment_size(size)

@@ -81,6 +81,7 @@ class History:
     Attributes:
         site: the site of what is done next; `NO_SITE` where none is recorded.
         captured: number of the present capture.
+        num_recorded: how many entries there were, kept or not.
         now_us: the clock; set it forward to let time pass.
         annotations: ranges of the program, in the order of time.
     """
@@ -93,6 +94,7 @@ class History:
         self.now_us = started_us
         self.site = NO_SITE
         self.captured = 0
+        self.num_recorded = 0
         self.annotations: list[Annotation] = []
         self.pool_ids: list[PoolId] = [DEFAULT_POOL]
         self._pool_index: dict[PoolId, int] = {DEFAULT_POOL: 0}
@@ -155,6 +157,7 @@ class History:
         pool: int,
     ) -> None:
         self.now_us = now = self.now_us + 1
+        self.num_recorded += 1
         rows = self._rows
         rows.extend((action, address, size_bytes, stream, now, capture, site, pool))
         if len(rows) >= _CHUNK_ENTRIES * _WIDTH:
