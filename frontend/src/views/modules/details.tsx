@@ -77,13 +77,13 @@ export function Details(props: DetailsProps) {
   );
 }
 
-/** The row that was clicked must not vanish below its own details. */
+/** The table must not vanish below the details of its own row. */
 function keepInSight(details: HTMLElement | null): void {
-  const row = details?.parentElement?.querySelector(".is-selected");
+  const table = details?.parentElement?.querySelector(".tree-table");
   const content = details?.closest(".content");
-  if (details === null || row === null || row === undefined) return;
+  if (details === null || table === null || table === undefined) return;
   const hiddenPx =
-    row.getBoundingClientRect().bottom - details.getBoundingClientRect().top;
+    table.getBoundingClientRect().bottom - details.getBoundingClientRect().top;
   if (hiddenPx > 0) content?.scrollBy({ top: hiddenPx + 8 });
 }
 

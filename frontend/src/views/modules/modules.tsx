@@ -34,6 +34,8 @@ import { WindowTimeline } from "./window_timeline";
 import { isWholeWindow } from "./words";
 
 const TABLE_PX = 560;
+/** With the details open, so that both are in sight on a small screen. */
+const TABLE_BESIDE_PX = 320;
 
 export function ModulesView(props: ViewProps) {
   const { client, run, ranks } = props;
@@ -175,7 +177,7 @@ function Body({ view, data, params, px }: BodyProps) {
             setParams({ sort: sortAfterClick(params, key) });
           }}
           empty={find === "" ? "This window has no modules." : "No module matches."}
-          heightPx={TABLE_PX}
+          heightPx={selected === null ? TABLE_PX : TABLE_BESIDE_PX}
         />
       </section>
       <AbsentList absent={data.absent} />

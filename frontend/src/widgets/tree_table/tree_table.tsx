@@ -114,13 +114,17 @@ export function TreeTable(props: TreeTableProps) {
   }, []);
   useEffect(() => {
     if (table === null) return;
-    if (drawnKey.current !== key) {
+    const holder = root.current?.querySelector(".tabulator-tableholder") ?? null;
+    const place = { left: holder?.scrollLeft ?? 0, top: holder?.scrollTop ?? 0 };
+    const reheaded = drawnKey.current !== key;
+    if (reheaded) {
       drawnKey.current = key;
       table.setColumns(definitions(latest));
       makeHeadersFocusable(table);
     }
-    // Keeps the place scrolled to.
     void table.replaceData([...rows]).then(() => {
+      // New rows keep the place scrolled to, new headings do not.
+      if (reheaded) holder?.scrollTo(place);
       scrollToSelected(table);
     });
   }, [table, key, rows, props.columns]);

@@ -1,0 +1,1 @@
+var e={device:`device capacity`,cgroup_limit:`memory limit`,host_memory:`host memory`,none:``};export{e as t};
