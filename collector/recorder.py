@@ -86,12 +86,13 @@ def record(
 
     Raises:
         ConfigError: a setting, the mesh or the logdir cannot be right, or code that a
-            setting names does not import.
+            setting names does not import, or the model has no `modules.root`.
     """
     settings, imported = load_with_imports(config, **keywords)
     if not settings.enabled:
         return _null()
     check_code(settings)
+    _check_root(settings, model)
     run_dir = run_dir_of(logdir)
     coordinates = mesh_coordinates(mesh)
     logger.setLevel(getattr(logging, settings.log_level.upper()))
@@ -106,6 +107,17 @@ def record(
     recorder.attach(model=model, optimizer=optimizer)
     recorder.begin()
     return recorder
+
+
+def _check_root(settings: RecordConfig, model: Any) -> None:
+    """Whether the module to be tracked is there, where the model is known already."""
+    if model is None or not (settings.modules.enabled and settings.modules.root):
+        return
+    from collector.tracker.root import find_root
+
+    attached = Attached()
+    attached.add(model, None)
+    find_root(attached.model, settings.modules.root)
 
 
 def _tell_imports(settings: RecordConfig, imported: Sequence[Imported]) -> None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from collector.errors import ConfigError
 from collector.sources.contract import Unavailable
 from collector.tracker.capture import make_capture, open_window
-from collector.tracker.compiled import is_compiled, uncompiled
+from collector.tracker.compiled import is_compiled
 from collector.tracker.info import INFO
+from collector.tracker.root import find_root
 from collector.tracker.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from torch import nn
 
@@ -32,8 +33,8 @@ class ModulesKind:
     def __init__(self, config: ModulesConfig, sink: Sink) -> None:
         self._config = config
         self._sink = sink
-        self._model: weakref.ref[Any] | None = None
-        self._optimizers: list[weakref.ref[Any]] = []
+        self._model: Callable[[], Any] | None = None
+        self._optimizers: list[Callable[[], Any]] = []
         self._given: Any = None
         self._session: Session | None = None
         self._windows: list[Window] = []
@@ -50,8 +51,8 @@ class ModulesKind:
         Raises:
             Unavailable: there is no module at the path that `modules.root` names.
         """
-        self._model = None if model is None else weakref.ref(model)
-        self._optimizers = [weakref.ref(optimizer) for optimizer in optimizers]
+        self._model = None if model is None else _weakly(model)
+        self._optimizers = [_weakly(optimizer) for optimizer in optimizers]
         if model is not None:
             self._root(model)
 
@@ -142,28 +143,9 @@ class ModulesKind:
             raise Unavailable(reason, remedy) from None
 
 
-def find_root(model: Any, path: str) -> nn.Module:
-    """The module that `modules.root` names, below the model.
-
-    Raises:
-        ConfigError: there is none, or the model is no module at all.
-    """
-    root = uncompiled(model)
-    if not hasattr(root, "named_modules"):
-        raise ConfigError(
-            f"modules tracks a torch.nn.Module, not a {type(root).__name__}. Attach the"
-            " module itself."
-        )
-    if not path:
-        found: nn.Module = root
-        return found
-    for name in path.split("."):
-        children = dict(root.named_children())
-        if name not in children:
-            known = ", ".join(sorted(children)[:12]) or "none"
-            raise ConfigError(
-                f"modules.root is {path!r}, but {type(root).__name__} has no module"
-                f" {name!r}. It has: {known}."
-            )
-        root = uncompiled(children[name])
-    return root  # type: ignore[no-any-return]
+def _weakly(value: Any) -> Callable[[], Any]:
+    """A function that returns it, or None where it is gone."""
+    try:
+        return weakref.ref(value)
+    except TypeError:  # its class has slots and allows none
+        return lambda: value

@@ -9,7 +9,6 @@ none is missed and nothing stands on the user's.
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from torch.optim.optimizer import (
@@ -132,7 +131,9 @@ class OptimizerWatch:
         log: EventLog,
         stack: ModuleStack,
     ) -> None:
-        self._known = weakref.WeakSet[Any](optimizers)
+        # Trainers wrap optimizers; torch tells of the steps of those inside.
+        inside = (getattr(one, "optimizer", one) for one in optimizers)
+        self._known = {id(optimizer): optimizer for optimizer in inside}
         self._num_named: dict[int, int] = {}
         """By `id` of the optimizer: how many parameters had states at the last look."""
         self._owners = owners
@@ -149,7 +150,7 @@ class OptimizerWatch:
 
     def assign_all(self) -> None:
         """Name the states that are alive."""
-        for optimizer in self._known:
+        for optimizer in tuple(self._known.values()):
             self._name_states(optimizer)
 
     def install(self) -> None:
@@ -178,8 +179,8 @@ class OptimizerWatch:
         self._handles.clear()
 
     def _begin(self, optimizer: Any) -> None:
-        if optimizer not in self._known:
-            self._known.add(optimizer)
+        if id(optimizer) not in self._known:
+            self._known[id(optimizer)] = optimizer
             self._name_states(optimizer)
         self._log.mark(STATE["before_optimizer"], -1, self._num_steps, False)
         self._stack.begin_optimizer()

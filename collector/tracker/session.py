@@ -6,6 +6,7 @@ part of it between the window's beginning and end, after what was alive at its s
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ from collector.tracker.fsdp import ShardingWatch
 from collector.tracker.ledger import Ledger
 from collector.tracker.log import CATEGORY, EventLog
 from collector.tracker.parameters import OptimizerWatch, ParameterWatch
+from collector.tracker.root import RootHook, entries
 from collector.tracker.stack import ModuleStack
 from collector.tracker.tensors import tensors_in
 from collector.tracker.tree import ModuleTree
@@ -71,7 +73,7 @@ class Session:
         """Bytes of each module's own parameters and buffers."""
         self._stance = EagerStance()
         self._given = given
-        self._root_hook: Any = None
+        self._root_hooks: list[Any] = []
 
     def start(self) -> None:
         """Name what is alive, and follow everything from now on."""
@@ -84,9 +86,14 @@ class Session:
             self.take_inputs(self._given)
             self._given = None
         _sessions.add(self)
-        self._root_hook = self.tree.modules[0].register_forward_pre_hook(
-            enter_root, prepend=True, with_kwargs=True
-        )
+        self.stack.entries = frozenset(entries(self.tree))
+        for index in self.stack.entries:
+            hook = RootHook(functools.partial(self._enter_root, index))
+            self._root_hooks.append(
+                self.tree.modules[index].register_forward_pre_hook(
+                    hook, prepend=True, with_kwargs=True
+                )
+            )
         self.stack.install()
         self.sharding.install()
         self.parameters.install()
@@ -105,9 +112,8 @@ class Session:
         self.sharding.remove()
         self.parameters.remove()
         self.optimizers.remove()
-        if self._root_hook is not None:
-            self._root_hook.remove()
-            self._root_hook = None
+        while self._root_hooks:
+            self._root_hooks.pop().remove()
         self.ledger.forget()
 
     def take_inputs(self, inputs: Any) -> None:
@@ -120,12 +126,6 @@ class Session:
         self.stack.link.stack = None
         self._watch.ledger = None
         self.ledger.forget()
-
-    def enter_root(self, inputs: Any) -> None:
-        """The root's forward begins, with these arguments."""
-        if self.inputs != "given" and self._name_inputs(inputs):
-            self.inputs = "forward"
-        self.stack.enter(0)
 
     def reasons(self) -> list[str]:
         """Why the log may say less than it should, in words."""
@@ -156,6 +156,17 @@ class Session:
             )
         return found
 
+    def _enter_root(self, index: int, inputs: Any) -> None:
+        stack = self.stack.link.stack
+        if stack is None:
+            return
+        try:
+            if self.inputs != "given" and self._name_inputs(inputs):
+                self.inputs = "forward"
+            stack.enter(index)
+        except Exception as error:  # noqa: BLE001  # training goes on
+            stack.failed(error)
+
     def _name_inputs(self, inputs: Any) -> bool:
         found = False
         for tensor in tensors_in(inputs):
@@ -173,17 +184,6 @@ class Session:
             self.failure = error
         self.stack.link.stack = None
         self._watch.ledger = None
-
-
-def enter_root(module: nn.Module, args: Any, kwargs: Any) -> None:
-    """The hook on a tracked root.
-
-    A function of a module, so that a model that is copied or saved inside a window
-    takes along no more than its name.
-    """
-    for session in tuple(_sessions):
-        if session.tree.modules[0] is module and session.stack.link.stack is not None:
-            session.stack.guard(lambda s=session: s.enter_root((args, kwargs)))  # type: ignore[misc]
 
 
 def _after_fork() -> None:

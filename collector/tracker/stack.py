@@ -48,6 +48,8 @@ class ModuleStack:
         failed: Callable[[BaseException], None],
     ) -> None:
         self.link = Link()
+        self.entries: frozenset[int] = frozenset((0,))
+        """Modules that `enter` is called for by a hook of their own."""
         self.sharded: frozenset[int] = frozenset()
         """Modules whose boundaries are marked by whoever shards them."""
         self.grouped: frozenset[int] = frozenset()
@@ -102,7 +104,9 @@ class ModuleStack:
         if not in_backward:
             if threading.get_ident() != self._thread:
                 return
-            if index == 0 and self._optimizer is None:
+            if self._optimizer is None and (
+                index == 0 or (index in self.entries and index in self._active)
+            ):
                 self._clear()  # what an exception left behind
             call = self._num_calls[index]
             self._num_calls[index] += 1
@@ -234,7 +238,7 @@ class ModuleStack:
 
     def _before_forward(self, module: Any, _inputs: Any) -> None:
         index = self._tree.index.get(id(module))
-        if index:  # the root has a hook of its own, which sees its keywords too
+        if index is not None and index not in self.entries:
             try:
                 self.enter(index)
             except Exception as error:  # noqa: BLE001  # training goes on

@@ -13,7 +13,7 @@ from collector.errors import ConfigError
 from collector.profiling.contract import Call
 from collector.sources.contract import Unavailable
 from collector.tracker import INFO, open_kind
-from collector.tracker.kind import find_root
+from collector.tracker.root import find_root
 from collector.tracker.session import CUDA_ROUNDING_BYTES, rounding_bytes
 from tests.collector.tracker import models, reduction
 
@@ -92,6 +92,17 @@ def test_a_root_that_does_not_exist_is_an_error_with_its_key():
         find_root(models.Transformer(), "decoder")
     with pytest.raises(ConfigError, match=r"not a int"):
         find_root(3, "")
+
+
+def test_it_is_one_where_recording_starts(tmp_path):
+    import collector
+
+    settings = {"enabled": True, "root": "decoder"}
+    with pytest.raises(ConfigError, match=r"modules\.root is 'decoder'"):
+        collector.record(tmp_path, model=models.Transformer(), modules=settings)
+    settings["root"] = "1.layers"
+    several = [models.mlp(), models.Transformer()]
+    collector.record(tmp_path, model=several, modules=settings).close()
 
 
 def test_attaching_a_model_without_that_root_says_so_and_is_no_end(track):
@@ -207,3 +218,43 @@ def test_sizes_are_rounded_as_the_devices_allocator_does(monkeypatch):
 
 def test_the_settings_are_the_sections():
     assert ModulesConfig().enabled is False
+
+
+def test_several_models_are_children_of_one(track):
+    both = nn.ModuleList([models.mlp(), models.mlp()])
+    hooks = models.hooks_of(both)
+    optimizers = [torch.optim.AdamW(model.parameters()) for model in both]
+    x = torch.ones(4, 32)
+
+    def step():
+        made = both[0](x)
+        (both[1](made).sum() + both[1](x).sum()).backward()
+        for optimizer in optimizers:
+            optimizer.step()
+
+    tracking = track(both, *optimizers)
+    capture = tracking.step(step)
+    log = reduction.Log(capture)
+    log.check()
+    assert models.hooks_of(both) == hooks
+    assert capture.meta["inputs"] == "forward"
+    rows = {(f, s, c) for f, s, c, _ in log.rows()}
+    assert ("ModuleList.0", "after_post_backward", 0) in rows
+    assert ("ModuleList.1", "after_post_forward", 1) in rows
+    assert ("ModuleList.1.3", "after_post_backward", 0) in rows
+
+
+def test_an_optimizer_that_takes_no_weak_reference_is_followed(track):
+    class Slotted:
+        __slots__ = ("state",)
+
+    class Wrapper:
+        def __init__(self, optimizer):
+            self.optimizer = optimizer
+
+    optimizer = Slotted()
+    optimizer.state = {0: {"moment": torch.ones(10)}}
+    model = models.mlp()
+    capture = track(model, optimizer, Wrapper(optimizer)).step(model, torch.ones(4, 32))
+    assert capture.meta["optimizers"] == 1
+    assert reduction.Log(capture).balances[-1]["cpu"]["optimizer"] == 40
