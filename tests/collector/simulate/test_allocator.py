@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from contextlib import suppress
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +10,8 @@ from collector.simulate.allocator import (
     CachingAllocator,
     SimulatedOutOfMemoryError,
 )
-from collector.simulate.allocator_settings import MIB
+from collector.simulate.allocator_device import DeviceMemory
+from collector.simulate.allocator_settings import MIB, AllocatorSettings
 from collector.simulate.stats import (
     ACTIVE,
     ALLOCATED,
@@ -22,98 +20,43 @@ from collector.simulate.stats import (
     REQUESTED,
     RESERVED,
     SMALL,
-    TOTAL,
     row_names,
 )
-
-CAPACITY = 600 * MIB
-
-# Sizes around every border the allocator draws, and between them.
-SIZES = st.one_of(
-    st.integers(1, 4096),
-    st.integers(MIB - 600, MIB + 600),
-    st.integers(1, 12 * MIB),
-    st.integers(10 * MIB - 600, 10 * MIB + 600),
-    st.integers(10 * MIB, 90 * MIB),
+from tests.collector.simulate.allocator_checks import (
+    CAPACITY,
+    OPERATIONS,
+    apply,
+    check,
 )
-OPERATIONS = st.lists(
-    st.one_of(
-        st.tuples(st.just("allocate"), SIZES, st.integers(0, 1)),
-        st.tuples(st.just("free"), st.integers(0, 10**6), st.just(0)),
-        st.tuples(st.just("record_stream"), st.integers(0, 10**6), st.integers(0, 2)),
-        st.tuples(st.just("synchronize"), st.integers(0, 2), st.just(0)),
-        st.tuples(st.just("empty_cache"), st.just(0), st.just(0)),
+
+SETTINGS = st.one_of(
+    st.just(AllocatorSettings()),
+    st.builds(
+        AllocatorSettings,
+        max_split_bytes=st.sampled_from([21 * MIB, 32 * MIB, 64 * MIB]),
+        roundup_power2_divisions=st.sampled_from([(0,) * 16, (4,) * 16]),
+        garbage_collection_threshold=st.sampled_from([0.0, 0.3, 0.8]),
     ),
-    max_size=120,
+    st.builds(
+        AllocatorSettings,
+        expandable_segments=st.just(True),
+        roundup_power2_divisions=st.sampled_from([(0,) * 16, (8,) * 16]),
+    ),
 )
 
 
-def count(allocator: CachingAllocator) -> Counter[tuple[int, int]]:
-    """Every statistic by walking all blocks of all segments."""
-    totals: Counter[tuple[int, int]] = Counter()
-    for segment in allocator.segments.values():
-        blocks = list(segment.blocks())
-        for pool in (TOTAL, segment.pool):
-            totals[pool, RESERVED] += segment.size_bytes
-            for block in blocks:
-                if block.allocated:
-                    totals[pool, ALLOCATED] += block.size_bytes
-                if not block.is_free:
-                    totals[pool, ACTIVE] += block.size_bytes
-                    totals[pool, REQUESTED] += block.requested_bytes
-                elif len(blocks) > 1:
-                    totals[pool, INACTIVE_SPLIT] += block.size_bytes
-    return totals
-
-
-def check(allocator: CachingAllocator) -> None:
-    stats = allocator.stats
-    expected = count(allocator)
-    for pool in (TOTAL, SMALL, LARGE):
-        for stat in (ALLOCATED, ACTIVE, RESERVED, INACTIVE_SPLIT, REQUESTED):
-            assert stats.get(stat, pool) == expected[pool, stat], (pool, stat)
-            assert stats.get_peak(stat, pool) >= stats.get(stat, pool)
-        assert stats.get(ALLOCATED, pool) <= stats.get(ACTIVE, pool)
-        assert stats.get(REQUESTED, pool) <= stats.get(ACTIVE, pool)
-        in_use = stats.get(ACTIVE, pool) + stats.get(INACTIVE_SPLIT, pool)
-        assert in_use <= stats.get(RESERVED, pool)
-    assert stats.get(RESERVED) <= allocator.capacity_bytes
-    end = 0
-    for segment in sorted(allocator.segments.values(), key=lambda s: s.address):
-        assert segment.address >= end, "segments overlap"
-        end = segment.address + segment.size_bytes
-        at, was_free = segment.address, False
-        for block in segment.blocks():
-            assert block.address == at, "blocks leave a gap or overlap"
-            assert block.size_bytes % 512 == 0
-            assert block.size_bytes > 0
-            assert not (was_free and block.is_free), "free neighbours were not merged"
-            at, was_free = at + block.size_bytes, block.is_free
-        assert at == end, "blocks do not fill their segment"
-
-
-@settings(max_examples=150, deadline=None)
-@given(OPERATIONS)
-def test_statistics_equal_a_walk_over_all_blocks_after_every_operation(operations):
-    allocator = CachingAllocator(CAPACITY)
+@settings(max_examples=200, deadline=None)
+@given(SETTINGS, st.sampled_from([None, 0.4]), OPERATIONS)
+def test_statistics_equal_a_walk_over_all_blocks_after_every_operation(
+    chosen, fraction, operations
+):
+    device = DeviceMemory(CAPACITY, memory_fraction=fraction)
+    allocator = CachingAllocator(CAPACITY, chosen, device=device)
     live = []
-    for name, number, stream in operations:
-        if name == "allocate":
-            ooms = allocator.num_ooms
-            with suppress(SimulatedOutOfMemoryError):
-                live.append(allocator.allocate(number, stream))
-                assert live[-1].size_bytes >= number
-                ooms -= 1
-            assert allocator.num_ooms == ooms + 1
-        elif name == "free" and live:
-            allocator.free(live.pop(number % len(live)))
-        elif name == "record_stream" and live:
-            allocator.record_stream(live[number % len(live)], stream)
-        elif name == "synchronize":
-            allocator.synchronize(number)
-        elif name == "empty_cache":
-            allocator.empty_cache()
+    for operation in operations:
+        apply(allocator, live, operation)
         check(allocator)
+        assert device.reserved_bytes <= (fraction or 1) * CAPACITY
     for block in live:
         allocator.free(block)
     for stream in range(3):
@@ -121,6 +64,8 @@ def test_statistics_equal_a_walk_over_all_blocks_after_every_operation(operation
     check(allocator)
     for stat in (ALLOCATED, ACTIVE, REQUESTED, INACTIVE_SPLIT):
         assert allocator.stats.get(stat) == 0
+    for pool in (1, 2):
+        allocator.release_pool((0, pool))
     allocator.empty_cache()
     assert allocator.stats.get(RESERVED) == 0
     assert allocator.segments == {}
@@ -217,6 +162,81 @@ def test_a_row_holds_current_and_peak_by_name():
     assert row["requested_small_pool_bytes"] == 100
     assert row["reserved_large_pool_bytes"] == 20 * MIB
     assert row["reserved_bytes"] == 22 * MIB
+
+
+def test_what_is_not_torch_s_leaves_less_for_segments():
+    device = DeviceMemory(100 * MIB, non_torch_bytes=30 * MIB)
+    allocator = CachingAllocator(100 * MIB, device=device)
+    allocator.allocate(60 * MIB)
+    assert device.free_bytes == 10 * MIB
+    device.non_torch_bytes += 4 * MIB
+    with pytest.raises(SimulatedOutOfMemoryError) as caught:
+        allocator.allocate(8 * MIB)
+    # 8 MiB would come from a segment of 20 MiB.
+    assert (caught.value.requested_bytes, caught.value.free_bytes) == (8 * MIB, 6 * MIB)
+
+
+def test_a_memory_fraction_fails_requests_the_device_could_serve():
+    device = DeviceMemory(100 * MIB, memory_fraction=0.5)
+    allocator = CachingAllocator(100 * MIB, device=device)
+    allocator.allocate(40 * MIB)
+    with pytest.raises(SimulatedOutOfMemoryError) as caught:
+        allocator.allocate(12 * MIB)
+    assert caught.value.free_bytes == 60 * MIB
+    allocator.allocate(10 * MIB)
+
+
+def test_a_private_pool_keeps_its_memory_until_it_is_released():
+    allocator = CachingAllocator(100 * MIB)
+    allocator.use_pool((0, 1))
+    allocator.free(allocator.allocate(60 * MIB))
+    allocator.use_pool(None)
+    allocator.empty_cache()
+    assert allocator.stats.get(RESERVED) == 60 * MIB
+    # It fits into the free block, but that belongs to the pool.
+    with pytest.raises(SimulatedOutOfMemoryError) as caught:
+        allocator.allocate(50 * MIB)
+    assert caught.value.free_bytes == 40 * MIB
+    allocator.use_pool((0, 1))
+    reused = allocator.allocate(50 * MIB)
+    assert allocator.stats.get(RESERVED) == 60 * MIB
+    allocator.free(reused)
+    allocator.use_pool(None)
+    allocator.release_pool((0, 1))
+    assert allocator.allocate(50 * MIB).arena.pool_id == (0, 0)
+    assert (allocator.num_alloc_retries, allocator.num_ooms) == (2, 1)
+
+
+def test_a_device_address_serves_the_next_request_of_its_size():
+    allocator = CachingAllocator(100 * MIB)
+    block = allocator.allocate(30 * MIB)
+    address = block.address
+    allocator.free(block)
+    allocator.empty_cache()
+    assert allocator.allocate(32 * MIB).address != address
+    assert allocator.allocate(30 * MIB).address == address
+
+
+@pytest.mark.parametrize(
+    ("rest", "num_blocks"), [(MIB, 1), (MIB + 512, 2), (5 * MIB, 2)]
+)
+def test_a_rest_of_more_than_1_mebibyte_is_split_off_in_the_large_pool(
+    rest, num_blocks
+):
+    allocator = CachingAllocator(CAPACITY)
+    allocator.free(allocator.allocate(30 * MIB))
+    allocator.allocate(30 * MIB - rest)
+    (segment,) = allocator.segments.values()
+    assert len(list(segment.blocks())) == num_blocks
+
+
+def test_a_rest_of_512_bytes_is_split_off_in_the_small_pool():
+    allocator = CachingAllocator(CAPACITY)
+    first = allocator.allocate(MIB)
+    second = allocator.allocate(MIB - 512)
+    (segment,) = allocator.segments.values()
+    assert [b.size_bytes for b in segment.blocks()] == [MIB, MIB - 512, 512]
+    assert second.address == first.address + MIB
 
 
 def test_misuse_is_refused():
