@@ -1,0 +1,129 @@
+"""How fast the Modules page paints 50,000 modules on 64 ranks, in Chromium without a GPU.
+
+Run: python tests/perf/modules_page.py [--layers 5000] [--ranks 64] [--rounds 5]
+
+Writes the run of `modules_scale.py`, starts TensorBoard on it and opens the Overview;
+then the Modules page is opened by its key. "rows" is from that key to the first rows of
+the table drawn, "chart" to the stacked categories. The first round reads the run cold;
+its page code is loaded before, as it is for a person who comes from another page. Then:
+all rows at once as a list, sorted, searched, the whole tree opened, and a scroll to the
+end, each from the action to the frame that shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Frame
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.browser import launch, tensorboard  # noqa: E402
+from tests.perf.modules_scale import write  # noqa: E402
+
+OPEN = """() => new Promise((resolve) => {
+  const found = {};
+  const begin = performance.now();
+  document.dispatchEvent(new KeyboardEvent('keydown', {key: '3', bubbles: true}));
+  const look = () => {
+    const rows = document.querySelectorAll('.tree-table .tabulator-row').length;
+    if (rows > 1) found.rows ??= performance.now() - begin;
+    const chart = document.querySelector('.stack-plot canvas');
+    if (chart?.width > 300) found.chart ??= performance.now() - begin;
+    if (found.rows && found.chart) return void requestAnimationFrame(() => resolve(found));
+    requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+AFTER = """([act, test]) => new Promise((resolve) => {
+  const begin = performance.now();
+  new Function(act)();
+  const done = new Function('return ' + test);
+  const look = () => {
+    if (!done()) return void setTimeout(look, 1);
+    requestAnimationFrame(() => resolve(performance.now() - begin));
+  };
+  look();
+})"""
+
+CLICK = "[...document.querySelectorAll('button')].find((b) => b.textContent === '{}').click()"
+HEIGHT = "document.querySelector('.tabulator-tableholder').scrollHeight"
+HEADING = "[...document.querySelectorAll('.tree-table .tabulator-col')][2].click()"
+SEARCH = (
+    "const box = document.querySelector('.modules-find'); box.value = {!r};"
+    "box.dispatchEvent(new Event('input', {{bubbles: true}}))"
+)
+DEPTH = (
+    "const s = document.querySelector('.modules-bar select'); s.value = 'all';"
+    "s.dispatchEvent(new Event('change', {bubbles: true}))"
+)
+SCROLL = "const h = document.querySelector('.tabulator-tableholder'); h.scrollTop = 1e9"
+LAST = "document.querySelector('.tree-table .tabulator-table').textContent.includes('head')"
+
+
+def opened(browser: Browser, url: str) -> Frame:
+    """The Overview of the run, with every page's code loaded."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"{url}#memboard")
+    page.frame_locator("iframe").locator(".cards").wait_for(timeout=60_000)
+    page.wait_for_timeout(5_500)
+    return next(frame for frame in page.frames if "app.html" in frame.url)
+
+
+def actions(frame: Frame) -> dict[str, float]:
+    """Milliseconds of what a person does with the table."""
+    steps = {
+        "all as a list": (CLICK.format("List"), f"{HEIGHT} > 1e6"),
+        "sorted": (HEADING, "document.querySelector('.column-sorted') !== null"),
+        "searched": (SEARCH.format("layers.4321."), f"{HEIGHT} < 1e5"),
+        "search undone": (SEARCH.format(""), f"{HEIGHT} > 1e6"),
+        "tree again": (CLICK.format("Tree"), f"{HEIGHT} < 1e5"),
+        "all opened": (DEPTH, f"{HEIGHT} > 1e6"),
+        "scrolled to the end": (SCROLL, LAST),
+    }
+    return {name: frame.evaluate(AFTER, list(step)) for name, step in steps.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--layers", type=int, default=5000)
+    parser.add_argument("--ranks", type=int, default=64)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        folder = Path(temporary)
+        write(folder / "runs" / "scale", options.ranks, options.layers)
+        rounds: list[dict[str, float]] = []
+        with tensorboard(["--logdir", folder / "runs"], folder / "log.txt") as url:
+            browser = launch(playwright)
+            for _ in range(options.rounds):
+                frame = opened(browser, url)
+                rounds.append(frame.evaluate(OPEN) | actions(frame))
+                frame.page.close()
+            browser.close()
+    print(f"{options.layers * 10 + 5:,} modules x {options.ranks} ranks, milliseconds")
+    print(
+        f"{'':>20s} {'first':>8s} {'median':>8s} {'highest':>8s}  of the rows (median)"
+    )
+    rows = statistics.median(one["rows"] for one in rounds)
+    for name in rounds[0]:
+        values = [one[name] for one in rounds]
+        middle = statistics.median(values)
+        print(
+            f"{name:>20s} {values[0]:8.0f} {middle:8.0f} {max(values):8.0f}"
+            f"  {middle / rows:.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
