@@ -132,7 +132,9 @@ class _FrameLists:
         key = (device, capture)
         if key == self._last[0]:
             return self._last[1]
-        frames = self._live.get(key) or self._new(site)
+        frames = self._live.get(key)
+        if frames is None:
+            frames = self._new(site)
         self._last = (key, frames)
         return frames
 

@@ -27,7 +27,7 @@ from collector.simulate.snapshot_form import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from collector.simulate.allocator import CachingAllocator
     from collector.simulate.history import History
@@ -65,19 +65,20 @@ def write_snapshot(
     out.raw(b"(")
     out.value("segments")
     out.begin(b"]")
-    out.items(
+    segments = [
         segment
         for device, allocator in enumerate(allocators)
         for segment in segments_of(allocator, device, partial(_Shared, device))
-    )
+    ]
+    out.items(segments)
     out.value("device_traces")
     out.begin(b"]")
-    out.raw(b"(")
+    out.raw(b"(" if len(allocators) > 1 else b"")
     for device, allocator in enumerate(allocators):
         out.begin(b"]")
         if allocator.history is not None:
             out.events(device, allocator.history, form)
-    out.raw(b"e")
+    out.raw(b"e" if len(allocators) > 1 else b"a")
     if form.has_times:
         out.value("allocator_settings")
         out.value(settings_of(allocators[0].settings, form.torch))
@@ -162,28 +163,27 @@ class _Writer:
             self.begin(b"]")
             self.items(value)
 
-    def items(self, values: Iterable[Any]) -> None:
+    def items(self, values: Sequence[Any]) -> None:
         """Append items to the list that was begun last."""
-        place = -1
-        for place, value in enumerate(values):
-            if place % _BATCH == 0:
-                self.raw(b"e(" if place else b"(")
-            self.value(value)
-        if place >= 0:
-            self.raw(b"e")
+        self._append_all(len(values), values, self.value)
 
     def events(self, device: int, history: History, form: Form) -> None:
         """Append the events of a history to the list that was begun last."""
         pieces = _Pieces(self, device, history, self._sites, form)
-        place = -1
-        for place, row in enumerate(history.rows()):
-            if place % _BATCH == 0:
-                self.raw(b"e(" if place else b"(")
-            self._event(row, pieces)
-        if place >= 0:
-            self.raw(b"e")
+        self._append_all(len(history), history.rows(), partial(self._event, pieces))
 
-    def _event(self, row: Sequence[int], pieces: _Pieces) -> None:
+    def _append_all(
+        self, number: int, values: Iterable[Any], write: Callable[[Any], None]
+    ) -> None:
+        """Write items in batches; one alone needs no mark."""
+        for place, value in enumerate(values):
+            if number > 1 and place % _BATCH == 0:
+                self.raw(b"e(" if place else b"(")
+            write(value)
+        if number:
+            self.raw(b"e" if number > 1 else b"a")
+
+    def _event(self, pieces: _Pieces, row: Sequence[int]) -> None:
         """An event from ready-made pieces; the first with an action or site is not."""
         action, address, size, stream, time_us, capture, site, pool = row
         framed = site != NO_SITE and pieces.with_frames[action]

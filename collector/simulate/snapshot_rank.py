@@ -310,6 +310,7 @@ def make_machine(random: np.random.Generator, *, expandable: bool) -> Machine:
         state_share=float(random.uniform(0.12, 0.3)),
         activation_share=0.4,
         num_layers=layers,
+        vocabulary=int(random.choice([4_000, 8_000, 32_000])),
     )
     text = "expandable_segments:True" if expandable else ""
     return Machine(

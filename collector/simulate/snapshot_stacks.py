@@ -187,12 +187,12 @@ def stack_of(name: str, stacks: Stacks) -> tuple[Frame, ...]:
             (*_operator(operator), *_interpreted(python)) if stacks == "all" else python
         )
     python = _HOOKS.get(name, ())
+    if name not in _BACKWARD and not python:
+        raise KeyError(name)
     if stacks == "python":
         return python
     operator = "empty" if python else "mm"
     node = _BACKWARD.get(name, "RegisterPostBackwardFunctionBackward")
-    if name not in _BACKWARD and not python:
-        raise KeyError(name)
     return (*_operator(operator), *_interpreted(python), *_engine(node))
 
 

@@ -253,7 +253,12 @@ class TracedTraining:
 
 
 def training_shape_for(
-    total_bytes: int, *, state_share: float, activation_share: float, num_layers: int
+    total_bytes: int,
+    *,
+    state_share: float,
+    activation_share: float,
+    num_layers: int,
+    vocabulary: int = 32_000,
 ) -> TransformerShape:
     """A model whose state and largest batch take these shares of a device."""
     hidden = 4096 if total_bytes >= 64 << 30 else 2048
@@ -262,7 +267,7 @@ def training_shape_for(
         hidden=hidden,
         feed_forward=hidden * 43 // 16,
         num_heads=hidden // 128,
-        vocabulary=32_000,
+        vocabulary=vocabulary,
         num_shards=1,
         max_tokens=0,
     )
