@@ -279,7 +279,7 @@ def absent_of(
                 status="off",
                 num_ranks=len(run.ranks),
                 reason="This run was recorded without the memory of modules.",
-                remedy="Record with `modules: {enabled: true}`: a step that is tracked"
+                remedy="Record with modules=True: a step that is tracked"
                 " takes longer, all others are as fast as before.",
                 cost="",
             )

@@ -125,7 +125,7 @@ function placeColumns(data: FunctionsResponse): readonly TreeColumn[] {
     value !== undefined && Number.isFinite(value)
       ? { text: formatInteger(value) }
       : { text: "–", title: "not recorded", tone: "quiet" };
-  return [
+  const columns: readonly (TreeColumn & { readonly from?: Float64Array })[] = [
     {
       key: "call",
       title: "Iteration",
@@ -140,6 +140,7 @@ function placeColumns(data: FunctionsResponse): readonly TreeColumn[] {
     },
     {
       key: "step",
+      from: calls.step,
       title: "Step",
       numeric: true,
       minWidthPx: 72,
@@ -147,6 +148,7 @@ function placeColumns(data: FunctionsResponse): readonly TreeColumn[] {
     },
     {
       key: "began",
+      from: calls.startMs,
       title: "Began",
       numeric: true,
       minWidthPx: 92,
@@ -157,6 +159,7 @@ function placeColumns(data: FunctionsResponse): readonly TreeColumn[] {
     },
     {
       key: "took",
+      from: seconds,
       title: "Took",
       hint: "From the snap of the start to that of the end",
       numeric: true,
@@ -168,6 +171,10 @@ function placeColumns(data: FunctionsResponse): readonly TreeColumn[] {
       },
     },
   ];
+  // Imported files know neither steps nor times: such a column would be all dashes.
+  return columns.filter(
+    ({ from }) => from === undefined || from.some((value) => Number.isFinite(value)),
+  );
 }
 
 function missingSide({ calls }: FunctionsResponse, id: number): string {

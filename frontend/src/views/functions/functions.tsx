@@ -65,7 +65,7 @@ export function FunctionsView(props: ViewProps) {
               title="No calls of functions were collected in this run"
               absent={data.absent}
               snippet={SNIPPET}
-              cost="By default the second call of each function is collected; the settings of the schedule collect more."
+              note="By default the second call of each function is collected; the settings of the schedule collect more."
             />
             <Histories data={data} byteUnit={props.byteUnit} />
           </>

@@ -68,7 +68,8 @@ function OverCalls({
     [data.calls, stat],
   );
   const num = data.calls.iteration.length;
-  if (num < 2) return null;
+  // Imported calls have neither steps nor times: the table alone can show them.
+  if ((lines[0]?.x.length ?? 0) < 2) return null;
   return (
     <LineChart
       label={`${statLabel(stat.name)} around ${data.function ?? ""}`}

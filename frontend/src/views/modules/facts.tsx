@@ -91,7 +91,7 @@ export function caveats(facts: ModuleFacts): readonly Caveat[] {
   // Of a simulated run the page already says so above.
   if (facts.reasons.length > 0 && facts.source !== "simulated") {
     found.push({
-      head: "Not tracked:",
+      head: "Note.",
       sentences: facts.reasons.map(asSentence),
     });
   }

@@ -61,7 +61,7 @@ export function ModulesView(props: ViewProps) {
             title="No module memory in this run"
             absent={data.absent}
             snippet={SNIPPET}
-            cost="It slows the tracked steps down, and only those; see the README for measured figures."
+            note="By default the second step is tracked; the settings of the schedule choose others, and more."
           />
         ) : (
           <Body view={props} data={data} params={params} px={px} />

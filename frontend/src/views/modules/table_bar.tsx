@@ -84,7 +84,7 @@ function DepthSelect({ modules, params, setParams }: TableBarProps) {
     <label>
       <span class="quiet">Depth</span>{" "}
       <select
-        value={chosen === ALL_LEVELS ? "all" : chosen.toString()}
+        value={chosen >= maxDepth ? "all" : chosen.toString()}
         onChange={(event) => {
           setParams({ depth: event.currentTarget.value });
         }}
