@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,23 +16,29 @@ import numpy as np
 from collector.config_code import resolve
 from collector.format.columns import AXES, Column
 from collector.format.records import Capture
+from collector.profiling.later import LaterTables
 from collector.profiling.module_watch import OUTSIDE
-from collector.profiling.saved_tensors import SavedTensors, Tally
+from collector.profiling.saved_tensors import SavedTensors
 from collector.profiling.user_hooks import switch_off
 from collector.sources.contract import SourceInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from collector.config_sections import ActivationsConfig
+    from collector.format.records import CaptureTable, IntArray
     from collector.profiling.contract import Call, Sink
     from collector.profiling.module_watch import ModuleWatch
+    from collector.profiling.saved_log import Row, SavedLog
 
 INFO: Final = SourceInfo(
     name="activations", cost="4 us per saved tensor in collected calls, nothing else"
 )
 
 TABLE: Final = "activations"
+
+_ROW_BYTES: Final = 200
+"""Of the tables, with the names that belong to it, about."""
 
 FUNCTIONS_KEY: Final = "activations.functions"
 
@@ -49,7 +56,11 @@ class _Counted:
     def __init__(self, call: Call, saved: SavedTensors) -> None:
         self.call = call
         self.saved = saved
-        self.tally = Tally()
+        self.tally = saved.start()
+
+    def npp_compat_bytes(self) -> int:
+        """MemProfiler's number so far."""
+        return self.saved.npp_compat_bytes(self.tally)
 
 
 class ActivationsKind:
@@ -73,14 +84,13 @@ class ActivationsKind:
     def begin(self, call: Call) -> None:
         """Count this thread's saved tensors from now on."""
         self._raise_failure()
-        self._watch.listen(self)
+        self._watch.hold(self)
         saved: SavedTensors | None = getattr(self._own, "saved", None)
         if saved is None:
             saved = SavedTensors(self._watch, self._functions, self._failed)
             self._own.saved = saved
-        counted = _Counted(call, saved)
         try:
-            saved.start(counted.tally)
+            counted = _Counted(call, saved)
         except BaseException:
             if not self._calls:
                 self._watch.leave(self)
@@ -106,32 +116,19 @@ class ActivationsKind:
         for counted in self._calls.copy():
             self._calls.remove(counted)
             counted.saved.stop(counted.tally)
+        saved: SavedTensors | None = getattr(self._own, "saved", None)
+        if saved is not None:
+            saved.forget()
         self._watch.leave(self)
 
     def close(self) -> None:
         """Release; nothing else is held."""
         self.release()
 
-    def npp_compat_bytes(self, call: Call) -> int | None:
-        """MemProfiler's number so far in a call; None where it is not counted."""
-        for counted in self._calls:
-            if counted.call == call:
-                return counted.tally.npp_compat_bytes
-        return None
-
-    # As a listener: the watch says by itself which module is running.
-
-    def before_forward(self, index: int, module: Any, inputs: Any, depth: int) -> None:
-        """See `Listener`."""
-
-    def after_forward(
-        self, index: int, module: Any, inputs: Any, outputs: Any, depth: int
-    ) -> None:
-        """See `Listener`."""
-
-    def failed(self, error: BaseException) -> None:
-        """See `Listener`."""
-        self._error = error
+    def saved_log(self) -> SavedLog | None:
+        """The log of this thread, while a call is counted here."""
+        saved: SavedTensors | None = getattr(self._own, "saved", None)
+        return None if saved is None or saved.is_idle() else saved.log
 
     # Behind these.
 
@@ -149,13 +146,13 @@ class ActivationsKind:
             raise error
 
     def _keep(self, counted: _Counted, error: BaseException | None) -> None:
-        call, tally = counted.call, counted.tally
+        call, rows = counted.call, counted.tally.rows
         now = time.time_ns()
-        rows = tally.rows
         saved_bytes = sum(row.num_bytes for row in rows.values())
+        npp_compat_bytes = counted.npp_compat_bytes()
         meta = {
             "bytes": saved_bytes,
-            "npp_compat_bytes": tally.npp_compat_bytes,
+            "npp_compat_bytes": npp_compat_bytes,
             "incomplete": error is not None,
             "not_seen": self._watch.not_seen,
         }
@@ -167,34 +164,39 @@ class ActivationsKind:
             function=call.function,
             iteration=call.iteration,
             meta=meta,
-            tables=self._tables(tally),
+            tables=LaterTables(
+                partial(_tables, rows, self._watch.paths, self._watch.types),
+                _ROW_BYTES * len(rows),
+            ),
         )
         self._sink.put_capture(capture)
-        if not counted.saved.tallies:  # no other call is around this one
-            row = (now, call.step, call.iteration, saved_bytes, tally.npp_compat_bytes)
+        if counted.saved.is_idle():  # no other call is around this one
+            row = (now, call.step, call.iteration, saved_bytes, npp_compat_bytes)
             self._sink.put_row(TABLE, call.phase, _COLUMNS, row)
 
-    def _tables(self, tally: Tally) -> dict[str, Any]:
-        watch, rows = self._watch, tally.rows
-        used = sorted({module for module, _ in rows if module != OUTSIDE})
-        place = {module: index for index, module in enumerate(used)}
-        place[OUTSIDE] = OUTSIDE
 
-        def numbers(values: Any) -> Any:
-            return np.array(list(values), dtype=np.int64)
+def _tables(
+    rows: Mapping[tuple[int, Any], Row], paths: Sequence[str], types: Sequence[str]
+) -> Mapping[str, CaptureTable]:
+    used = sorted({module for module, _ in rows if module != OUTSIDE})
+    place = {module: index for index, module in enumerate(used)}
+    place[OUTSIDE] = OUTSIDE
 
-        found = rows.values()
-        return {
-            "modules": {
-                "path": tuple(watch.paths[module] for module in used),
-                "type": tuple(watch.types[module] for module in used),
-            },
-            "saved": {
-                "module": numbers(place[module] for module, _ in rows),
-                "dtype": tuple(str(d).removeprefix("torch.") for _, d in rows),
-                "num_tensors": numbers(row.num_tensors for row in found),
-                "bytes": numbers(row.num_bytes for row in found),
-                "tensor_bytes": numbers(row.tensor_bytes for row in found),
-                "npp_compat_bytes": numbers(row.npp_compat_bytes for row in found),
-            },
-        }
+    def numbers(values: Iterable[int]) -> IntArray:
+        return np.array(list(values), dtype=np.int64)
+
+    found = rows.values()
+    return {
+        "modules": {
+            "path": tuple(paths[module] for module in used),
+            "type": tuple(types[module] for module in used),
+        },
+        "saved": {
+            "module": numbers(place[module] for module, _ in rows),
+            "dtype": tuple(str(dtype).removeprefix("torch.") for _, dtype in rows),
+            "num_tensors": numbers(row.num_tensors for row in found),
+            "bytes": numbers(row.num_bytes for row in found),
+            "tensor_bytes": numbers(row.tensor_bytes for row in found),
+            "npp_compat_bytes": numbers(row.npp_compat_bytes for row in found),
+        },
+    }

@@ -15,12 +15,24 @@ from __future__ import annotations
 
 import math
 import time
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from collector.format.records import Capture
 from collector.profiling.backward import watch_backward
+from collector.profiling.forward_log import (
+    FOLD_AT,
+    NPP,
+    ROOT,
+    RSS,
+    Columns,
+    Entry,
+    Found,
+    RootValues,
+)
+from collector.profiling.later import LaterTables
 from collector.profiling.user_hooks import Attributes, UserHooks, number_of
 from collector.sources.contract import SourceInfo
 from collector.sources.rss import open_sizes
@@ -29,54 +41,41 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from collector.config_sections import HooksConfig
+    from collector.format.records import CaptureTable, FloatArray
     from collector.profiling.contract import Call, Sink
     from collector.profiling.module_watch import ModuleWatch
-
-    SavedBytes = Callable[[Call], int | None]
+    from collector.profiling.saved_log import SavedLog
 
 INFO: Final = SourceInfo(
     name="hooks", cost="10 us per module and forward in collected calls, nothing else"
 )
 
-RSS: Final = ("rss_pre_forward", "rss_post_forward", "rss_diff")
-NPP: Final = ("npp_pre_forward", "npp_post_forward", "npp_diff")
-
-_ROOT: Final = 0
+_VALUE_BYTES: Final = 12
+"""Of the tables, by module and attribute, names included, about."""
 
 
-class _Values:
-    """What the built-in hooks have found in one call: a column per attribute."""
+class _Hooked:
+    """A call under way, and what the built-in hooks have found in it."""
 
-    def __init__(self, call: Call, names: Sequence[str], num_modules: int) -> None:
+    def __init__(self, call: Call, watch: ModuleWatch, log: SavedLog | None) -> None:
+        found = Found(get_ident(), None if log is None else log.npp_compat_bytes)
         self.call = call
-        self.columns = {name: [math.nan] * num_modules for name in names}
-        self.outermost = dict.fromkeys(names, math.nan)
-        """Over the modules that no other one was around."""
+        self.paths = watch.paths
+        self.types = watch.types
+        self.entries: list[Entry] = []
+        self.columns = Columns(len(watch.paths), found)
+        self.root = RootValues(found)
 
-    def before(self, index: int, names: Sequence[str], now: float, depth: int) -> None:
-        """A module begins; `names`: before, after, difference."""
-        self.columns[names[0]][index] = now
-        if depth == 1 and math.isnan(self.outermost[names[0]]):
-            self.outermost[names[0]] = now
+    def add_outer(self, entry: Entry) -> None:
+        """Take note of an entry of the root, or of one that nothing is around."""
+        self.root.add(entry)
+        if len(self.entries) >= FOLD_AT:  # a call that lasts long
+            self.fold()
 
-    def after(self, index: int, names: Sequence[str], now: float, depth: int) -> None:
-        """It has ended."""
-        columns = self.columns
-        change = now - columns[names[0]][index]
-        columns[names[1]][index] = now
-        known = columns[names[2]][index]
-        adds_up = names is RSS and not math.isnan(known)
-        columns[names[2]][index] = known + change if adds_up else change
-        if depth == 1:
-            self.outermost[names[1]] = now
-            self.outermost[names[2]] = now - self.outermost[names[0]]
-
-    def of_root(self, name: str) -> float | None:
-        """The root's value, or the outermost modules'."""
-        column = self.columns[name]
-        value = column[_ROOT] if column else math.nan
-        value = self.outermost[name] if math.isnan(value) else value
-        return None if math.isnan(value) else value
+    def fold(self) -> None:
+        """Add up what is kept."""
+        entries, self.entries = self.entries, []
+        self.columns.add(entries)
 
 
 class HooksKind:
@@ -89,9 +88,9 @@ class HooksKind:
         config: HooksConfig,
         sink: Sink,
         watch: ModuleWatch,
-        saved_bytes: SavedBytes | None = None,
+        saved_log: Callable[[], SavedLog | None] | None = None,
     ) -> None:
-        """`saved_bytes`: MemProfiler's count so far in a call, where it is counted.
+        """`saved_log`: gives this thread's log of saved tensors, where there is one.
 
         Raises:
             ConfigError: a dotted name does not import.
@@ -100,15 +99,18 @@ class HooksKind:
         self._watch = watch
         self._attributes = Attributes()
         self._sizes = open_sizes() if config.rss else None
-        self._saved_bytes = saved_bytes
+        self._read = None if self._sizes is None else self._sizes.read
+        self._saved_log = saved_log or (lambda: None)
+        self._logs: dict[int, SavedLog] = {}
+        """By thread, of those on which a call has begun."""
         self._own_names = (
             *(RSS if config.rss else ()),
-            *(() if saved_bytes is None else NPP),
+            *(() if saved_log is None else NPP),
         )
         self._saved_attrs = tuple(
             name for name in config.save_attrs if name not in self._own_names
         )
-        self._calls: tuple[_Values, ...] = ()
+        self._calls: tuple[_Hooked, ...] = ()
         self._error: BaseException | None = None
         try:
             self._pre_forward = self._user("pre_forward", config.pre_forward)
@@ -116,6 +118,10 @@ class HooksKind:
             self._pre_backward = self._user("pre_backward", config.pre_backward)
             self._post_backward = self._user("post_backward", config.post_backward)
             self._reset = self._user("reset", config.reset)
+            self._has_pre_forward = bool(self._pre_forward)
+            self._has_others = bool(
+                self._post_forward or self._pre_backward or self._post_backward
+            )
         except BaseException:
             self.close()
             raise
@@ -128,32 +134,37 @@ class HooksKind:
     def begin(self, call: Call) -> None:
         """Watch every module from now on."""
         self._raise_failure()
+        if self._sizes is not None:
+            self._sizes.sizes()  # or the program may have closed its descriptor
         self._watch.listen(self)
-        num_modules = len(self._watch.paths)
-        self._calls += (_Values(call, self._own_names, num_modules),)
+        self._calls += (self._hooked(call),)
 
     def end(self, call: Call, error: BaseException | None) -> None:
         """Keep what every module has, and reset."""
         self._raise_failure()
-        for values in self._calls:
-            if values.call == call:
-                self._calls = tuple(v for v in self._calls if v is not values)
+        for hooked in self._calls:
+            if hooked.call == call:
+                self._calls = tuple(
+                    known for known in self._calls if known is not hooked
+                )
                 if self._watch.paths:
-                    self._sink.put_capture(self._capture(values, error))
+                    self._sink.put_capture(self._capture(hooked, error))
         if self._reset:
             for _, module in self._watch.modules():
                 self._reset.run(module)
 
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:  # noqa: ARG002
-        """Watch this model; values of calls under way begin anew."""
+        """Watch this model; of another one, calls under way begin anew."""
         self._watch.attach(model)
-        for values in self._calls:
-            num_modules = len(self._watch.paths)
-            values.columns = {name: [math.nan] * num_modules for name in values.columns}
+        self._calls = tuple(
+            known if known.paths is self._watch.paths else self._hooked(known.call)
+            for known in self._calls
+        )
 
     def release(self) -> None:
         """Take the hooks off the modules, and what they left on them."""
         self._calls = ()
+        self._logs = {}
         self._watch.leave(self)
         self._attributes.remove()
 
@@ -165,11 +176,11 @@ class HooksKind:
 
     def root_values(self, call: Call) -> Mapping[str, float | None]:
         """What the root has now, by attribute; empty where the call is not hooked."""
-        found = [values for values in self._calls if values.call == call]
+        found = [hooked for hooked in self._calls if hooked.call == call]
         if not found:
             return {}
-        root = self._watch.module(_ROOT) if self._watch.paths else None
-        own = {name: found[0].of_root(name) for name in self._own_names}
+        root = self._watch.module(ROOT) if self._watch.paths else None
+        own = {name: found[0].root.value(name) for name in self._own_names}
         return {**own, **{name: number_of(root, name) for name in self._saved_attrs}}
 
     def _raise_failure(self) -> None:
@@ -179,20 +190,23 @@ class HooksKind:
 
     # As a listener.
 
-    def before_forward(self, index: int, module: Any, inputs: Any, depth: int) -> None:
+    def before_forward(self, index: int, module: Any, args: Any, depth: int) -> None:
         """See `Listener`."""
         calls = self._calls
         if not calls:
             return
-        if self._pre_forward:
-            self._pre_forward.run(module, inputs[0])
-        resident = None if self._sizes is None else self._sizes.sizes()[0]
-        for values in calls:
-            if resident is not None:
-                values.before(index, RSS, resident, depth)
-            saved = self._saved(values.call)
-            if saved is not None:
-                values.before(index, NPP, saved, depth)
+        if self._has_pre_forward:
+            self._pre_forward.run(module, args)
+        # Written out on both sides: a call of Python's would cost as much again.
+        thread = get_ident()
+        log = self._logs.get(thread)
+        saved = None if log is None else log.npp_compat_bytes
+        reading = None if self._read is None else self._read()
+        entry = (index, False, depth, thread, reading, saved)
+        for hooked in calls:
+            hooked.entries.append(entry)
+            if depth == 1 or index == ROOT:
+                hooked.add_outer(entry)
 
     def after_forward(
         self, index: int, module: Any, inputs: Any, outputs: Any, depth: int
@@ -201,24 +215,30 @@ class HooksKind:
         calls = self._calls
         if not calls:
             return
-        resident = None if self._sizes is None else self._sizes.sizes()[0]
-        for values in calls:
-            if resident is not None:
-                values.after(index, RSS, resident, depth)
-            saved = self._saved(values.call)
-            if saved is not None:
-                values.after(index, NPP, saved, depth)
-        if self._post_forward:
-            self._post_forward.run(module, inputs[0], outputs)
-        if self._pre_backward or self._post_backward:
-            watch_backward(module, inputs, outputs, self._before, self._after)
+        reading = None if self._read is None else self._read()
+        thread = get_ident()
+        log = self._logs.get(thread)
+        saved = None if log is None else log.npp_compat_bytes
+        entry = (index, True, depth, thread, reading, saved)
+        for hooked in calls:
+            hooked.entries.append(entry)
+            if depth == 1 or index == ROOT:
+                hooked.add_outer(entry)
+        if self._has_others:
+            if self._post_forward:
+                self._post_forward.run(module, inputs[0], outputs)
+            if self._pre_backward or self._post_backward:
+                watch_backward(module, inputs, outputs, self._before, self._after)
 
     def failed(self, error: BaseException) -> None:
         """See `Listener`: told when the kind is asked next."""
         self._error = error
 
-    def _saved(self, call: Call) -> int | None:
-        return None if self._saved_bytes is None else self._saved_bytes(call)
+    def _hooked(self, call: Call) -> _Hooked:
+        log = self._saved_log()
+        if log is not None:
+            self._logs[get_ident()] = log
+        return _Hooked(call, self._watch, log)
 
     def _before(self, module: Any, grad_outputs: Any) -> None:
         if self._calls:
@@ -230,17 +250,20 @@ class HooksKind:
 
     # What is found.
 
-    def _capture(self, values: _Values, error: BaseException | None) -> Capture:
-        watch = self._watch
-        columns = {name: np.array(column) for name, column in values.columns.items()}
-        for name in self._saved_attrs:
-            column = np.full(len(watch.paths), math.nan)
-            for index, module in watch.modules():
-                number = number_of(module, name)
-                column[index] = math.nan if number is None else number
-            columns[name] = column
-        numbers = np.arange(len(watch.paths), dtype=np.int64)
-        call = values.call
+    def _capture(self, hooked: _Hooked, error: BaseException | None) -> Capture:
+        call, paths, types = hooked.call, hooked.paths, hooked.types
+        own_names, left = self._own_names, self._left_on_modules()
+
+        def tables() -> Mapping[str, CaptureTable]:
+            hooked.fold()
+            own = {name: np.array(hooked.columns.column(name)) for name in own_names}
+            index = np.arange(len(paths), dtype=np.int64)
+            return {
+                "modules": {"path": paths, "type": types},
+                "values": {"module": index, **own, **left},
+            }
+
+        num_columns = 3 + len(own_names) + len(left)
         return Capture(
             kind="hooks",
             time_ns=time.time_ns(),
@@ -248,9 +271,17 @@ class HooksKind:
             phase=call.phase,
             function=call.function,
             iteration=call.iteration,
-            meta={"incomplete": error is not None, "not_seen": watch.not_seen},
-            tables={
-                "modules": {"path": watch.paths, "type": watch.types},
-                "values": {"module": numbers, **columns},
-            },
+            meta={"incomplete": error is not None, "not_seen": self._watch.not_seen},
+            tables=LaterTables(tables, _VALUE_BYTES * num_columns * len(paths)),
         )
+
+    def _left_on_modules(self) -> dict[str, FloatArray]:
+        """What the user's hooks have left on each module, by attribute."""
+        columns = {}
+        for name in self._saved_attrs:
+            column = np.full(len(self._watch.paths), math.nan)
+            for index, module in self._watch.modules():
+                number = number_of(module, name)
+                column[index] = math.nan if number is None else number
+            columns[name] = column
+        return columns

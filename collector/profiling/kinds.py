@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collector.config import RecordConfig
     from collector.profiling.contract import Call, Kind, Sink
     from collector.profiling.module_watch import ModuleWatch
+    from collector.profiling.saved_log import SavedLog
     from collector.sources.accelerator import Device
     from collector.trouble import Troubles
 
@@ -220,7 +221,7 @@ class _Openers:
             self._config.hooks,
             self._sink,
             self._watched(),
-            self._npp_compat_bytes if counting else None,
+            self._saved_log if counting else None,
         )
 
     def _activations(self) -> Kind:
@@ -240,9 +241,9 @@ class _Openers:
         hooks: Any = None if slot is None else slot.kind
         return {} if hooks is None else hooks.root_values(call)
 
-    def _npp_compat_bytes(self, call: Call) -> int | None:
+    def _saved_log(self) -> SavedLog | None:
         activations: Any = self.slots["activations"].kind
-        return None if activations is None else activations.npp_compat_bytes(call)
+        return None if activations is None else activations.saved_log()
 
 
 def _note_off(sink: Sink, name: str) -> None:

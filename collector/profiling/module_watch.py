@@ -33,20 +33,28 @@ OUTSIDE: Final = -1
 class Listener(Protocol):
     """Who is told of forwards. What it raises reaches `failed`, and then it hears no more."""
 
-    def before_forward(self, index: int, module: Any, inputs: Any, depth: int) -> None:
+    def before_forward(self, index: int, module: Any, args: Any, depth: int) -> None:
         """`index` into the watch's modules; `depth` 1: no module is around it."""
 
     def after_forward(
         self, index: int, module: Any, inputs: Any, outputs: Any, depth: int
     ) -> None:
-        """`inputs`: positional and keyword ones; `outputs` None where it raised."""
+        """`inputs`: args and kwargs; `outputs` None where it raised."""
 
     def failed(self, error: BaseException) -> None:
         """One of the two has raised."""
 
 
+class _Running(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[int] = []
+
+
 class ModuleWatch:
-    """The modules of a model by index, and which one runs on each thread."""
+    """The modules of a model by index, and which one runs on each thread.
+
+    Who only wants to know which module runs holds the watch; a listener is told more.
+    """
 
     def __init__(self) -> None:
         self.paths: tuple[str, ...] = ()
@@ -56,9 +64,12 @@ class ModuleWatch:
         """Why modules are not seen, where some are not."""
         self._model: weakref.ref[Any] | None = None
         self._modules: tuple[weakref.ref[Any], ...] = ()
-        self._listeners: tuple[Listener, ...] = ()
+        self.listeners: tuple[Listener, ...] = ()
+        self.running = _Running()
+        """The modules that run on this thread, the innermost last."""
+        self._holders: tuple[object, ...] = ()
+        """Listeners too."""
         self._handles: list[Any] = []
-        self._running = threading.local()
 
     def attach(self, model: Any) -> None:
         """Watch this model from now on; one without modules is none."""
@@ -68,23 +79,30 @@ class ModuleWatch:
         self._model = None
         if callable(getattr(model, "named_modules", None)):
             self._model = weakref.ref(model)
-        if self._listeners:
+        if self._holders:
             self._remove()
             self._install()
 
-    def listen(self, listener: Listener) -> None:
-        """Tell it from now on; hooks are put on the modules for the first one."""
-        if listener not in self._listeners:
-            if not self._listeners:
+    def hold(self, holder: object) -> None:
+        """Watch from now on; hooks are put on the modules for the first one."""
+        if holder not in self._holders:
+            if not self._holders:
                 self._install()
-            self._listeners += (listener,)
+            self._holders += (holder,)
 
-    def leave(self, listener: Listener) -> None:
+    def listen(self, listener: Listener) -> None:
+        """Hold, and tell it from now on."""
+        self.hold(listener)
+        if listener not in self.listeners:
+            self.listeners += (listener,)
+
+    def leave(self, holder: object) -> None:
         """Tell it no more; hooks leave the modules with the last one."""
-        left = tuple(known for known in self._listeners if known is not listener)
-        if self._listeners and not left:
+        self.listeners = tuple(one for one in self.listeners if one is not holder)
+        left = tuple(one for one in self._holders if one is not holder)
+        if self._holders and not left:
             self._remove()
-        self._listeners = left
+        self._holders = left
 
     def modules(self) -> Iterator[tuple[int, Any]]:
         """The modules that are still there, with their index."""
@@ -99,47 +117,17 @@ class ModuleWatch:
 
     def innermost(self) -> int:
         """The module that runs on this thread, the innermost one; or `OUTSIDE`."""
-        stack = self._stack()
+        stack = self.running.stack
         return stack[-1] if stack else OUTSIDE
 
-    def enter(self, index: int, module: Any, inputs: Any) -> None:
-        """A module's forward begins."""
-        stack = self._stack()
-        stack.append(index)
-        for listener in self._listeners:
-            try:
-                listener.before_forward(index, module, inputs, len(stack))
-            except Exception as error:  # noqa: BLE001, PERF203  # the border to training
-                self._failed(listener, error)
-
-    def exit(self, index: int, module: Any, inputs: Any, outputs: Any) -> None:
-        """It has ended, also by an exception."""
-        stack = self._stack()
-        if index not in stack:  # it had begun before the hooks came
-            return
-        while stack[-1] != index:  # what ended without a word
-            stack.pop()
-        depth = len(stack)
-        for listener in self._listeners:
-            try:
-                listener.after_forward(index, module, inputs, outputs, depth)
-            except Exception as error:  # noqa: BLE001, PERF203  # the border to training
-                self._failed(listener, error)
-        stack.pop()
-
-    def _failed(self, listener: Listener, error: BaseException) -> None:
+    def fail(self, listener: Listener, error: BaseException) -> None:
+        """A listener has raised: it hears no more."""
         self.leave(listener)
         listener.failed(error)
 
-    def _stack(self) -> list[int]:
-        stack: list[int] | None = getattr(self._running, "stack", None)
-        if stack is None:
-            stack = self._running.stack = []
-        return stack
-
     def _install(self) -> None:
         model = None if self._model is None else self._model()
-        self._running = threading.local()
+        self.running = _Running()
         self.paths = self.types = self._modules = ()
         self.not_seen = "no model is attached" if model is None else ""
         if model is None:
@@ -196,17 +184,38 @@ class _Hook:
 class _Before(_Hook):
     __slots__ = ()
 
-    def __call__(self, module: Any, args: Any, kwargs: Any) -> None:
-        if not is_compiling():
-            self._watch.enter(self._index, module, (args, kwargs))
+    def __call__(self, module: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG002
+        if is_compiling():
+            return
+        watch, index = self._watch, self._index
+        stack = watch.running.stack
+        stack.append(index)
+        for listener in watch.listeners:
+            try:
+                listener.before_forward(index, module, args, len(stack))
+            except Exception as error:  # noqa: BLE001, PERF203  # the border to training
+                watch.fail(listener, error)
 
 
 class _After(_Hook):
     __slots__ = ()
 
     def __call__(self, module: Any, args: Any, kwargs: Any, outputs: Any) -> None:
-        if not is_compiling():
-            self._watch.exit(self._index, module, (args, kwargs), outputs)
+        if is_compiling():
+            return
+        watch, index = self._watch, self._index
+        stack = watch.running.stack
+        if index not in stack:  # it had begun before the hooks came
+            return
+        while stack[-1] != index:  # what ended without a word
+            stack.pop()
+        depth = len(stack)
+        for listener in watch.listeners:
+            try:
+                listener.after_forward(index, module, (args, kwargs), outputs, depth)
+            except Exception as error:  # noqa: BLE001, PERF203  # the border to training
+                watch.fail(listener, error)
+        stack.pop()
 
 
 def _compiled_paths(found: list[tuple[str, Any]]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Counting what autograd saves for backward: bytes by module and dtype.
+"""Seeing what autograd saves for backward: bytes by module and dtype.
 
 Counted is the storage of each saved tensor, once, for the first module that saved it,
 and without the storages of parameters, which are there anyway: also of those that FSDP
@@ -10,82 +10,20 @@ Nothing here keeps a tensor or a storage alive.
 
 from __future__ import annotations
 
-import weakref
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import torch
-
+from collector.profiling.saved_log import SavedLog
 from collector.profiling.saved_stack import Place
-from collector.tracker.tensors import plain_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
+
+    import torch
 
     from collector.profiling.module_watch import ModuleWatch
+    from collector.profiling.saved_log import Tally
 
     Functions = tuple[Callable[[Any], Any], Callable[[Any], Any]]
-
-_Parameter: Final = torch.nn.Parameter
-
-
-class Storages:
-    """A set of living storages; it does not keep them alive."""
-
-    __slots__ = ("_known",)
-
-    def __init__(self) -> None:
-        self._known: dict[int, weakref.ref[torch.UntypedStorage]] = {}
-
-    def __contains__(self, storage: torch.UntypedStorage) -> bool:
-        # torch keeps a storage's Python object for as long as the storage lives.
-        known = self._known.get(id(storage))
-        return known is not None and known() is storage
-
-    def add(self, storage: torch.UntypedStorage) -> None:
-        """Remember it."""
-        self._known[id(storage)] = weakref.ref(storage)
-
-
-class Row:
-    """What one module has saved of one dtype."""
-
-    __slots__ = ("npp_compat_bytes", "num_bytes", "num_tensors", "tensor_bytes")
-
-    def __init__(self) -> None:
-        self.num_tensors = 0
-        """Saved tensors that are neither parameters nor views of one."""
-        self.tensor_bytes = 0
-        """Their bytes, each as often as it was saved."""
-        self.num_bytes = 0
-        """Their storages' bytes, each once."""
-        self.npp_compat_bytes = 0
-        """MemProfiler's number."""
-
-
-class Tally:
-    """What is saved in one call."""
-
-    def __init__(self) -> None:
-        self.rows: dict[tuple[int, torch.dtype], Row] = {}
-        self.npp_compat_bytes = 0
-        """So far, over all modules."""
-        self._seen = Storages()
-
-    def row(self, module: int, dtype: torch.dtype) -> Row:
-        """The row of a module and dtype."""
-        row = self.rows.get((module, dtype))
-        if row is None:
-            row = self.rows[module, dtype] = Row()
-        return row
-
-    def first_seen(self, storages: Iterable[torch.UntypedStorage]) -> int:
-        """Bytes of those storages that were not saved before."""
-        num_bytes = 0
-        for storage in storages:
-            if storage not in self._seen:
-                self._seen.add(storage)
-                num_bytes += storage.nbytes()
-        return num_bytes
 
 
 class SavedTensors:
@@ -101,29 +39,33 @@ class SavedTensors:
 
         `failed` is told what failed: counting, or the user's pack function.
         """
-        self.tallies: tuple[Tally, ...] = ()
         self._watch = watch
         self._functions = functions
         self._failed = failed
-        self._parameters = Storages()
-        self._others = Storages()
-        """Those that were looked at and are no parameters'."""
-        self._counting = True
+        self.log: SavedLog | None = None
+        """What was saved, since the window began."""
+        self._tallies: tuple[Tally, ...] = ()
+        self._note: Callable[[torch.Tensor], None] | None = None
+        """Where saved tensors are noted; None while nothing is counted."""
         self._place: Place | None = None
 
-    def start(self, tally: Tally) -> None:
+    def start(self) -> Tally:
         """Count for a call from now on.
 
         Raises:
             Unavailable: this thread's saved tensors cannot be seen.
         """
         if self._place is None:
-            self._counting = True
-            self._remember_parameters()
             place = Place(self._pack, self._unpack)
             place.enter()
             self._place = place
-        self.tallies += (tally,)
+        log = self.log
+        if log is None:
+            log = self.log = SavedLog(self._watch)
+        tally = log.start()
+        self._tallies += (tally,)
+        self._note = log.note
+        return tally
 
     def stop(self, tally: Tally) -> None:
         """Count for it no more; the last one takes the hooks off the stack.
@@ -131,82 +73,50 @@ class SavedTensors:
         From another thread they cannot be: they pass everything through, until the
         thread's next call ends.
         """
-        self.tallies = tuple(known for known in self.tallies if known is not tally)
-        if not self.tallies and self._place is not None and self._place.leave():
-            self._place = None
-            self._parameters, self._others = Storages(), Storages()
+        self._tallies = tuple(known for known in self._tallies if known is not tally)
+        if self.log is not None:
+            self.log.stop(tally)
+        if not self._tallies:
+            self._note = None
+            if self._place is not None and self._place.leave():
+                self._place = None
 
-    def _remember_parameters(self) -> None:
-        self._parameters, self._others = parameters, _ = Storages(), Storages()
-        for _, module in self._watch.modules():
-            _add_parameters(module, parameters)
+    def forget(self) -> None:
+        """Know no parameters any more: the window is over."""
+        if not self._tallies:
+            self.log = None
+
+    def is_idle(self) -> bool:
+        """Whether no call is under way here."""
+        return not self._tallies
+
+    def npp_compat_bytes(self, tally: Tally) -> int:
+        """MemProfiler's number so far in a call."""
+        log = self.log
+        return 0 if log is None else log.npp_compat_bytes - tally.npp_before_bytes
 
     def _pack(self, tensor: torch.Tensor) -> Any:
-        tallies = self.tallies
-        if tallies and self._counting:
+        note = self._note
+        if note is not None:
             try:
-                self._count(tensor, tallies)
+                note(tensor)
             except Exception as error:  # noqa: BLE001  # the border to training
-                self._counting = False
+                self._note = None
                 self._failed("counting", error)
-        if self._functions is not None and tallies:
-            try:
-                packed = self._functions[0](tensor)
-            except Exception as error:  # noqa: BLE001  # the tensor is still whole
-                self._functions = None
-                self._failed("pack", error)
-            else:
-                if packed is not tensor:
-                    return _Packed(packed, self._functions[1])
+            if self._functions is not None:
+                try:
+                    packed = self._functions[0](tensor)
+                except Exception as error:  # noqa: BLE001  # the tensor is still whole
+                    self._functions = None
+                    self._failed("pack", error)
+                else:
+                    if packed is not tensor:
+                        return _Packed(packed, self._functions[1])
         # An output that its own node holds as it is would never be freed.
         return tensor if tensor.grad_fn is None else tensor.detach()
 
     def _unpack(self, packed: Any) -> Any:
         return packed.unpacked() if type(packed) is _Packed else packed
-
-    def _count(self, tensor: torch.Tensor, tallies: tuple[Tally, ...]) -> None:
-        module = self._watch.innermost()
-        is_parameter = isinstance(tensor, _Parameter)
-        storages = self._of_no_parameter(tensor, module, known=is_parameter)
-        if is_parameter:
-            return
-        num_bytes = tensor.nbytes
-        for tally in tallies:
-            row = tally.row(module, tensor.dtype)
-            row.npp_compat_bytes += num_bytes
-            tally.npp_compat_bytes += num_bytes
-            if storages:
-                row.num_tensors += 1
-                row.tensor_bytes += num_bytes
-                row.num_bytes += tally.first_seen(storages)
-
-    def _of_no_parameter(
-        self, tensor: torch.Tensor, module: int, *, known: bool
-    ) -> list[torch.UntypedStorage]:
-        """The tensor's storages but for those of parameters; `known`: it is one."""
-        base = tensor._base  # noqa: SLF001  # a view's, where it is one
-        known = known or isinstance(base, _Parameter)
-        found = []
-        for storage in _storages(tensor):
-            if storage in self._parameters:
-                continue
-            if known or (
-                storage not in self._others and self._gathered(storage, module)
-            ):
-                self._parameters.add(storage)
-            else:
-                self._others.add(storage)
-                found.append(storage)
-        return found
-
-    def _gathered(self, storage: torch.UntypedStorage, module: int) -> bool:
-        """Whether the running module has it as a parameter: FSDP gathers them late."""
-        running = self._watch.module(module)
-        if running is None or not running._parameters:  # noqa: SLF001  # no copies
-            return False
-        own = Storages()
-        _add_parameters(running, own)
-        return storage in own
 
 
 class _Packed:
@@ -220,19 +130,3 @@ class _Packed:
 
     def unpacked(self) -> Any:
         return self._unpack(self._value)
-
-
-def _add_parameters(module: Any, storages: Storages) -> None:
-    for parameter in module._parameters.values():  # noqa: SLF001  # without copies
-        if parameter is not None:
-            for storage in _storages(parameter):
-                storages.add(storage)
-
-
-def _storages(tensor: torch.Tensor) -> Iterable[torch.UntypedStorage]:
-    try:
-        if type(tensor) is torch.Tensor or type(tensor) is _Parameter:
-            return (tensor.untyped_storage(),)
-        return tuple(part.untyped_storage() for part in plain_tensors(tensor))
-    except (NotImplementedError, RuntimeError):
-        return ()  # a sparse, lazy or functional tensor has none of its own

@@ -25,6 +25,8 @@ INFO: Final = SourceInfo(name="rss", cost="2 us per step (20 us without /proc)")
 
 _STATM: Final = "/proc/self/statm"
 
+PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
 
 def open_source(_config: RecordConfig, _device: Device) -> StepSource:
     """Open the statm descriptor, or psutil's view where there is no /proc."""
@@ -36,6 +38,16 @@ def open_sizes() -> StatmSource | PsutilSource:
     return StatmSource() if os.path.exists(_STATM) else PsutilSource()  # noqa: PTH110
 
 
+def resident_bytes(reading: bytes | int) -> int | None:
+    """What a reading says of resident memory; None where it says nothing."""
+    if isinstance(reading, int):
+        return reading
+    try:
+        return int(reading.split(b" ", 2)[1]) * PAGE_BYTES
+    except (ValueError, IndexError):
+        return None  # the descriptor had been closed, and was another file's
+
+
 class StatmSource:
     """Linux: the second number of /proc/self/statm, in pages."""
 
@@ -43,7 +55,6 @@ class StatmSource:
     columns = RSS
 
     def __init__(self) -> None:
-        self._page_bytes = os.sysconf("SC_PAGE_SIZE")
         self._descriptor = -1
         self._identity = (-1, -1)
         self._open()
@@ -56,18 +67,19 @@ class StatmSource:
     def sizes(self) -> tuple[int, int]:
         """The process's resident and virtual bytes."""
         try:
-            virtual, resident = self._read()
+            virtual, resident, _ = self.read().split(b" ", 2)
+            return int(resident) * PAGE_BYTES, int(virtual) * PAGE_BYTES
         except (OSError, ValueError):
             if self._descriptor < 0:
                 raise
             # The program closed all descriptors; the number may be a file of its own.
             self._open()
-            virtual, resident = self._read()
-        return resident * self._page_bytes, virtual * self._page_bytes
+            virtual, resident, _ = self.read().split(b" ", 2)
+            return int(resident) * PAGE_BYTES, int(virtual) * PAGE_BYTES
 
-    def _read(self) -> tuple[int, int]:
-        virtual, resident, _ = os.pread(self._descriptor, 64, 0).split(b" ", 2)
-        return int(virtual), int(resident)
+    def read(self) -> bytes:
+        """A reading to be looked at later; see `resident_bytes`."""
+        return os.pread(self._descriptor, 64, 0)
 
     def close(self) -> None:
         """Close the descriptor; twice is harmless."""
@@ -104,6 +116,10 @@ class PsutilSource:
     def sample(self) -> Sequence[int | float | None]:
         """The process's resident bytes."""
         return (self.sizes()[0],)
+
+    def read(self) -> int:
+        """A reading to be looked at later; see `resident_bytes`."""
+        return self.sizes()[0]
 
     def sizes(self) -> tuple[int, int]:
         """The process's resident and virtual bytes."""

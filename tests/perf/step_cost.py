@@ -1,6 +1,6 @@
-"""What recording costs: time per step, training-thread overhead, bytes, values, import.
+"""What recording costs: time per step, training-thread overhead, profiling, bytes ...
 
-    python tests/perf/step_cost.py [step|overhead|bytes|values|import ...]
+    python tests/perf/step_cost.py [step|overhead|profiling|bytes|values|import ...]
 
 Each part prints a table and stands alone; without arguments all run. Ratios come from
 one run on one machine, with the two sides taking turns.
@@ -24,6 +24,7 @@ from collector.config import load
 from collector.format import columns as catalogue
 from collector.format.records import Schema
 from collector.rank import identify, new_attempt
+from collector.schedule import Action
 from collector.sources.accelerator import DeviceIdentity
 from collector.writing.header import clock_anchor, make_header
 from collector.writing.rank_file import RankFile
@@ -145,6 +146,106 @@ def overhead(num_rounds: int = 15, num_steps: int = 40) -> None:
         ("thread CPU inside rec.step(), of the thread's total", f"{inside / total:.3%}")
     )
     table(f"Overhead on a {STEP_SECONDS * 1e3:.0f} ms CPU step", rows)
+
+
+class Training:
+    """A training step of about 20 ms of CPU on one thread: a small transformer."""
+
+    def __init__(self) -> None:
+        import torch
+        from torch import nn
+
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        self.model = nn.Sequential(
+            nn.Embedding(512, 128),
+            *(
+                nn.TransformerEncoderLayer(128, 4, 256, dropout=0.0, batch_first=True)
+                for _ in range(2)
+            ),
+            nn.Linear(128, 512),
+        )
+        self._torch = torch
+        self._optimizer = torch.optim.AdamW(self.model.parameters(), foreach=True)
+        self._tokens = torch.randint(0, 512, (8, 64))
+        for _ in range(5):
+            self()
+
+    def __call__(self) -> None:
+        logits = self.model(self._tokens).flatten(0, 1)
+        self._torch.nn.functional.cross_entropy(logits, self._tokens.flatten()).backward()
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+
+
+KINDS: dict[str, dict[str, object]] = {
+    "snaps alone": {"hooks": False, "activations": False},
+    "and hooks with rss": {"activations": False},
+    "and saved tensors, without hooks": {"hooks": False},
+    "all three": {},
+}
+
+
+def profiling(num_blocks: int = 60, length: int = 8) -> None:
+    """CPU time that collected steps add to the training thread, by what is collected.
+
+    Blocks of collected steps take turns with blocks of others, one right after the
+    other: hooks come with the first step of a block and go with its last.
+    """
+    import torch
+
+    training = Training()
+    num_saved = 0
+
+    def pack(tensor):
+        nonlocal num_saved
+        num_saved += 1
+        return tensor.detach()
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        training()
+
+    def choose(number):
+        inside = number // length % 2 == 1
+        return Action.ACTIVE if inside else Action.SKIP
+
+    rows = []
+    for name, kinds in KINDS.items():
+        steps = []
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            collector.record(
+                Path(folder) / "run",
+                model=training.model,
+                schedule={"choose": choose},
+                scalars=False,
+                **kinds,
+            ) as rec,
+        ):
+            for _ in range(2 * length * (num_blocks + 1)):
+                cpu = time.thread_time()
+                training()
+                rec.step()
+                steps.append(time.thread_time() - cpu)
+        blocks = np.reshape(steps[2 * length :], (-1, 2, length))
+        bare, inside = np.median(blocks[:, :, 1:-1], axis=2).T
+        # A block's first collected step begins in the last step of the block before.
+        edges = blocks[:, 0, -1] + blocks[:, 1, -1] - bare - inside
+        low, middle, high = np.quantile(inside / bare - 1, (0.25, 0.5, 0.75))
+        rows.append(
+            (f"{name}: per step", f"{middle:+.2%} ({low:+.2%} {high:+.2%})"),
+        )
+        rows.append(
+            (
+                f"{name}: first and last of {length}, on top",
+                f"{np.median(edges) * 1e3:+.2f} ms",
+            )
+        )
+    modules = sum(1 for _ in training.model.modules())
+    rows.insert(0, ("the step itself", f"{np.median(bare) * 1e3:.2f} ms"))
+    rows.insert(1, ("modules, saved tensors", f"{modules}, {num_saved}"))
+    title = f"Thread CPU that collected steps add: median (quartiles) of {num_blocks}"
+    table(title, rows)
 
 
 def metrics() -> tuple[catalogue.Column, ...]:
@@ -335,6 +436,7 @@ def imports() -> None:
 PARTS = {
     "step": step,
     "overhead": overhead,
+    "profiling": profiling,
     "bytes": bytes_per_step,
     "values": values,
     "import": imports,

@@ -23,7 +23,7 @@ class Listener:
         self.raises = None
         self.watch = watch
 
-    def before_forward(self, index, module, inputs, depth):
+    def before_forward(self, index, module, args, depth):
         self.seen.append(("before", index, depth))
         if self.raises:
             raise self.raises

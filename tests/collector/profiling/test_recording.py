@@ -282,19 +282,21 @@ def test_an_epoch_of_sanity_checks_and_validation_harms_nothing(tmp_path):
 def test_an_exception_in_step_4_leaves_steps_1_to_3_and_the_partial_4(tmp_path):
     """MemProfiler has written nothing by then (A6)."""
     trainer = Trainer()
-    with (
-        pytest.raises(ZeroDivisionError),
-        record(
-            tmp_path / "run",
-            model=trainer.model,
-            schedule={"warmup_iters": 0, "max_iter": 0},
-        ) as rec,
-    ):
+
+    def train(rec):
         for step in range(10):
             trainer.training_step()
             if step == 3:
-                step / 0  # noqa: B018
+                raise ZeroDivisionError
             rec.step()
+
+    rec = record(
+        tmp_path / "run",
+        model=trainer.model,
+        schedule={"warmup_iters": 0, "max_iter": 0},
+    )
+    with pytest.raises(ZeroDivisionError), rec:
+        train(rec)
     found = read_only_file(tmp_path / "run")
     assert found.close.how == "exception"
     expected = [f"{n}.{side}" for n in (1, 2, 3, 4) for side in ("start", "end")]

@@ -467,7 +467,7 @@ def test_counting_that_fails_is_told_at_the_end(monkeypatch):
     counting.kind.begin(this)
     saved = counting.kind._own.saved
     monkeypatch.setattr(
-        saved, "_count", lambda *_: (_ for _ in ()).throw(RuntimeError("ours"))
+        saved, "_note", lambda *_: (_ for _ in ()).throw(RuntimeError("ours"))
     )
     x = torch.full((3,), 2.0, requires_grad=True)
     (x * x).sum().backward()

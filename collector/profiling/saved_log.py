@@ -1,0 +1,206 @@
+"""What was saved, as it happened, and what that comes to.
+
+While training runs a saved tensor is one entry in a list: the module, a weak reference
+to the storage, sizes. Which entries are of one storage, and which of a parameter's, is
+found when a call ends: Python makes one weak reference per object, so for as long as
+entries hold them, equal references mean the same storage, also after it has gone.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import torch
+
+from collector.profiling.module_watch import OUTSIDE
+from collector.tracker.tensors import plain_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from collector.profiling.module_watch import ModuleWatch
+
+    StorageRef = weakref.ref[torch.UntypedStorage]
+
+_Tensor: Final = torch.Tensor
+_Parameter: Final = torch.nn.Parameter
+_reference: Final = weakref.ref
+
+FOLD_AT: Final = 20_000
+"""Entries that are kept before they are added up: some megabytes."""
+
+
+Entry: TypeAlias = "tuple[int, torch.dtype, int, StorageRef | None, int]"
+"""A tensor that was saved: module, dtype, its bytes, its storage and the storage's bytes.
+
+No storage: it is a view of a parameter. Bytes below zero: a further storage of the entry
+before it."""
+
+
+class Row:
+    """What one module has saved of one dtype."""
+
+    __slots__ = ("npp_compat_bytes", "num_bytes", "num_tensors", "tensor_bytes")
+
+    def __init__(self) -> None:
+        self.num_tensors = 0
+        """Saved tensors that are neither parameters nor views of one."""
+        self.tensor_bytes = 0
+        """Their bytes, each as often as it was saved."""
+        self.num_bytes = 0
+        """Their storages' bytes, each once."""
+        self.npp_compat_bytes = 0
+        """MemProfiler's number."""
+
+
+class Tally:
+    """What is saved in one call."""
+
+    def __init__(self, first: int, npp_compat_bytes: int) -> None:
+        """`first`: where its entries begin; `npp_compat_bytes`: what was there before."""
+        self.first = first
+        self.npp_before_bytes = npp_compat_bytes
+        self.rows: dict[tuple[int, torch.dtype], Row] = {}
+        self._seen: dict[int, StorageRef] = {}
+
+    def add(self, entries: Iterable[Entry], parameters: dict[int, StorageRef]) -> None:
+        """Add entries up; `parameters`: references to parameters' storages."""
+        seen, rows = self._seen, self.rows
+        for module, dtype, num_bytes, storage, storage_bytes in entries:
+            row = rows.get((module, dtype))
+            if row is None:
+                row = rows[module, dtype] = Row()
+            is_first = num_bytes >= 0
+            if is_first:
+                row.npp_compat_bytes += num_bytes
+            identity = id(storage)
+            if storage is None or identity in parameters:
+                continue
+            if is_first:
+                row.num_tensors += 1
+                row.tensor_bytes += num_bytes
+            if identity not in seen:
+                seen[identity] = storage
+                row.num_bytes += storage_bytes
+
+    def forget_dead(self) -> None:
+        """Let go of references to storages that are gone: they come no more."""
+        self._seen = {
+            identity: reference
+            for identity, reference in self._seen.items()
+            if reference() is not None
+        }
+
+
+class SavedLog:
+    """The entries of one thread, for all calls under way there."""
+
+    def __init__(self, watch: ModuleWatch) -> None:
+        self.npp_compat_bytes = 0
+        """MemProfiler's number since the log began."""
+        self._watch = watch
+        self._tallies: tuple[Tally, ...] = ()
+        self._entries: list[Entry] = []
+        self._parameters: dict[int, StorageRef] = {}
+        self._lists: dict[int, list[int]] = {}
+        """By module: the identities of its parameters, when they were last looked at."""
+        self._gathers = False
+        """Whether modules may get other parameters while they run."""
+
+    def start(self) -> Tally:
+        """A call begins."""
+        for index, module in self._watch.modules():
+            self._look_at(index, module)
+        tally = Tally(len(self._entries), self.npp_compat_bytes)
+        self._tallies += (tally,)
+        return tally
+
+    def stop(self, tally: Tally) -> None:
+        """It has ended: its rows are complete."""
+        tally.add(self._entries[tally.first :], self._parameters)
+        self._tallies = tuple(known for known in self._tallies if known is not tally)
+        if not self._tallies:
+            self._entries = []
+
+    def note(self, tensor: torch.Tensor) -> None:
+        """A tensor is being saved."""
+        if type(tensor) is not _Tensor:
+            self._note_other(tensor)
+            return
+        stack = self._watch.running.stack
+        module = stack[-1] if stack else OUTSIDE
+        base = tensor._base  # noqa: SLF001  # what it is a view of
+        if self._gathers and module != OUTSIDE:
+            self._look_at(module, self._watch.module(module))
+        num_bytes = tensor.nbytes
+        self.npp_compat_bytes += num_bytes
+        storage = tensor.untyped_storage()
+        reference = _reference(storage)
+        entry: Entry = (module, tensor.dtype, num_bytes, reference, storage.nbytes())
+        if base is not None and is_parameter(base):
+            self._parameters[id(reference)] = reference
+        self._entries.append(entry)
+        if len(self._entries) >= FOLD_AT:
+            self._fold()
+
+    def _note_other(self, tensor: torch.Tensor) -> None:
+        """A parameter, or a tensor of another class, which may have several storages."""
+        found = [(_reference(s), s.nbytes()) for s in storages_of(tensor)]
+        known = is_parameter(tensor)
+        if known or is_parameter(tensor._base):  # noqa: SLF001
+            self._are_parameters(reference for reference, _ in found)
+        if known:
+            return
+        module = self._watch.innermost()
+        if module != OUTSIDE:
+            self._look_at(module, self._watch.module(module))
+        num_bytes, dtype = tensor.nbytes, tensor.dtype
+        self.npp_compat_bytes += num_bytes
+        first = found[0] if found else (None, 0)
+        self._entries.append((module, dtype, num_bytes, *first))
+        self._entries += [(module, dtype, -1, *further) for further in found[1:]]
+
+    def _fold(self) -> None:
+        for tally in self._tallies:
+            tally.add(self._entries[tally.first :], self._parameters)
+            tally.first = 0
+            tally.forget_dead()
+        self._entries = []
+
+    def _are_parameters(self, storages: Iterable[StorageRef]) -> None:
+        for reference in storages:
+            self._parameters[id(reference)] = reference
+
+    def _look_at(self, index: int, module: Any) -> None:
+        """Know a module's parameters, where they are others than before."""
+        parameters = () if module is None else module._parameters  # noqa: SLF001
+        if not parameters:
+            return
+        identities = list(map(id, parameters.values()))
+        if self._lists.get(index) != identities:
+            self._lists[index] = identities
+            for parameter in parameters.values():
+                if parameter is not None:
+                    self._are_parameters(map(_reference, storages_of(parameter)))
+                    # FSDP2's shards are; gathered ones take their place for a while.
+                    self._gathers = self._gathers or type(parameter) is not _Parameter
+
+
+def is_parameter(tensor: Any) -> bool:
+    """Whether it is a parameter; asked of the type first, as torch's own test is slow."""
+    kind = type(tensor)
+    if kind is _Tensor or tensor is None:
+        return False
+    return kind is _Parameter or isinstance(tensor, _Parameter)
+
+
+def storages_of(tensor: torch.Tensor) -> Iterable[torch.UntypedStorage]:
+    """The storages that hold its bytes: of a DTensor those of the local shard."""
+    kind = type(tensor)
+    try:
+        if kind is _Tensor or kind is _Parameter:
+            return (tensor.untyped_storage(),)
+        return tuple(part.untyped_storage() for part in plain_tensors(tensor))
+    except (NotImplementedError, RuntimeError):
+        return ()  # a sparse, lazy or functional tensor has none of its own
