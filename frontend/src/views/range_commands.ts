@@ -49,7 +49,7 @@ export function rangeCommands(group: string, now: RangeNow): readonly Command[] 
   return [
     {
       id: "range.fit",
-      label: "Show the whole run",
+      label: "Show everything",
       group,
       key: "f",
       run: () => {

@@ -89,7 +89,7 @@ export function moduleCommands(actions: ModuleActions): readonly Command[] {
       (current) => {
         step(current, -1);
       },
-      "[",
+      "{",
     ),
     command(
       "after",
@@ -97,7 +97,7 @@ export function moduleCommands(actions: ModuleActions): readonly Command[] {
       (current) => {
         step(current, 1);
       },
-      "]",
+      "}",
     ),
     command(
       "close",

@@ -1,14 +1,17 @@
 /** The stacked categories through the window shown; choosing a time chooses a boundary. */
 
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { ModulesResponse, ModuleTimelineResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { originOf } from "../../model/origin";
 import { CategoryStack } from "../../widgets/category_stack/category_stack";
+import type { StackHandle } from "../../widgets/category_stack/types";
 import type { Boundary } from "../../widgets/category_stack/spans";
 import type { ExportSource } from "../../widgets/export/source";
 import { Failure, Skeleton } from "../../widgets/state/state";
+import { peakCommands } from "../peak_commands";
+import { rangeCommands } from "../range_commands";
 import { useRange } from "../use_range";
 import type { ViewProps } from "../view_props";
 import { askedRange } from "../x_params";
@@ -50,6 +53,29 @@ export function WindowTimeline(props: WindowTimelineProps) {
         };
   const live = useLive(view.client, "module_timeline", query, view.pollMs);
   const answer = fitting(live.data, data, params);
+  const handle = useRef<StackHandle | null>(null);
+  const latest = useRef({ answer, shown, setRange });
+  latest.current = { answer, shown, setRange };
+  useEffect(
+    () =>
+      view.commands.register([
+        ...rangeCommands("Modules", {
+          extent: () => ({
+            low: latest.current.answer?.xLow ?? 0,
+            high: latest.current.answer?.xHigh ?? 1,
+          }),
+          range: () => latest.current.shown,
+          setRange: (range) => {
+            latest.current.setRange(range);
+          },
+        }),
+        ...peakCommands("Modules", {
+          toHighest: () => handle.current?.toPeak(),
+          toNext: (side) => handle.current?.toNextPeak(side),
+        }),
+      ]),
+    [view.commands],
+  );
   const about = useMemo(
     () => ({ window: data.window, rank: data.rank, device: data.device }),
     [data.window, data.rank, data.device],
@@ -113,6 +139,7 @@ export function WindowTimeline(props: WindowTimelineProps) {
         byteUnit={view.byteUnit}
         plotPx={PLOT_PX}
         origin={originOf(data.run)}
+        handle={handle}
         exporter={props.exporter}
         about={about}
       />

@@ -11,6 +11,7 @@ import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
 import { parseRankSet } from "../../base/rank_set";
 import { formatQuantity } from "../../model/quantity";
+import { localPeaks, nextPeak } from "../../model/peaks";
 import { originOf } from "../../model/origin";
 import { exportCommands } from "../../widgets/export/export_commands";
 import { ALL_FORMATS, type ExportSource } from "../../widgets/export/source";
@@ -21,13 +22,14 @@ import { useWidth } from "../../widgets/line_chart/use_size";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { RankTable } from "../../widgets/rank_table/rank_table";
 import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import { peakCommands } from "../peak_commands";
 import { rangeCommands } from "../range_commands";
 import { useRange } from "../use_range";
 import type { ViewProps } from "../view_props";
 import { AbsentList } from "../absent_list";
-import { peakCommands } from "./commands";
 import { Companions } from "./companions";
 import { Controls } from "./controls";
+import { envelopeOf } from "./envelope";
 import {
   chartBand,
   chartLimit,
@@ -40,7 +42,7 @@ import {
 } from "./lines";
 import { Minimap } from "./minimap";
 import { readParams } from "./params";
-import { envelopeOf, localPeaks, nextPeak } from "./peaks";
+
 import { RankMap } from "./rank_map";
 import "./timeline.css";
 import { useTimeline } from "./use_timeline";
@@ -121,7 +123,7 @@ export function TimelineView(props: ViewProps) {
         say: tell,
       });
     return commands.register([
-      ...peakCommands({ toHighest: toPeak, toNext }),
+      ...peakCommands("Timeline", { toHighest: toPeak, toNext }),
       ...rangeCommands("Timeline", {
         extent: () => latest.current.extent,
         range: () => latest.current.shown,

@@ -14,6 +14,7 @@ import {
 } from "preact/hooks";
 import { formatQuantity } from "../../model/quantity";
 import { categoryColours, categoryLabel } from "../../model/category";
+import { localPeaks, nextPeak } from "../../model/peaks";
 import { figureTitle } from "../../model/origin";
 import {
   attachGestures,
@@ -241,6 +242,15 @@ export function CategoryStack(props: CategoryStackProps) {
     if (x !== undefined) moveTo(x);
   }
 
+  function toNextPeak(side: -1 | 1): boolean {
+    const peaks = localPeaks({ x: answer.peakX, y: answer.totalBytes });
+    const from = hover.peek()?.x ?? (side > 0 ? view.x0 - 1 : view.x1 + 1);
+    const next = nextPeak(peaks, from, side);
+    if (next !== null) moveTo(next);
+    return next !== null;
+  }
+  if (props.handle !== undefined) props.handle.current = { toPeak, toNextPeak };
+
   function onKeyDown(event: KeyboardEvent): void {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const far = event.shiftKey ? 10 : 1;
@@ -249,6 +259,8 @@ export function CategoryStack(props: CategoryStackProps) {
     else if (event.key === "ArrowDown") stepBoundary(1);
     else if (event.key === "ArrowUp") stepBoundary(-1);
     else if (event.key === "p" || event.key === "P") toPeak();
+    else if (event.key === "[") toNextPeak(-1);
+    else if (event.key === "]") toNextPeak(1);
     else if (event.key === "f" || event.key === "F") fit();
     else if (event.key === "Escape") hover.value = null;
     else if (event.key === "Enter") {

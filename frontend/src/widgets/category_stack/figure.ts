@@ -68,6 +68,7 @@ function marks({ answer, view, size, theme }: StackFigure): SvgNode[] {
   return answer.marks.flatMap(({ kind, x }) => {
     if (x < view.x0 || x > view.x1) return [];
     const at = xToPx(view, size.widthPx, x);
+    const near = at > size.widthPx - 60;
     return [
       svg("line", {
         x1: at,
@@ -77,7 +78,16 @@ function marks({ answer, view, size, theme }: StackFigure): SvgNode[] {
         stroke: secondary,
         "stroke-dasharray": "4 3",
       }),
-      svg("text", { x: at + 3, y: -4, fill: secondary }, MARK_LABEL[kind]),
+      svg(
+        "text",
+        {
+          x: near ? at - 3 : at + 3,
+          y: -4,
+          fill: secondary,
+          "text-anchor": near ? "end" : "start",
+        },
+        MARK_LABEL[kind],
+      ),
     ];
   });
 }
@@ -129,7 +139,7 @@ export function stackFigure(input: StackFigure): Figure {
       d: pathData(points, true),
       fill: colours[i] ?? "none",
       stroke: bg,
-      "stroke-width": 0.5,
+      "stroke-width": 0.25,
     }),
   );
   const legend = answer.categories.map(({ name }, i) => {

@@ -8,6 +8,13 @@ import type { ExportSource } from "../export/source";
 import type { XRange } from "../line_chart/types";
 import type { Boundary } from "./spans";
 
+/** Moves the cursor of a drawn chart. */
+export interface StackHandle {
+  readonly toPeak: () => void;
+  /** False where there is no further peak on that side. */
+  readonly toNextPeak: (side: -1 | 1) => boolean;
+}
+
 export interface CategoryStackProps {
   readonly label: string;
   readonly answer: ModuleTimelineResponse;
@@ -26,6 +33,8 @@ export interface CategoryStackProps {
   /** Height of the stack itself, without axis and spans. */
   readonly plotPx: number;
   readonly origin: Origin;
+  /** Filled with what keys outside the chart do. */
+  readonly handle?: { current: StackHandle | null };
   /** Filled with what the export menu writes, for menus elsewhere. */
   readonly exporter?: { current: ExportSource | null };
   /** What the answer is about, beside the columns in JSON. */

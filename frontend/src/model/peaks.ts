@@ -1,7 +1,4 @@
-/** The local peaks of what is drawn, for stepping from one to the next. Pure. */
-
-import type { TimelineResponse } from "../../api/types.gen";
-import { alignTo, mergeX } from "../../model/table";
+/** Local peaks of a line, for stepping from one to the next. Pure. */
 
 /** A peak stands out by this share of the range of all values on both sides. */
 const LEAST_SHARE = 0.05;
@@ -9,22 +6,6 @@ const LEAST_SHARE = 0.05;
 export interface Envelope {
   readonly x: Float64Array;
   readonly y: Float64Array;
-}
-
-/** The highest of everything drawn, at every x at which something is. */
-export function envelopeOf(answer: TimelineResponse): Envelope {
-  const { band, lines } = answer;
-  const columns = lines.map(({ x, y }) => ({ x, y }));
-  if (band !== null) columns.push({ x: band.x, y: band.high });
-  const x = mergeX(columns.map((column) => column.x));
-  const y = new Float64Array(x.length).fill(NaN);
-  for (const column of columns) {
-    alignTo(x, column.x, column.y).forEach((value, i) => {
-      const highest = y[i] ?? NaN;
-      if (value > highest || Number.isNaN(highest)) y[i] = value;
-    });
-  }
-  return { x, y };
 }
 
 /** x of each local peak, ascending; a plateau's peak is its first point. */
