@@ -14,25 +14,16 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.e2e.looking import PATIENCE_MS, see, tab
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import FrameLocator, Page
+    from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
 
 BOTH_LOADERS = pytest.mark.parametrize("load_fast", ["true", "false"])
-PATIENCE_MS = 30_000
-
-
-def tab(page: Page) -> FrameLocator:
-    """MemBoard's own page inside TensorBoard's."""
-    return page.frame_locator("iframe")
-
-
-def see(scope: FrameLocator | Page, text: str) -> None:
-    """Wait until `text` is visible."""
-    scope.get_by_text(text).first.wait_for(state="visible", timeout=PATIENCE_MS)
 
 
 def cards(page: Page) -> list[str]:
@@ -91,7 +82,7 @@ def test_a_chosen_rank_narrows_every_page_and_stands_in_the_address(
     page = open_page(f"{board.url}#memboard&p.memboard.rank=41")
     see(tab(page), "Simulated data")
     see(tab(page), "Rank 41 ran out of memory")
-    for name in ("Timeline", "Host"):
+    for name in ("Timeline", "Modules", "Host"):
         tab(page).get_by_role("button", name=name).first.click()
         page.wait_for_function(
             f"location.hash.includes('p.memboard.view={name.lower()}')"

@@ -1,0 +1,254 @@
+"""Modules and Functions as a user sees them: table, timeline, details, files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.looking import PATIENCE_MS, see, tab
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Locator, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+
+
+@pytest.fixture(scope="session")
+def profiled(tmp_path_factory) -> Path:
+    """A real run: a small model trained, its step and a function collected four times."""
+    logdir = tmp_path_factory.mktemp("profiled") / "runs"
+    program = f"""
+        import torch, collector
+
+        class Block(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.up = torch.nn.Linear(64, 256)
+                self.down = torch.nn.Linear(256, 64)
+
+            def forward(self, x):
+                return x + self.down(torch.relu(self.up(x)))
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = torch.nn.ModuleList(Block() for _ in range(3))
+                self.head = torch.nn.Linear(64, 10)
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return self.head(x)
+
+        net = Net()
+        optimizer = torch.optim.AdamW(net.parameters())
+
+        @collector.profiled
+        def train_batch(batch):
+            loss = net(batch).square().mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        schedule = {{"warmup_iters": 1, "max_iter": 5}}
+        with collector.record(
+            {str(logdir / "small")!r}, model=net, optimizer=optimizer,
+            modules=True, schedule=schedule,
+        ) as rec:
+            for _ in range(8):
+                train_batch(torch.randn(32, 64))
+                rec.step()
+    """
+    code = textwrap.dedent(program)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return logdir
+
+
+def opened(board, open_page, view: str, *words: str, **options) -> Page:
+    state = "&".join(f"p.memboard.{word}" for word in (f"view={view}", *words))
+    return open_page(f"{board.url}#memboard&{state}", **options)
+
+
+def rows(page: Page, label: str = "Modules") -> Locator:
+    """The rows on screen of a table."""
+    table = tab(page).get_by_label(f"{label}; arrow keys")
+    found = table.locator(".tabulator-row")
+    found.first.wait_for(timeout=PATIENCE_MS)
+    return found
+
+
+def hash_holds(page: Page, words: str) -> None:
+    """Wait until the address holds `words`: links and reloads keep the place."""
+    page.wait_for_function(
+        "words => decodeURIComponent(location.hash).includes(words)",
+        arg=words,
+        timeout=PATIENCE_MS,
+    )
+
+
+def test_modules_of_a_real_run_open_sort_and_search(tensorboard, open_page, profiled):
+    board = tensorboard("--logdir", profiled)
+    page = opened(board, open_page, "modules")
+    shown = rows(page)
+    assert [text.split("\n")[0] for text in shown.all_inner_texts()] == [
+        "Net",
+        "layers",
+        "head",
+    ]
+    # The arrow keys open rows; the details come with the selection.
+    shown.nth(1).click()
+    hash_holds(page, "module=Net.layers")
+    page.keyboard.press("ArrowRight")
+    see(tab(page), "Block")
+    assert rows(page).count() == 6
+    see(tab(page), "Through this window")
+    see(tab(page), "Over windows")
+    page.keyboard.press("Escape")
+    tab(page).get_by_role("button", name="List", exact=True).click()
+    tab(page).get_by_label("Find modules").fill("linear")
+    see(tab(page), "7 of 11 modules")
+    tab(page).locator(".tabulator-col", has_text="Own bytes").click()
+    hash_holds(page, "sort=-own")
+    own = [text.split("\n") for text in rows(page).all_inner_texts()]
+    assert len(own) == 7
+    page.reload()
+    see(tab(page), "7 of 11 modules")
+    assert [text.split("\n") for text in rows(page).all_inner_texts()] == own
+
+
+def test_a_point_of_the_timeline_chooses_the_boundary_near_it(
+    tensorboard, open_page, profiled
+):
+    board = tensorboard("--logdir", profiled)
+    page = opened(board, open_page, "modules")
+    rows(page)
+    chart = tab(page).locator(".stack-plot")
+    chart.wait_for(timeout=PATIENCE_MS)
+    chart.focus()
+    # The third boundary from the start is one of the first module called.
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    spoken = tab(page).locator(".stack p[aria-live]").inner_text()
+    assert "pre-forward of Net" in spoken
+    page.keyboard.press("Enter")
+    hash_holds(page, "state=before_pre_forward")
+    hash_holds(page, "module=Net.layers.0")
+    see(tab(page), "Modules: before pre-forward")
+    # Pointing at the chart reads every category.
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+    see(tab(page), "after the window began")
+    see(tab(page).locator(".chart-tip"), "Params")
+
+
+def test_modules_compare_with_the_median_of_all_ranks(
+    tensorboard, open_page, simulated
+):
+    board = tensorboard("--logdir", simulated)
+    page = opened(board, open_page, "modules", "rank=19")
+    rows(page)
+    see(tab(page), "Simulated data")
+    tab(page).get_by_label("Compare with").select_option("median")
+    see(tab(page), "less the median of all")
+    see(tab(page), "Δ Rank total")
+    # Rank 19 was given a leak: more than the median, with the sign.
+    assert "+" in rows(page).first.inner_text()
+
+
+@pytest.mark.parametrize("kind", ["CSV", "JSON", "PNG", "SVG"])
+def test_files_of_simulated_modules_say_so(
+    tensorboard, open_page, simulated, tmp_path, kind
+):
+    board = tensorboard("--logdir", simulated)
+    page = opened(board, open_page, "modules")
+    tab(page).locator(".stack-plot canvas").first.wait_for(timeout=PATIENCE_MS)
+    tab(page).get_by_role("button", name="Export the stacked categories").click()
+    with page.expect_download() as download:
+        tab(page).get_by_role("menuitem", name=kind).click()
+    assert "simulated" in download.value.suggested_filename
+    path = tmp_path / "file"
+    download.value.save_as(path)
+    content = path.read_bytes()
+    if kind == "CSV":
+        head, *lines = content.decode().splitlines()
+        assert head.endswith(",simulated")
+        assert all(line.endswith(",1") for line in lines)
+    elif kind == "JSON":
+        assert json.loads(content)["simulated"] is True
+    elif kind == "SVG":
+        assert b"(simulated data)" in content
+    else:
+        assert content.startswith(b"\x89PNG")
+
+
+def test_functions_show_both_sides_of_each_call(tensorboard, open_page, profiled):
+    board = tensorboard("--logdir", profiled)
+    page = opened(board, open_page, "functions", "function=train_batch")
+    shown = rows(page, "Calls")
+    assert [text.split("\n")[0] for text in shown.all_inner_texts()] == [
+        "5",
+        "4",
+        "3",
+        "2",
+    ]
+    for title in ("RSS start", "RSS end", "RSS Δ"):
+        see(tab(page), title)
+    see(tab(page), "Activations saved for backward")
+    see(tab(page), "Values of hooks, by module")
+    see(tab(page), "layers.0.up")
+    # A click chooses another call; the sides can be switched off.
+    shown.nth(2).click()
+    hash_holds(page, "iteration=3")
+    see(tab(page), "train_batch, iteration 3")
+    tab(page).get_by_role("button", name="Start", exact=True).click()
+    tab(page).get_by_text("RSS start").first.wait_for(state="detached")
+    # Every number that was recorded can be chosen.
+    tab(page).get_by_role("button", name="Statistics").click()
+    tab(page).get_by_label("Find statistics").fill("rss_diff")
+    tab(page).get_by_label("hook.rss_diff").check()
+    see(tab(page), "rss_diff end")
+
+
+def test_a_call_leads_to_the_memory_of_its_modules(tensorboard, open_page, profiled):
+    board = tensorboard("--logdir", profiled)
+    page = opened(board, open_page, "functions", "function=step", "iteration=3")
+    rows(page, "Calls")
+    tab(page).get_by_role("button", name="Its modules’ memory").click()
+    hash_holds(page, "view=modules")
+    rows(page)
+    window = tab(page).get_by_label("Window")
+    assert window.evaluate("e => e.selectedOptions[0].text").startswith(
+        "step, iteration 3"
+    )
+
+
+def test_pages_without_data_say_what_to_do(tensorboard, open_page, tmp_path):
+    logdir = tmp_path / "runs"
+    program = f"""
+        import collector
+        with collector.record({str(logdir / "bare")!r}, functions=False) as rec:
+            rec.step()
+            rec.step()
+    """
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=60
+    )
+    board = tensorboard("--logdir", logdir)
+    page = opened(board, open_page, "modules")
+    see(tab(page), "No module memory in this run")
+    see(tab(page), "modules=True")
+    page.keyboard.press("4")
+    see(tab(page), "No calls of functions were collected in this run")
+    see(tab(page), "@collector.profiled")
