@@ -32,7 +32,16 @@ README = [
     ("overview", "simulated", "overview", "light", 1280),
     ("overview", "demo", "overview", "dark", 1280),
     ("host", "demo", "host", "light", 1280),
+    ("modules", "simulated", "modules", "light", 1280),
+    ("modules", "simulated", "modules", "dark", 1280),
+    ("functions", "demo", "functions", "light", 1280),
 ]
+
+STATES = {
+    # The details of one module, among all of them.
+    "modules": "&p.memboard.module=Transformer.layers.20",
+}
+"""More of the address, by page."""
 
 
 def record(logdir: Path, ranks: int) -> None:
@@ -62,7 +71,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     wanted = README
     if options.all:
-        pages = ("overview", "timeline", "host")
+        pages = ("overview", "timeline", "modules", "functions", "host")
         combined = product(
             ("demo", "simulated"), pages, ("light", "dark"), (1280, 1920)
         )
@@ -79,6 +88,7 @@ def main() -> None:
             for name, run, page, theme, width in wanted:
                 shot = browser.new_page(viewport={"width": width, "height": 900})
                 state = f"p.memboard.run={ids[run]}&p.memboard.view={page}"
+                state += STATES.get(page, "")
                 dark = str(theme == "dark").lower()
                 shot.goto(f"{url}?darkMode={dark}#memboard&{state}")
                 frame = shot.frame_locator("iframe")
