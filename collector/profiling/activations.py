@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collector.format.records import CaptureTable, IntArray
     from collector.profiling.contract import Call, Sink
     from collector.profiling.module_watch import ModuleWatch
-    from collector.profiling.saved_log import Row, SavedLog
+    from collector.profiling.saved_log import SavedLog, Tally
 
 INFO: Final = SourceInfo(
     name="activations", cost="4 us per saved tensor in collected calls, nothing else"
@@ -102,9 +102,9 @@ class ActivationsKind:
         for counted in self._calls:
             if counted.call == call:
                 self._calls.remove(counted)
-                counted.saved.stop(counted.tally)
+                saved_bytes = counted.saved.stop(counted.tally)
                 self._raise_failure()
-                self._keep(counted, error)
+                self._keep(counted, saved_bytes, error)
                 return
 
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:  # noqa: ARG002
@@ -145,10 +145,11 @@ class ActivationsKind:
         if error is not None:
             raise error
 
-    def _keep(self, counted: _Counted, error: BaseException | None) -> None:
-        call, rows = counted.call, counted.tally.rows
+    def _keep(
+        self, counted: _Counted, saved_bytes: int, error: BaseException | None
+    ) -> None:
+        call, paths = counted.call, self._watch.paths
         now = time.time_ns()
-        saved_bytes = sum(row.num_bytes for row in rows.values())
         npp_compat_bytes = counted.npp_compat_bytes()
         meta = {
             "bytes": saved_bytes,
@@ -165,8 +166,8 @@ class ActivationsKind:
             iteration=call.iteration,
             meta=meta,
             tables=LaterTables(
-                partial(_tables, rows, self._watch.paths, self._watch.types),
-                _ROW_BYTES * len(rows),
+                partial(_tables, counted.tally, paths, self._watch.types),
+                _ROW_BYTES * (len(paths) + 1),
             ),
         )
         self._sink.put_capture(capture)
@@ -176,8 +177,9 @@ class ActivationsKind:
 
 
 def _tables(
-    rows: Mapping[tuple[int, Any], Row], paths: Sequence[str], types: Sequence[str]
+    tally: Tally, paths: Sequence[str], types: Sequence[str]
 ) -> Mapping[str, CaptureTable]:
+    rows = tally.rows()
     used = sorted({module for module, _ in rows if module != OUTSIDE})
     place = {module: index for index, module in enumerate(used)}
     place[OUTSIDE] = OUTSIDE

@@ -57,16 +57,45 @@ class Row:
 class Tally:
     """What is saved in one call."""
 
-    def __init__(self, first: int, npp_compat_bytes: int) -> None:
-        """`first`: where its entries begin; `npp_compat_bytes`: what was there before."""
+    def __init__(
+        self, first: int, npp_compat_bytes: int, parameters: dict[int, StorageRef]
+    ) -> None:
+        """`first`: where its entries begin; `npp_compat_bytes`: what was there before.
+
+        `parameters`: references to parameters' storages, by identity.
+        """
         self.first = first
         self.npp_before_bytes = npp_compat_bytes
-        self.rows: dict[tuple[int, torch.dtype], Row] = {}
+        self._parameters = parameters
+        self._rows: dict[tuple[int, torch.dtype], Row] = {}
         self._seen: dict[int, StorageRef] = {}
+        self._rest: list[Entry] = []
 
-    def add(self, entries: Iterable[Entry], parameters: dict[int, StorageRef]) -> None:
-        """Add entries up; `parameters`: references to parameters' storages."""
-        seen, rows = self._seen, self.rows
+    def end(self, entries: list[Entry]) -> int:
+        """The call has ended with these; returns the bytes it saved.
+
+        The rows are left for later: see `rows`.
+        """
+        self._rest = entries
+        num_bytes = sum(row.num_bytes for row in self._rows.values())
+        parameters, seen = self._parameters, set(self._seen)
+        for _, _, _, storage, storage_bytes in entries:
+            identity = id(storage)
+            if storage is None or identity in parameters or identity in seen:
+                continue
+            seen.add(identity)
+            num_bytes += storage_bytes
+        return num_bytes
+
+    def rows(self) -> dict[tuple[int, torch.dtype], Row]:
+        """By module and dtype; to be asked on one thread, once the call has ended."""
+        rest, self._rest = self._rest, []
+        self.add(rest)
+        return self._rows
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Add entries up."""
+        seen, rows, parameters = self._seen, self._rows, self._parameters
         for module, dtype, num_bytes, storage, storage_bytes in entries:
             row = rows.get((module, dtype))
             if row is None:
@@ -112,16 +141,18 @@ class SavedLog:
         """A call begins."""
         for index, module in self._watch.modules():
             self._look_at(index, module)
-        tally = Tally(len(self._entries), self.npp_compat_bytes)
+        first = len(self._entries)
+        tally = Tally(first, self.npp_compat_bytes, self._parameters)
         self._tallies += (tally,)
         return tally
 
-    def stop(self, tally: Tally) -> None:
-        """It has ended: its rows are complete."""
-        tally.add(self._entries[tally.first :], self._parameters)
+    def stop(self, tally: Tally) -> int:
+        """It has ended; returns the bytes it saved."""
+        num_bytes = tally.end(self._entries[tally.first :])
         self._tallies = tuple(known for known in self._tallies if known is not tally)
         if not self._tallies:
             self._entries = []
+        return num_bytes
 
     def note(self, tensor: torch.Tensor) -> None:
         """A tensor is being saved."""
@@ -163,7 +194,7 @@ class SavedLog:
 
     def _fold(self) -> None:
         for tally in self._tallies:
-            tally.add(self._entries[tally.first :], self._parameters)
+            tally.add(self._entries[tally.first :])
             tally.first = 0
             tally.forget_dead()
         self._entries = []

@@ -10,7 +10,6 @@ torch asks the topmost pair of hooks only, and takes them off by count, not by n
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
@@ -124,37 +123,41 @@ _places: Final[list[Place]] = []
 _lock: Final = threading.RLock()
 
 
-def _wrap() -> None:
-    if hasattr(getattr(_c, _DISABLE), "__wrapped__"):
-        return
+_originals: Final[dict[str, Any]] = {}
+"""Torch's own functions, while ours stand in their place."""
 
-    disable, enable = getattr(_c, _DISABLE), getattr(_c, _ENABLE)
 
-    @functools.wraps(disable)
-    def disable_without_ours(*args: Any, **kwargs: Any) -> Any:
-        mine = [place for place in _places if place.is_here()]
+def _disable_without_ours(*args: Any, **kwargs: Any) -> Any:
+    mine = [place for place in _places if place.is_here()]
+    for place in mine:
+        place.step_aside()
+    try:
+        return _originals[_DISABLE](*args, **kwargs)
+    except BaseException:
         for place in mine:
-            place.step_aside()
-        try:
-            return disable(*args, **kwargs)
-        except BaseException:
-            for place in mine:
-                place.come_back()
-            raise
-
-    @functools.wraps(enable)
-    def enable_and_ours(*args: Any, **kwargs: Any) -> Any:
-        result = enable(*args, **kwargs)
-        for place in [place for place in _places if place.is_here()]:
             place.come_back()
-        return result
+        raise
 
-    setattr(_c, _DISABLE, disable_without_ours)
-    setattr(_c, _ENABLE, enable_and_ours)
+
+def _enable_and_ours(*args: Any, **kwargs: Any) -> Any:
+    result = _originals[_ENABLE](*args, **kwargs)
+    for place in [place for place in _places if place.is_here()]:
+        place.come_back()
+    return result
+
+
+_ours: Final = {_DISABLE: _disable_without_ours, _ENABLE: _enable_and_ours}
+
+
+def _wrap() -> None:
+    for name, function in _ours.items():
+        # Where somebody has wrapped ours since, it stands in place still.
+        if name not in _originals:
+            _originals[name] = getattr(_c, name)
+            setattr(_c, name, function)
 
 
 def _unwrap() -> None:
-    for name in (_DISABLE, _ENABLE):
-        wrapped = getattr(_c, name)
-        if hasattr(wrapped, "__wrapped__"):
-            setattr(_c, name, wrapped.__wrapped__)
+    for name, function in _ours.items():
+        if getattr(_c, name) is function:
+            setattr(_c, name, _originals.pop(name))

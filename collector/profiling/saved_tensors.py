@@ -67,19 +67,19 @@ class SavedTensors:
         self._note = log.note
         return tally
 
-    def stop(self, tally: Tally) -> None:
-        """Count for it no more; the last one takes the hooks off the stack.
+    def stop(self, tally: Tally) -> int:
+        """Count for it no more; returns the bytes it saved.
 
-        From another thread they cannot be: they pass everything through, until the
-        thread's next call ends.
+        The last one takes the hooks off the stack. From another thread they cannot be:
+        they pass everything through, until the thread's next call ends.
         """
         self._tallies = tuple(known for known in self._tallies if known is not tally)
-        if self.log is not None:
-            self.log.stop(tally)
+        saved_bytes = 0 if self.log is None else self.log.stop(tally)
         if not self._tallies:
             self._note = None
             if self._place is not None and self._place.leave():
                 self._place = None
+        return saved_bytes
 
     def forget(self) -> None:
         """Know no parameters any more: the window is over."""

@@ -173,7 +173,9 @@ class Training:
 
     def __call__(self) -> None:
         logits = self.model(self._tokens).flatten(0, 1)
-        self._torch.nn.functional.cross_entropy(logits, self._tokens.flatten()).backward()
+        self._torch.nn.functional.cross_entropy(
+            logits, self._tokens.flatten()
+        ).backward()
         self._optimizer.step()
         self._optimizer.zero_grad()
 
