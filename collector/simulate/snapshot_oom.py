@@ -30,7 +30,7 @@ from collector.simulate.snapshot_label import (
     OomLabel,
     is_clear,
 )
-from collector.simulate.snapshot_stories import STORIES, Story
+from collector.simulate.snapshot_stories import STORIES, Plan, Story
 from collector.simulate.stats import ACTIVE, ALLOCATED, LARGE, RESERVED
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collector.simulate.snapshot_rank import SimulatedRank
 
 _SMALL_CAUSES: Final[tuple[OomCause, ...]] = ("growth", "non_torch", "fragmented")
-_MAX_DRAWS: Final = 60
+_MAX_DRAWS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,45 +91,41 @@ def oom_case(
     if also is not None and also not in second_causes(cause):
         allowed = ", ".join(second_causes(cause))
         raise ValueError(f"{also!r} beside {cause!r}: give one of {allowed}")
+    random = np.random.default_rng([seed, OOM_CAUSES.index(cause)])
+    plan = Plan.draw(cause, also, random)
+    versions: tuple[TorchVersion, ...] = ("2.1", "2.6", "2.11", "2.13")
+    drawn = versions[int(random.integers(0, 4))]
+    form = Form(torch or drawn)
+    unwound = bool(random.random() < 0.3)
     for draw in range(_MAX_DRAWS):
         random = np.random.default_rng([seed, OOM_CAUSES.index(cause), draw])
-        case = _draw(cause, also, torch, random)
-        if case is not None:
-            return case
+        story = Story(plan, random)
+        label = _fail(story, unwound=unwound)
+        if label is not None:
+            if unwound:
+                story.victim.unwind()
+            return OomCase(label, tuple(story.ranks), form)
     raise ValueError(f"no unambiguous case of {cause!r} with seed {seed} and {also!r}")
 
 
-def _draw(
-    cause: OomCause,
-    also: OomCause | None,
-    torch: TorchVersion | None,
-    random: np.random.Generator,
-) -> OomCase | None:
-    """One draw; None where it came out ambiguous."""
-    story = Story(cause, also, random)
-    versions: tuple[TorchVersion, ...] = ("2.1", "2.6", "2.11", "2.13")
-    form = Form(torch or versions[int(random.integers(0, 4))])
-    unwound = bool(random.random() < 0.3)
-    victim = story.ranks[story.victim]
+def _fail(story: Story, *, unwound: bool) -> OomLabel | None:
+    """Let the story happen; None where it came out ambiguous."""
+    plan = story.plan
     try:
-        STORIES[cause](story)
+        STORIES[plan.cause](story)
     except SimulatedOutOfMemoryError as error:
-        if victim.allocator.num_ooms != 1:
+        if story.victim.allocator.num_ooms != 1:
             return None
         label = _label(story, error, unwound=unwound)
-        if not is_clear(label) or (also is not None and also not in story.planted):
-            return None
-    else:
-        return None
-    if unwound:
-        victim.unwind()
-    return OomCase(label, tuple(story.ranks), form)
+        if is_clear(label) and (plan.also is None or plan.also in story.planted):
+            return label
+    return None
 
 
 def _label(
     story: Story, error: SimulatedOutOfMemoryError, *, unwound: bool
 ) -> OomLabel:
-    victim = story.ranks[story.victim]
+    victim = story.victim
     stats, device = victim.allocator.stats, victim.device
     same = other = (0, 0)
     for arena in victim.allocator.arenas():
@@ -146,12 +142,12 @@ def _label(
         if rank is not victim
     ]
     planted = dict(story.planted)
-    if story.cause == "imbalance":
+    if story.plan.cause == "imbalance":
         planted["imbalance"] = stats.get_peak(ACTIVE) - int(np.median(peaks))
     return OomLabel(
-        cause=story.cause,
-        also=() if story.also is None else (story.also,),
-        rank=story.victim,
+        cause=story.plan.cause,
+        also=() if story.plan.also is None else (story.plan.also,),
+        rank=story.plan.victim,
         num_steps=victim.training.num_steps,
         requested_bytes=error.requested_bytes,
         site=victim.training.site,

@@ -29,6 +29,7 @@ from collector.simulate.snapshot_training import TracedTraining, training_shape_
 from collector.simulate.stats import ACTIVE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from typing import Any
 
@@ -67,6 +68,8 @@ class Machine:
     settings: AllocatorSettings = DEFAULT_SETTINGS
     max_entries: int | None = None
     stacks: Stacks = "all"
+    resumed: bool = False
+    """From a checkpoint: the optimizer's state is there before the first step."""
 
 
 class SimulatedRank:
@@ -95,10 +98,11 @@ class SimulatedRank:
             self.sites,
             seed=seed,
             stacks=machine.stacks,
+            resumed=machine.resumed,
         )
         self._queue: list[Block] = []
 
-    def step(self, tokens: int) -> None:
+    def step(self, tokens: int, *, at_loss: Callable[[], object] | None = None) -> None:
         """One training step, with small allocations that come and go around it.
 
         Raises:
@@ -107,7 +111,7 @@ class SimulatedRank:
         training = self.training
         for size in self.random.integers(200, 3 * MIB, 6).tolist():
             self._queue.append(training.new("noise", size))
-        training.step(tokens)
+        training.step(tokens, at_loss=at_loss)
         while len(self._queue) > 12:
             training.drop("noise", self._queue.pop(0))
 
@@ -300,7 +304,9 @@ def tokens_for(machine: Machine, peak_bytes: int) -> int:
     return tokens
 
 
-def make_machine(random: np.random.Generator, *, expandable: bool) -> Machine:
+def make_machine(
+    random: np.random.Generator, *, expandable: bool, resumed: bool
+) -> Machine:
     """A device, a model for it and a way to record, drawn at random."""
     total = int(random.choice([24, 40, 48, 80, 141])) * GIB
     total -= int(random.integers(100, 900)) * MIB
@@ -320,4 +326,5 @@ def make_machine(random: np.random.Generator, *, expandable: bool) -> Machine:
         settings=AllocatorSettings(text=text, expandable_segments=expandable),
         max_entries=int(random.choice([6_000, 100_000])),
         stacks="python" if random.random() < 0.5 else "all",
+        resumed=resumed,
     )

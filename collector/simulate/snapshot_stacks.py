@@ -113,7 +113,7 @@ _FORWARD: Final[dict[str, tuple[str, tuple[Frame, ...]]]] = {
     ),
     "kept outputs": (
         "clone",
-        (Frame("append", _EVALUATE, 52), Frame("log_outputs", _TRAIN, 152), *_LOOP),
+        (Frame("append", _EVALUATE, 52), Frame("log_outputs", _TRAIN, 152), *_STEP),
     ),
     "feature cache": (
         "_to_copy",

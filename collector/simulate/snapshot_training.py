@@ -69,9 +69,12 @@ class TracedTraining:
         *,
         seed: int = 0,
         stacks: Stacks = "all",
+        resumed: bool = False,
         tag: Callable[[int], str] | None = None,
     ) -> None:
-        """`tag`: user metadata of a step's allocations.
+        """`resumed`: from a checkpoint, so that Adam's moments are there from the start.
+
+        `tag`: user metadata of a step's allocations.
 
         Raises:
             ValueError: the allocator has no history.
@@ -99,9 +102,11 @@ class TracedTraining:
         self._parameters = [self._shard("parameter", n) for n in self._all_tensors()]
         self._moments: list[Block] = []
         self._grads: list[Block] = []
+        if resumed:
+            self._make_moments()
 
-    def step(self, tokens: int) -> None:
-        """One training step over a batch of `tokens`.
+    def step(self, tokens: int, *, at_loss: Callable[[], object] | None = None) -> None:
+        """One training step over a batch of `tokens`; `at_loss` is called at its loss.
 
         Raises:
             SimulatedOutOfMemoryError: from the allocator; the training then ends.
@@ -118,7 +123,7 @@ class TracedTraining:
         history.annotate("END", _DATA_LOADER)
         self._zero_grad()
         saved = self._forward(tokens)
-        self._backward(tokens, saved)
+        self._backward(tokens, saved, at_loss)
         self._update()
         for block in batch:
             self.drop("batch", block)
@@ -168,10 +173,15 @@ class TracedTraining:
         self._reshard("gather", gathered)
         return saved
 
-    def _backward(self, tokens: int, saved: list[list[Block]]) -> None:
+    def _backward(
+        self,
+        tokens: int,
+        saved: list[list[Block]],
+        at_loss: Callable[[], object] | None,
+    ) -> None:
         shape = self.shape
         row = tokens * BF16_BYTES
-        self._loss(tokens)
+        self._loss(tokens, at_loss)
         upstream = self.new("gradient", row * shape.hidden)
         gathered = self._gather("backward gather")
         for layer in reversed(range(shape.num_layers)):
@@ -200,11 +210,13 @@ class TracedTraining:
         self._wait("accumulate")
         self.allocator.synchronize(0)
 
-    def _loss(self, tokens: int) -> None:
+    def _loss(self, tokens: int, at_loss: Callable[[], object] | None) -> None:
         elements = tokens * self.shape.vocabulary
         logits = self.new("logits", elements * BF16_BYTES)
         wide = self.new("wide logits", elements * FP32_BYTES)
         loss = self.new("loss", FP32_BYTES)
+        if at_loss is not None:
+            at_loss()
         gradient = self.new("logits gradient", elements * FP32_BYTES)
         for block in (wide, logits, gradient, loss):
             self.drop("logits gradient", block)
@@ -214,12 +226,15 @@ class TracedTraining:
         history = self.history
         history.annotate("START", "Optimizer.step#AdamW.step")
         if not self._moments:
-            for elements in self._all_tensors():
-                self._moments.append(self.new("moments", FP32_BYTES))
-                self._moments += [self._shard("moments", elements) for _ in range(2)]
+            self._make_moments()
         for elements in self.shape.layer_tensors[:5]:
             self.passing("update", self._share(elements))
         history.annotate("END", "Optimizer.step#AdamW.step")
+
+    def _make_moments(self) -> None:
+        for elements in self._all_tensors():
+            self._moments.append(self.new("moments", FP32_BYTES))
+            self._moments += [self._shard("moments", elements) for _ in range(2)]
 
     def _zero_grad(self) -> None:
         self.history.annotate("START", "Optimizer.zero_grad#AdamW.zero_grad")

@@ -163,3 +163,12 @@ def test_impossible_wishes_are_refused():
         oom_case("growth", 0, also="growth")
     with pytest.raises(ValueError, match="beside 'really_full'"):
         oom_case("really_full", 0, also="fragmented")
+
+
+@pytest.mark.parametrize("cause", ["really_full", "growth", "non_torch", "imbalance"])
+def test_the_allocator_s_settings_do_not_give_the_cause_away(cause):
+    found = {
+        oom_case(cause, seed).ranks[0].machine.settings.expandable_segments
+        for seed in range(20, 27)
+    }
+    assert found == {True, False}
