@@ -33,15 +33,12 @@ README = [
     ("overview", "demo", "overview", "dark", 1280),
     ("host", "demo", "host", "light", 1280),
     ("modules", "simulated", "modules", "light", 1280),
-    ("modules", "simulated", "modules", "dark", 1280),
+    ("modules-details", "simulated", "modules", "dark", 1280),
     ("functions", "demo", "functions", "light", 1280),
 ]
 
-STATES = {
-    # The details of one module, among all of them.
-    "modules": "&p.memboard.module=Transformer.layers.20",
-}
-"""More of the address, by page."""
+DETAILS = "&p.memboard.module=Transformer.layers.20"
+"""What pictures whose name ends in `-details` show of the Modules page."""
 
 
 def record(logdir: Path, ranks: int) -> None:
@@ -76,6 +73,10 @@ def main() -> None:
             ("demo", "simulated"), pages, ("light", "dark"), (1280, 1920)
         )
         wanted = [(f"{run}-{page}", run, page, t, w) for run, page, t, w in combined]
+        wanted += [
+            ("simulated-modules-details", "simulated", "modules", theme, width)
+            for theme, width in product(("light", "dark"), (1280, 1920))
+        ]
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
@@ -88,7 +89,7 @@ def main() -> None:
             for name, run, page, theme, width in wanted:
                 shot = browser.new_page(viewport={"width": width, "height": 900})
                 state = f"p.memboard.run={ids[run]}&p.memboard.view={page}"
-                state += STATES.get(page, "")
+                state += DETAILS if name.endswith("-details") else ""
                 dark = str(theme == "dark").lower()
                 shot.goto(f"{url}?darkMode={dark}#memboard&{state}")
                 frame = shot.frame_locator("iframe")

@@ -29,6 +29,8 @@ export interface DetailsProps {
   readonly view: ViewProps;
   readonly data: ModulesResponse;
   readonly fqn: string;
+  /** Which of the module's calls the table shows; -1 for none. */
+  readonly callShown: number;
   readonly close: () => void;
 }
 
@@ -68,7 +70,7 @@ export function Details(props: DetailsProps) {
       {answer === null && live.error === null && <Skeleton heightPx={PART_PX} />}
       {answer !== null && (
         <div class="modules-parts">
-          <Moments answer={answer} view={view} />
+          <Moments answer={answer} view={view} callShown={props.callShown} />
           <OverWindows answer={answer} data={data} view={view} />
           <OverRanks answer={answer} data={data} view={view} />
         </div>
@@ -117,7 +119,12 @@ interface PartProps {
   readonly view: ViewProps;
 }
 
-function Moments({ answer, view }: PartProps) {
+interface MomentsProps extends PartProps {
+  readonly callShown: number;
+}
+
+function Moments(props: MomentsProps) {
+  const { answer } = props;
   const { moments } = answer;
   const order = useMemo(() => Array.from(moments.state.keys()), [moments]);
   return (
@@ -147,7 +154,7 @@ function Moments({ answer, view }: PartProps) {
           </thead>
           <tbody>
             {order.map((i) => (
-              <Moment key={i} i={i} moments={moments} answer={answer} view={view} />
+              <Moment key={i} i={i} moments={moments} {...props} />
             ))}
           </tbody>
         </table>
@@ -162,15 +169,14 @@ function Moments({ answer, view }: PartProps) {
 }
 
 function Moment(
-  props: PartProps & { readonly i: number; readonly moments: ModuleMoments },
+  props: MomentsProps & { readonly i: number; readonly moments: ModuleMoments },
 ) {
   const { i, moments, answer, view } = props;
   const state = moments.stateNames[moments.state[i] ?? -1];
   if (state === undefined) return null;
   const call = moments.call[i] ?? 0;
   const timeUs = moments.timeUs[i] ?? NaN;
-  const shown =
-    state === answer.state && (answer.call === null || answer.call === call);
+  const shown = state === answer.state && call === props.callShown;
   const number = (bytes: number | undefined) => (
     <td class="num" title={formatExact(bytes ?? NaN, "bytes")}>
       {formatQuantity(bytes ?? NaN, "bytes", view.byteUnit)}

@@ -186,6 +186,7 @@ function Body({ view, data, params, px }: BodyProps) {
           view={view}
           data={data}
           fqn={params.module}
+          callShown={data.callShown[selected] ?? -1}
           close={() => {
             setParams({ module: null });
           }}

@@ -75,7 +75,8 @@ export function TreeTable(props: TreeTableProps) {
   const widthPx = useWidth(root);
   const leastPx = props.columns.reduce((sum, { minWidthPx }) => sum + minWidthPx, 0);
   const framePx = HEAD_PX + (leastPx > widthPx ? SCROLL_BAR_PX : 0);
-  const wantedPx = Math.max(rows.length, 2) * ROW_BORDERED_PX + framePx;
+  // Without rows there is a sentence, which needs a little more room.
+  const wantedPx = (rows.length === 0 ? 2 : rows.length) * ROW_BORDERED_PX + framePx;
   const heightPx = Math.min(props.heightPx, wantedPx);
   const latest = useRef(props);
   latest.current = props;
