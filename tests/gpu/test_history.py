@@ -24,6 +24,9 @@ pytestmark = [
 ]
 
 
+GPU_OUT = os.environ.get("MEMBOARD_GPU_OUT")
+
+
 def work() -> list[object]:
     kept = [torch.empty(1000 * (n + 1), device="cuda") for n in range(20)]
     del kept[::2]
@@ -43,8 +46,7 @@ def test_a_snapshot_of_this_torch_comes_back_whole(tmp_path):
     snapshot = torch.cuda.memory._snapshot()
     assert rebuilt(tables_of(snapshot)) == snapshot
     assert any(trace for trace in snapshot["device_traces"])
-    out = os.environ.get("MEMBOARD_GPU_OUT")
-    path = Path(out or tmp_path, "snapshot.pickle")
+    path = Path(GPU_OUT or tmp_path, "snapshot.pickle")
     path.write_bytes(pickle.dumps(snapshot, protocol=4))
     del kept
 

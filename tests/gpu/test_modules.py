@@ -27,6 +27,7 @@ MOST_UNKNOWN = 0.05
 """Of what torch has allocated: workspaces, and what lived before the step."""
 
 NUM_STEPS = 6
+GPU_OUT = os.environ.get("MEMBOARD_GPU_OUT")
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_tracked_bytes_are_what_torch_has_allocated(tmp_path, allocated):
     from tests.recordings import read_run
 
     model = sharded()
-    logdir = Path(os.environ.get("MEMBOARD_GPU_OUT", tmp_path), "fsdp2")
+    logdir = Path(GPU_OUT or tmp_path, "fsdp2")
     train(logdir, model)
     recording = read_run(logdir)[0]
     (capture,) = [c for c in recording.captures if c.kind == "modules"]

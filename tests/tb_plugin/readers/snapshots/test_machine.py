@@ -23,6 +23,16 @@ from tests.tb_plugin.readers.snapshots.pickled import unpickled
 PROTOCOLS = (2, 3, 4, 5)
 
 
+def real_files() -> list[Path]:
+    """Recorded snapshots; to be asked for while tests are collected."""
+    folder = os.environ.get("MEMBOARD_REAL_DATA")
+    found = sorted(Path(folder, "snapshots").glob("*")) if folder else []
+    assert bool(found) == bool(folder), (
+        f"MEMBOARD_REAL_DATA={folder} holds no snapshots"
+    )
+    return [path for path in found if path.suffix != ".json"]
+
+
 class NoClasses(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         raise AssertionError(f"{module}.{name}")
@@ -53,12 +63,6 @@ def test_events_are_columns_and_not_objects(protocol):
     assert machine.events.num_rows == sum(map(len, snapshot["device_traces"]))
     stacks = {tuple((f["name"], f["line"]) for f in s) for s in machine.stacks.lists}
     assert len(stacks) == len(machine.stacks.lists)
-
-
-def real_files() -> list[Path]:
-    folder = os.environ.get("MEMBOARD_REAL_DATA")
-    found = sorted(Path(folder, "snapshots").glob("*")) if folder else []
-    return [path for path in found if path.suffix != ".json"]
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name[:40])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -117,9 +116,3 @@ def test_deep_nesting_is_refused():
         deep = [deep]
     with pytest.raises(RefusedError, match="too deep"):
         tables_in(pickle.dumps({"segments": [], "odd": deep}))
-
-
-def test_the_environment_names_the_recorded_files():
-    """Where it is set but wrong, tests on recorded data would pass by being none."""
-    if os.environ.get("MEMBOARD_REAL_DATA"):
-        assert real_files()
