@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collector.errors import ConfigError, MemBoardError
     from collector.loop.spans import span
     from collector.profiling.functions import profiled
-    from collector.recorder import Recorder, active, record
+    from collector.recorder import Recorder
+    from collector.start import active, record
 
 __all__ = [
     "ConfigError",
@@ -40,9 +41,9 @@ _HOMES: Final = {
     "RecordConfig": "collector.config",
     "Recorder": "collector.recorder",
     "SourceConfig": "collector.config",
-    "active": "collector.recorder",
+    "active": "collector.start",
     "profiled": "collector.profiling.functions",
-    "record": "collector.recorder",
+    "record": "collector.start",
     "span": "collector.loop.spans",
 }
 

@@ -1,8 +1,8 @@
-"""The main path: the life of a recording, from `record` to `close`.
+"""The main path: the life of a recording, to its `close`; see `start` for its beginning.
 
-`record` reads the settings, opens the sources and starts two threads: one writes, one
-samples what has its own pace. `Recorder.step` samples what belongs to a step, on the
-training thread, and queues one row. `close` ends the file.
+The engine opens the sources and starts two threads: one writes, one samples what has
+its own pace. `Recorder.step` samples what belongs to a step, on the training thread, and
+queues one row. `close` ends the file.
 
 From the moment `record` has returned, nothing here raises into training: every entry is
 guarded, the first fault is logged with its traceback, and the rest goes on.
@@ -22,33 +22,27 @@ Defined where one might wonder:
 
 from __future__ import annotations
 
-import logging
-import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collector import lifecycle
-from collector.config import load_with_imports
-from collector.config_code import check_code
 from collector.errors import ConfigError
 from collector.loop import loader, spans
 from collector.loop.attached import Attached
 from collector.loop.compiled import untraced
 from collector.loop.progress import PhaseBlock, Progress, whole_number
-from collector.rank import identify, mesh_coordinates
-from collector.run_dir import run_dir_of
-from collector.trouble import Troubles, logger, warn
+from collector.rank import mesh_coordinates
+from collector.trouble import Troubles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
     from types import TracebackType
 
     from typing_extensions import Self
 
     from collector.config import RecordConfig
-    from collector.config_memprofiler import Imported
     from collector.history.on_demand import OnDemand
 
 Batch = TypeVar("Batch")
@@ -57,89 +51,6 @@ FLUSH_SECONDS: Final = 2.0
 """How long `flush` waits unless told otherwise."""
 
 _MAX_TEXT: Final = 1000
-
-
-def record(
-    logdir: str | Path,
-    *,
-    model: Any = None,
-    optimizer: Any = None,
-    config: Any = None,
-    mesh: Any = None,
-    **keywords: Any,
-) -> Recorder:
-    """Start recording this process into the run directory `logdir`.
-
-    Args:
-        logdir: the run's own directory, e.g. `runs/exp1` for `tensorboard --logdir
-            runs`. All ranks of a job give the same one.
-        model: the module being trained, or a list; may be attached later.
-        optimizer: its optimizer, or a list; may be attached later.
-        config: a YAML file, a mapping or a `RecordConfig`, or several of them; see
-            `collector.config`. MemProfiler's settings are understood too.
-        mesh: a DeviceMesh, or a mapping such as `{"dp": 0, "tp": 1}`.
-        **keywords: single settings; they win over `config` and the environment.
-
-    Returns:
-        A live recorder, also usable as a context manager. With `enabled=False` (or
-        `MEMBOARD_ENABLED=0`), and where recording cannot start, one that does nothing.
-
-    Raises:
-        ConfigError: a setting, the mesh or the logdir cannot be right, or code that a
-            setting names does not import, or the model has no `modules.root`.
-    """
-    settings, imported = load_with_imports(config, **keywords)
-    if not settings.enabled:
-        return _null()
-    check_code(settings)
-    _check_root(settings, model)
-    run_dir = run_dir_of(logdir)
-    coordinates = mesh_coordinates(mesh)
-    logger.setLevel(getattr(logging, settings.log_level.upper()))
-    if imported:
-        _tell_imports(settings, imported)
-    _close_forgotten(run_dir)
-    try:
-        recorder = Recorder(run_dir, settings, coordinates)
-    except Exception as error:  # noqa: BLE001  # of the two, training matters
-        warn("recording could not start; training goes on without it", error=error)
-        return _null()
-    recorder.attach(model=model, optimizer=optimizer)
-    recorder.begin()
-    return recorder
-
-
-def _check_root(settings: RecordConfig, model: Any) -> None:
-    """Whether the module to be tracked is there, where the model is known already."""
-    if model is None or not (settings.modules.enabled and settings.modules.root):
-        return
-    from collector.tracker.root import find_root
-
-    attached = Attached()
-    attached.add(model, None)
-    find_root(attached.model, settings.modules.root)
-
-
-def _tell_imports(settings: RecordConfig, imported: Sequence[Imported]) -> None:
-    """Once per job: what the keys of another tool's settings became."""
-    from collector.config_memprofiler import summary
-
-    if identify(settings).rank == 0:
-        for layer in imported:
-            warn("%s", summary(layer))
-
-
-def _close_forgotten(run_dir: Path) -> None:
-    """In a notebook, running a cell again means to record anew, not twice."""
-    if hasattr(sys, "ps1"):
-        for live in lifecycle.all_live():
-            if isinstance(live, Recorder) and live.run_dir == run_dir:
-                live.close()
-
-
-def active() -> Recorder | None:
-    """The newest live recorder of this process, or None."""
-    return cast("Recorder | None", lifecycle.newest())
 
 
 class Recorder:
@@ -503,10 +414,6 @@ class Recorder:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _null, ()
+        from collector.null_recorder import NullRecorder
 
-
-def _null() -> Recorder:
-    from collector.null_recorder import NullRecorder
-
-    return NullRecorder()
+        return NullRecorder, ()

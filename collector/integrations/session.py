@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from collector.config import load_with_imports
 from collector.config_code import check_code
 from collector.null_recorder import NullRecorder
-from collector.recorder import Recorder, record
+from collector.start import record
 from collector.trouble import Troubles
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
+
+    from collector.recorder import Recorder
 
 Hook = TypeVar("Hook", bound="Callable[..., None]")
 

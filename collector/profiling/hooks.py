@@ -34,7 +34,7 @@ from collector.profiling.forward_log import (
 )
 from collector.profiling.later import LaterTables
 from collector.profiling.user_hooks import Attributes, UserHooks, number_of
-from collector.sources.contract import SourceInfo
+from collector.sources.contract import SourceInfo, Unavailable
 from collector.sources.rss import open_sizes
 
 if TYPE_CHECKING:
@@ -132,11 +132,19 @@ class HooksKind:
     # As a kind.
 
     def begin(self, call: Call) -> None:
-        """Watch every module from now on."""
+        """Watch every module from now on.
+
+        Raises:
+            Unavailable: no module can be seen.
+        """
         self._raise_failure()
         if self._sizes is not None:
             self._sizes.sizes()  # or the program may have closed its descriptor
         self._watch.listen(self)
+        if not self._watch.sees_any:
+            if not self._calls:
+                self._watch.leave(self)
+            raise Unavailable(self._watch.not_seen, self._watch.remedy)
         self._calls += (self._hooked(call),)
 
     def end(self, call: Call, error: BaseException | None) -> None:
@@ -147,8 +155,7 @@ class HooksKind:
                 self._calls = tuple(
                     known for known in self._calls if known is not hooked
                 )
-                if self._watch.paths:
-                    self._sink.put_capture(self._capture(hooked, error))
+                self._sink.put_capture(self._capture(hooked, error))
         if self._reset:
             for _, module in self._watch.modules():
                 self._reset.run(module)

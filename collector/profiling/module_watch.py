@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _inert: Final = functools.partial(sys.audit, "memboard.left_module")
 """Takes whatever a hook is given and does nothing; any Python can unpickle it."""
 
+_UNCOMPILED: Final = "Profile some steps without torch.compile to see modules."
+
 OUTSIDE: Final = -1
 """Stands for a module where there is none."""
 
@@ -60,8 +62,8 @@ class ModuleWatch:
         self.paths: tuple[str, ...] = ()
         """As `named_modules` has them; the root is empty."""
         self.types: tuple[str, ...] = ()
-        self.not_seen = ""
-        """Why modules are not seen, where some are not."""
+        self.not_seen = self.remedy = ""
+        """Why modules are not seen, where some are not, and what to do."""
         self._model: weakref.ref[Any] | None = None
         self._modules: tuple[weakref.ref[Any], ...] = ()
         self.listeners: tuple[Listener, ...] = ()
@@ -104,6 +106,11 @@ class ModuleWatch:
             self._remove()
         self._holders = left
 
+    @property
+    def sees_any(self) -> bool:
+        """Whether there are hooks on any module."""
+        return bool(self._handles)
+
     def modules(self) -> Iterator[tuple[int, Any]]:
         """The modules that are still there, with their index."""
         for index, reference in enumerate(self._modules):
@@ -129,8 +136,12 @@ class ModuleWatch:
         model = None if self._model is None else self._model()
         self.running = _Running()
         self.paths = self.types = self._modules = ()
-        self.not_seen = "no model is attached" if model is None else ""
+        self.not_seen = self.remedy = ""
         if model is None:
+            self.not_seen = "no model is attached"
+            self.remedy = (
+                "Give it to collector.record(model=...) or rec.attach(model=...)."
+            )
             return
         found = list(model.named_modules())
         self.paths = tuple(path for path, _ in found)
@@ -139,9 +150,11 @@ class ModuleWatch:
         compiled = _compiled_paths(found)
         if not compiled and _compiles_elsewhere():
             self.not_seen = "torch.compile is in use, and of what cannot be told"
+            self.remedy = _UNCOMPILED
             return
         if compiled:
             self.not_seen = f"{len(compiled)} modules are compiled, or below one"
+            self.remedy = _UNCOMPILED
         for index, (path, module) in enumerate(found):
             if path not in compiled:
                 self._hook(index, module)

@@ -14,6 +14,7 @@ from collector.config_sections import HooksConfig
 from collector.errors import ConfigError
 from collector.profiling.hooks import NPP, RSS, HooksKind
 from collector.profiling.module_watch import ModuleWatch
+from collector.sources.contract import Unavailable
 from tests.collector.profiling.models import batch, fingerprint, mlp
 from tests.collector.profiling.sinks import KeptSink, call
 
@@ -323,10 +324,13 @@ def test_a_forward_that_raises_leaves_what_was_there_before():
 
 def test_without_a_model_nothing_is_captured():
     hooking = Hooking(None)
-    this = call()
-    hooking.kind.begin(this)
-    hooking.kind.end(this, None)
+    with pytest.raises(Unavailable, match="no model is attached"):
+        hooking.kind.begin(call())
+    hooking.kind.end(call(), None)
     assert hooking.sink.captures == []
+    hooking.kind.attach(mlp(), ())  # which is gone at once
+    with pytest.raises(Unavailable):
+        hooking.kind.begin(call())
     hooking.kind.close()
 
 

@@ -1,0 +1,111 @@
+"""How a recording begins: the settings, what they contradict, and the recorder.
+
+All that is wrong with settings is said here, before training is under way.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+from collector import lifecycle
+from collector.config import load_with_imports
+from collector.config_code import check_code
+from collector.loop.attached import Attached
+from collector.rank import identify, mesh_coordinates
+from collector.recorder import Recorder
+from collector.run_dir import run_dir_of
+from collector.trouble import logger, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from collector.config import RecordConfig
+    from collector.config_memprofiler import Imported
+
+
+def record(
+    logdir: str | Path,
+    *,
+    model: Any = None,
+    optimizer: Any = None,
+    config: Any = None,
+    mesh: Any = None,
+    **keywords: Any,
+) -> Recorder:
+    """Start recording this process into the run directory `logdir`.
+
+    Args:
+        logdir: the run's own directory, e.g. `runs/exp1` for `tensorboard --logdir
+            runs`. All ranks of a job give the same one.
+        model: the module being trained, or a list; may be attached later.
+        optimizer: its optimizer, or a list; may be attached later.
+        config: a YAML file, a mapping or a `RecordConfig`, or several of them; see
+            `collector.config`. MemProfiler's settings are understood too.
+        mesh: a DeviceMesh, or a mapping such as `{"dp": 0, "tp": 1}`.
+        **keywords: single settings; they win over `config` and the environment.
+
+    Returns:
+        A live recorder, also usable as a context manager. With `enabled=False` (or
+        `MEMBOARD_ENABLED=0`), and where recording cannot start, one that does nothing.
+
+    Raises:
+        ConfigError: a setting, the mesh or the logdir cannot be right, or code that a
+            setting names does not import, or the model has no `modules.root`.
+    """
+    from collector.null_recorder import NullRecorder
+
+    settings, imported = load_with_imports(config, **keywords)
+    if not settings.enabled:
+        return NullRecorder()
+    check_code(settings)
+    _check_root(settings, model)
+    run_dir = run_dir_of(logdir)
+    coordinates = mesh_coordinates(mesh)
+    logger.setLevel(getattr(logging, settings.log_level.upper()))
+    if imported:
+        _tell_imports(settings, imported)
+    _close_forgotten(run_dir)
+    try:
+        recorder = Recorder(run_dir, settings, coordinates)
+    except Exception as error:  # noqa: BLE001  # of the two, training matters
+        warn("recording could not start; training goes on without it", error=error)
+        return NullRecorder()
+    recorder.attach(model=model, optimizer=optimizer)
+    recorder.begin()
+    return recorder
+
+
+def _check_root(settings: RecordConfig, model: Any) -> None:
+    """Whether the module to be tracked is there, where the model is known already."""
+    if model is None or not (settings.modules.enabled and settings.modules.root):
+        return
+    from collector.tracker.root import find_root
+
+    attached = Attached()
+    attached.add(model, None)
+    find_root(attached.model, settings.modules.root)
+
+
+def _tell_imports(settings: RecordConfig, imported: Sequence[Imported]) -> None:
+    """Once per job: what the keys of another tool's settings became."""
+    from collector.config_memprofiler import summary
+
+    if identify(settings).rank == 0:
+        for layer in imported:
+            warn("%s", summary(layer))
+
+
+def _close_forgotten(run_dir: Path) -> None:
+    """In a notebook, running a cell again means to record anew, not twice."""
+    if hasattr(sys, "ps1"):
+        for live in lifecycle.all_live():
+            if isinstance(live, Recorder) and live.run_dir == run_dir:
+                live.close()
+
+
+def active() -> Recorder | None:
+    """The newest live recorder of this process, or None."""
+    return cast("Recorder | None", lifecycle.newest())
