@@ -47,6 +47,7 @@ def test_the_examples_are_those_the_readme_promises():
         "fsdp2.py",
         "lightning_trainer.py",
         "plain_loop.py",
+        "profiled_functions.py",
         "transformers_trainer.py",
     ]
 
@@ -105,6 +106,43 @@ def test_fsdp2_runs_without_torchrun_too(tmp_path):
     ranks = only_run(tmp_path)
     assert list(ranks) == [0]
     assert ranks[0].header.world_size == 1
+
+
+def test_profiled_functions_are_collected_on_every_rank(tmp_path):
+    run_example(
+        "profiled_functions.py",
+        "--logdir",
+        str(tmp_path),
+        launcher=("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"),
+    )
+    ranks = only_run(tmp_path)
+    assert sorted(ranks) == [0, 1]
+    for recording in ranks.values():
+        snaps = recording.tables["function/training_step"]
+        assert snaps["iteration"].tolist() == [3, 3, 4, 4]
+        assert snaps["context"].tolist() == [0, 1, 0, 1]
+        kinds = [(c.kind, c.function, c.phase, c.iteration) for c in recording.captures]
+        for kind in ("hooks", "activations"):
+            for function, phase in (
+                ("training_step", "train"),
+                ("step", "train"),
+                ("evaluate", "val"),
+            ):
+                assert {(kind, function, phase, n) for n in (3, 4)} <= set(kinds)
+        modules = [c for c in recording.captures if c.kind == "modules"]
+        assert [(c.function, c.iteration) for c in modules] == [
+            ("step", 3),
+            ("step", 4),
+        ]
+        assert modules[0].meta["backend"] == "fsdp2"
+        saved = {
+            c.phase: c.meta["bytes"]
+            for c in recording.captures
+            if c.kind == "activations"
+        }
+        assert saved["train"] > 1 << 20
+        assert saved["val"] == 0
+        assert not [n for n, s in recording.sources().items() if s == "failed"]
 
 
 def test_the_yaml_names_every_setting_with_its_default():

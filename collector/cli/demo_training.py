@@ -2,7 +2,9 @@
 
 Runs under any launcher that sets RANK, LOCAL_RANK, WORLD_SIZE and MASTER_*: the demo's
 own, or `torchrun -m collector.cli.demo_training --run-dir runs/demo`. The recording is
-what a user would write: `collector.record`, `rec.loader`, `rec.epoch`, `rec.step`.
+what a user would write: `collector.record`, `collector.profiled`, `rec.loader`,
+`rec.epoch`, `rec.step`. A few steps, and their calls of `training_step`, are looked at
+closely: memory at both ends, hooks, what autograd saved, and every module.
 """
 
 from __future__ import annotations
@@ -31,6 +33,12 @@ if TYPE_CHECKING:
 
 STEPS_PER_EPOCH: Final = 50
 _SAY_EVERY_SECONDS: Final = 2.0
+
+COLLECTED: Final[dict[str, Any]] = {
+    "modules": True,
+    "schedule": {"warmup_iters": 2, "max_iter": 5},
+}
+"""Steps 3 to 5, when the optimizer has its state; variables of the environment win."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +151,23 @@ def build(size: Size, device: torch.device) -> tuple[nn.Module, torch.optim.Opti
     return model, torch.optim.AdamW(model.parameters(), lr=1e-3)
 
 
+@collector.profiled
+def training_step(
+    model: nn.Module, optimizer: torch.optim.Optimizer, tokens: Tensor
+) -> Tensor:
+    """Forward, backward and optimizer; returns the loss."""
+    loss: Tensor = model(tokens)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
 def train(run_dir: Path, *, device: torch.device, num_steps: int, seed: int) -> None:
     """Train and record `num_steps` steps."""
     rank = int(os.environ["RANK"])
     size = ON_CPU if device.type == "cpu" else ON_GPU
-    with collector.record(run_dir) as rec:
+    with collector.record(run_dir, config=COLLECTED) as rec:
         if device.type == "cpu":
             dist.init_process_group("gloo")
         else:
@@ -164,10 +184,7 @@ def train(run_dir: Path, *, device: torch.device, num_steps: int, seed: int) -> 
         for step, batch in enumerate(_batches(rec, loader, num_steps)):
             # Batches are as long as their longest text: that is why memory varies.
             tokens = batch[:, : _length(size, seed, step) + 1].to(device)
-            loss = model(tokens)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            loss = training_step(model, optimizer, tokens)
             rec.step(tokens=tokens[:, 1:].numel(), samples=len(tokens))
             if rank == 0 and time.monotonic() - said > _SAY_EVERY_SECONDS:
                 said = time.monotonic()

@@ -107,6 +107,13 @@ def test_the_training_records_every_rank(tmp_path):
         assert recording.steps["rss_bytes"].min() > 100 << 20
         assert recording.notes_of("epoch")[0].data == {"epoch": 0, "length": 50}
         assert recording.notes_of("loader")[0].data["num_workers"] == 1
+        snaps = recording.tables["function/training_step"]
+        assert snaps["iteration"].tolist() == [3, 3, 4, 4, 5, 5]
+        kinds = {c.kind for c in recording.captures if c.iteration == 3}
+        assert kinds == {"hooks", "activations", "modules"}
+        assert (recording.tables["activations"]["saved_bytes"] > 1 << 20).tolist() == [
+            True
+        ] * 3
     same = [r.steps["tokens"].tolist() for r in ranks.values()]
     assert same[0] == same[1]
 
