@@ -154,9 +154,9 @@ def build(size: Size, device: torch.device) -> tuple[nn.Module, torch.optim.Opti
 @collector.profiled
 def training_step(
     model: nn.Module, optimizer: torch.optim.Optimizer, tokens: Tensor
-) -> Tensor:
+) -> Any:
     """Forward, backward and optimizer; returns the loss."""
-    loss: Tensor = model(tokens)
+    loss = model(tokens)
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()

@@ -212,3 +212,49 @@ def test_closing_a_scope_twice_is_harmless(fakes):
     ledger = PeakLedger(fakes.Allocator())
     scope = ledger.open()
     assert ledger.close(scope) == ledger.close(scope)
+
+
+@settings(max_examples=200, deadline=None)
+@given(actions=ACTIONS)
+def test_a_full_scope_has_every_statistics_own_peak(fakes, actions):
+    """Opened and closed anywhere, whoever resets meanwhile; of counts and pools too."""
+    backend = fakes.Backend()
+    allocator = backend.devices[0]
+    source = DeviceSource(Device(backend, 0), resets=True)
+    ledger = source._device.ledger
+    blocks, scopes = [], []
+
+    def now():
+        return {
+            (stat, pool): allocator.stats()[stat][pool]["current"]
+            for stat, pools in allocator.stats().items()
+            if isinstance(pools, dict) and "all" in pools
+            for pool in pools
+        }
+
+    def note():
+        for _, highest in scopes:
+            for key, value in now().items():
+                highest[key] = max(highest[key], value)
+
+    for action, value in actions:
+        if action == "alloc":
+            blocks.append(value)
+            allocator.move(value)
+        elif action == "free" and blocks:
+            allocator.move(-blocks.pop(value % len(blocks)))
+        elif action == "step":
+            source.sample()
+        elif action == "open":
+            scopes.append((ledger.open_full()[0], now()))
+        elif action == "close" and scopes:
+            scope, highest = scopes.pop(value % len(scopes))
+            stats = ledger.close_full(scope)
+            assert {k: stats[k[0]][k[1]]["peak"] for k in highest} == highest
+        elif action == "user_reset":
+            backend.c._cuda_resetPeakMemoryStats(0)
+        note()
+    for scope, _ in scopes:
+        ledger.close_full(scope)
+    backend.c._cuda_resetPeakMemoryStats(0)
+    source.close()
