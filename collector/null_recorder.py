@@ -63,6 +63,9 @@ class NullRecorder(Recorder):
     ) -> None:
         """Do nothing."""
 
+    def track_inputs(self, *inputs: Any) -> None:
+        """Do nothing."""
+
     def epoch(self, n: int, length: int | None = None) -> None:
         """Do nothing."""
 

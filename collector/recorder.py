@@ -138,6 +138,19 @@ class Recorder:
             self._fault("attach", error)
 
     @untraced
+    def track_inputs(self, *inputs: Any) -> None:
+        """Count these tensors, in whatever containers, as inputs of the step under way.
+
+        Without it, where modules are tracked, inputs are what the model's forward is
+        given. Nothing is kept alive.
+        """
+        if self._live:
+            try:
+                self._windows.track_inputs(inputs)
+            except Exception as error:  # noqa: BLE001  # the border to training
+                self._fault("track_inputs", error)
+
+    @untraced
     def epoch(self, n: int, length: int | None = None) -> None:
         """Say that epoch `n` begins, of `length` steps where that is known."""
         if self._live:

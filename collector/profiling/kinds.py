@@ -77,6 +77,11 @@ class Slot:
         """See `Kind.attach`."""
         self._guarded("attach", model, optimizers)
 
+    def track_inputs(self, inputs: Sequence[Any]) -> None:
+        """Tell a kind that asks for them a step's inputs; others do not mind."""
+        if hasattr(self.kind, "track_inputs"):
+            self._guarded("track_inputs", inputs)
+
     def begin(self, call: Call) -> bool:
         """See `Kind.begin`; whether it has begun."""
         begun = self._guarded("begin", call)

@@ -159,6 +159,12 @@ class Windows:
             for slot in self._slots:
                 slot.attach(model, optimizers)
 
+    def track_inputs(self, inputs: Sequence[Any]) -> None:
+        """The step's inputs are these, for kinds that are open."""
+        with self._lock:
+            for slot in self._slots:
+                slot.track_inputs(inputs)
+
     def kind(self, name: str) -> Any:
         """The kind of that name, opened if need be; None where it is off."""
         with self._lock:

@@ -12,6 +12,7 @@ from collector.tracker.compiled import is_compiled
 from collector.tracker.info import INFO
 from collector.tracker.root import find_root
 from collector.tracker.session import Session
+from collector.tracker.tensors import tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +36,8 @@ class ModulesKind:
         self._sink = sink
         self._model: Callable[[], Any] | None = None
         self._optimizers: list[Callable[[], Any]] = []
-        self._given: Any = None
+        self._given: list[weakref.ref[Any]] | None = None
+        """The next window's inputs, not kept alive by us."""
         self._session: Session | None = None
         self._windows: list[Window] = []
         self._estimate = ""
@@ -62,7 +64,7 @@ class ModulesKind:
         Without it, inputs are what the root's forward is given.
         """
         if self._session is None:
-            self._given = inputs
+            self._given = [weakref.ref(tensor) for tensor in tensors_in(inputs)]
         else:
             self._session.take_inputs(inputs)
 
@@ -123,7 +125,10 @@ class ModulesKind:
                 "the model is compiled, and modules.compiled is refuse",
                 "Set modules.compiled to estimate to track the eager step instead.",
             )
-        given, self._given = self._given, None
+        given = None
+        if self._given is not None:
+            given = [tensor for ref in self._given if (tensor := ref()) is not None]
+            self._given = None
         optimizers = [o for ref in self._optimizers if (o := ref()) is not None]
         session = Session(root, optimizers, given)
         try:

@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import torch
 import yaml
 
 import collector
+from collector.format.memory import CATEGORIES
 from tests.collector.profiling.models import batch, fingerprint, mlp
 from tests.collector.recordings import ONLY_STEPS, read_only_file
 
@@ -260,6 +262,33 @@ def test_two_models_have_both_their_modules(tmp_path):
 
 
 # Whatever happens.
+
+
+def test_inputs_that_are_named_are_counted_and_not_kept_alive(tmp_path):
+    trainer, unused = Trainer(), torch.ones(100)
+    gone = weakref.ref(unused)
+    functions = {"modules": ["training_step"]}
+    schedule = {"warmup_iters": 2, "max_iter": 3}
+    with record(
+        tmp_path,
+        model=trainer.model,
+        modules=True,
+        functions=functions,
+        schedule=schedule,
+    ) as rec:
+        trainer.training_step()
+        rec.track_inputs({"unused": unused})
+        del unused
+        assert gone() is None
+        trainer.training_step()
+        named = torch.ones(1000)
+        rec.track_inputs([named])
+        trainer.training_step()
+    (capture,) = [c for c in read_only_file(tmp_path).captures if c.kind == "modules"]
+    assert capture.meta["inputs"] == "given"
+    events = capture.tables["events"]
+    inputs = events["category"] == CATEGORIES.index("input")
+    assert events["delta_bytes"][inputs & (events["time_us"] == 0)].tolist() == [4000]
 
 
 def test_an_epoch_of_sanity_checks_and_validation_harms_nothing(tmp_path):
