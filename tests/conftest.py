@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 
-import pytest
 
-
-@pytest.fixture(autouse=True)
-def _no_settings_of_the_callers(monkeypatch):
+def pytest_collection_finish() -> None:
     """Tests read `MEMBOARD_REAL_DATA` while they are collected, which is before."""
-    for name in os.environ:
-        if name.startswith("MEMBOARD_"):
-            monkeypatch.delenv(name)
+    for name in [name for name in os.environ if name.startswith("MEMBOARD_")]:
+        del os.environ[name]
