@@ -187,16 +187,39 @@ function paintMarks(context: CanvasRenderingContext2D, paint: StackPaint): void 
     context.setLineDash(isPeak ? [] : [5, 3]);
     stroke(context, [x, GUTTER.top - 4, x, isPeak ? end : bottom]);
     context.setLineDash([]);
-    context.fillStyle = secondary;
-    const right = x > GUTTER.left + size.widthPx - 60;
-    context.textAlign = right ? "right" : "left";
-    context.fillText(MARK_LABEL[mark.kind], x + (right ? -3 : 3), GUTTER.top - 6);
   }
+  paintMarkLabels(context, paint);
   if (moment === null || moment < view.x0 || moment > view.x1) return;
   const x = Math.round(GUTTER.left + xToPx(view, size.widthPx, moment)) + 0.5;
   context.strokeStyle = link;
   context.lineWidth = 2;
   stroke(context, [x, GUTTER.top, x, spansTop(size) + spansHeight(paint.spans)]);
+}
+
+/** Where two labels would overlap the peak's stands, and the other's line is enough. */
+function paintMarkLabels(context: CanvasRenderingContext2D, paint: StackPaint): void {
+  const { view, size, theme, marks } = paint;
+  const last = GUTTER.left + size.widthPx;
+  const taken: { readonly from: number; readonly to: number }[] = [];
+  const peakFirst = [...marks].sort(
+    (a, b) => Number(b.kind === "peak") - Number(a.kind === "peak"),
+  );
+  context.fillStyle = tokens(theme).secondary;
+  context.textAlign = "left";
+  for (const mark of peakFirst) {
+    if (mark.x < view.x0 || mark.x > view.x1) continue;
+    const x = Math.round(GUTTER.left + xToPx(view, size.widthPx, mark.x)) + 0.5;
+    const width = context.measureText(MARK_LABEL[mark.kind]).width;
+    const from = [x + 3, x - 3 - width].find(
+      (start) =>
+        start >= GUTTER.left &&
+        start + width <= last &&
+        taken.every((other) => start + width < other.from || start > other.to),
+    );
+    if (from === undefined || width === 0) continue;
+    context.fillText(MARK_LABEL[mark.kind], from, GUTTER.top - 6);
+    taken.push({ from: from - 4, to: from + width + 4 });
+  }
 }
 
 /** The line under the pointer, and the box being drawn. */
