@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -18,3 +19,10 @@ def untraced(function: Function) -> Function:
     """
     function.__dict__["_torchdynamo_disable"] = True
     return function
+
+
+def compiles_anything() -> bool:
+    """Whether torch.compile was asked for anything in this process; imports nothing."""
+    dynamo: Any = sys.modules.get("torch._dynamo")
+    backends = getattr(getattr(dynamo, "eval_frame", None), "cached_backends", {})
+    return any(backend is not None for backend in dict(backends).values())

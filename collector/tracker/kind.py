@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import ConfigError
+from collector.loop.compiled import compiles_anything
 from collector.sources.contract import Unavailable
 from collector.tracker.capture import make_capture, open_window
 from collector.tracker.compiled import is_compiled
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collector.tracker.capture import Window
 
 ESTIMATE = "eager estimate"
-"""What a capture says of a compiled model's step."""
+"""What a capture says of a step that may be compiled, in whole or in part."""
 
 
 class ModulesKind:
@@ -136,7 +137,8 @@ class ModulesKind:
         except BaseException:
             session.stop()
             raise
-        self._estimate = ESTIMATE if compiled else ""
+        # Also where a compiled wrapper or function beside the model is what is called.
+        self._estimate = ESTIMATE if compiled or compiles_anything() else ""
         self._session = session
         return session
 

@@ -103,6 +103,19 @@ def test_a_compiled_function_beside_the_model_is_no_trouble(track):
     loss(model(x))
     assert backend.num_graphs == num_graphs
     assert capture.meta["reasons"] == [capture.meta["reasons"][-1]]
+    assert capture.meta["estimate"] == "eager estimate"
+
+
+def test_a_model_whose_compiled_wrapper_is_called_is_an_estimate_too(track):
+    """The model that was attached does not show that it is compiled."""
+    backend, x = Backend(), torch.ones(4, 32)
+    model = models.mlp()
+    wrapper = torch.compile(model, backend=backend)
+    wrapper(x).sum().backward()
+    num_calls = backend.num_calls
+    capture = track(model).step(lambda: wrapper(x).sum().backward())
+    assert backend.num_calls == num_calls
+    assert capture.meta["estimate"] == "eager estimate"
 
 
 def test_refusing_leaves_the_model_alone_and_says_why(track):
