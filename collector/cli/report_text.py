@@ -132,16 +132,30 @@ def _by_rank(ranks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield from _table(("rank", "host", "peak", "at step", "of", ""), rows)
 
 
+def _caveats(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What makes a window's numbers less than measured and whole."""
+    if estimate := facts.get("estimate"):
+        yield f"{estimate}: what ran may differ"
+    if facts.get("incomplete"):
+        reasons = "; ".join(facts.get("reasons", ())) or "the reason is not known"
+        yield f"incomplete: {reasons}"
+    if dropped := facts.get("num_events_dropped"):
+        yield f"{_counted(dropped, 'event')} dropped"
+
+
 def _by_module(modules: Mapping[str, Any] | None) -> Iterator[str]:
     if modules is None:
         return
     found = [m for m in modules["modules"] if m["total_bytes"] is not None]
-    peak = (modules["facts"] or {}).get("peak_bytes")
+    facts = modules["facts"] or {}
+    peak = facts.get("peak_bytes")
     yield (
         f"modules: {_printable(modules['window'])} on rank {modules['rank']},"
         f" {_printable(modules['device'])}, {modules['state']};"
         f" peak {bytes_text(peak)}; {_counted(len(found), 'module')}"
     )
+    for caveat in _caveats(facts):
+        yield f"  {_printable(caveat)}"
     own = any(m["own_bytes"] is not None for m in found)
     size = "own_bytes" if own else "total_bytes"
     found.sort(key=lambda m: -(m[size] or 0))

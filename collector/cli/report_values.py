@@ -51,9 +51,12 @@ def number(value: float | None) -> float | int | None:
 
 
 def named(name: str, unit: str) -> str:
-    """A name with the suffix of its unit, once."""
+    """A name with the suffix of its unit, once.
+
+    torch's statistics have it in the middle: `allocated_bytes.all.peak`.
+    """
     suffix = _SUFFIXES.get(unit, "")
-    return name if name.endswith(suffix) else name + suffix
+    return name if f"{suffix}." in f"{name}." else name + suffix
 
 
 def plain(value: Any, leave_out: Iterable[str] = ()) -> Any:

@@ -85,6 +85,7 @@ def add_modules(
     phase: str = "train",
     backend: str = "fsdp2",
     scale: int = 1,
+    **meta: object,
 ) -> None:
     """One window of a root and a layer: a forward of each, and nothing else.
 
@@ -128,6 +129,7 @@ def add_modules(
             "rounding_bytes": 512,
             "num_events_dropped": 0,
             "reasons": [],
+            **meta,
         },
         tables={
             "modules": {

@@ -135,7 +135,7 @@ def test_functions_have_calls_hooks_activations_and_captures(run, tmp_path, ask)
     stats = training["calls"][1]["stats"]
     start = 10**9 + 1000 + 30
     assert stats["rss_bytes"] == {"start": start, "end": start + 1, "difference": 1}
-    assert stats["allocated_bytes.all.current_bytes"]["difference"] == 1
+    assert stats["allocated_bytes.all.current"]["difference"] == 1
     assert stats["num_ooms"]["difference"] == 1
     assert stats["hook.rss_diff_bytes"]["end"] == 393_216
     assert training["hooks"][0] == {"module": "", "type": "Net", "rss_diff_bytes": 4096}
@@ -201,6 +201,33 @@ def test_the_text_says_the_most_important_numbers(run, tmp_path, capsys):
     assert "training_step (train): 2 calls on rank 0" in said
     assert "captures of the allocator: 1" in said
     assert "not recorded: workers (absent): no workers" in said
+
+
+def test_the_text_shows_torchs_statistics_of_imported_calls(tmp_path, capsys):
+    write_stats(tmp_path / "theirs", 0)
+    assert main(["report", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "call  allocated_bytes.all.current" in said
+
+
+def test_the_text_says_what_a_window_is_less_than_measured(run, tmp_path, capsys):
+    rank = run.rank(0)
+    rank.steps(range(3), rss_bytes=[1, 2, 3])
+    reasons = ["the call ended with RuntimeError"]
+    add_modules(
+        rank,
+        2,
+        estimate="eager estimate",
+        incomplete=True,
+        reasons=reasons,
+        num_events_dropped=1,
+    )
+    rank.close()
+    assert main(["report", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "  eager estimate: what ran may differ\n" in said
+    assert "  incomplete: the call ended with RuntimeError\n" in said
+    assert "  1 event dropped\n" in said
 
 
 def test_names_from_files_cannot_steer_a_terminal(run, tmp_path, capsys):
