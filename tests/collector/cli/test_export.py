@@ -80,7 +80,10 @@ def test_every_kind_has_its_exact_name(run, tmp_path, capsys):
 
 @pytest.mark.parametrize("iterations", [[2], [3, 4], [1, 2]])
 def test_snaps_keep_keys_order_and_exact_values(run, tmp_path, iterations):
-    """Windows 1/2, 2/4 and 0/2 give iterations 2; 3 and 4; 1 and 2."""
+    """Windows 1/2, 2/4 and 0/2 give iterations 2; 3 and 4; 1 and 2.
+
+    And safe_load accepts the file, as it does not MemProfiler's (A5).
+    """
     rank = run.rank(0)
     expected = add_snaps(rank, "training_step", iterations)
     rank.close()

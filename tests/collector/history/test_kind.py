@@ -343,6 +343,7 @@ def test_without_an_accelerator_the_kind_is_unavailable():
 
 
 def test_a_history_that_is_on_is_recorded_from_the_opening_on(monkeypatch):
+    """MemProfiler's has no bound, holds C++ stacks and is never stopped (A13)."""
     torch = FakeTorch()
     monkeypatch.setattr(kind, "find_allocator", lambda _: torch.allocator())
     settings = types.SimpleNamespace(device="auto", history=HistoryConfig(enabled=True))

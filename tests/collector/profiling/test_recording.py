@@ -16,7 +16,7 @@ import torch
 import yaml
 
 import collector
-from collector.format.memory import CATEGORIES
+from collector.format.memory import CATEGORIES, STATES
 from tests.collector.profiling.models import batch, fingerprint, mlp
 from tests.collector.recordings import ONLY_STEPS, read_only_file
 
@@ -148,6 +148,7 @@ def test_spans_and_the_newest_recorder(tmp_path):
 
 
 def test_the_mlps_numbers_are_on_disk(tmp_path):
+    """MemProfiler has the 4608 alone: views of parameters, and some twice (A7)."""
     found = run(tmp_path)
     (capture,) = found.captures_of("activations", "training_step")
     assert capture.meta["bytes"] == 1536
@@ -181,6 +182,40 @@ def test_three_batches_have_three_different_figures(tmp_path):
     saved = [c.meta["bytes"] for c in found.captures_of("activations")]
     assert saved == [768, 3072, 768]
     assert len(found.captures_of("modules")) == 3
+
+
+def test_a_step_is_followed_to_its_end_whatever_function_is_profiled(tmp_path):
+    """MemProfiler sees what the decorated function does: forward alone (A3)."""
+    both = {"modules": ("step", "training_step")}
+    found = run(tmp_path, modules=True, functions=both)
+    (step,) = found.captures_of("modules", "step")
+    (forward,) = found.captures_of("modules", "training_step")
+
+    def states(capture):
+        return {STATES[state] for state in capture.tables["boundaries"]["state"]}
+
+    backward = {"before_pre_backward", "after_post_backward"}
+    optimizer = {"before_optimizer", "after_optimizer"}
+    assert states(step) >= backward | optimizer
+    assert not states(forward) & (backward | optimizer)
+
+
+def test_inputs_are_counted_without_being_named(tmp_path):
+    """MemProfiler's are always 0: nobody hands them to its tracker (A4)."""
+    (capture,) = run(tmp_path, modules=True).captures_of("modules", "step")
+    assert capture.meta["inputs"] == "forward"
+    events = capture.tables["events"]
+    inputs = events["category"] == CATEGORIES.index("input")
+    assert events["delta_bytes"][inputs].max() == batch().nbytes == 512
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="there is an accelerator")
+def test_without_an_accelerator_what_is_named_for_one_is_absent(tmp_path):
+    """MemProfiler says that it is off, switches it on again, and keeps nothing (A9)."""
+    found = run(tmp_path, functions={"default": (), "device": ("training_step",)})
+    note = found.source("functions.device")
+    assert (note["status"], bool(note["reason"])) == ("absent", True)
+    assert found.captures == []
 
 
 def without_times(capture):
