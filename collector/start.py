@@ -60,13 +60,13 @@ def record(
     settings, imported = load_with_imports(config, **keywords)
     if not settings.enabled:
         return NullRecorder()
+    logger.setLevel(getattr(logging, settings.log_level.upper()))
+    if imported:  # before what may be wrong with them is said in our words
+        _tell_imports(settings, imported)
     check_code(settings)
     _check_root(settings, model)
     run_dir = run_dir_of(logdir)
     coordinates = mesh_coordinates(mesh)
-    logger.setLevel(getattr(logging, settings.log_level.upper()))
-    if imported:
-        _tell_imports(settings, imported)
     _close_forgotten(run_dir)
     try:
         recorder = Recorder(run_dir, settings, coordinates)

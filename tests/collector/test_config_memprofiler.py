@@ -412,6 +412,18 @@ def test_record_takes_the_file_and_tells_once_what_became_of_it(
     assert told[0].endswith("writes the file in MemBoard's words.")
 
 
+def test_an_error_in_our_words_follows_what_the_users_keys_became(tmp_path, caplog):
+    hooks = {"post_forward_hooks": ["no_such_package.hook"]}
+    theirs = {"memprofiler_cfg": {"enabled": True, "memory_hooks": hooks}}
+    with pytest.raises(
+        ConfigError, match=r"'hooks\.post_forward' names no_such_package"
+    ):
+        collector.record(tmp_path / "run", config=theirs)
+    (told,) = [r.getMessage() for r in caplog.records]
+    assert "memory_hooks.post_forward_hooks: [no_such_package.hook] ->" in told
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_summary_says_that_it_is_off():
     found = load_with_imports({"memprofiler_cfg": {}})[1][0]
     assert "enabled: false -> functions.enabled: false" in summary(found)
