@@ -104,6 +104,8 @@ class RunSummary:
     live: bool
     """Rows arrived within the last 30 s and no rank's last attempt has closed."""
     simulated: bool
+    imported: bool
+    """Made of another tool's files: it has no steps and no headers."""
     device_type: str
     """cuda, xpu, mps ... or cpu where no accelerator was recorded."""
     num_problems: int

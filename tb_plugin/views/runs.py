@@ -53,6 +53,7 @@ def summary_of(reader: SeriesReader, run: Run) -> api.RunSummary:
         last_step=_last_step(reader, run),
         live=run.is_live(),
         simulated=any(header.simulated for header in headers),
+        imported=run.imported is not None,
         device_type=device_types[0] if device_types else "cpu",
         num_problems=len(run.problems),
     )

@@ -102,6 +102,7 @@ class Synthetic:
             last_step=num_steps - 1,
             live=False,
             simulated=True,
+            imported=False,
             device_type="cuda",
             num_problems=0,
         )

@@ -14,6 +14,7 @@ const RUN = {
   last_step: null,
   live: true,
   simulated: false,
+  imported: false,
   device_type: "cuda",
   num_problems: 0,
 };

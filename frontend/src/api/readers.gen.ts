@@ -94,6 +94,7 @@ export const readRunSummary: Read<types.RunSummary> = (value, at, columns) => {
     lastStep: field(fields, "last_step", orNull(integer), at, columns),
     live: field(fields, "live", flag, at, columns),
     simulated: field(fields, "simulated", flag, at, columns),
+    imported: field(fields, "imported", flag, at, columns),
     deviceType: field(fields, "device_type", text, at, columns),
     numProblems: field(fields, "num_problems", integer, at, columns),
   };

@@ -131,6 +131,8 @@ export interface RunSummary {
   /** Rows arrived within the last 30 s and no rank's last attempt has closed. */
   readonly live: boolean;
   readonly simulated: boolean;
+  /** Made of another tool's files: it has no steps and no headers. */
+  readonly imported: boolean;
   /** cuda, xpu, mps ... or cpu where no accelerator was recorded. */
   readonly deviceType: string;
   readonly numProblems: number;

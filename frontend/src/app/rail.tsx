@@ -72,6 +72,7 @@ function RunPulse({ run }: { readonly run: RunSummary }) {
 }
 
 function runFacts(run: RunSummary): readonly string[] {
+  if (run.imported) return ["MemProfiler's files"];
   const parts = [
     run.deviceType === "cpu" ? "no accelerator" : run.deviceType,
     run.lastStep === null ? "no step yet" : `step ${formatInteger(run.lastStep)}`,

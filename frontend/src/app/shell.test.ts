@@ -20,6 +20,7 @@ function run(id: string, lastMs: number): RunSummary {
     simulated: false,
     deviceType: "cpu",
     numProblems: 0,
+    imported: false,
   };
 }
 

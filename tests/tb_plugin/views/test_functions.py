@@ -442,6 +442,7 @@ def test_an_imported_run_answers_the_same_questions(tmp_path):
     name = "cuda_alloc_rank_0.training_step.2.start.pickle"
     (folder / name).write_bytes(b"not opened")
     found = Page(tmp_path).of_run("/functions", "old", stat=ALLOCATED)
+    assert found["run"]["imported"]
     assert found["source"] == "imported"
     assert found["function"] == "training_step"
     assert found["calls"]["iteration"].tolist() == [2]

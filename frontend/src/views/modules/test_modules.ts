@@ -15,6 +15,7 @@ export const RUN: RunSummary = {
   simulated: false,
   deviceType: "cuda",
   numProblems: 0,
+  imported: false,
 };
 
 export const FACTS: ModuleFacts = {

@@ -81,6 +81,7 @@ function Body(
   const { strip } = props.whole;
   const { data, ranks, theme, byteUnit, chooseRank, params, setParams } = props;
   const order = STRIP_ORDERS.find((one) => one === params.get("sort")) ?? "rank";
+  if (data.run.imported) return <Imported data={data} chooseRank={chooseRank} />;
   return (
     <>
       <VerdictLine
@@ -111,14 +112,7 @@ function Body(
           origin={originOf(data.run)}
         />
       )}
-      {data.problems.length > 0 && (
-        <section class="panel" aria-labelledby="problems-title">
-          <header class="panel-head">
-            <h2 id="problems-title">Files that could not be read whole</h2>
-          </header>
-          <ProblemList problems={data.problems} />
-        </section>
-      )}
+      {data.problems.length > 0 && <Problems problems={data.problems} />}
       <RecordedPanels
         recorded={data.recorded}
         whole={props.whole.recorded}
@@ -129,6 +123,37 @@ function Body(
         {data.facts.length > 0 && <Facts facts={data.facts} rank={data.rank} />}
       </div>
     </>
+  );
+}
+
+/** Another tool's files say nothing of steps and hosts: their pages are others. */
+function Imported(props: {
+  readonly data: OverviewResponse;
+  readonly chooseRank: (rank: number) => void;
+}) {
+  const { data, chooseRank } = props;
+  const verdict = { tone: "quiet", word: "Imported", rank: null } as const;
+  const sentences = data.recorded.map((one) => `${one.reason} ${one.remedy}`);
+  return (
+    <>
+      <VerdictLine
+        verdict={{ ...verdict, sentence: sentences.join(" ") }}
+        rank={null}
+        chooseRank={chooseRank}
+      />
+      {data.problems.length > 0 && <Problems problems={data.problems} />}
+    </>
+  );
+}
+
+function Problems({ problems }: { readonly problems: OverviewResponse["problems"] }) {
+  return (
+    <section class="panel" aria-labelledby="problems-title">
+      <header class="panel-head">
+        <h2 id="problems-title">Files that could not be read whole</h2>
+      </header>
+      <ProblemList problems={problems} />
+    </section>
   );
 }
 

@@ -159,6 +159,7 @@ const RUN: RunSummary = {
   simulated: false,
   deviceType: "cuda",
   numProblems: 0,
+  imported: false,
 };
 
 function timeline(more: Partial<TimelineResponse>): TimelineResponse {

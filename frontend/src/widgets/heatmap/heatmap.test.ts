@@ -32,6 +32,7 @@ const ANSWER: HeatmapResponse = {
     simulated: false,
     deviceType: "cuda",
     numProblems: 0,
+    imported: false,
   },
   series: null,
   xLow: 0,
