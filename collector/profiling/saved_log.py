@@ -78,14 +78,10 @@ class Tally:
         """
         self._rest = entries
         num_bytes = sum(row.num_bytes for row in self._rows.values())
-        parameters, seen = self._parameters, set(self._seen)
-        for _, _, _, storage, storage_bytes in entries:
-            identity = id(storage)
-            if storage is None or identity in parameters or identity in seen:
-                continue
-            seen.add(identity)
-            num_bytes += storage_bytes
-        return num_bytes
+        storages = {id(storage): size for _, _, _, storage, size in entries}
+        storages.pop(id(None), None)
+        unknown = storages.keys() - self._parameters.keys() - self._seen.keys()
+        return num_bytes + sum(map(storages.__getitem__, unknown))
 
     def rows(self) -> dict[tuple[int, torch.dtype], Row]:
         """By module and dtype; to be asked on one thread, once the call has ended."""
@@ -134,13 +130,22 @@ class SavedLog:
         self._parameters: dict[int, StorageRef] = {}
         self._lists: dict[int, list[int]] = {}
         """By module: the identities of its parameters, when they were last looked at."""
+        self._all: list[int] = []
+        """Those of all modules, when a call began last."""
         self._gathers = False
         """Whether modules may get other parameters while they run."""
 
     def start(self) -> Tally:
         """A call begins."""
-        for index, module in self._watch.modules():
-            self._look_at(index, module)
+        identities = [
+            id(parameter)
+            for _, module in self._watch.modules()
+            for parameter in module._parameters.values()  # noqa: SLF001
+        ]
+        if identities != self._all:
+            self._all = identities
+            for index, module in self._watch.modules():
+                self._look_at(index, module)
         first = len(self._entries)
         tally = Tally(first, self.npp_compat_bytes, self._parameters)
         self._tallies += (tally,)
@@ -156,23 +161,29 @@ class SavedLog:
 
     def note(self, tensor: torch.Tensor) -> None:
         """A tensor is being saved."""
-        if type(tensor) is not _Tensor:
-            self._note_other(tensor)
+        kind = type(tensor)
+        if kind is not _Tensor:
+            if kind is not _Parameter:
+                self._note_other(tensor)
+                return
+            reference = _reference(tensor.untyped_storage())
+            self._parameters[id(reference)] = reference
             return
         stack = self._watch.running.stack
         module = stack[-1] if stack else OUTSIDE
-        base = tensor._base  # noqa: SLF001  # what it is a view of
         if self._gathers and module != OUTSIDE:
             self._look_at(module, self._watch.module(module))
         num_bytes = tensor.nbytes
         self.npp_compat_bytes += num_bytes
         storage = tensor.untyped_storage()
         reference = _reference(storage)
-        entry: Entry = (module, tensor.dtype, num_bytes, reference, storage.nbytes())
-        if base is not None and is_parameter(base):
-            self._parameters[id(reference)] = reference
-        self._entries.append(entry)
-        if len(self._entries) >= FOLD_AT:
+        entries = self._entries
+        entries.append((module, tensor.dtype, num_bytes, reference, storage.nbytes()))
+        identity = id(reference)
+        parameters = self._parameters
+        if identity not in parameters and is_parameter(tensor._base):  # noqa: SLF001
+            parameters[identity] = reference
+        if len(entries) >= FOLD_AT:
             self._fold()
 
     def _note_other(self, tensor: torch.Tensor) -> None:

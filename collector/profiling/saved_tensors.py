@@ -112,8 +112,9 @@ class SavedTensors:
                 else:
                     if packed is not tensor:
                         return _Packed(packed, self._functions[1])
-        # An output that its own node holds as it is would never be freed.
-        return tensor if tensor.grad_fn is None else tensor.detach()
+        # An output that its own node holds as it is would never be freed. To ask for
+        # the node would make an object of Python's for it.
+        return tensor if tensor.is_leaf else tensor.detach()
 
     def _unpack(self, packed: Any) -> Any:
         return packed.unpacked() if type(packed) is _Packed else packed
