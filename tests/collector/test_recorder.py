@@ -445,7 +445,8 @@ def test_calls_inside_a_compiled_function_are_left_as_they_are(tmp_path):
             assert train(torch.ones(1, 2)).shape == (1, 2)
     found = read_only_file(tmp_path / "run")
     assert found.steps() == [0, 1, 2]
-    assert found.notes_of("span")[0]["num_spans"] == 3
+    # One note per flush, and compiling may take longer than one.
+    assert sum(note["num_spans"] for note in found.notes_of("span")) == 3
     assert found.notes_of("model")[0] == {
         "type": "Linear",
         "num_params": 6,
