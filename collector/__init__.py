@@ -17,31 +17,42 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collector.config import RecordConfig, SourceConfig
-    from collector.errors import ConfigError, MemBoardError
-    from collector.loop.spans import span
+    from collector.errors import ConfigError, MemBoardError, SpanError
+    from collector.loop.spans import counter, instant, span
     from collector.profiling.functions import profiled
     from collector.recorder import Recorder
+    from collector.schedule import Action, Schedule
     from collector.start import active, record
 
 __all__ = [
+    "Action",
     "ConfigError",
     "MemBoardError",
     "RecordConfig",
     "Recorder",
+    "Schedule",
     "SourceConfig",
+    "SpanError",
     "active",
+    "counter",
+    "instant",
     "profiled",
     "record",
     "span",
 ]
 
 _HOMES: Final = {
+    "Action": "collector.schedule",
     "ConfigError": "collector.errors",
     "MemBoardError": "collector.errors",
     "RecordConfig": "collector.config",
     "Recorder": "collector.recorder",
+    "Schedule": "collector.schedule",
     "SourceConfig": "collector.config",
+    "SpanError": "collector.errors",
     "active": "collector.start",
+    "counter": "collector.loop.spans",
+    "instant": "collector.loop.spans",
     "profiled": "collector.profiling.functions",
     "record": "collector.start",
     "span": "collector.loop.spans",

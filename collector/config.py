@@ -14,6 +14,8 @@ A variable's name is the key in capitals after `MEMBOARD_`, with one underscore 
 dot: `cpu.interval_seconds` is `MEMBOARD_CPU_INTERVAL_SECONDS`. A variable that is set to
 nothing counts as not set. The short forms of a section hold everywhere: `cpu: false` is
 `cpu: {enabled: false}`, and `cpu: 5` is `cpu: {enabled: true, interval_seconds: 5}`.
+What is off by default is on where any key of its section is given, in whatever place, and
+`enabled` in none: `torch_profiler: {gzip: true}` has torch's profiler run.
 Where a list is due, one text is a list of one, and a variable holds its entries with
 commas between (`MEMBOARD_FUNCTIONS_DEFAULT=training_step,eval`; a lone comma is none).
 """
@@ -26,17 +28,24 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from collector.config_checks import Setting, check_fields, checked, hints_of
+from collector.config_clock import ClockConfig
 from collector.config_code import code_name
+from collector.config_options import Options
+from collector.config_remote import RemoteConfig, SegmentsConfig
 from collector.config_rules import check_rules
 from collector.config_sections import (
     ActivationsConfig,
     DumpsConfig,
+    FlopsConfig,
     FunctionsConfig,
     HistoryConfig,
     HooksConfig,
     ModulesConfig,
+    OomConfig,
     ScheduleConfig,
+    SpansConfig,
 )
+from collector.config_torch_profiler import TorchProfilerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,7 +135,7 @@ class RecordConfig:
     """Host memory that torch's pinned allocator holds (torch 2.8 and newer)."""
 
     gpu: SourceConfig = SourceConfig(interval_seconds=1.0)
-    """GPU utilisation, temperature, power and memory from NVML."""
+    """GPU utilization, temperature, power and memory from NVML."""
 
     process: SourceConfig = SourceConfig(interval_seconds=1.0)
     """Resident, virtual and shared memory, threads, descriptors and CPU of the process."""
@@ -156,7 +165,13 @@ class RecordConfig:
     """Functions around which memory is collected (`collector.profiled`, `rec.span`)."""
 
     schedule: ScheduleConfig = field(default=ScheduleConfig())
-    """Which of their calls are collected."""
+    """Which of their calls are collected, and which steps by all that is costly."""
+
+    spans: SpansConfig = field(default=SpansConfig())
+    """Named stretches of time, kept one by one."""
+
+    flops: FlopsConfig = field(default=FlopsConfig())
+    """Floating point operations that training needs, to say how busy the device is."""
 
     hooks: HooksConfig = field(default=HooksConfig())
     """Resident memory and your own figures around every module's forward and backward,
@@ -172,8 +187,28 @@ class RecordConfig:
     """The allocator's segments, blocks and events, at the start and end of collected
     calls and where `rec.snapshot` asks."""
 
+    oom: OomConfig = field(default=OomConfig())
+    """Reports of out-of-memory errors and of exceptions that nobody caught."""
+
+    torch_profiler: TorchProfilerConfig = field(default=TorchProfilerConfig())
+    """Traces of torch's own profiler, in the steps that the schedule picks."""
+
+    clock: ClockConfig = field(default=ClockConfig())
+    """How far each rank's clock is from rank 0's, so that ranks are shown on one clock."""
+
+    merge_on_close: bool = False
+    """When the recording closes, rank 0 starts a process that waits for the other ranks'
+    files, a minute at most, and writes `merged_trace.json.gz` into the run's directory,
+    and to the mirror. The close itself waits for none of that."""
+
     dumps: DumpsConfig = field(default=DumpsConfig())
     """Files for other tools, written when the recording closes."""
+
+    segments: SegmentsConfig = field(default=SegmentsConfig())
+    """The rank's file as numbered segments, for stores that cannot append."""
+
+    remote: RemoteConfig = field(default=RemoteConfig())
+    """A mirror of the recording and its files at another place (`s3://...`)."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -189,7 +224,7 @@ class RecordConfig:
         """The settings as JSON holds them; `load` accepts it back.
 
         Callables become their dotted names; one that has none that can be imported (a
-        lambda) is what stays behind.
+        lambda) is what stays behind. So do `remote.storage_options`: they may be secret.
         """
         plain: dict[str, Any] = {}
         for path in settings():
@@ -200,6 +235,8 @@ class RecordConfig:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Options):
+        return {}
     if isinstance(value, tuple):
         return [_plain(entry) for entry in value]
     return code_name(value) if callable(value) else value
@@ -230,11 +267,13 @@ def load_with_imports(
 ) -> tuple[RecordConfig, list[Imported]]:
     """As `load`; also what became of the layers that hold MemProfiler's settings."""
     from collector.config_layers import merged
+    from collector.config_switches import check_needs
 
     layers = merged(config, keywords)
     effective = {path: setting.default for path, setting in settings().items()}
     for path, (value, place) in layers.leaves.items():
         effective[path] = checked(settings()[path], value, place)
+    check_needs(layers.said)
     check_rules(effective.__getitem__, layers.place)
     return RecordConfig(**_nested(effective)), layers.imported
 

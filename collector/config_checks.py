@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args, get_origin
+from typing import Any, Final, NamedTuple, get_args, get_origin
 
 from collector.config_code import code_name, is_dotted
+from collector.config_options import Options
 from collector.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _DOTTED_NAME: Final = "a dotted name (package.module.function)"
 _DOTTED_NAMES: Final = "dotted names (package.module.function) or callables"
@@ -66,10 +64,19 @@ class Setting(NamedTuple):
         return str in self.accepts and not self.takes_code and not self.words
 
     @property
+    def takes_options(self) -> bool:
+        """Whether it is a mapping of keys that are not ours."""
+        return self.hint is Options
+
+    @property
     def expected(self) -> str:
         """What a right value is, in words."""
+        if self.many and self.words:
+            return f"a list of {', '.join(self.words)}"
         if self.many:
             return f"a list of {_DOTTED_NAMES if self.takes_code else 'names'}"
+        if self.takes_options:
+            return "a mapping"
         names = [f"'{word}'" for word in self.words]
         if self.takes_text:
             names.append("text")
@@ -125,6 +132,9 @@ def _entries(setting: Setting, value: Any) -> Iterable[Any] | None:
 def _fit(setting: Setting, value: Any) -> tuple[bool, Any]:
     """Whether one value is right, and how it is kept."""
     accepts = setting.accepts
+    if setting.takes_options:
+        named = isinstance(value, Mapping) and all(isinstance(k, str) for k in value)
+        return named, Options(value) if named else value
     if value is False and "off" in setting.words:
         return True, "off"  # what YAML 1.1 makes of a bare off
     if isinstance(value, bool):
@@ -216,6 +226,8 @@ def written(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(written(entry) for entry in value)}]"
+    if isinstance(value, Mapping):  # none is but empty by default
+        return "{}"
     if isinstance(value, (int, float)):
         return str(value)
     text = code_name(value)

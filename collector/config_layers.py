@@ -6,16 +6,20 @@ words wherever it stands, and a later layer replaces single leaves, not whole se
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.config import ENV_PREFIX, RecordConfig, sections, settings, variable
 from collector.config_checks import Found, Setting, describe, nearest, one_of
 from collector.config_file import Document, at, read, refuse_twice
 from collector.config_memprofiler import Imported, imported
+from collector.config_switches import switched_on, written_down
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,6 +31,7 @@ ENV_FILE: Final = "MEMBOARD_CONFIG"
 """Names the configuration files, where `load` is given none."""
 
 _PLUGIN_PREFIX: Final = "MEMBOARD_PLUGIN_"
+_PLUGIN_VARIABLES: Final = frozenset({"MEMBOARD_CACHE_DIR"})
 """Variables of the viewer: none of the collector's business."""
 
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -40,6 +45,8 @@ class Merged(NamedTuple):
     """By path: the value that wins, and its place."""
     imported: list[Imported]
     """What the layers held in MemProfiler's words."""
+    said: Mapping[str, Found] = MappingProxyType({})
+    """Of `leaves`, what somebody wrote down; see `config_switches`."""
 
     def place(self, path: str) -> str:
         """Where the value of a leaf was set, in words."""
@@ -51,11 +58,20 @@ def merged(
 ) -> Merged:
     """What is set, the strongest layer last and so winning."""
     every = Merged({}, [])
+    said: dict[str, Found] = {}
     for layer in _layers(config):
-        _add_layer(layer, every)
-    every.leaves.update(_from_environment())
-    every.leaves.update(flatten(keywords, "the keywords"))
-    return every
+        found = _read(layer)
+        every.leaves.update(found.leaves)
+        every.imported.extend(found.imported)
+        if isinstance(layer, RecordConfig):  # it says all, of whatever came before
+            said = {path: found.leaves[path] for path in written_down(layer)}
+        else:
+            said.update(found.leaves)
+    for leaves in (_from_environment(), dict(flatten(keywords, "the keywords"))):
+        every.leaves.update(leaves)
+        said.update(leaves)
+    every.leaves.update(switched_on(said))
+    return every._replace(said=said)
 
 
 def _layers(config: Any) -> Sequence[Any]:
@@ -66,24 +82,19 @@ def _layers(config: Any) -> Sequence[Any]:
     return config if isinstance(config, (list, tuple)) else [config]
 
 
-def _add_layer(layer: Any, every: Merged) -> None:
+def _read(layer: Any) -> Merged:
+    """What one layer sets."""
     if isinstance(layer, RecordConfig):
-        every.leaves.update(_from_record(layer))
-    elif isinstance(layer, Mapping):
-        _add(from_document(Document(layer, {}, {}), "the given mapping"), every)
-    elif isinstance(layer, (str, Path)):
+        return Merged(dict(_from_record(layer)), [])
+    if isinstance(layer, Mapping):
+        return from_document(Document(layer, {}, {}), "the given mapping")
+    if isinstance(layer, (str, Path)):
         path = Path(layer).expanduser()
-        _add(from_document(read(path), str(path)), every)
-    else:
-        raise ConfigError(
-            "config must be a file, a mapping or a RecordConfig, or a list of them, got"
-            f" {describe(layer)}."
-        )
-
-
-def _add(layer: Merged, every: Merged) -> None:
-    every.leaves.update(layer.leaves)
-    every.imported.extend(layer.imported)
+        return from_document(read(path), str(path))
+    raise ConfigError(
+        "config must be a file, a mapping or a RecordConfig, or a list of them, got"
+        f" {describe(layer)}."
+    )
 
 
 def from_document(document: Document, place: str) -> Merged:
@@ -117,6 +128,7 @@ def _from_environment() -> dict[str, Found]:
         for name, text in os.environ.items()
         if name.startswith(ENV_PREFIX)
         and not name.startswith(_PLUGIN_PREFIX)
+        and name not in _PLUGIN_VARIABLES
         and name != ENV_FILE
         and text
     }
@@ -141,6 +153,9 @@ def _from_environment() -> dict[str, Found]:
 
 def _from_text(text: str, setting: Setting) -> Any:
     """A variable's text as the setting's type; as text where it reads as none."""
+    if setting.takes_options:
+        with contextlib.suppress(ValueError):
+            return json.loads(text)
     if setting.many:
         return [word for part in text.split(",") if (word := part.strip())]
     return _number_or_switch(text, setting.accepts)
@@ -216,9 +231,13 @@ def _spelled_out(name: str, value: Any, place: str) -> Iterator[tuple[str, Any]]
         yield "enabled", True
         yield "interval_seconds", value
         return
+    if "url" in forms and (value is False or isinstance(value, str)):
+        yield "url", value or ""
+        return
     keys = [path.partition(".")[2] for path in _leaves(name)]
     admitted = ["true", "false"] if "enabled" in forms else []
     admitted += ["an interval in seconds"] if "interval_seconds" in forms else []
+    admitted += ["a url"] if "url" in forms else []
     admitted.append(f"a mapping of the keys {', '.join(keys[:-1])} and {keys[-1]}")
     raise ConfigError(
         f"'{name}' in {place} must be {one_of(admitted)}, got {describe(value)}."
@@ -227,7 +246,8 @@ def _spelled_out(name: str, value: Any, place: str) -> Iterator[tuple[str, Any]]
 
 def _short_forms(name: str) -> set[str]:
     """The leaves of a section that its bare value may set."""
-    return {"enabled", "interval_seconds"} & {i.name for i in fields(sections()[name])}
+    leaves = {item.name for item in fields(sections()[name])}
+    return {"enabled", "interval_seconds", "url"} & leaves
 
 
 def _leaves(name: str) -> list[str]:

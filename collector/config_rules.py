@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.config_torch_profiler import check_torch_profiler
 from collector.errors import ConfigError
+from collector.remote.templates import check_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CYCLE: Final = {"skip_first": 0, "wait": 0, "warmup": 1, "repeat": 1}
 """Keys of `schedule` that mean something with `active` alone, and their defaults."""
+
+_READ_AT_THE_END: Final = (
+    "merge_on_close",
+    "dumps.yaml",
+    "dumps.pickle",
+    "dumps.fsdp_report",
+    "dumps.history",
+)
+"""Switches of what is made of the recording's own files."""
 
 
 def check_rules(value: Callable[[str], Any], place: Callable[[str], str]) -> None:
@@ -28,6 +39,9 @@ def check_rules(value: Callable[[str], Any], place: Callable[[str], str]) -> Non
             _check_plain_schedule(value, place)
         else:
             _check_cycles(value, place)
+    check_remote(value, place)
+    _check_pruning(value, place)
+    check_torch_profiler(value, place)
     functions = value("activations.functions")
     if len(functions) not in (0, 2):
         raise ConfigError(
@@ -35,6 +49,20 @@ def check_rules(value: Callable[[str], Any], place: Callable[[str], str]) -> Non
             f" one that packs and one that unpacks, got {len(functions)}. Add the other"
             " (collector.config_code.unchanged does nothing), or remove it."
         )
+
+
+def _check_pruning(value: Callable[[str], Any], place: Callable[[str], str]) -> None:
+    """What is made at the end of what lies here must find it here."""
+    if not (value("remote.url") and value("remote.prune")):
+        return
+    for path in _READ_AT_THE_END:
+        if value(path):
+            raise ConfigError(
+                f"'remote.prune' in {place('remote.prune')} deletes what '{path}' in"
+                f" {place(path)} reads when the recording closes. Remove one of the two;"
+                " memboard merge and memboard export do the same with a downloaded"
+                " mirror at any later time."
+            )
 
 
 def _check_plain_schedule(

@@ -54,7 +54,10 @@ def _meaning(path: str, default: object) -> str:
     meaning = meanings(section)[leaf]
     timed = section is config.SourceConfig
     if leaf == "enabled":
-        return f"{own if timed else meaning} Short: `{name}: {written(not default)}`"
+        short = f"{own if timed else meaning} Short: `{name}: {written(not default)}`"
+        return short if default else f"{short}; so it is where its other keys are given"
+    if leaf == "url":
+        return f"{meaning} Short: `{name}: s3://bucket/{{run_name}}`"
     if timed:
         return f"{meaning} Short: `{name}: {default:g}`"
     return meaning

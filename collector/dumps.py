@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from collector.format.names import EXPORT_MARK
 from collector.trouble import warn
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 DUMP_SECONDS: Final = 60.0
 """The longest that the end of a recording waits for its dumps."""
+
+NOTHING: Final = "the recording holds nothing"
+"""How the process says that what was asked for was never recorded."""
 
 _KINDS: Final = ("yaml", "pickle", "fsdp_report", "history")
 _MAX_SAID: Final = 500
@@ -42,14 +46,16 @@ class Dumps:
         self._folder = run_dir / "memprofiler" if folder is None else folder.absolute()
         self.is_on = any(getattr(settings, kind) for kind in _KINDS)
 
-    def write(self, recorded: Path | None) -> None:
+    def write(self, recorded: Path | None) -> list[Path]:
         """Write what was asked for from the rank's file, which is complete. Never raises.
+
+        Returns the files that were written, and what says whose they are.
 
         Takes at most `DUMP_SECONDS`. Files that are there already stay: the new ones go
         into a directory of the attempt's name beside them.
         """
         if not self.is_on or recorded is None:
-            return
+            return []
         command = [sys.executable or "python3", "-m", "collector.cli", "export"]
         command += [str(recorded), "-o", str(self._folder), "--keep", *self._options]
         try:
@@ -58,17 +64,27 @@ class Dumps:
                 cwd=_ROOT,
                 env=_environment(),
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
+                capture_output=True,
                 timeout=DUMP_SECONDS,
                 check=False,
             )
         except Exception as error:  # noqa: BLE001  # the border to training
             self._warn(recorded, f"{type(error).__name__}: {error}")
-            return
+            return []
         said = done.stderr.decode(errors="replace").strip()
-        if done.returncode or said:
+        absent = _absent(said)
+        if absent:
+            warn(
+                "of the files for other tools that dumps asks for, those that there is"
+                " nothing to write into are not written: %s. All others are in %s.",
+                absent[-_MAX_SAID:],
+                self._folder,
+            )
+        elif done.returncode or said:
             self._warn(recorded, said or f"it ended with code {done.returncode}")
+        named = [Path(line) for line in os.fsdecode(done.stdout).splitlines()]
+        marks = dict.fromkeys(path.with_name(EXPORT_MARK) for path in named)
+        return [path for path in (*named, *marks) if path.is_file()]
 
     def _warn(self, recorded: Path, why: str) -> None:
         warn(
@@ -80,6 +96,17 @@ class Dumps:
             self._folder,
             " ".join(self._options),
         )
+
+
+def _absent(said: str) -> str:
+    """What was not recorded and why, where nothing worse is said."""
+    found = []
+    for line in said.splitlines():
+        if NOTHING in line:
+            found.append(line.removeprefix("memboard export: "))
+        elif not line.startswith("  "):  # where, and what to do
+            return ""
+    return "; ".join(found)
 
 
 def _environment() -> dict[str, str]:

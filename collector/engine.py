@@ -8,40 +8,46 @@ columns are absent from then on.
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from importlib import import_module
-from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
+from collector import lifecycle
+from collector.clock.comparing import ClockComparing
+from collector.clock.process_clock import PROCESS_CLOCK, now_ns
 from collector.dumps import Dumps
 from collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
-from collector.format.records import Schema
+from collector.loop.cycles import Cycles
 from collector.loop.progress import TRAIN
-from collector.loop.spans import SpanTotals
+from collector.loop.timing import Timing
 from collector.rank import identify, is_distributed, new_attempt
+from collector.remote.contract import REMOTE
+from collector.remote.mirror import open_mirror
 from collector.sampler import Sampler
+from collector.schemas import Schemas
+from collector.source_notes import SourceNotes
 from collector.sources import TIMED, open_step_sources, open_timed_sources
 from collector.sources.accelerator import DeviceIdentity, find_device
+from collector.step_sources import StepSources
 from collector.writer import Writer, WriterPlan
 from collector.writing.header import (
-    clock_anchor,
     device_fields,
     host_memory,
     make_header,
 )
+from collector.writing.segments import SegmentPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from collector.config import RecordConfig
     from collector.format.columns import Column
-    from collector.format.records import Capture, Header
+    from collector.format.records import Capture, Header, How
     from collector.loop.progress import Progress
     from collector.rank import Identity
-    from collector.sources import Opened
-    from collector.sources.contract import SourceInfo, StepSource, TimedSource
+    from collector.remote.contract import Kind as RemoteKind
+    from collector.sources.contract import SourceInfo, TimedSource
     from collector.trouble import Troubles
 
 STOP_SECONDS: Final = 2.0
@@ -51,13 +57,8 @@ are being written, a few seconds more."""
 _SAMPLER_SHARE: Final = 0.25
 """Of `STOP_SECONDS`: what a slow source may take; the rest is the disk's."""
 
-_MAX_REASON: Final = 1000
-
-_MAX_TABLES: Final = 512
-"""A program may invent names of functions without end; each table costs memory."""
-
 _HEAD: Final = (*AXES, *TIMING, *PROGRESS)
-"""The columns of a step's row that the recorder itself fills."""
+"""The columns of a step's row that the recorder itself fills, besides `Timing.columns`."""
 
 
 class Engine:
@@ -76,17 +77,23 @@ class Engine:
         self._config = config
         self._progress = progress
         self._troubles = troubles
-        self._started = clock_anchor()
+        if not lifecycle.all_live():
+            PROCESS_CLOCK.restart()
+        self._started = PROCESS_CLOCK.anchor()
         self._dumps = Dumps(config.dumps, run_dir)
-        self.spans = SpanTotals()
-        self._lock = threading.RLock()
-        self._schema_ids = count()
-        self._schemas: dict[tuple[str, str], int] = {}
-        self._sink_tables: dict[
-            tuple[str, str], list[tuple[tuple[Column, ...], int]]
-        ] = {}
-        """By table and phase, what kinds write there: columns and their schema."""
-        self._num_sink_schemas = 0
+        self.cycles = Cycles(
+            config.schedule, progress, troubles, needed=config.spans.enabled
+        )
+        """Where the schedule stands; the recorder tells it of steps."""
+        self.watchers: list[Callable[[], None]] = []
+        """Called on the writer's thread before each flush; may neither raise nor block."""
+        self._last_row: Sequence[int | float | None] | None = None
+        """The last finished training step's, as it was queued."""
+        self._step_schemas: dict[str, int] = {}
+        """Of rows of steps, by phase."""
+        self._timed_schemas: dict[str, int] = {}
+        """Of rows of timed sources, by name."""
+        self._notes = SourceNotes(self._note_of_no_step, troubles)
         identity = self._identity = identify(config)
         self.device = find_device(config.device, local_rank=identity.local_rank)
         self._told_device = self._known_device()
@@ -99,26 +106,62 @@ class Engine:
             identify=self._identify,
             make_header=self._header,
             watch=self._watch,
+            segments=self._segment_plan(),
         )
         attempt = new_attempt(self._started.wall_ns)
         self.writer = Writer(plan, identity, attempt, troubles)
+        self._schemas = Schemas(self.writer.put_schema, troubles)
+        self.remote = open_mirror(
+            config.remote,
+            run_dir,
+            identify=self._identify,
+            stem=lambda: self.writer.stem,
+            troubles=troubles,
+            note=self._note_remote,
+        )
+        """Takes finished files to the mirror, where there is one."""
+        if self.remote.is_on:
+            self._note_remote("recorded", "", "")
         opened = open_step_sources(config, self.device)
-        self._note_sources(opened)
-        self._sources: list[StepSource | None] = list(opened.sources)
-        self._samples: list[Callable[[], Sequence[int | float | None]]] = [
-            source.sample for source in opened.sources
-        ]
-        self._columns: tuple[Column, ...] = _HEAD
-        for source in opened.sources:
-            self._columns += tuple(source.columns)
+        self._notes.opened(opened)
+        self._sources = StepSources(opened.sources, self._notes, troubles)
+        self._samples = self._sources.samples
+        self.timing = Timing(
+            config,
+            self.device,
+            self.cycles,
+            progress,
+            troubles,
+            self._started,
+            put=self.writer.put_capture,
+            wake=self.writer.wake,
+            note=self.note_kind,
+        )
+        """Spans, and what a step's time goes to; the recorder tells it of steps."""
+        self._columns: tuple[Column, ...] = (
+            *_HEAD,
+            *self.timing.columns,
+            *self._sources.columns,
+        )
         self._width = len(self._columns)
         self._sampler = Sampler(self._open_timed, self)
+        self._clocks = ClockComparing(
+            config.clock,
+            run_dir,
+            lambda: self._identity,
+            self._note_of_no_step,
+            self.cycles,
+            troubles,
+        )
+        self.watchers.append(self._clocks.look)
         _import_ahead()
         try:
             self.writer.start()
             self._sampler.start()
+            self._clocks.start()
         except BaseException:  # no thread to be had: leave torch as it was
-            self._close_sources()
+            self._sources.close()
+            self.remote.forget()
             raise
 
     def write_step(self, phase: str, row: list[int | float | None]) -> None:
@@ -127,17 +170,27 @@ class Engine:
             try:
                 row += sample()
             except Exception as error:  # noqa: BLE001, PERF203  # one must not cost all
-                row += self._switch_off(index, error)
+                row += self._sources.switch_off(index, error)
         if len(row) != self._width:
-            self._switch_off_odd()
+            self._sources.switch_off_odd()
             return
         # Here too, because the process group may be gone before the next flush.
         if not self._identity.settled and is_distributed():
             self._identify()
-        schema_id = self._schemas.get((STEP_TABLE, phase))
+        schema_id = self._step_schemas.get(phase)
         if schema_id is None:
-            schema_id = self._add_schema(STEP_TABLE, phase, self._columns, None)
+            schema_id = self._schemas.add(STEP_TABLE, phase, self._columns)
+            self._step_schemas[phase] = schema_id
         self.writer.put_row(schema_id, row)
+        if phase == TRAIN:
+            self._last_row = row
+
+    def last_step(self) -> dict[str, int | float | None] | None:
+        """The last finished training step's row by column; None before the first."""
+        if self._last_row is None:
+            return None
+        names = (column.name for column in self._columns)
+        return dict(zip(names, self._last_row, strict=True))
 
     def note(
         self, kind: str, data: dict[str, Any], *, step: int | None, user: bool = False
@@ -150,6 +203,10 @@ class Engine:
     def put_capture(self, capture: Capture) -> bool:
         """Queue a capture; False where it was dropped (and counted)."""
         return self.writer.put_capture(capture)
+
+    def put_urgent(self, capture: Capture, seconds: float) -> bool:
+        """Have a small capture on the disk before all else, within `seconds`."""
+        return self.writer.put_urgent(capture, seconds)
 
     def put_row(
         self,
@@ -169,7 +226,7 @@ class Engine:
                 table,
             )
             return
-        schema_id = self._sink_schema(table, phase, columns, rolled_up=rolled_up)
+        schema_id = self._schemas.of_kind(table, phase, columns, rolled_up=rolled_up)
         if schema_id is not None:
             self.writer.put_row(schema_id, row)
 
@@ -177,7 +234,7 @@ class Engine:
         self, info: SourceInfo, status: str, reason: str, remedy: str
     ) -> None:
         """Say that a kind records, or why it does not."""
-        self._note_source(info, status, reason, remedy)
+        self._notes.say(info, status, reason, remedy)
 
     @property
     def rank(self) -> int:
@@ -187,33 +244,47 @@ class Engine:
     def artifact_dir(self) -> Path | None:
         """Where files of the rank's go; None as long as it has no file of its own."""
         path = self.writer.path
-        return None if path is None else path.with_suffix("")
+        return None if path is None else path.with_name(self.writer.stem)
+
+    def mirror(self, kind: RemoteKind, path: Path) -> None:
+        """Have a finished file copied to the mirror, where there is one."""
+        self.remote.put(kind, path)
 
     def step_values(self) -> dict[str, int | float | None]:
         """What the step sources say now, by column; those that fail are left out."""
-        values: dict[str, int | float | None] = {}
-        for source in self._sources:
-            if source is not None:
-                names = (column.name for column in source.columns)
-                try:
-                    values.update(zip(names, source.sample(), strict=True))
-                except Exception as error:  # noqa: BLE001  # said while failing anyway
-                    self._note_failed(source.info, error)
-        return values
+        return self._sources.values()
 
-    def stop(self, how: Literal["closed", "exception"], message: str) -> None:
+    def stop(self, how: How, message: str, phase: str = "") -> None:
         """Stop sampling, write what is queued and end the file, in bounded time.
 
-        Then the dumps, where any were asked for.
+        Then the dumps, where any were asked for, and what the mirror does not have yet.
         """
         deadline = time.monotonic() + STOP_SECONDS
+        self._clocks.close()
         self._sampler.stop(STOP_SECONDS * _SAMPLER_SHARE)
-        self._close_sources()
-        self.writer.close(how, message, max(0.1, deadline - time.monotonic()))
-        self._dumps.write(self.writer.path)
+        self._sources.close()
+        rest = max(0.1, deadline - time.monotonic())
+        step = self._progress.train_step
+        self.writer.close(how, message, rest, step=step, phase=phase)
+        for path in self._dumps.write(self.writer.path):
+            self.remote.put("dumps", path)
+        self.remote.close()
+
+    def end_by(self, signal_name: str) -> None:
+        """A signal ends the process: write what is queued and end the file, no more."""
+        progress = self._progress
+        self.writer.close(
+            "signal",
+            signal_name,
+            STOP_SECONDS,
+            step=progress.train_step,
+            phase=progress.phase.name,
+        )
 
     def forget(self) -> None:
         """In a forked child: nothing here is ours."""
+        self.remote.forget()
+        self.cycles.forget()
         self._sampler.forget()
         self.writer.forget()
 
@@ -223,7 +294,7 @@ class Engine:
         # Where the rank is not known yet it counts as the host's first: better told twice.
         rank = self._identity.local_rank
         opened = open_timed_sources(self._config, self.device, rank)
-        self._note_sources(opened)
+        self._notes.opened(opened)
         return opened.sources
 
     def sampled(
@@ -231,18 +302,39 @@ class Engine:
     ) -> None:
         """See `sampler.Listener`."""
         table = source.info.name
-        schema_id = self._schemas.get((table, TRAIN))
+        schema_id = self._timed_schemas.get(table)
         if schema_id is None:
             columns = (*AXES, *source.columns)
-            schema_id = self._add_schema(table, TRAIN, columns, source.interval_seconds)
-        row = [time.time_ns(), self._progress.train_step, *values]
+            seconds = source.interval_seconds
+            schema_id = self._schemas.add(table, TRAIN, columns, seconds)
+            self._timed_schemas[table] = schema_id
+        row = [now_ns(), self._progress.train_step, *values]
         self.writer.put_row(schema_id, row)
 
     def failed(self, source: TimedSource, error: BaseException) -> None:
         """See `sampler.Listener`."""
-        self._note_failed(source.info, error)
+        self._notes.failed(source.info, error)
 
     # For the writer, on its thread.
+
+    def _segment_plan(self) -> SegmentPlan | None:
+        """How the rank's file is cut, where it is: by itself or for the mirror."""
+        segments, remote = self._config.segments, self._config.remote
+        is_mirrored = bool(remote.url) and remote.events is not None
+        if not (segments.enabled or is_mirrored):
+            return None
+        return SegmentPlan(
+            max_bytes=segments.max_bytes,
+            seconds=segments.seconds,
+            finished=self._mirror_segment,
+            withdrawn=self._withdraw_segments,
+        )
+
+    def _mirror_segment(self, path: Path) -> None:
+        self.remote.put("events", path)
+
+    def _withdraw_segments(self, paths: Iterable[Path]) -> None:
+        self.remote.withdraw(paths)
 
     def _identify(self) -> Identity:
         """Who this process is; the first settled answer stands."""
@@ -274,144 +366,29 @@ class Engine:
     def _watch(self) -> None:
         stuck = self._sampler.replace_if_stuck()
         if stuck is not None:
-            self._note_failed(stuck.info, TimeoutError("a sample did not come back"))
-        for data in self.spans.take():
+            self._notes.failed(stuck.info, TimeoutError("a sample did not come back"))
+        for watcher in self.watchers:
+            watcher()
+        self.timing.write()
+        if self.timing.log.num_dropped:
+            lost = self.timing.log.num_dropped
+            self.writer.lost["spans", "too many for spans.per_second or max_bytes"] = (
+                lost
+            )
+        for data in self.timing.log.totals.take():
             self.note("span", data, step=self._progress.train_step)
         known = self._known_device()
         if known != self._told_device:  # training has begun to use it
             self._told_device = known
             self.note("device", device_fields(known), step=None)
 
-    # Sources that do not record.
+    # Notes.
 
-    def _switch_off(self, index: int, error: BaseException) -> tuple[None, ...]:
-        """The source's columns stay in the schema, absent from now on."""
-        source = self._sources[index]
-        if source is None:
-            return ()
-        nothing = (None,) * len(source.columns)
-        self._samples[index] = lambda: nothing
-        self._note_failed(source.info, error)
-        self._close_source(index)
-        return nothing
+    def _note_remote(self, status: str, reason: str, remedy: str) -> None:
+        self._notes.say(REMOTE, status, reason, remedy)
 
-    def _switch_off_odd(self) -> None:
-        """Some source gave more or fewer values than it has columns: the row is lost."""
-        for index, source in enumerate(self._sources):
-            if source is not None:
-                found, expected = len(source.sample()), len(source.columns)
-                if found != expected:
-                    error = ValueError(f"{found} values for {expected} columns")
-                    self._switch_off(index, error)
-
-    def _close_sources(self) -> None:
-        for index in range(len(self._sources)):
-            self._close_source(index)
-
-    def _close_source(self, index: int) -> None:
-        source, self._sources[index] = self._sources[index], None
-        if source is not None:
-            try:
-                source.close()
-            except Exception as error:  # noqa: BLE001  # it is being left behind anyway
-                self._troubles.tell("close", "a source did not close", error=error)
-
-    def _note_sources(self, opened: Opened[Any]) -> None:
-        for source in opened.sources:
-            self._note_source(source.info, "recorded", "", "")
-        for missing in opened.not_opened:
-            info, reason = missing.info, missing.reason
-            self._note_source(info, missing.status, reason, missing.remedy)
-            if missing.status == "failed":
-                self._troubles.tell(
-                    f"source {info.name}",
-                    "the source %s could not be opened and is off. %s",
-                    info.name,
-                    missing.remedy,
-                    error=missing.error,
-                )
-
-    def _note_failed(self, info: SourceInfo, error: BaseException) -> None:
-        reason = f"{type(error).__name__}: {error}"
-        remedy = f"Switch it off with {info.name}=False, and report this."
-        self._note_source(info, "failed", reason, remedy)
-        self._troubles.tell(
-            f"source {info.name}",
-            "the source %s failed and is off from now on; the others go on. %s",
-            info.name,
-            remedy,
-            error=error,
-        )
-
-    def _note_source(
-        self, info: SourceInfo, status: str, reason: str, remedy: str
-    ) -> None:
-        data = {
-            "name": info.name,
-            "status": status,
-            "reason": reason[:_MAX_REASON],
-            "remedy": remedy,
-            "cost": info.cost,
-        }
-        self.note("source", data, step=None)
-
-    def _sink_schema(
-        self, table: str, phase: str, columns: tuple[Column, ...], *, rolled_up: bool
-    ) -> int | None:
-        """The schema of a kind's table, new or not; None where there are too many."""
-        with self._lock:
-            known = self._sink_tables.get((table, phase), [])
-            for held, schema_id in known:
-                if held is columns or held == columns:
-                    return schema_id
-            if self._num_sink_schemas >= _MAX_TABLES:
-                self._troubles.tell(
-                    "tables",
-                    "more than %d tables of functions: %s and further ones are not"
-                    " recorded. Give functions and spans names without a number that"
-                    " grows.",
-                    _MAX_TABLES,
-                    table,
-                )
-                return None
-            schema_id = self._put_schema(
-                table, phase, columns, None, rolled_up=rolled_up
-            )
-            self._num_sink_schemas += 1
-            self._sink_tables[table, phase] = [*known, (columns, schema_id)]
-        return schema_id
-
-    def _add_schema(
-        self,
-        table: str,
-        phase: str,
-        columns: tuple[Column, ...],
-        interval_seconds: float | None,
-    ) -> int:
-        with self._lock:
-            schema_id = self._put_schema(table, phase, columns, interval_seconds)
-            self._schemas[table, phase] = schema_id
-        return schema_id
-
-    def _put_schema(
-        self,
-        table: str,
-        phase: str,
-        columns: tuple[Column, ...],
-        interval_seconds: float | None,
-        *,
-        rolled_up: bool = True,
-    ) -> int:
-        schema = Schema(
-            schema_id=next(self._schema_ids),
-            table=table,
-            phase=phase,
-            columns=columns,
-            interval_seconds=interval_seconds,
-            rolled_up=rolled_up,
-        )
-        self.writer.put_schema(schema)
-        return schema.schema_id
+    def _note_of_no_step(self, kind: str, data: dict[str, Any]) -> None:
+        self.note(kind, data, step=None)
 
 
 def _import_ahead() -> None:

@@ -1,7 +1,8 @@
-"""What `collector` raises, and only before training is under way.
+"""What `collector` raises: before training is under way, and for one misuse within it.
 
 MemBoardError          the base: catch this to train on without recording
-└── ConfigError        a setting that is unknown, ill-typed or out of range
+├── ConfigError        a setting that is unknown, ill-typed or out of range
+└── SpanError          `start` or `stop` of a span, where it was not the other's turn
 """
 
 from __future__ import annotations
@@ -13,3 +14,7 @@ class MemBoardError(Exception):
 
 class ConfigError(MemBoardError, ValueError):
     """A setting is wrong; the message names the key, the place and the remedy."""
+
+
+class SpanError(MemBoardError, RuntimeError):
+    """A span was started twice, or stopped without a start; the message names it."""

@@ -2,6 +2,7 @@
 
 - At exit, a recorder that nobody closed is closed, as ended by the exception that ends
   the program where there is one.
+- A signal that ends the program, where it is listened to, ends the file and no more.
 - In a forked child (a dataloader worker), every recorder of the parent is dead: its
   calls return at once, nothing is written. The child may start one of its own.
 
@@ -14,7 +15,10 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collector.format.records import How
 
 _MAX_MESSAGE: Final = 500
 
@@ -24,6 +28,9 @@ class Living(Protocol):
 
     def close_for(self, error: BaseException | None) -> None:
         """Close, saying how it ended."""
+
+    def end_by(self, signal_name: str) -> None:
+        """End the file: a signal ends the process now. Called in its handler."""
 
     def forget(self) -> None:
         """Be dead: this is a forked child."""
@@ -62,19 +69,13 @@ def newest() -> Living | None:
 
 def ending(
     error: BaseException | None,
-) -> tuple[Literal["closed", "exception"], str]:
+) -> tuple[How, str]:
     """How a recording ended, and the first line of why. `sys.exit(0)` is no error."""
     if error is None or (isinstance(error, SystemExit) and not error.code):
         return "closed", ""
     text = str(error).strip().split("\n", 1)[0]
     name = type(error).__name__
     return "exception", (f"{name}: {text}" if text else name)[:_MAX_MESSAGE]
-
-
-def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether it is an OutOfMemoryError of torch, of any device, or the host's."""
-    names = {cls.__name__ for cls in type(error).__mro__}
-    return bool(names & {"OutOfMemoryError", "MemoryError"})
 
 
 def _at_exit() -> None:

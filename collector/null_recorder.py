@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from collector.loop.loader import RecordedLoader
+    from collector.loop.span_how import How, States
+    from collector.torch_profiler.kept import SavedTrace
 
 Batch = TypeVar("Batch")
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -35,6 +37,12 @@ class _NoSpan(Span):
     ) -> None:
         return None
 
+    def start(self) -> Self:
+        return self
+
+    def stop(self) -> None:
+        return None
+
     def __call__(self, function: Function) -> Function:
         return function
 
@@ -45,6 +53,8 @@ _NO_BLOCK = PhaseBlock(str, None)
 
 class NullRecorder(Recorder):
     """What `record` returns where it is switched off or cannot start."""
+
+    span_log = None
 
     def __init__(self) -> None:  # the live recorder's would start one
         pass
@@ -77,9 +87,23 @@ class NullRecorder(Recorder):
         """Return the dataloader itself."""
         return dataloader  # type: ignore[return-value]  # it is all that a wrapper is
 
-    def span(self, name: str, *, memory: bool = False) -> Span:  # noqa: ARG002
+    def span(  # as the live recorder's
+        self,
+        name: str,  # noqa: ARG002
+        *,
+        category: str = "",  # noqa: ARG002
+        states: States = None,  # noqa: ARG002
+        args: dict[str, Any] | None = None,  # noqa: ARG002
+        memory: bool = False,  # noqa: ARG002
+    ) -> Span:
         """Return a span that does nothing; as a decorator, the function itself."""
         return _NO_SPAN
+
+    def instant(self, name: str, *, states: States = None, **args: Any) -> None:
+        """Do nothing."""
+
+    def counter(self, name: str, value: float, *, states: States = None) -> None:
+        """Do nothing."""
 
     def mark(self, label: str) -> None:
         """Do nothing."""
@@ -98,13 +122,19 @@ class NullRecorder(Recorder):
     def close_for(self, error: BaseException | None) -> None:
         """Do nothing."""
 
+    def end_by(self, signal_name: str) -> None:
+        """Do nothing."""
+
     def forget(self) -> None:
         """Do nothing."""
 
     def _enter_phase(self, name: str) -> None:
         """For what was pickled with a live recorder."""
 
-    def _count_batch(self) -> None:
+    def begin_batch(self, iterator: Any) -> None:
+        """For what was pickled with a live recorder."""
+
+    def end_batch(self, begun: Any, *, has_come: bool) -> None:
         """For what was pickled with a live recorder."""
 
     def begin(self) -> None:
@@ -116,10 +146,13 @@ class NullRecorder(Recorder):
     def end_call(self, call: Any, error: BaseException | None) -> None:
         """Do nothing."""
 
-    def open_span(self) -> None:
+    def passed(self, error: BaseException) -> None:
+        """Nothing is reported."""
+
+    def open_span(self, name: str, how: How) -> None:
         """Do nothing."""
 
-    def close_span(self, name: str, duration_ns: int, opened: Any) -> None:
+    def close_span(self, opened: Any, error: BaseException | None) -> None:
         """Do nothing."""
 
     @property
@@ -151,3 +184,8 @@ class NullRecorder(Recorder):
     def num_dropped(self) -> int:
         """Nothing is dropped."""
         return 0
+
+    @property
+    def saved_traces(self) -> tuple[SavedTrace, ...]:
+        """There are none."""
+        return ()

@@ -5,7 +5,8 @@ its own pace. `Recorder.step` samples what belongs to a step, on the training th
 queues one row. `close` ends the file.
 
 From the moment `record` has returned, nothing here raises into training: every entry is
-guarded, the first fault is logged with its traceback, and the rest goes on.
+guarded, the first fault is logged with its traceback, and the rest goes on. The one thing
+that does is `start` or `stop` of a span where the program has them in the wrong order.
 
 Defined where one might wonder:
 
@@ -29,11 +30,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from collector import lifecycle
 from collector.errors import ConfigError
 from collector.loop import loader, spans
-from collector.loop.attached import Attached
 from collector.loop.compiled import untraced
-from collector.loop.progress import PhaseBlock, Progress, whole_number
+from collector.loop.progress import PhaseBlock, whole_number
+from collector.loop.span_how import USER
+from collector.loop.spans import Span, make_span
 from collector.rank import mesh_coordinates
-from collector.trouble import Troubles
+from collector.sink import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from collector.config import RecordConfig
-    from collector.history.on_demand import OnDemand
+    from collector.loop.span_how import States
+    from collector.torch_profiler.kept import SavedTrace
 
 Batch = TypeVar("Batch")
 
@@ -53,7 +56,7 @@ FLUSH_SECONDS: Final = 2.0
 _MAX_TEXT: Final = 1000
 
 
-class Recorder:
+class Recorder(Sink):
     """A live recording. Made by `record`; all methods are safe at any time."""
 
     def __init__(
@@ -61,32 +64,28 @@ class Recorder:
     ) -> None:
         # Here and not above, so that `import collector` and a recorder that is switched
         # off stay light; and not on a thread, so that no fork meets a half import.
-        from collector.engine import Engine
-        from collector.profiling import open_windows
+        from collector.recording import Recording
 
-        self._run_dir = run_dir
-        self._progress = Progress()
-        self._troubles = Troubles()
-        self._num_batches = 0
         # Reentrant: a signal handler or finaliser may call while a step is taken.
         self._lock = threading.RLock()
-        self._engine = Engine(run_dir, config, mesh, self._progress, self._troubles)
-        self._attached = Attached()
-        self._config = config
-        self._on_demand: OnDemand | None = None
-        try:
-            self._windows = open_windows(
-                config,
-                self._engine,
-                self._engine.device,
-                self._progress,
-                self._troubles,
-            )
-        except BaseException:
-            self._engine.stop("closed", "")
-            raise
+        self._num_batches = 0
+        recording = self._recording = Recording(run_dir, config, mesh)
+        # What steps and spans ask for, at hand.
+        self._engine = recording.engine
+        self._progress = recording.progress
+        self._cycles = recording.cycles
+        self._timing = recording.timing
+        self._windows = recording.windows
+        self._to_wall_ns = recording.timing.to_wall_ns
+        self.span_log = recording.timing.log
+        self.witness = recording.witness
         self._live = True
-        lifecycle.add(self)
+        try:
+            recording.join(self)
+            lifecycle.add(self)
+        except BaseException:
+            self.close_for(None)
+            raise
 
     # What training calls.
 
@@ -111,7 +110,7 @@ class Recorder:
             try:
                 self._take_step(step, tokens, samples)
             except Exception as error:  # noqa: BLE001  # the border to training
-                self._fault("step", error)
+                self._recording.fault("step", error)
 
     @untraced
     def attach(
@@ -125,17 +124,14 @@ class Recorder:
         if not self._live:
             return
         try:
-            for kind, data in self._attached.add(model, optimizer):
-                self._note(kind, data, user=True)
-            if model is not None or optimizer is not None:
-                self._windows.attach(self._attached.model, self._attached.optimizers)
+            self._recording.attach(model, optimizer)
             if mesh is not None:
                 self._engine.mesh = mesh_coordinates(mesh)
-                self._note("mesh", self._engine.mesh, user=True)
+                self._recording.note("mesh", self._engine.mesh, user=True)
         except ConfigError as error:
-            self._troubles.tell("mesh", "%s It is ignored.", error)
+            self._recording.troubles.tell("mesh", "%s It is ignored.", error)
         except Exception as error:  # noqa: BLE001  # the border to training
-            self._fault("attach", error)
+            self._recording.fault("attach", error)
 
     @untraced
     def track_inputs(self, *inputs: Any) -> None:
@@ -148,7 +144,7 @@ class Recorder:
             try:
                 self._windows.track_inputs(inputs)
             except Exception as error:  # noqa: BLE001  # the border to training
-                self._fault("track_inputs", error)
+                self._recording.fault("track_inputs", error)
 
     @untraced
     def epoch(self, n: int, length: int | None = None) -> None:
@@ -156,10 +152,14 @@ class Recorder:
         if self._live:
             number = self._number("epoch", n)
             if number is not None:
-                self._progress.epoch = number
                 of = self._number("length", length)
-                self._note("epoch", {"epoch": number, "length": of}, user=True)
-                self._windows.epoch(of)
+                with self._lock:
+                    self._progress.epoch = number
+                    self._recording.note(
+                        "epoch", {"epoch": number, "length": of}, user=True
+                    )
+                    self._windows.epoch(of)
+                    self._cycles.epoch(of)
 
     @untraced
     def phase(self, name: str) -> PhaseBlock:
@@ -172,29 +172,57 @@ class Recorder:
             return PhaseBlock(self._enter_phase, None)
         before = self._progress.phase.name
         self._enter_phase(name)
-        return PhaseBlock(self._enter_phase, before)
+        return PhaseBlock(self._enter_phase, before, self._progress)
 
     def loader(self, dataloader: Iterable[Batch]) -> loader.RecordedLoader[Batch]:
         """Wrap a dataloader so that its batches are counted; all else is its own."""
         if self._live:
             try:
-                self._note("loader", loader.describe(dataloader), user=True)
+                self._recording.note("loader", loader.describe(dataloader), user=True)
             except Exception as error:  # noqa: BLE001  # the border to training
-                self._fault("loader", error)
-        return loader.recorded(dataloader, self._count_batch)
+                self._recording.fault("loader", error)
+        return loader.recorded(dataloader, self)
 
-    def span(self, name: str, *, memory: bool = False) -> spans.Span:
-        """A context manager and decorator that times a stretch of code.
+    def span(
+        self,
+        name: str,
+        *,
+        category: str = USER,
+        states: States = None,
+        args: dict[str, Any] | None = None,
+        memory: bool = False,
+    ) -> Span:
+        """A stretch of code: a context manager, a decorator, or `start` and `stop`.
 
-        `memory`: collect it on the schedule too, as a profiled function.
+        Args:
+            name: shown with its times; spans of one name are summed up too.
+            category: groups spans; those of `collector.format.columns.STEP_PARTS`
+                (`communication` ...) count as that part of the step's time.
+            states: in which steps of the schedule it is kept by itself (skip, warmup,
+                active, active_and_save); None: as `spans.states` says.
+            args: plain values shown with it.
+            memory: also snap memory at its start and end, on the schedule, as for a
+                function decorated with `collector.profiled`.
         """
-        return spans.Span(str(name)[:_MAX_TEXT], self, memory=memory)
+        if category == USER and states is args is None and not memory:
+            return Span(name, self)
+        return make_span(name, self, category, states, args, memory)
+
+    @untraced
+    def instant(self, name: str, *, states: States = None, **args: Any) -> None:
+        """Record this moment with plain values, in the steps that keep spans."""
+        spans.put_instant(self, name, states, args)
+
+    @untraced
+    def counter(self, name: str, value: float, *, states: States = None) -> None:
+        """Record a number that holds from now on, in the steps that keep spans."""
+        spans.put_counter(self, name, value, states)
 
     @untraced
     def mark(self, label: str) -> None:
         """Put a labelled mark at this moment of the timeline."""
         if self._live:
-            self._note("mark", {"label": str(label)[:_MAX_TEXT]}, user=True)
+            self._recording.note("mark", {"label": str(label)[:_MAX_TEXT]}, user=True)
 
     @untraced
     def snapshot(self, label: str) -> bool:
@@ -210,11 +238,9 @@ class Recorder:
         if not self._live:
             return False
         try:
-            if self._on_demand is None:
-                self._on_demand = self._open_on_demand()
-            return self._on_demand.take(str(label)[:_MAX_TEXT])
+            return self._recording.take_snapshot(str(label)[:_MAX_TEXT])
         except Exception as error:  # noqa: BLE001  # the border to training
-            self._fault("snapshot", error)
+            self._recording.fault("snapshot", error)
             return False
 
     @untraced
@@ -225,8 +251,10 @@ class Recorder:
     def close(self) -> None:
         """End the recording; calling again does nothing.
 
-        Takes at most 2 s, and where `dumps` asks for files, the second it takes to write
-        them (a minute at most).
+        Takes at most 2 s for sources and the disk. More only for what was asked for:
+        captures that wait to be written (10 s at most), `dumps` (a second, a minute at
+        most), traces of torch's profiler that are being saved (a minute at most), and
+        with a mirror what is not there yet (`remote.close_seconds`, 30 s unless set).
         """
         self.close_for(None)
 
@@ -268,36 +296,61 @@ class Recorder:
         """Rows and notes that could not be kept, for whatever reason."""
         return self._engine.writer.num_dropped
 
+    @property
+    def saved_traces(self) -> tuple[SavedTrace, ...]:
+        """Traces of torch's profiler that are on this disk: when and where, newest last.
+
+        They are saved on a thread of their own, so the newest comes a little later.
+        """
+        tracing = self._recording.tracing
+        return () if tracing is None else tracing.saved_traces
+
     # Behind the calls.
 
     def _take_step(self, step: Any, tokens: Any, samples: Any) -> None:
         now = time.perf_counter_ns()
-        self._windows.end_step()
-        progress = self._progress
-        phase = progress.phase
         if step is not None:
             step = self._number("step", step)
+        progress = self._progress
+        phase = progress.phase
         if tokens is not None or samples is not None:
-            progress.report(
-                tokens=self._number("tokens", tokens, least=0),
-                samples=self._number("samples", samples, least=0),
-            )
+            tokens = self._number("tokens", tokens, least=0)
+            samples = self._number("samples", samples, least=0)
+            progress.report(tokens=tokens, samples=samples)
+        self._cycles.end_step(step)
+        self._windows.end_step()
         number, back_from = progress.advance(step)
         since, phase.last_ns = phase.last_ns, now
         seconds = None if since is None else (now - since) * 1e-9
-        row = [time.time_ns(), number, seconds]
-        row += (progress.epoch, phase.samples, phase.tokens)
+        row = [
+            now + self._to_wall_ns,
+            number,
+            seconds,
+            progress.epoch,
+            phase.samples,
+            phase.tokens,
+        ]
+        row += self._timing.end_step(number, since, now, samples, tokens)
         self._engine.write_step(phase.name, row)
         if back_from is not None:
             self.mark(f"step went back from {back_from} to {number}")
+        if self.witness is not None:
+            self.witness.stepped()
+        self._begin_step()
+
+    def _begin_step(self) -> None:
+        """The current phase's next step begins; what costs most begins last."""
+        self._cycles.choose()
+        self._timing.turn()
         self._windows.begin_step()
+        self._cycles.begin_step()
 
     def _number(self, what: str, value: Any, *, least: int | None = None) -> int | None:
         if value is None:
             return None
         number = whole_number(value)
         if number is None or (least is not None and number < least):
-            self._troubles.tell(
+            self._recording.troubles.tell(
                 f"number {what}",
                 "%s must be a whole number%s, got %s; it is ignored. Pass a Python int:"
                 " a tensor would have to wait for the device.",
@@ -312,111 +365,61 @@ class Recorder:
         try:
             with self._lock:
                 self._windows.drop_step()
-                phase = self._progress.enter(name, time.perf_counter_ns())
-                self._note("phase", {"phase": phase.name}, user=True)
-                self._windows.begin_step()
+                now = time.perf_counter_ns()
+                phase = self._progress.enter(name, now)
+                self._timing.enter_phase(phase.name, now)
+                self._cycles.entered()
+                self._recording.note("phase", {"phase": phase.name}, user=True)
+                self._begin_step()
         except Exception as error:  # noqa: BLE001  # the border to training
-            self._fault("phase", error)
-
-    def _count_batch(self) -> None:
-        self._num_batches += 1
-
-    def open_span(self) -> Any:
-        """See `spans.SpanSink`."""
-        try:
-            ledger = self._engine.device.ledger if self._live else None
-            return None if ledger is None else (ledger, ledger.open())
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._fault("span", error)
-            return None
-
-    def close_span(self, name: str, duration_ns: int, opened: Any) -> None:
-        """See `spans.SpanSink`."""
-        try:
-            reading = None if opened is None else opened[0].close(opened[1])
-            peak_bytes = None if reading is None else reading.peaks[0]
-            if self._live:
-                self._engine.spans.add(name, duration_ns // 1000, peak_bytes)
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._fault("span", error)
-
-    def begin_call(self, function: str) -> Any:
-        """See `spans.SpanSink`."""
-        try:
-            return self._windows.begin(function) if self._live else None
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._fault(function, error)
-            return None
-
-    def end_call(self, call: Any, error: BaseException | None) -> None:
-        """See `spans.SpanSink`."""
-        try:
-            self._windows.end(call, error)
-        except Exception as fault:  # noqa: BLE001  # the border to training
-            self._fault(call.call.function, fault)
+            self._recording.fault("phase", error)
 
     def begin(self) -> None:
         """The first step begins: all that was known at the start is attached."""
         try:
-            self._windows.begin_step()
+            self._begin_step()
         except Exception as error:  # noqa: BLE001  # the border to training
-            self._fault("step", error)
-
-    def _open_on_demand(self) -> OnDemand:
-        from collector.history.on_demand import OnDemand
-
-        return OnDemand(
-            self._config,
-            self._engine,
-            self._progress,
-            self._troubles,
-            kind=lambda: self._windows.kind("history"),
-        )
-
-    def _note(self, kind: str, data: dict[str, Any], *, user: bool = False) -> None:
-        step = self._progress.train_step  # whatever the phase: marks share one axis
-        self._engine.note(kind, data, step=step, user=user)
-
-    def _fault(self, where: str, error: BaseException) -> None:
-        self._troubles.tell(
-            f"fault {where}",
-            "%s failed; training goes on, and so does the rest of the recording."
-            " Please report this.",
-            where,
-            error=error,
-        )
+            self._recording.fault("step", error)
 
     def close_for(self, error: BaseException | None) -> None:
         """See `lifecycle.Living`."""
+        recording = self._recording
         try:
             with self._lock:
                 if not self._live:
                     return
-                if lifecycle.is_out_of_memory(error):
-                    self._note_oom(str(error))
+                if error is not None:
+                    recording.tell_end(error)
                 how, message = lifecycle.ending(error)
-                self._windows.close(error if how == "exception" else None)
-                self._live = False
+                phase = self._progress.phase_of(error)
+                recording.cut(error if how == "exception" else None)
+                self._live, self.span_log = False, None
+            recording.leave()
             lifecycle.remove(self)
-            self._engine.stop(how, message)
+            spans.release(self)
+            recording.stop(how, message, phase)
         except Exception as fault:  # noqa: BLE001  # the border to training
-            self._fault("close", fault)
+            recording.fault("close", fault)
 
-    def _note_oom(self, message: str) -> None:
-        """The failed step has no row, so what is known of it goes into the note."""
-        data = {"message": message[:_MAX_TEXT], "values": self._engine.step_values()}
-        self._note("oom", data)
+    def end_by(self, signal_name: str) -> None:
+        """See `lifecycle.Living`. Waits for the writer alone, and not for long."""
+        self._live, self.span_log = False, None
+        try:
+            self._engine.end_by(signal_name)
+        except Exception as fault:  # noqa: BLE001  # the border to training
+            self._recording.fault("signal", fault)
 
     def forget(self) -> None:
         """See `lifecycle.Living`."""
-        self._live = False
-        self._windows.forget()
-        self._engine.forget()
+        self._live, self.span_log = False, None
+        self._lock = threading.RLock()  # another thread may have held it
+        self.witness = None
+        self._recording.forget()
 
     @property
     def run_dir(self) -> Path:
         """The run's own directory, absolute."""
-        return self._run_dir
+        return self._recording.run_dir
 
     # A trainer that holds it may be copied, or sent to another process.
 

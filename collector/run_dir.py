@@ -30,8 +30,8 @@ def run_dir_of(logdir: str | Path) -> Path:
         )
     if "://" in text:
         raise ConfigError(
-            f"logdir {text!r} is not a local directory. Record into a local one and copy"
-            " it, or mount the store as a file system."
+            f"logdir {text!r} is not a local directory. Record into a local one and set"
+            " remote to this url, which mirrors it there."
         )
     if not text.strip():
         raise ConfigError("logdir is empty. Name the run's directory, e.g. runs/exp1.")

@@ -1,21 +1,27 @@
-"""Which calls are collected: pure arithmetic on positions, no clock and no state.
+"""Which steps and calls are collected: pure arithmetic on positions, no clock, no state.
 
-A position is how far something is, from 0: the number of a call, of a training step, of
-samples, tokens or epochs (`ScheduleConfig.unit`). Two patterns:
+    schedule = collector.Schedule(skip_first=1, wait=1, warmup=1, active=2, repeat=1)
+    "".join(schedule.action(step).value for step in range(8))  # "..wAS..."
+
+A position is how far something is, from 0: the number of a training step, of a call, of
+samples, tokens or epochs (`ScheduleConfig.unit`), in the whole run or in each epoch
+(`ScheduleConfig.per_epoch`). Two patterns:
 
 - a window: positions from `warmup_iters` up to, not including, `max_iter`;
-- cycles: `skip_first` positions once, then `repeat` times wait, warmup, active.
+- cycles: `skip_first` positions once, then `repeat` times wait, warmup, active. `repeat`
+  counts these windows: 1 is one of them, 0 is one after the other until the end.
 
 A call may cover many positions at once, as a batch covers samples: it is collected where
-any of them is. What an end of the epoch or run cuts short is complete as it is: every
-collected call is recorded by itself, so there is nothing to lose.
+any of them is. The last one of an epoch whose length is known ends the cycle under way
+(ACTIVE_AND_SAVE); where an epoch ends without having said its length, whoever records
+keeps what it has so far.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from collector.config_code import resolve
 from collector.errors import ConfigError
@@ -27,21 +33,25 @@ if TYPE_CHECKING:
 
 
 class Action(Enum):
-    """What happens with a call."""
+    """What happens with a step or call."""
 
     SKIP = "."
     """It passes by."""
     WARMUP = "w"
-    """It passes by, and what collects the next ones is made ready."""
+    """What is cheap is recorded already, what is costly is made ready for the next."""
     ACTIVE = "A"
     """It is collected; more of its cycle are to come."""
-    SAVE = "S"
+    ACTIVE_AND_SAVE = "S"
     """It is collected, as the last one of its cycle."""
 
     @property
     def collects(self) -> bool:
         """Whether the call is collected."""
-        return self in (Action.ACTIVE, Action.SAVE)
+        return self in (Action.ACTIVE, Action.ACTIVE_AND_SAVE)
+
+
+_LONGEST_STRETCH: Final = 1 << 16
+"""How far `Schedule.same_until` looks ahead."""
 
 
 class Pattern(Protocol):
@@ -137,22 +147,48 @@ class Cycles:
 
 
 class Schedule:
-    """What happens with the call at a position."""
+    """What happens with the step or call at a position."""
 
     def __init__(
-        self, pattern: Pattern | Callable[[int], object], *, resume: int = 0
+        self,
+        pattern: Pattern | Callable[[int], object] | None = None,
+        *,
+        skip_first: int = 0,
+        wait: int = 0,
+        warmup: int = 1,
+        active: int = 4,
+        repeat: int = 1,
+        resume: int = 0,
     ) -> None:
-        """`pattern`: one of the two, or a function of the position that decides.
+        """Cycles of the numbers given, or another pattern, or a function that decides.
 
-        Its answer is an `Action`, or whether to collect. `resume`: positions that an
-        earlier start of a resumed training has seen; they pass by.
+        Args:
+            pattern: a `Window` or `Cycles`, or a function of the position; its answer is
+                an `Action`, or whether to collect. None: cycles of what follows.
+            skip_first: positions before the first cycle.
+            wait: positions of each cycle that pass by.
+            warmup: positions after those that warm up.
+            active: collected positions of a cycle, its last ones.
+            repeat: number of cycles; 0: one after the other until the end.
+            resume: positions that an earlier start of a resumed training has seen; they
+                pass by, once.
+
+        Raises:
+            ConfigError: a ValueError: no position would ever be collected.
         """
+        if pattern is None:
+            pattern = Cycles(skip_first, wait, warmup, active, repeat)
         self._choose = pattern if callable(pattern) else None
         self._pattern = None if callable(pattern) else pattern
         self._resume = resume
 
     def action(
-        self, position: int, first: int | None = None, *, is_last: bool = False
+        self,
+        position: int,
+        first: int | None = None,
+        *,
+        is_last: bool = False,
+        epoch: int = 0,
     ) -> Action:
         """What happens with a call that covers `first` to `position`.
 
@@ -160,16 +196,44 @@ class Schedule:
             position: where it is; of several positions the last one it covers.
             first: the first one it covers; None: it covers one.
             is_last: nothing follows in this epoch: a cycle under way ends here.
+            epoch: where positions are an epoch's own, the epochs that this start has
+                been through: of the first one alone an earlier start may have seen some.
         """
         if self._choose is not None:
             chosen = self._choose(position)
-            return chosen if isinstance(chosen, Action) else _plain(bool(chosen))
-        start = position if first is None else min(first, position)
-        start, end = start - self._resume, position - self._resume
-        if end < 0:
-            return Action.SKIP
-        action = self._between(max(0, start), end + 1)
-        return Action.SAVE if is_last and action is Action.ACTIVE else action
+            action = chosen if isinstance(chosen, Action) else _plain(bool(chosen))
+        else:
+            start = position if first is None else min(first, position)
+            seen = self._resume if epoch == 0 else 0
+            if position < seen:
+                return Action.SKIP
+            action = self._between(max(0, start - seen), position - seen + 1)
+        ends = is_last and action is Action.ACTIVE
+        return Action.ACTIVE_AND_SAVE if ends else action
+
+    def same_until(self, position: int, action: Action, *, epoch: int = 0) -> int:
+        """Where a stretch of single positions ends that all have one action.
+
+        Args:
+            position: its first one.
+            action: what `action` says of it.
+            epoch: as for `action`.
+
+        Returns:
+            The position after the stretch; it may go on there. At least the next one.
+        """
+        pattern = self._pattern
+        if pattern is None or position < 0:  # a function may change its mind anywhere
+            return position + 1
+        seen = self._resume if epoch == 0 else 0
+        if position < seen:
+            return seen
+        start, length = position - seen, 1
+        while length < _LONGEST_STRETCH and _is_one_stretch(
+            pattern, action, start, 2 * length
+        ):
+            length *= 2
+        return position + length
 
     def _between(self, start: int, end: int) -> Action:
         """What holds for positions from `start` to before `end` as a whole."""
@@ -178,15 +242,29 @@ class Schedule:
         if pattern.num_active(end) > pattern.num_active(start):
             goes_on = pattern.num_active(end) > pattern.num_active(end - 1)
             ends_here = pattern.num_ends(end) > pattern.num_ends(end - 1)
-            return Action.ACTIVE if goes_on and not ends_here else Action.SAVE
+            return (
+                Action.ACTIVE if goes_on and not ends_here else Action.ACTIVE_AND_SAVE
+            )
         if pattern.num_warmups(end) > pattern.num_warmups(start):
             return Action.WARMUP
         return Action.SKIP
 
 
+def _is_one_stretch(pattern: Pattern, action: Action, start: int, length: int) -> bool:
+    """Whether `length` positions from `start` on all have this action."""
+    end = start + length
+    num_active = pattern.num_active(end) - pattern.num_active(start)
+    if action is Action.ACTIVE:
+        return num_active == length and pattern.num_ends(end) == pattern.num_ends(start)
+    num_warmups = pattern.num_warmups(end) - pattern.num_warmups(start)
+    if action is Action.WARMUP:
+        return num_warmups == length and not num_active
+    return action is Action.SKIP and not num_active and not num_warmups
+
+
 def _plain(collect: bool) -> Action:
     # Of a yes-or-no nobody knows whether another yes follows.
-    return Action.SAVE if collect else Action.SKIP
+    return Action.ACTIVE_AND_SAVE if collect else Action.SKIP
 
 
 def schedule_of(config: ScheduleConfig) -> Schedule:
@@ -201,11 +279,11 @@ def schedule_of(config: ScheduleConfig) -> Schedule:
         return Schedule(
             Window(config.warmup_iters, config.max_iter), resume=config.resume
         )
-    cycles = Cycles(
+    return Schedule(
         skip_first=config.skip_first,
         wait=config.wait,
         warmup=config.warmup,
         active=config.active,
         repeat=config.repeat,
+        resume=config.resume,
     )
-    return Schedule(cycles, resume=config.resume)

@@ -53,7 +53,8 @@ def record(
 
     Raises:
         ConfigError: a setting, the mesh or the logdir cannot be right, or code that a
-            setting names does not import, or the model has no `modules.root`.
+            setting names, or the mirror's protocol needs, does not import, or the model
+            has no `modules.root`.
     """
     from collector.null_recorder import NullRecorder
 
@@ -64,6 +65,7 @@ def record(
     if imported:  # before what may be wrong with them is said in our words
         _tell_imports(settings, imported)
     check_code(settings)
+    _check_remote(settings)
     _check_root(settings, model)
     run_dir = run_dir_of(logdir)
     coordinates = mesh_coordinates(mesh)
@@ -87,6 +89,14 @@ def _check_root(settings: RecordConfig, model: Any) -> None:
     attached = Attached()
     attached.add(model, None)
     find_root(attached.model, settings.modules.root)
+
+
+def _check_remote(settings: RecordConfig) -> None:
+    """Import what the mirror needs here: a thread's import could outlive a fork."""
+    if settings.remote.url:
+        from collector.remote.store import check_protocol
+
+        check_protocol(settings.remote.url)
 
 
 def _tell_imports(settings: RecordConfig, imported: Sequence[Imported]) -> None:

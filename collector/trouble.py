@@ -18,15 +18,16 @@ class Troubles:
     """Tells each kind of trouble once; thereafter it is silent about it."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._told: dict[str, object] = {}
 
     def tell(
         self, key: str, message: str, *args: object, error: BaseException | None = None
     ) -> None:
         """Log a warning, with the traceback of `error`, the first time for `key`."""
-        if key in self._told:
+        # In one step, and without a lock that a fork may leave held in the child.
+        mine = object()
+        if self._told.setdefault(key, mine) is not mine:
             return
-        self._told.add(key)
         warn(message, *args, error=error)
 
 

@@ -1,9 +1,9 @@
 """`memboard <verb>`: one module per verb, each loading what it needs when it runs.
 
-A verb is a module with `HELP`, `add_arguments(parser)` and `run(options) -> exit code`.
+A verb is a module, named in `VERBS`, with `HELP`, `add_arguments(parser)` and `run(options) -> exit code`.
 What goes wrong in a way the user can mend is a `Failure`: three lines, no traceback.
 
-Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 wrong arguments or files, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -19,8 +19,16 @@ from collector.cli.failure import Failure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS: Final = ("demo", "export", "import-config", "report")
-"""A dash in a verb is an underscore in its module's name."""
+VERBS: Final = {
+    "demo": "demo",
+    "open": "open_files",
+    "import": "import_files",
+    "export": "export",
+    "merge": "merge",
+    "report": "report",
+    "import-config": "import_config",
+}
+"""The module of each: `open` and `import` mean something else in Python."""
 
 INTERRUPTED: Final = 130
 
@@ -32,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="See what filled your GPUs, on every rank, after the crash too.",
     )
     verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
-    for name in VERBS:
-        verb = import_module(f"collector.cli.{name.replace('-', '_')}")
+    for name, module in VERBS.items():
+        verb = import_module(f"collector.cli.{module}")
         verb_parser = verbs.add_parser(
             name,
             help=verb.HELP,
@@ -47,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.run(options)
     except Failure as failure:
         print(f"memboard {options.verb}: {failure}", file=sys.stderr)
-        return 1
+        return failure.code
     except BrokenPipeError:  # whoever read the output has enough
         # What is left must go nowhere, or the interpreter complains at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

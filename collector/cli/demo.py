@@ -8,9 +8,6 @@ page; that needs no PyTorch.
 
 from __future__ import annotations
 
-import signal
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,10 +15,13 @@ from collector.cli.failure import Failure
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 HELP = "train a small model, record it and watch it in TensorBoard"
 
+_NO_START: Final = (
+    "Choose another port with --port, or write the logdir alone with --no-serve."
+)
 DEFAULT_OUT: Final = "memboard-demo"
 DEFAULT_STEPS: Final = 200
 """Of a real training: about 45 s with four ranks on two CPU cores."""
@@ -100,38 +100,19 @@ def run(options: argparse.Namespace) -> int:
             where=str(logdir),
             remedy="Name a directory you may write to with --out.",
         ) from error
-    with _ending_in_order():
+    from collector.cli.tensorboard import ending_in_order, serving
+
+    with ending_in_order():
         if options.no_serve:
             write(logdir)
             print(f"Look at it with:\n  tensorboard --logdir {logdir}")
             return 0
-        from collector.cli.tensorboard import serving
-
         # Started first, so that the open tab grows while the run is written.
-        with serving(logdir, options.port) as server:
+        with serving(logdir, options.port, remedy=_NO_START) as server:
             print(f"TensorBoard: {server.url}#{server.tab}", flush=True)
             write(logdir)
-            print(f"Serving {server.url}#{server.tab} until Ctrl-C.", flush=True)
-            server.wait()
+            server.wait(f"Serving {server.url}#{server.tab} until Ctrl-C.")
     return 0
-
-
-@contextmanager
-def _ending_in_order() -> Iterator[None]:
-    """Being terminated stops the ranks and TensorBoard as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {
-        number: signal.signal(number, signal.default_int_handler)
-        for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
-        if signal.getsignal(number) is not signal.SIG_IGN  # as under nohup
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def free_run_dir(logdir: Path, name: str) -> Path:

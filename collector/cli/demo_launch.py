@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 DEFAULT_RANKS: Final = 4
 _LAST_LINES: Final = 20
-_STOP_SECONDS: Final = 6.0
+_STOP_SECONDS: Final = 15.0
+_READ_SECONDS: Final = 5.0
+"""For what an ended process still has in its pipe, which a worker of it may hold open."""
 _WATCH_SECONDS: Final = 0.1
 
 _WITHOUT_TRAINING: Final = (
@@ -183,7 +185,7 @@ class _Rank:
 
     def finish_reading(self) -> None:
         """Wait for the last lines of a process that has ended."""
-        self._reader.join(1)
+        self._reader.join(_READ_SECONDS)
 
     def signal(self, number: int) -> None:
         """Send a signal to the rank alone."""

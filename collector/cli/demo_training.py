@@ -3,7 +3,7 @@
 Runs under any launcher that sets RANK, LOCAL_RANK, WORLD_SIZE and MASTER_*: the demo's
 own, or `torchrun -m collector.cli.demo_training --run-dir runs/demo`. The recording is
 what a user would write: `collector.record`, `collector.profiled`, `rec.loader`,
-`rec.epoch`, `rec.step`. A few steps, and their calls of `training_step`, are looked at
+`rec.epoch`, `rec.span`, `rec.step`. A few steps, and their calls of `training_step`, are looked at
 closely: memory at both ends, hooks, what autograd saved, and every module.
 """
 
@@ -136,6 +136,12 @@ class Transformer(nn.Module):
         return functional.cross_entropy(logits, targets.flatten())
 
 
+def num_parameters(size: Size) -> int:
+    """Of the whole model."""
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in Transformer(size).parameters())
+
+
 def build(size: Size, device: torch.device) -> tuple[nn.Module, torch.optim.Optimizer]:
     """The sharded model and its optimizer."""
     from torch.distributed.fsdp import fully_shard
@@ -167,7 +173,8 @@ def train(run_dir: Path, *, device: torch.device, num_steps: int, seed: int) -> 
     """Train and record `num_steps` steps."""
     rank = int(os.environ["RANK"])
     size = ON_CPU if device.type == "cpu" else ON_GPU
-    with collector.record(run_dir, config=COLLECTED) as rec:
+    flops = {"per_token": 6 * num_parameters(size)}
+    with collector.record(run_dir, config=COLLECTED, flops=flops) as rec:
         if device.type == "cpu":
             dist.init_process_group("gloo")
         else:
@@ -188,9 +195,9 @@ def train(run_dir: Path, *, device: torch.device, num_steps: int, seed: int) -> 
             rec.step(tokens=tokens[:, 1:].numel(), samples=len(tokens))
             if rank == 0 and time.monotonic() - said > _SAY_EVERY_SECONDS:
                 said = time.monotonic()
-                print(
-                    f"step {step + 1}/{num_steps}, loss {loss.item():.3f}", flush=True
-                )
+                with rec.span("say how far it is"):
+                    at = f"step {step + 1}/{num_steps}"
+                    print(f"{at}, loss {loss.item():.3f}", flush=True)
         dist.destroy_process_group()
 
 

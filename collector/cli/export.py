@@ -1,7 +1,7 @@
 """Write files for other tools from a recording, also of a job that died.
 
-LOGDIR is what TensorBoard is given, a run's directory, or one rank's file. The files have
-MemProfiler's names and layouts:
+LOGDIR is what TensorBoard is given, a run's directory (either also as a URL, at a store),
+or one rank's file. The files have MemProfiler's names and layouts:
 
   rank_R_memory_stats.yaml          every snap: --yaml
   rank_R_fsdp_memory_stats.yaml     module memory in exact bytes: --yaml
@@ -12,9 +12,11 @@ MemProfiler's names and layouts:
                                     the allocator, for memory_viz: --history
   rank_R_config.yaml                the settings that were in effect: --config
 
-Without any of these options: --yaml --fsdp-report --config. A function of another phase
-than train has the phase before its name. Where a job was started more than once, the last
-attempt's files are in DIR and earlier ones' in DIR/attempt_N.
+Without any of these options: --yaml --fsdp-report --config. Keys and names are
+MemProfiler's, which knows no phases; a function that was collected in several of them, and
+counts its calls in each, has all but train before its name: 0.val.step.2.start. Where a
+job was started more than once, the last attempt's files are in DIR and earlier ones' in
+DIR/attempt_N.
 
 YAML holds plain mappings (yaml.safe_load takes them), pickles hold plain dicts, lists and
 numbers, and the peak in a report is that of its own iteration.
@@ -26,7 +28,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from collector.cli.addresses import path_or_url
 from collector.cli.failure import Failure
+from collector.dumps import NOTHING
 
 if TYPE_CHECKING:
     import argparse
@@ -53,7 +57,12 @@ _SOURCES: Final = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `memboard export`."""
-    parser.add_argument("logdir", type=Path, metavar="LOGDIR", help="what to read")
+    parser.add_argument(
+        "logdir",
+        type=path_or_url,
+        metavar="LOGDIR",
+        help="what to read: a path, or a URL such as s3://bucket/runs",
+    )
     parser.add_argument(
         "--run", dest="name", metavar="NAME", help="which run, where there are more"
     )
@@ -89,9 +98,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--out",
-        type=Path,
+        type=path_or_url,
         metavar="DIR",
-        help=f"where the files go (default: {DEFAULT_DIR} in the run's directory)",
+        help=f"where the files go (default: {DEFAULT_DIR} in the run's directory; of a"
+        " store's run, in the current one)",
     )
     both = parser.add_mutually_exclusive_group()
     both.add_argument(
@@ -118,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
     folders = _folders(recording, kinds, options)
     tell_problems(recording.problems, "export")
     if not any(folders.values()):
-        raise _nothing(recording, kinds, options.logdir)
+        raise _nothing(recording, kinds)
     if not options.force:
         for folder, files in folders.items():
             export_files.refuse_to_overwrite(folder, files)
@@ -152,14 +162,23 @@ def _folders(
 
 
 def _chosen(options: argparse.Namespace) -> Run:
-    from collector.cli.recordings import choose_run, open_logdir, run_of_file
+    from collector.cli.named_files import is_folder, known
+    from collector.cli.recordings import choose_run, open_named, run_of_file
 
-    if options.logdir.is_file():
-        return run_of_file(options.logdir)
-    recording = choose_run(open_logdir(options.logdir), options.name, options.logdir)
-    if recording.imported is not None:
+    logdir = known(options.logdir)
+    if isinstance(logdir, Path) and logdir.is_file():
+        return run_of_file(logdir)
+    if isinstance(logdir, str) and not is_folder(logdir):
         raise Failure(
-            "this run is made of MemProfiler's own files; there is nothing to export",
+            "this is a file; a directory was expected",
+            where=logdir,
+            remedy="name the logdir, or one run in it",
+            code=2,
+        )
+    recording = choose_run(open_named(logdir), options.name, logdir)
+    if recording.made_of != "recording":
+        raise Failure(
+            "this run is made of another tool's files; there is nothing to export",
             where=recording.found.name,
             remedy="choose a run that MemBoard recorded, with --run",
         )
@@ -167,10 +186,14 @@ def _chosen(options: argparse.Namespace) -> Run:
 
 
 def _out(options: argparse.Namespace, recording: Run) -> Path:
+    from collector.cli.named_files import local_result
+    from collector.cli.recordings import folder_of
+    from tb_plugin.storage import is_remote
+
     if options.out is not None:
-        return Path(options.out)
-    # The rank files lie in plugins/memboard below the run's directory.
-    return Path(recording.found.folder).parent.parent / DEFAULT_DIR
+        return local_result(options.out)
+    folder = folder_of(recording)
+    return Path(DEFAULT_DIR) if is_remote(folder) else Path(folder) / DEFAULT_DIR
 
 
 def _attempts(
@@ -224,12 +247,13 @@ def _in_words(error: UnmadeError) -> Failure:
     return Failure(error.what, where=error.where, remedy=error.remedy)
 
 
-def _nothing(recording: Run, kinds: Sequence[str], logdir: Path) -> Failure:
+def _nothing(recording: Run, kinds: Sequence[str]) -> Failure:
+    from collector.cli.recordings import folder_of
+
     sources = dict.fromkeys(s for kind in kinds for s in _SOURCES.get(kind, ()))
     return Failure(
-        "the recording holds nothing of what was asked for"
-        + _reasons(recording, sources),
-        where=str(logdir),
+        f"{NOTHING} of what was asked for" + _reasons(recording, sources),
+        where=folder_of(recording),
         remedy=f"record with {' or '.join(sources)} switched on, and a schedule that is"
         " reached",
     )
@@ -244,7 +268,7 @@ def _tell_missing(
         if kind not in made:
             sources = _SOURCES.get(kind, ())
             print(
-                "memboard export: the recording holds nothing for"
+                f"memboard export: {NOTHING} for"
                 f" --{kind.replace('_', '-')}{_reasons(recording, sources)}",
                 file=sys.stderr,
             )

@@ -17,7 +17,8 @@ from collector.history.pickles import pickle_name
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
 from tb_plugin.readers.captures import captures_of, read_capture
-from tb_plugin.readers.memprofiler.names import joined_phase
+from tb_plugin.readers.functions import TABLE_PREFIX
+from tb_plugin.readers.memprofiler.names import FunctionKey, names_of
 from tb_plugin.readers.modules import ModulesError, ModulesReader
 
 if TYPE_CHECKING:
@@ -45,6 +46,22 @@ class Plan:
             if key.attempt == attempt.index:
                 for rank, window in ranks.items():
                     self._windows.setdefault(rank, []).append((key, window))
+        self._names = names_of(self._functions())
+        """Of all ranks, so that a call is called the same on each."""
+
+    def _functions(self) -> Iterator[FunctionKey]:
+        """What was collected, whatever of it."""
+        for windows in self._windows.values():
+            for key, _ in windows:
+                yield FunctionKey(key.function, key.phase)
+        for file in self._attempt.files.values():
+            for schema in file.schemas.values():
+                if schema.table.startswith(TABLE_PREFIX):
+                    function = schema.table.removeprefix(TABLE_PREFIX)
+                    yield FunctionKey(function, schema.phase)
+            for entry in captures_of(file):
+                if entry.kind == _HISTORY and entry.function:
+                    yield FunctionKey(entry.function, entry.phase)
 
     def files(self, kind: str, rank: int) -> Iterator[Planned]:
         """A rank's files of one kind."""
@@ -73,7 +90,7 @@ class Plan:
 
     def _reports(self, rank: int) -> Iterator[Planned]:
         for key, window in self._windows.get(rank, []):
-            function = joined_phase(key.function, key.phase)
+            function = self._names[FunctionKey(key.function, key.phase)]
             make = partial(self._report, window, function, key.iteration)
             named = partial(_report_name, rank, function, key.iteration)
             yield Planned("fsdp_report", named(""), make, named)
@@ -82,7 +99,8 @@ class Plan:
         file = self._attempt.files[rank]
         for entry in captures_of(file):
             if entry.kind == _HISTORY:
-                named = partial(_history_name, rank, entry)
+                key = FunctionKey(entry.function, entry.phase)
+                named = partial(_history_name, rank, entry, self._names.get(key, ""))
                 yield Planned(
                     "history", named(""), partial(_history, file, entry), named
                 )
@@ -95,7 +113,7 @@ class Plan:
             )
 
     def _stats(self, rank: int) -> dict[str, dict[str, int | float]]:
-        return stats_of(snaps_of(self._attempt.files[rank]), rank)
+        return stats_of(snaps_of(self._attempt.files[rank]), rank, self._names)
 
     def _window(self, window: RankWindow) -> WindowReport:
         try:
@@ -111,7 +129,8 @@ class Plan:
     def _modules_yaml(self, rank: int) -> bytes:
         found: dict[str, Any] = {}
         for key, window in self._windows[rank]:
-            name = f"{rank}.{joined_phase(key.function, key.phase)}.{key.iteration}"
+            function = self._names[FunctionKey(key.function, key.phase)]
+            name = f"{rank}.{function}.{key.iteration}"
             found[name] = self._window(window).plain()
         return as_yaml(found)
 
@@ -120,16 +139,18 @@ def _report_name(rank: int, function: str, iteration: int, suffix: str) -> str:
     return f"fsdp_mem_rank_{rank}_{safe_name(function)}{suffix}_{iteration}.log"
 
 
-def _history_name(rank: int, entry: CaptureEntry, suffix: str) -> str:
-    by_hand = not entry.function
-    return pickle_name(
+def _history_name(rank: int, entry: CaptureEntry, function: str, suffix: str) -> str:
+    if function:
+        return pickle_name(
+            rank, function + suffix, entry.iteration, context=entry.context
+        )
+    return pickle_name(  # by hand: the step tells captures of one name apart
         rank,
-        entry.function + suffix,
-        # By hand, the step tells captures of one name apart.
-        (entry.step or 0) if by_hand else entry.iteration,
+        "",
+        entry.step or 0,
         phase=entry.phase,
         context=entry.context,
-        label=(entry.label or "snapshot") + suffix if by_hand else "",
+        label=(entry.label or "snapshot") + suffix,
     )
 
 

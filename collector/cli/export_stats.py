@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from tb_plugin.analysis.functions import CONTEXTS
-from tb_plugin.readers.memprofiler.names import SnapKey, joined_phase
+from tb_plugin.readers.memprofiler.names import FunctionKey, SnapKey
 from tb_plugin.readers.memprofiler.stat_names import their_name
 
 if TYPE_CHECKING:
@@ -23,8 +23,13 @@ PICKLE_PROTOCOL: Final = 4
 """The newest that every supported Python reads and that viewers know."""
 
 
-def stats_of(tables: Tables, rank: int) -> dict[str, dict[str, int | float]]:
-    """Values by snap key, in order of time; what was not recorded is left out."""
+def stats_of(
+    tables: Tables, rank: int, names: Mapping[FunctionKey, str]
+) -> dict[str, dict[str, int | float]]:
+    """Values by snap key, in order of time; what was not recorded is left out.
+
+    `names`: what each function is called; see `names_of`.
+    """
     found: list[tuple[int, str, dict[str, int | float]]] = []
     for (function, phase), table in tables.items():
         columns = [
@@ -34,7 +39,7 @@ def stats_of(tables: Tables, rank: int) -> dict[str, dict[str, int | float]]:
             side = int(table.context[row])
             if side not in (0, 1):
                 continue
-            name = joined_phase(function, phase)
+            name = names[FunctionKey(function, phase)]
             key = SnapKey(rank, name, int(table.iteration[row]), CONTEXTS[side])
             values = {
                 stat: _exact(column[row])

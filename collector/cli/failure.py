@@ -6,8 +6,14 @@ from __future__ import annotations
 class Failure(Exception):  # noqa: N818  # it ends a command, not a program
     """Something the user can mend; printed without a traceback."""
 
-    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
-        """`what` went wrong, `where`, and the `remedy`; printed a line each."""
+    def __init__(
+        self, what: str, *, where: str = "", remedy: str = "", code: int = 1
+    ) -> None:
+        """`what` went wrong, `where`, and the `remedy`; printed a line each.
+
+        `code` is the exit code: 2 where what was asked for cannot be meant.
+        """
+        self.code = code
         lines = [what]
         if where:
             lines.append(f"  where: {where}")

@@ -7,11 +7,15 @@ a command reads to the end.
 from __future__ import annotations
 
 import math
+import os
 import sys
+import time
 from typing import TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
-from collector.format.names import parse_rank_file_name
+from collector.cli.named_files import refused
+from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from tb_plugin import storage
 from tb_plugin.budget import Budget
 from tb_plugin.listing import FoundRun
 from tb_plugin.logdirs import Logdir
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from tb_plugin import api
 
 _MAX_LISTED: Final = 20
+_POLL_SECONDS: Final = 0.02
 
 
 def unhurried() -> Budget:
@@ -55,7 +60,44 @@ def open_logdir(logdir: Path) -> Store:
     return store
 
 
-def choose_run(store: Store, name: str | None, logdir: Path) -> Run:
+def open_named(path: Path | str) -> Store:
+    """All runs of a local logdir, or of a store's that is known.
+
+    Raises:
+        Failure: there is none, or the store refused.
+    """
+    return open_store(path) if isinstance(path, str) else open_logdir(path)
+
+
+def folder_of(run: Run) -> str:
+    """The directory of a recorded run; its rank files lie in plugins/memboard below."""
+    folder = run.found.folder
+    for _ in RANK_FILES_DIR:
+        folder = os.path.dirname(folder)  # noqa: PTH120  # a URL is none of pathlib's
+    return folder
+
+
+def open_store(root: str) -> Store:
+    """All runs below the URL of a store that is known, found.
+
+    Raises:
+        Failure: the store refused, and nothing was found.
+    """
+    remote = storage.remote_at(root)
+    remote.is_patient = False
+    store = Store((Logdir(root, "", root),))
+    store.look()
+    while store.index.is_walking:
+        time.sleep(_POLL_SECONDS)
+        store.look()
+    refusal = remote.refusal()
+    if refusal is not None and not store.index.runs:
+        raise refused(refusal[1], refusal[0])
+    remote.is_patient = True
+    return store
+
+
+def choose_run(store: Store, name: str | None, logdir: Path | str) -> Run:
     """The run of that name; without one, the only run.
 
     Raises:
@@ -70,7 +112,7 @@ def choose_run(store: Store, name: str | None, logdir: Path) -> Run:
                 f"there is no run {name!r}", where=str(logdir), remedy=_choices(runs)
             )
         return named[0]
-    recorded = [run for run in runs if run.imported is None]
+    recorded = [run for run in runs if run.made_of == "recording"]
     candidates = recorded or runs
     if not candidates:
         raise Failure(
@@ -88,7 +130,7 @@ def choose_run(store: Store, name: str | None, logdir: Path) -> Run:
 
 
 def run_of_file(path: Path) -> Run:
-    """The run that one rank's file alone makes.
+    """The run that one rank's file alone makes; of a segment, with all others of it.
 
     Raises:
         Failure: it is no rank's file.
@@ -106,17 +148,24 @@ def run_of_file(path: Path) -> Run:
             where=str(path),
             remedy="name a logdir, a run's directory, or a file rank*.events",
         )
-    part = Part(
-        str(path.resolve()),
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_dev,
-        status.st_ino,
-        name.segment,
-    )
-    folder = path.resolve().parent
+    resolved = path.resolve()
+    folder = resolved.parent
     found = FoundRun("file", str(folder.parent.parent), str(folder), folder.name, "/")
-    found.files = {(name.rank, name.attempt): (part,)}
+    if name.segment is None:
+        parts: tuple[Part, ...] = (
+            Part(
+                str(resolved),
+                status.st_size,
+                status.st_mtime_ns,
+                status.st_dev,
+                status.st_ino,
+                None,
+            ),
+        )
+    else:
+        found.list_files()
+        parts = found.files.get((name.rank, name.attempt), ())
+    found.files = {(name.rank, name.attempt): parts}
     found.version = 1
     return Run(found)
 
@@ -130,11 +179,11 @@ def read_whole(run: Run, rank: int | None = None) -> None:
     if rank is not None and rank not in {r for r, _ in run.found.files}:
         run.update(unhurried(), only=())
         if rank not in run.ranks:
-            first, last = run.ranks[0], run.ranks[-1]
+            remedy = "the names of its files tell no rank: leave --rank out"
+            if run.ranks:
+                remedy = f"its ranks are {run.ranks[0]} to {run.ranks[-1]}"
             raise Failure(
-                f"the run has no rank {rank}",
-                where=run.found.name,
-                remedy=f"its ranks are {first} to {last}",
+                f"the run has no rank {rank}", where=run.found.name, remedy=remedy
             )
     keys = [key for key in run.found.files if rank in (None, key[0])]
     run.update(unhurried(), only=None if rank is None else keys)

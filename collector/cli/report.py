@@ -1,8 +1,9 @@
 """Say what the page shows, as text or, with --json, as JSON.
 
-The numbers are those of the Overview, Modules and Functions views: the same analysis, read
-to the end. LOGDIR is what TensorBoard is given, or one run's directory. With --rank, only
-that rank's files are read.
+The numbers are those of the Overview, Steps, Modules and Functions views: the same analysis, read
+to the end. LOGDIR is what TensorBoard is given, or one run's directory; or name snapshots
+that `torch.cuda.memory._dump_snapshot` wrote (pickle or JSON, gzipped or not), or traces of
+a profiler. With --rank, only that rank's files are read.
 
 The JSON, as one object on standard output (sizes are bytes, times of day milliseconds
 since 1970, null is "not known"; keys may be added, never change their meaning under one
@@ -10,13 +11,15 @@ report_version)::
 
   report_version    1
   memboard_version  who wrote it
-  logdir            as given
+  logdir            as given; of files: the first one
   problems          what belongs to no run; each: severity, path, what, where, salvaged,
                     remedy, rank
   runs              in order of their names; each:
     id, name, num_ranks, world_size, num_attempts, first_ms, last_ms, last_step, live,
-    simulated, device_type, num_problems
-    source          recorded, or imported from MemProfiler's files
+    simulated, imported, device_type, num_problems
+    made_of         recording, memprofiler (its files), snapshots or traces (files of
+                    them)
+    source          recorded, or imported from another tool's files
     overview
       headlines     by key; each: value_<unit>, rank, step, caveats; or absent_reason
       ranks         each: rank, host, peak_bytes, peak_step, capacity_bytes,
@@ -24,10 +27,45 @@ report_version)::
       peak_series, capacity_kind, median_peak_bytes, outlier_ranks
       attempts      each: index, started_ms, ended_ms, first_step, last_step, num_ranks,
                     ended, overlaps_previous
+      endings       ranks that did not end in order: num_exception, num_signal, num_lost,
+                    sentence, ranks (at most 16 of each kind; each: rank, attempt, how
+                    (exception, signal, lost), message, step, phase, time_ms, rss_bytes,
+                    memory_limit_bytes, sentence, advice)
       sources       each: source, status, num_ranks, reason, remedy, cost
       facts         by key, as text
       planted       of simulated runs
-    modules         the last window on the rank with the highest peak, or on --rank
+    verdict         why memory ran out
+      num_ooms      of all ranks
+      ooms          at most 20, the first one first; each: id, origin (oom, exception, signal,
+                    file), is_out_of_memory, rank, attempt, device, step, phase, during,
+                    asked_at, time_ms, message, analysed (the history was read), cause
+                    (really_full, fragmented, growth, single_giant, imbalance, non_torch,
+                    fitting_block_free, unsure), also (smaller troubles), sentence,
+                    held_sentence, requested_bytes, device_free_bytes, capacity_bytes,
+                    reserved_bytes, allocated_bytes, active_bytes, free_bytes,
+                    num_free_blocks, largest_free_bytes, evidence (each: key, label, value,
+                    unit, scope, caveat, decisive), advice (text, setting, bytes at stake,
+                    because: keys of the evidence), holders (label, category, bytes, share,
+                    num_blocks, stack), stack, history (id), moment, peers (rank, step,
+                    allocated_bytes, reserved_bytes, peak_bytes, ended, ran_out),
+                    not_recorded
+      problems      histories that could not be read
+    steps           what the time of steps went to; null where it was not recorded
+      num_ranks, num_left_out (not compared), num_steps, step_time_seconds (of the rank in
+                    the middle, at the median)
+      parts         each: name, seconds (mean of all steps and ranks), share
+      rank, num_summed  whose throughput, and over how many ranks it is added up
+      rates         by key (steps, samples, tokens, flops, mfu): rank_per_second,
+                    all_per_second (of mfu rank_pct and all_pct, the mean); at the median
+      flops         origin (settings, trace, nothing), per_step, device_peak, missing
+      stragglers    at most 64, those that cost most first; each: rank, host,
+                    slowest_share, excess_seconds, part, part_excess_seconds, stands_out,
+                    words
+      num_standing_out
+      findings      each: key, sentence, advice, rank, step, seconds_per_step, evidence
+      not_recorded  parts; each: name, reason, remedy
+    modules         the last complete window on the rank with the highest peak, or on --rank
+      passed_over   ids of later windows, which ended early
       windows       each: id, function, phase, iteration, attempt, step, time_ms, num_ranks
       window, ranks, rank, device, state, states, facts
       modules       parents before children; each: module, type, is_fsdp, param_bytes,
@@ -44,19 +82,33 @@ report_version)::
       module_window id of the newest call's window, or null
     histories       captures of the allocator; each: id, rank, attempt, function, phase,
                     iteration, context, label, step, time_ms, num_bytes, path
+    traces          of torch's profiler; those recorded, each: rank, attempt, time_ms, path
+                    (null: it was not saved), exists, cycle, first_step, last_step,
+                    num_steps, num_bytes, num_events, flops (of all its steps), problem,
+                    complete, remote (url), summary (text); then other files, each: rank,
+                    worker, cycle (number among the worker's files), name, path, exists,
+                    num_bytes, problem (why it cannot be read), problems (each: what,
+                    count, where), events, by_ph_cat (events by phase|category),
+                    baseTimeNanoseconds, displayTimeUnit, distributedInfo,
+                    n_device_properties, profiler_steps (name, start and duration in us),
+                    gpu (kernels, nccl_kernels, us of each as sum and union, overlap_us;
+                    where there is a device), memory_by_device_type_id (by `type:device`:
+                    events, allocs, frees, bytes, peaks, live_at_end)
     problems        as above
 
 Exit code 0, also where files are damaged (they are listed); 1 where there is nothing to
-report.
+report; 2 where nothing that was named can be read.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.cli.addresses import path_or_url
 from collector.cli.failure import Failure
 
 if TYPE_CHECKING:
@@ -72,54 +124,106 @@ REPORT_VERSION: Final = 1
 
 _CACHE_BYTES: Final = 256 << 20
 
+_MAX_PASSED_OVER: Final = 20
+"""Windows that ended early, before the very last one is reported as it is."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `memboard report`."""
-    parser.add_argument("logdir", type=Path, metavar="LOGDIR", help="what to read")
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=path_or_url,
+        metavar="LOGDIR_OR_FILE",
+        help="a logdir, snapshots of the allocator, or traces; paths, or URLs such as"
+        " s3://bucket/runs",
+    )
     parser.add_argument("--run", dest="name", metavar="NAME", help="one run alone")
     parser.add_argument("--rank", type=int, metavar="N", help="one rank alone")
-    parser.add_argument("--json", action="store_true", help="as JSON, for programs")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON, for programs")
+    form.add_argument(
+        "--md",
+        action="store_true",
+        help="as Markdown: every number with its scope and its caveat",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the report."""
-    from collector.cli.recordings import choose_run, open_logdir
+    from collector.cli.recordings import choose_run
+    from collector.cli.report_markdown import report_markdown
     from collector.cli.report_text import as_text
 
-    store = open_logdir(options.logdir)
+    store, logdir = _store(options.paths)
     if options.name is None:
         runs = store.runs()
     else:
-        runs = [choose_run(store, options.name, options.logdir)]
+        runs = [choose_run(store, options.name, logdir)]
     if not runs:
         raise Failure(
             "there is no recording",
-            where=str(options.logdir),
+            where=str(logdir),
             remedy="name the directory given to collector.record, or one above it",
         )
-    report = _report(store, runs, options)
+    reader = _Reader(store)
+    report = _report(reader, store, runs, options, logdir)
     if options.json:
         json.dump(report, sys.stdout, ensure_ascii=True, allow_nan=False)
         print()
+    elif options.md:
+        print(report_markdown(report, reader.errors))
     else:
         print(as_text(report))
     return 0
 
 
+def _store(paths: list[Path | str]) -> tuple[Store, Path | str]:
+    """Everything that was named, and what to call it in messages.
+
+    Raises:
+        Failure: nothing of it can be read.
+    """
+    from collector.cli.named_files import is_folder, sorted_out, tell
+    from collector.cli.recordings import open_logdir, open_store
+    from tb_plugin.given import Given
+    from tb_plugin.store import Store
+
+    first = paths[0]
+    if isinstance(first, Path):
+        is_missing = not (first.exists() or first.suffix)
+        if len(paths) == 1 and (first.is_dir() or is_missing):
+            return open_logdir(first), first
+    good, bad = sorted_out(paths, folders=len(paths) == 1)
+    if not good:
+        tell(bad[:-1], "report")
+        raise bad[-1]
+    tell(bad, "report")
+    if isinstance(good[0], str) and is_folder(good[0]):
+        return open_store(good[0]), good[0]
+    given = Given(files=tuple(map(str, good))).runs()
+    store = Store((), lambda: given)
+    store.look()
+    return store, good[0]
+
+
 def _report(
-    store: Store, runs: list[Run], options: argparse.Namespace
+    reader: _Reader,
+    store: Store,
+    runs: list[Run],
+    options: argparse.Namespace,
+    logdir: Path | str,
 ) -> dict[str, Any]:
     from collector.cli.report_values import plain
     from tb_plugin.views.runs import plugin_version
 
-    reader = _Reader(store)
     if options.rank is not None and len(runs) > 1:
         runs = [run for run in runs if _has_rank(run, options.rank)] or runs[:1]
     _, _, problems = store.seen_besides()
     return {
         "report_version": REPORT_VERSION,
         "memboard_version": plugin_version(),
-        "logdir": str(options.logdir),
+        "logdir": str(logdir if isinstance(logdir, str) else options.paths[0]),
         "problems": plain(problems),
         "runs": [reader.run(run, options.rank) for run in runs],
     }
@@ -136,6 +240,7 @@ class _Reader:
     """Asks the views."""
 
     def __init__(self, store: Store) -> None:
+        from collector.cli.report_verdict import VerdictSection
         from tb_plugin.cache import Cache
         from tb_plugin.readers.functions import FunctionsReader
         from tb_plugin.readers.modules import ModulesReader
@@ -145,6 +250,9 @@ class _Reader:
         self._facts = FactsReader(store.series)
         self._modules = ModulesReader(Cache(_CACHE_BYTES))
         self._functions = FunctionsReader(Cache(_CACHE_BYTES))
+        self._verdict = VerdictSection(self._facts, store.cache)
+        self.errors: dict[str, tuple[api.OutOfMemory, ...]] = {}
+        """Of each run that was reported, by its id."""
 
     def run(self, run: Run, rank: int | None) -> dict[str, Any]:
         """One run's part of the report."""
@@ -155,9 +263,10 @@ class _Reader:
             modules_section,
             overview_section,
         )
+        from collector.cli.report_steps import steps_section
+        from collector.cli.report_traces import traces_section
         from collector.cli.report_values import plain
         from tb_plugin.query import parse_query
-        from tb_plugin.views.modules import modules
         from tb_plugin.views.overview import overview
         from tb_plugin.views.runs import summary_of
 
@@ -166,19 +275,60 @@ class _Reader:
         summary = summary_of(self._series, run)
         budget = unhurried()
         first = overview(self._series, self._facts, run, summary, query, budget)
-        by_module = modules(self._modules, self._series, run, summary, query, budget)
+        by_module, passed_over = self._by_module(run, summary, rank)
         answers = self._by_function(run, summary, rank)
+        why, self.errors[summary.id] = self._verdict.of(run, summary, rank)
         problems = [p for p in run.problems if rank in (None, p.rank)]
         own = [p for p in by_module.problems if p not in problems]
         return {
             **plain(summary_of(self._series, run)),
-            "source": "recorded" if run.imported is None else "imported",
+            "source": "recorded" if run.made_of == "recording" else "imported",
             "overview": overview_section(first),
-            "modules": None if by_module.window is None else modules_section(by_module),
+            "verdict": why,
+            "steps": steps_section(self._series, run, summary, rank),
+            "modules": None
+            if by_module.window is None
+            else modules_section(by_module, passed_over),
             "functions": [function_section(a) for a in answers if a.function],
             "histories": histories_section(answers),
+            "traces": traces_section(run, rank),
             "problems": plain([*problems, *own]),
         }
+
+    def _by_module(
+        self, run: Run, summary: api.RunSummary, rank: int | None
+    ) -> tuple[api.ModulesResponse, list[str]]:
+        """The last complete window; and later ones, which an error cut short.
+
+        Where none of the last is complete, the very last one.
+        """
+        from collector.cli.recordings import unhurried
+        from tb_plugin.query import parse_query
+        from tb_plugin.views.modules import modules
+
+        own = {} if rank is None else {"rank": str(rank)}
+
+        def ask(**asked: str) -> api.ModulesResponse:
+            query = parse_query({**own, **asked})
+            return modules(
+                self._modules, self._series, run, summary, query, unhurried()
+            )
+
+        last = found = ask()
+        passed_over: list[str] = []
+        earlier = (w.id for w in reversed(last.windows) if w.id != last.window)
+        for window in islice(earlier, _MAX_PASSED_OVER):
+            if (
+                found.window is None
+                or found.facts is None
+                or not found.facts.incomplete
+            ):
+                break
+            passed_over.append(found.window)
+            found = ask(window=window)
+        if found.facts is not None and found.facts.incomplete:
+            return last, []
+        return found, passed_over
 
     def _by_function(
         self, run: Run, summary: api.RunSummary, rank: int | None

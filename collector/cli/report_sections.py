@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.cli.report_values import named, number, plain, rows, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tb_plugin import api
 
@@ -33,15 +33,22 @@ def overview_section(answer: api.OverviewResponse) -> dict[str, Any]:
         "median_peak_bytes": number(answer.strip.median_peak_bytes),
         "outlier_ranks": list(answer.strip.outliers),
         "attempts": plain(answer.attempts),
+        "endings": plain(answer.endings),
         "sources": plain(answer.recorded),
         "facts": {fact.key: fact.value for fact in answer.facts},
         "planted": list(answer.planted),
     }
 
 
-def modules_section(answer: api.ModulesResponse) -> dict[str, Any]:
-    """One window on one rank at one state, module by module."""
+def modules_section(
+    answer: api.ModulesResponse, passed_over: Sequence[str] = ()
+) -> dict[str, Any]:
+    """One window on one rank at one state, module by module.
+
+    `passed_over`: later windows that were not taken, as they ended early.
+    """
     return {
+        "passed_over": list(passed_over),
         "windows": plain(answer.windows),
         "window": answer.window,
         "ranks": values_of(answer.ranks),

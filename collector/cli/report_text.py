@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
+
+from collector.cli.report_steps import steps_text
+from collector.cli.report_traces import traces_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +14,11 @@ if TYPE_CHECKING:
 _MAX_ROWS: Final = 20
 """Ranks, modules and calls that are listed, the largest or newest."""
 
+_FILES: Final = {
+    "memprofiler": "MemProfiler's files",
+    "snapshots": "memory snapshots",
+    "traces": "a profiler's traces",
+}
 _WORDS: Final = {
     "peak_allocated": "peak allocated",
     "peak_reserved": "peak reserved",
@@ -64,20 +73,26 @@ def _run(run: Mapping[str, Any]) -> Iterator[str]:
     name = _printable(run["name"])
     marks = [word for word in ("live", "simulated") if run[word]]
     if run["source"] == "imported":
-        marks.append("imported from MemProfiler's files")
+        marks.append(f"imported from {_FILES.get(run['made_of'], 'files')}")
     yield f"{name}  ({', '.join(marks)})" if marks else name
     yield "=" * len(name)
     overview = run["overview"]
+    yield from _verdict(run.get("verdict"))
     if run["source"] == "imported":
         yield _counted(run["num_ranks"], "rank")
     else:
         yield from _recorded(run)
+        yield from _endings(overview["endings"])
     yield from _by_rank(overview["ranks"])
+    yield from steps_text(run.get("steps"))
     yield from _by_module(run["modules"])
     for function in run["functions"]:
         yield from _by_call(function)
     if run["histories"]:
-        yield f"captures of the allocator: {len(run['histories'])}"
+        ranks = {history["rank"] for history in run["histories"]}
+        of = f" on rank {ranks.pop()}" if len(ranks) == 1 else ""
+        yield f"captures of the allocator: {len(run['histories'])}{of}"
+    yield from map(_printable, traces_text(run.get("traces", ())))
     sources = overview["sources"]
     known = {s["source"] for s in sources if s["status"] == "recorded"}
     for source in [s for s in sources if s["source"] not in known]:
@@ -95,12 +110,77 @@ def _recorded(run: Mapping[str, Any]) -> Iterator[str]:
         f" last step {'-' if last_step is None else last_step}"
     )
     for key, headline in run["overview"]["headlines"].items():
-        yield f"  {_WORDS.get(key, key):22} {_headline(headline)}"
+        title, value, where = headline_words(key, headline)
+        gap = " " if value == "-" else "  "
+        yield f"  {title:22} {value}" + (f"{gap}({where})" if where else "")
 
 
-def _headline(headline: Mapping[str, Any]) -> str:
+def _endings(endings: Mapping[str, Any]) -> Iterator[str]:
+    """Ranks that did not end in order; what to do is said once of each kind."""
+    told = endings["ranks"]
+    if not told:
+        return
+    yield "how it ended:"
+    advised = set()
+    for one in told:
+        yield f"  {_printable(one['sentence'])} ({_time(one['time_ms'])})"
+        if one["advice"] and one["advice"] not in advised:
+            advised.add(one["advice"])
+            yield f"    {_printable(one['advice'])}"
+    num = sum(endings[f"num_{how}"] for how in ("exception", "signal", "lost"))
+    if num > len(told):
+        yield f"  and {num - len(told)} more like these"
+
+
+def _time(time_ms: float) -> str:
+    try:
+        moment = datetime.fromtimestamp(time_ms / 1e3, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        # The file's clock may have said anything.
+        return "at an unknown time"
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _verdict(verdict: Mapping[str, Any] | None) -> Iterator[str]:
+    """Why memory ran out, the first error in full and the others by their sentence."""
+    if verdict is None or not verdict["ooms"]:
+        return
+    for place, one in enumerate(verdict["ooms"]):
+        what = "OUT OF MEMORY" if one["is_out_of_memory"] else "ENDED"
+        where = [f"rank {one['rank']}"] if one["rank"] is not None else []
+        where += [f"device {one['device']}"] if one["device"] is not None else []
+        where += [f"step {one['step']}"] if one["step"] is not None else []
+        where += [_printable(word) for word in (one["during"], one["asked_at"]) if word]
+        yield f"{what}: {', '.join(where)}"
+        yield f"  {_printable(one['sentence'])}"
+        if place == 0:
+            yield from _first_error(one)
+    left_out = verdict["num_ooms"] - len(verdict["ooms"])
+    if left_out > 0:
+        yield f"{_counted(left_out, 'more error')} not listed"
+
+
+def _first_error(one: Mapping[str, Any]) -> Iterator[str]:
+    if one["held_sentence"]:
+        yield f"  {_printable(one['held_sentence'])}"
+    if one["also"]:
+        yield f"  beside it: {', '.join(one['also'])}"
+    for advice in one["advice"]:
+        stake = advice["bytes"]
+        words = _printable(advice["text"])
+        if advice["setting"]:
+            words += f" {advice['setting']}"
+        yield f"  try: {words}" + (f" (up to {bytes_text(stake)})" if stake else "")
+    if not one["analysed"]:
+        yield "  caveat: told from the report alone, without the allocator's history"
+    yield "  --md shows the evidence, --json all of it"
+
+
+def headline_words(key: str, headline: Mapping[str, Any]) -> tuple[str, str, str]:
+    """What a headline number is called, its value, and where it was."""
+    title = _WORDS.get(key, key)
     if "absent_reason" in headline:
-        return f"- ({_printable(headline['absent_reason'] or 'not recorded')})"
+        return title, "-", _printable(headline["absent_reason"] or "not recorded")
     ((name, value),) = [(k, v) for k, v in headline.items() if k.startswith("value")]
     ending = name.removeprefix("value")
     if "bytes" in ending:
@@ -109,7 +189,7 @@ def _headline(headline: Mapping[str, Any]) -> str:
         text = f"{value:.4g}{_UNITS.get(ending, '')}"
     where = [] if headline["rank"] is None else [f"rank {headline['rank']}"]
     where += [] if headline["step"] is None else [f"step {headline['step']}"]
-    return f"{text}  ({', '.join(where)})" if where else text
+    return title, text, ", ".join(where)
 
 
 def _by_rank(ranks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -154,6 +234,10 @@ def _by_module(modules: Mapping[str, Any] | None) -> Iterator[str]:
         f" {_printable(modules['device'])}, {modules['state']};"
         f" peak {bytes_text(peak)}; {_counted(len(found), 'module')}"
     )
+    for window in modules["passed_over"][:1]:
+        yield (
+            f"  the last complete one: {_printable(window)} came after it and ended early"
+        )
     for caveat in _caveats(facts):
         yield f"  {_printable(caveat)}"
     own = any(m["own_bytes"] is not None for m in found)

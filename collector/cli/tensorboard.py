@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 5.0
+_WAKE_SECONDS: Final = 0.25
 _URL: Final = re.compile(r"TensorBoard \S+ at (http\S+)")
 
 
@@ -38,8 +40,8 @@ class Server:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def start(self) -> None:
-        """Wait for the URL.
+    def start(self, remedy: str) -> None:
+        """Wait for the URL; `remedy` is what to do where none comes.
 
         Raises:
             Failure: TensorBoard ended, or said nothing for a minute.
@@ -48,16 +50,18 @@ class Server:
         if self.url:
             return
         said = "\n".join(self._lines) or "(it said nothing)"
-        raise Failure(
-            f"TensorBoard did not start:\n{said}",
-            remedy="Choose another port with --port, or write the logdir alone with"
-            " --no-serve.",
-        )
+        raise Failure(f"TensorBoard did not start:\n{said}", remedy=remedy)
 
-    def wait(self) -> None:
-        """Until the user interrupts, which is the normal end, or TensorBoard ends."""
+    def wait(self, words: str) -> None:
+        """Until the user interrupts, which is the normal end, or TensorBoard ends.
+
+        `words` are said first: from then on that is the end.
+        """
         try:
-            code = self._process.wait()
+            print(words, flush=True)
+            # A signal just before one long wait would be handled after it.
+            while (code := self._process.poll()) is None:
+                time.sleep(_WAKE_SECONDS)
         except KeyboardInterrupt:
             return
         if code:
@@ -87,12 +91,38 @@ class Server:
 
 
 @contextmanager
-def serving(logdir: Path, port: int) -> Iterator[Server]:
+def ending_in_order() -> Iterator[None]:
+    """Being terminated stops what the block started as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {
+        number: signal.signal(number, signal.default_int_handler)
+        for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
+        if signal.getsignal(number) is not signal.SIG_IGN  # as under nohup
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def serving(
+    logdir: Path,
+    port: int,
+    remedy: str = "Choose another port with --port.",
+) -> Iterator[Server]:
     """TensorBoard on `logdir` while the block runs; `port` 0 takes a free one.
+
+    `remedy` is said where it does not start.
 
     Raises:
         Failure: it does not start.
     """
+    from importlib.metadata import entry_points  # takes as long as all the rest here
+
     if not entry_points(group="tensorboard_plugins", name=PLUGIN_NAME):
         print(
             "MemBoard is not installed into this Python, so TensorBoard will not show"
@@ -111,7 +141,7 @@ def serving(logdir: Path, port: int) -> Iterator[Server]:
     )
     server = Server(process)
     try:
-        server.start()
+        server.start(remedy)
         yield server
     finally:
         server.stop()

@@ -17,6 +17,7 @@ import json
 import math
 import struct
 import zlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -31,7 +32,7 @@ from collector.format.numeric import (
 from collector.format.packing import inflate
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from collector.format.columns import Dtype
     from collector.format.numeric import Values
@@ -257,7 +258,7 @@ def _refuse(constant: str) -> None:
 
 def _jsonable(value: Any) -> Any:
     """Plain JSON data: other things as text, what is not finite as null."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(key): _jsonable(held) for key, held in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_jsonable(held) for held in value]

@@ -6,6 +6,7 @@ by a block of columns; a digest is a JSON head with blocks behind it::
     chunk   u8 version | u8 0 | u16 schema_id | u32 num_rows | i64 first_step
             | i64 last_step | i64 first_ns | i64 last_ns | u64 digest_offset | block
     digest  u32 head_bytes | JSON head, deflated | blocks, in the order the head names
+    segment u32 head_bytes | JSON, deflated: the fields, header and schemas within
 
 Every record travels in an event with its kind as tag (`memboard/chunk`). Captures are
 encoded and cut into records by `capture` and `capture_parts`.
@@ -37,6 +38,7 @@ from collector.format.records import (
     Header,
     Note,
     Schema,
+    Segment,
     TableDigest,
 )
 
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from collector.format.records import Record
 
 HEADER: Final = "header"
+SEGMENT: Final = "segment"
 SCHEMA: Final = "schema"
 CHUNK: Final = "chunk"
 DIGEST: Final = "digest"
@@ -56,6 +59,7 @@ CLOSE: Final = "close"
 
 _KINDS: Final[Mapping[type, str]] = {
     Header: HEADER,
+    Segment: SEGMENT,
     Schema: SCHEMA,
     Digest: DIGEST,
     Note: NOTE,
@@ -74,7 +78,7 @@ _DIRECTORY: Final = (
 )
 
 
-def kind_of(record: Header | Schema | Digest | Note | Close) -> str:
+def kind_of(record: Header | Segment | Schema | Digest | Note | Close) -> str:
     """The kind a record is tagged with. Chunks are tagged `CHUNK`."""
     return _KINDS[type(record)]
 
@@ -132,11 +136,15 @@ def decode_chunk(
     return Chunk(schema_id=span.schema_id, columns=tuple(columns))
 
 
-def encode_record(record: Header | Schema | Digest | Note | Close) -> bytes:
+def encode_record(record: Header | Segment | Schema | Digest | Note | Close) -> bytes:
     """Encode any record but a chunk (see `encode_chunk`)."""
     if isinstance(record, Digest):
         return _encode_digest(record)
     plain = asdict(record)
+    if isinstance(record, Segment):
+        plain["header"]["format_version"] = FORMAT_VERSION
+        packed = zlib.compress(_to_json(plain), 6)
+        return _LENGTH.pack(len(packed)) + packed
     if isinstance(record, Header):
         plain = {"format_version": FORMAT_VERSION, **plain}
     return _to_json(plain)
@@ -153,10 +161,14 @@ def decode_record(kind: str, payload: bytes | memoryview) -> Record | None:
         return decode_chunk(payload)
     if kind == DIGEST:
         return _decode_digest(payload)
-    if kind not in (HEADER, SCHEMA, NOTE, CLOSE):
+    if kind == SEGMENT:
+        payload = packed_head(payload, "segment")[0]
+    elif kind not in (HEADER, SCHEMA, NOTE, CLOSE):
         return None
     plain = _from_json(payload)
     try:
+        if kind == SEGMENT:
+            return _segment(plain)
         if kind == HEADER:
             return _header(plain)
         if kind == SCHEMA:
@@ -248,13 +260,22 @@ def digest_head(payload: bytes | memoryview) -> tuple[bytes, int]:
     Raises:
         CorruptError: the payload is not a digest.
     """
+    return packed_head(payload, DIGEST)
+
+
+def packed_head(payload: bytes | memoryview, kind: str) -> tuple[bytes, int]:
+    """The JSON that a digest or segment record begins with, and where it ends.
+
+    Raises:
+        CorruptError: the payload is no such record.
+    """
     try:
         (head_bytes,) = _LENGTH.unpack_from(payload)
         at = _LENGTH.size + head_bytes
         packed = memoryview(payload)[_LENGTH.size : at]
         return inflate(packed, _MAX_HEAD_BYTES), at
     except (struct.error, zlib.error) as error:
-        raise CorruptError(f"a digest record does not decode: {error}") from error
+        raise CorruptError(f"a {kind} record does not decode: {error}") from error
 
 
 def _decode_digest(payload: bytes | memoryview) -> Digest:
@@ -313,6 +334,19 @@ def _header(plain: dict[str, Any]) -> Header:
         if not isinstance(known[name], int):
             raise CorruptError(f"the header's {name} is not a number")
     return Header(**known)
+
+
+def _segment(plain: Mapping[str, Any]) -> Segment:
+    numbers = {
+        name: int(plain[name]) for name in ("number", "base_offset", "digest_offset")
+    }
+    if min(numbers.values()) < 0:
+        raise CorruptError("a segment record holds a negative number")
+    return Segment(
+        **numbers,
+        header=_header(plain["header"]),
+        schemas=tuple(_schema(schema) for schema in plain["schemas"]),
+    )
 
 
 def _schema(plain: Mapping[str, Any]) -> Schema:

@@ -75,6 +75,35 @@ TIMING: Final = (
     ),
 )
 
+STEP_PARTS: Final = (
+    "dataloader",
+    "forward",
+    "backward",
+    "optimizer",
+    "zero_grad",
+    "checkpoint",
+    "eval",
+    "communication",
+)
+"""What a step's time goes to: categories of the spans that come by themselves."""
+
+PARTS: Final = tuple(
+    Column(
+        name=f"{part}_seconds",
+        unit="seconds",
+        group="timing",
+        dtype="f4",
+        headline=True,
+    )
+    for part in STEP_PARTS
+)
+"""Exclusive times on the training thread: of each part without the parts inside it, so
+that all of them together are at most `step_time_seconds`. Absent where a part cannot be
+seen, 0 where it was seen and took nothing."""
+
+FLOPS: Final = (Column(name="flops", unit="count", group="timing", dtype="f8"),)
+"""Floating point operations of the step on this rank, as the settings say."""
+
 PROGRESS: Final = (
     Column(name="epoch", unit="index", group="progress"),
     Column(name="samples", unit="count", group="progress", kind="counter"),

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import google_crc32c
-from tensorboard.compat.proto import event_pb2, types_pb2
 
 from collector.format.names import PLUGIN_NAME
 
@@ -35,6 +35,8 @@ MAX_EVENT_BYTES: Final = 1 << 30
 _FRAME_HEAD: Final = struct.Struct("<QI")
 _UPPER_HALF: Final = bytes(4)
 _CRC: Final = struct.Struct("<I")
+_DT_STRING: Final = 7
+"""Of TensorFlow's `DataType`."""
 _MARKER: Final = TAG_PREFIX.encode()
 _MARKER_REACH: Final = 64
 """The tag starts at most this many bytes behind the start of its frame."""
@@ -70,12 +72,12 @@ def frame_record(
     `described`: a record of this kind precedes it. TensorBoard keeps only the first
     one's metadata, so the others need none.
     """
-    event = event_pb2.Event(wall_time=wall_time, step=step)
+    event = _event_class()(wall_time=wall_time, step=step)
     value = event.summary.value.add(tag=TAG_PREFIX + kind)
     if not described:
         value.metadata.plugin_data.plugin_name = PLUGIN_NAME
         value.metadata.data_class = 2  # DATA_CLASS_TENSOR: unset would hide it
-    value.tensor.dtype = types_pb2.DT_STRING
+    value.tensor.dtype = _DT_STRING
     value.tensor.tensor_shape.SetInParent()
     value.tensor.string_val.append(payload)
     return frame(event.SerializeToString())
@@ -83,7 +85,7 @@ def frame_record(
 
 def frame_version(wall_time: float) -> bytes:
     """The first event of an event file."""
-    event = event_pb2.Event(wall_time=wall_time, file_version=FILE_VERSION)
+    event = _event_class()(wall_time=wall_time, file_version=FILE_VERSION)
     return frame(event.SerializeToString())
 
 
@@ -205,7 +207,7 @@ def _frame_at(view: memoryview, at: int) -> _Intact | _Broken | None:
 def _parse(data: memoryview) -> tuple[str, bytes] | None:
     """(kind, payload) of an event; kind is empty where it is not ours."""
     try:
-        event: Any = event_pb2.Event.FromString(bytes(data))
+        event: Any = _event_class().FromString(bytes(data))
     except Exception:  # noqa: BLE001  # protobuf raises its backend's own class
         return None
     values = event.summary.value
@@ -215,6 +217,14 @@ def _parse(data: memoryview) -> tuple[str, bytes] | None:
     if len(strings) != 1:
         return None
     return values[0].tag[len(TAG_PREFIX) :], strings[0]
+
+
+@cache
+def _event_class() -> Any:
+    """TensorBoard's `Event`: late, as a page of other tools' files reads no record."""
+    from tensorboard.compat.proto.event_pb2 import Event
+
+    return Event
 
 
 def _masked_crc(data: bytes) -> int:

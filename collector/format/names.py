@@ -23,6 +23,10 @@ Two writers in one directory lose data under both of TensorBoard's loaders.
 EXPORT_MARK: Final = "memboard_export.json"
 """Beside files that `memboard export` wrote: from which recording they are."""
 
+IMPORT_JOB: Final = "memboard-import-"
+"""What the job's text begins with where snapshots of other tools were brought into a run:
+nothing ran, and no report stands beside these captures."""
+
 _ATTEMPT = r"[0-9]{8}T[0-9]{9}-[0-9a-f]{8}"
 _RANK_FILE = re.compile(
     rf"rank(?P<rank>[0-9]{{5,7}})-(?P<attempt>{_ATTEMPT})"
@@ -46,7 +50,12 @@ def rank_file_name(rank: int, attempt: str, segment: int | None = None) -> str:
     It must not contain `tfevents`: TensorBoard's loaders then leave it to the plugin.
     """
     middle = "" if segment is None else f".{segment:04d}"
-    return f"rank{rank:05d}-{attempt}{middle}.events"
+    return f"{rank_file_stem(rank, attempt)}{middle}.events"
+
+
+def rank_file_stem(rank: int, attempt: str) -> str:
+    """The name without segment and ending: of the artifacts' folder, for one."""
+    return f"rank{rank:05d}-{attempt}"
 
 
 def parse_rank_file_name(name: str) -> RankFileName | None:

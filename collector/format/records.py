@@ -3,6 +3,14 @@
 A file is: one `Header`; then, in any order, `Schema` before the first `Chunk` that
 uses it, `Note`s and `Capture`s as things happen, a `Digest` now and then; at a clean end a last
 `Digest` and a `Close`. Whatever is missing at the end was lost with the process.
+
+Where stores cannot append, the same file is cut into numbered segments. Each is an event
+file of its own; from the second on it begins with a `Segment`, which repeats header and
+schemas. All offsets in records are logical: they count from the start of segment 0 through
+all segments laid end to end, heads included, and a `Segment` says at which offset its file
+begins. So a digest lists chunks in any segment before it, one file and many segments are
+read alike, and where a segment is missing the others keep their offsets. No record lies in
+two segments.
 """
 
 from __future__ import annotations
@@ -68,6 +76,21 @@ class Header:
     simulated: bool = False
     planted: tuple[str, ...] = ()
     """Faults a simulated run was given, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """The head of a segment that continues another one."""
+
+    number: int
+    """From 1; the first segment begins like any rank's file."""
+    base_offset: int
+    """The logical offset of this file's first byte: the bytes of all segments before."""
+    digest_offset: int
+    """Where the latest digest starts; 0 where there is none yet."""
+    header: Header
+    schemas: tuple[Schema, ...]
+    """All schemas so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,15 +186,22 @@ CaptureKind: TypeAlias = Literal[
     "hooks",  # what hooks said of every module: see collector.profiling.hooks
     "activations",  # saved tensors by module and dtype: see collector.profiling
     "history",  # allocator snapshot and history: see collector.history
+    "oom",  # report of an out-of-memory error or another end: see collector.format.oom
+    "trace",  # a trace of torch's profiler: see collector.torch_profiler.report
+    "spans",  # some spans, instants and counters: see collector.loop.span_captures
 ]
 
 CaptureTable: TypeAlias = "Mapping[str, IntArray | FloatArray | tuple[str, ...]]"
 """Equal-length columns by name: int64, float64, or texts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Capture:
-    """Something taken at one moment or over one window, with tables of its own."""
+    """Something taken at one moment or over one window, with tables of its own.
+
+    Nobody changes one. It is not frozen, because it is made on the training thread, where
+    to make it took 10 us more.
+    """
 
     kind: CaptureKind | str
     """Unknown kinds are listed and not shown."""
@@ -185,7 +215,8 @@ class Capture:
     iteration: int
     """1-based number of the function's call in its phase; 0 by hand."""
     context: str = ""
-    """`start` or `end`: the side of the call it shows; empty: all of it."""
+    """`start` or `end`: the side of the call it shows; empty: all of it. Of a history:
+    also `oom`, `exception` or `signal`, what it was taken at."""
     label: str = ""
     """The user's own name for it."""
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -217,9 +248,14 @@ NoteKind: TypeAlias = Literal[
     "phase",  # phase
     "mark",  # label
     "dropped",  # table, num_rows (so far, all in all), reason
-    "clock",  # monotonic_ns (time_ns is the wall clock): a fresh ClockAnchor
-    "oom",  # anything known about an out-of-memory error
+    "clock",  # monotonic_ns, wall_ahead_ns (of time_ns); and of a comparison offset_ns (add
+    # to this file's times for the reference's), error_ns (or None), method, reference_rank
+    # (None: true time), cycle, host_id: see collector.clock
+    "clock_jump",  # jumped_ns, wall_ahead_ns: somebody set the host's wall clock
+    "oom",  # message, values, report (number or None): an out-of-memory error
+    "oom_message",  # message, report: its text, where that came later
     "mesh",  # coordinates by dimension name, known only later
+    "signal",  # signal: its name; it came, whatever became of it
 ]
 
 
@@ -236,17 +272,25 @@ class Note:
     """Plain JSON data; keys by kind as listed at `NoteKind`."""
 
 
+How: TypeAlias = Literal["closed", "exception", "signal"]
+"""How a recording ended: in order; by an exception that left `record`'s with-block or the
+program; by a signal that ended the process and was listened to (`oom.on_sigterm`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Close:
-    """The last record of a file that ended in order."""
+    """The last record of a file that could say how it ended."""
 
     time_ns: int
-    how: Literal["closed", "exception"]
-    """exception: `record`'s with-block ended in an exception."""
+    how: How
     message: str
-    """First line of the exception; empty when closed."""
+    """Type and first line of the exception; name of the signal; empty when closed."""
     digest_offset: int
     num_dropped: int
+    step: int | None = None
+    """The training step under way; None: not known."""
+    phase: str = ""
+    """The phase under way, of an exception the one it left; empty: not known."""
 
 
-Record: TypeAlias = Header | Schema | Chunk | Digest | Note | Close
+Record: TypeAlias = Header | Segment | Schema | Chunk | Digest | Note | Close

@@ -107,9 +107,17 @@ class Allocator:
             return bool(self._is_recording())
         return any(self.snapshot().get("device_traces", ()))
 
-    def start(self, *, max_entries: int, stacks: str) -> None:
-        """Have torch record allocations and frees with their stacks."""
-        wanted = {"context": "all", "stacks": stacks, "max_entries": max_entries}
+    def start(
+        self, *, max_entries: int, stacks: str, context: str | None = "all"
+    ) -> None:
+        """Have torch record allocations and frees, or go on with other stacks.
+
+        Args:
+            max_entries: that torch keeps; not to be changed while it records.
+            stacks: python or all.
+            context: which events have a stack: all, alloc, or None for no event.
+        """
+        wanted = {"context": context, "stacks": stacks, "max_entries": max_entries}
         self._record("all", **{key: wanted[key] for key in wanted if self._takes(key)})
 
     def stop(self) -> None:

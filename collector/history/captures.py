@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.format.capture import size_of
 from collector.format.snapshots import tables_of
 
 if TYPE_CHECKING:
@@ -28,9 +29,18 @@ MAX_EVENTS: Final = 2_000_000
 class LaterTables(Mapping[str, "CaptureTable"]):
     """The tables of a snapshot, made when first asked for."""
 
-    def __init__(self, snapshot: Any, then: Callable[[Any], None]) -> None:
-        """`then` is called with the snapshot when the tables are made; may not raise."""
+    def __init__(
+        self,
+        snapshot: Any,
+        then: Callable[[Any], None],
+        beside: Mapping[str, CaptureTable] | None = None,
+    ) -> None:
+        """`then` is called with the snapshot when the tables are made; may not raise.
+
+        `beside`: tables that are there already.
+        """
         self.num_rows = num_events(snapshot) + num_blocks(snapshot)
+        self._beside = dict(beside or {})
         self._snapshot = snapshot
         self._then = then
         self._tables: Mapping[str, CaptureTable] | None = None
@@ -44,14 +54,14 @@ class LaterTables(Mapping[str, "CaptureTable"]):
     @property
     def size_bytes(self) -> int:
         """What the tables take, about, without making them."""
-        return self.num_rows * ROW_BYTES
+        return self.num_rows * ROW_BYTES + size_of(self._beside)
 
     def made(self) -> Mapping[str, CaptureTable]:
         """The tables themselves."""
         with self._lock:
             if self._tables is None:
                 self._then(self._snapshot)
-                self._tables = tables_of(self._snapshot)
+                self._tables = {**tables_of(self._snapshot), **self._beside}
                 self._snapshot = None
             return self._tables
 

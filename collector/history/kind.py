@@ -15,23 +15,14 @@ Defined where one might wonder:
 from __future__ import annotations
 
 import time
-import weakref
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.records import Capture
 from collector.format.snapshots.tags import is_tag, tag_text
 from collector.history.allocator import find_allocator
-from collector.history.captures import (
-    MAX_EVENTS,
-    LaterTables,
-    keep_last,
-    num_blocks,
-    num_events,
-)
-from collector.history.pickles import pickle_name, write_pickle
+from collector.history.keeping import KIND, Keeper
 from collector.history.recording import shared
+from collector.history.tensors import TensorMap
 from collector.sources.contract import SourceInfo
-from collector.trouble import remedy_for, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,15 +33,11 @@ if TYPE_CHECKING:
     from collector.profiling.contract import Call, Sink
 
 INFO: Final = SourceInfo(
-    name="history", cost="2 us per allocation, 7 us per event kept for each capture"
+    name=KIND, cost="2 us per allocation, 7 us per event kept for each capture"
 )
 
 SLOW_SECONDS: Final = 2.0
 """A snapshot that took longer: from then on calls begin without the events."""
-
-MAX_WAITING_ROWS: Final = 1_000_000
-"""Events and blocks that wait to be encoded, at 700 bytes each: with more, the caller
-encodes its own."""
 
 
 def open_kind(config: RecordConfig, sink: Sink) -> History:
@@ -80,7 +67,14 @@ class History:
         self._allocator = recording.allocator
         self._tags: dict[Call, tuple[str, Any]] = {}
         """The tag that a call set, and the one before."""
-        self._waiting: weakref.WeakSet[LaterTables] = weakref.WeakSet()
+        self._keeper = Keeper(
+            sink,
+            recording,
+            max_entries=settings.max_entries,
+            keep_pickle=settings.keep_pickle,
+        )
+        self.tensors = TensorMap(recording.allocator.device_type)
+        """What names the tensors of each capture."""
         self._slow_seconds = 0.0
         for absence in self._allocator.absences:
             if absence.what != "metadata" or settings.metadata:
@@ -104,7 +98,8 @@ class History:
             self._capture(call, "end", error)
 
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:
-        """Nothing here depends on them."""
+        """Name their tensors from now on."""
+        self.tensors.attach(model, optimizers)
 
     def hold(self) -> bool:
         """Have torch record; whether the device is in use, so that it can."""
@@ -133,9 +128,14 @@ class History:
         """
         if not self._allocator.in_use():
             return False
-        snapshot = self._allocator.snapshot()
-        return self._put(
-            snapshot, step, phase=phase, function="", iteration=0, label=label
+        return self._keeper.put(
+            self._allocator.snapshot(),
+            step,
+            self.tensors.found(),
+            phase=phase,
+            function="",
+            iteration=0,
+            label=label,
         )
 
     # Behind the calls.
@@ -155,9 +155,10 @@ class History:
         more = {} if error is None else {"error": type(error).__name__}
         if why:
             more["no_events"] = why
-        self._put(
+        self._keeper.put(
             snapshot,
             call.step,
+            self.tensors.found(),
             phase=call.phase,
             function=call.function,
             iteration=call.iteration,
@@ -168,84 +169,6 @@ class History:
 
     def _why_brief(self) -> str:
         return f"the last snapshot took {self._slow_seconds:.1f} s"
-
-    def _put(
-        self,
-        snapshot: dict[str, Any],
-        step: int | None,
-        *,
-        phase: str,
-        function: str,
-        iteration: int,
-        context: str = "",
-        label: str = "",
-        **more: Any,
-    ) -> bool:
-        most = min(self._settings.max_entries * _num_devices(snapshot), MAX_EVENTS)
-        num_dropped = keep_last(snapshot, most)
-        meta: dict[str, Any] = {
-            "device_type": self._allocator.device_type,
-            "recording": self._whose(),
-            "num_segments": len(snapshot.get("segments", ())),
-            "num_blocks": num_blocks(snapshot),
-            "num_events": num_events(snapshot),
-            "num_events_dropped": num_dropped,
-            **more,
-        }
-        capture = Capture(
-            kind=INFO.name,
-            time_ns=time.time_ns(),
-            step=step,
-            phase=phase,
-            function=function,
-            iteration=iteration,
-            context=context,
-            label=label,
-            meta=meta,
-            tables=LaterTables(
-                snapshot, lambda taken: self._keep(taken, capture, meta)
-            ),
-        )
-        return self._hand_over(capture)
-
-    def _hand_over(self, capture: Capture) -> bool:
-        tables = capture.tables
-        if isinstance(tables, LaterTables):
-            waiting = sum(0 if t.is_made else t.num_rows for t in self._waiting)
-            if waiting + tables.num_rows > MAX_WAITING_ROWS and waiting:
-                tables.made()  # a slow disk must not fill the memory
-            else:
-                self._waiting.add(tables)
-        return self._sink.put_capture(capture)
-
-    def _whose(self) -> str:
-        """Whose recording the events are from: ours, program or off."""
-        if self._recording.is_ours:
-            return "ours"
-        return "program" if self._allocator.is_recording() else "off"
-
-    def _keep(self, snapshot: Any, capture: Capture, meta: dict[str, Any]) -> None:
-        """Leave the raw pickle where it is wanted; on the writer's thread."""
-        if not self._settings.keep_pickle:
-            return
-        folder = self._sink.artifact_dir()
-        if folder is None:
-            return
-        path = folder / pickle_name(
-            self._sink.rank,
-            capture.function,
-            capture.step or 0 if capture.label else capture.iteration,
-            phase=capture.phase,
-            context=capture.context,
-            label=capture.label,
-        )
-        try:
-            write_pickle(snapshot, path)
-            meta["pickle"] = path.name
-        except Exception as error:  # noqa: BLE001  # the capture itself is still good
-            meta["pickle_failed"] = f"{type(error).__name__}: {error}"
-            remedy = remedy_for(error) if isinstance(error, OSError) else ""
-            warn("no pickle at %s: %s. %s", path, error, remedy)
 
     def _tag(self, call: Call) -> None:
         before = self._allocator.tag()
@@ -259,7 +182,3 @@ class History:
         tag, before = self._tags.pop(call, ("", ""))
         if tag and self._allocator.tag() == tag:
             self._allocator.set_tag(before)
-
-
-def _num_devices(snapshot: dict[str, Any]) -> int:
-    return max(1, len(snapshot.get("device_traces", ())))

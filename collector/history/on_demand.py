@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.config import RecordConfig
+    from collector.loop.attached import Attached
     from collector.loop.progress import Progress
     from collector.profiling.contract import Sink
     from collector.trouble import Troubles
@@ -31,8 +32,13 @@ class OnDemand:
         troubles: Troubles,
         *,
         kind: Callable[[], Any],
+        attached: Attached,
     ) -> None:
-        """`kind` gives the recorder's own history, None where that is off."""
+        """`kind` gives the recorder's own history, None where that is off.
+
+        `attached`: what tensors are named after.
+        """
+        self._attached = attached
         self._config = config
         self._sink = sink
         self._progress = progress
@@ -45,6 +51,7 @@ class OnDemand:
         history = self._open()
         if history is None:
             return False
+        history.attach(self._attached.model, self._attached.optimizers)
         progress = self._progress
         return history.take(label, step=progress.train_step, phase=progress.phase.name)
 

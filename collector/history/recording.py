@@ -1,5 +1,9 @@
 """torch's one recording of allocator history, kept on while somebody here needs it.
 
+Several may need it, one with more stacks than another: it records what the most
+demanding of them asks for. How many events torch keeps stays as it was at the start: a
+ring that changes its size while it turns loses its order.
+
 There is one per process, and it may be the program's own, with settings of its own: then
 it is used as it is and never touched. Where it is ours, it is turned off when the last
 holder lets go, unless the program has turned it on itself meanwhile. To know that, the
@@ -12,7 +16,7 @@ import functools
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -20,13 +24,30 @@ if TYPE_CHECKING:
     from collector.history.allocator import Allocator
 
 
+_STACKS: Final = ("python", "all")
+_CONTEXTS: Final = (None, "alloc", "all")
+"""What torch can be asked for, the least first."""
+
+
+class Wish(NamedTuple):
+    """What a holder wants recorded; see `Allocator.start`."""
+
+    max_entries: int
+    stacks: str
+    context: str | None
+
+
 class Recording:
     """The recording of one allocator. Safe to use from any thread."""
 
     def __init__(self, allocator: Allocator) -> None:
         self.allocator = allocator
-        self._holders: set[Hashable] = set()
+        self._wishes: dict[Hashable, Wish] = {}
+        """By holder."""
         self._is_ours = False
+        self._now: Wish | None = None
+        """What was asked of torch last."""
+        self._starting = False
         self._watched: list[tuple[Any, str, Any, Any]] = []
         """Owner, name, what stood there before, and what stands there now."""
         self._lock = threading.RLock()
@@ -37,34 +58,78 @@ class Recording:
         """Whether it is on because of us."""
         return self._is_ours
 
-    def hold(self, holder: Hashable, *, max_entries: int, stacks: str) -> bool:
+    @property
+    def wish(self) -> Wish | None:
+        """What is recorded because of us; None where it is not ours."""
+        return self._now if self._is_ours else None
+
+    def hold(
+        self,
+        holder: Hashable,
+        *,
+        max_entries: int,
+        stacks: str,
+        context: str | None = "all",
+        in_use: bool | None = None,
+    ) -> bool:
         """Have it on from now on; whether it is on: not before the device is in use.
 
-        Where it is on already, it goes on as it is.
+        Where the program has it on already, it goes on as it is. `in_use`: whether the
+        device is, where the caller knows better than torch says.
         """
+        wish = Wish(max_entries, stacks, context)
         with self._lock:
-            if not self.allocator.in_use():
+            if not (self.allocator.in_use() if in_use is None else in_use):
                 return False
             is_known = self._is_ours or not self.allocator.says_whether_recording
-            if holder in self._holders and is_known:
+            if self._wishes.get(holder) == wish and is_known:
                 return True
-            self._holders.add(holder)
-            if not self.allocator.is_recording():
-                self.allocator.start(max_entries=max_entries, stacks=stacks)
-                self._is_ours = True
+            self._wishes[holder] = wish
+            if self._is_ours:
+                self._adapt()
+            elif not self.allocator.is_recording():
+                self._start(self._combined())
                 self._watch()
             return True
 
     def let_go(self, holder: Hashable) -> None:
         """One holder less; the last one's leaves torch as it was found."""
         with self._lock:
-            self._holders.discard(holder)
-            if self._holders:
+            self._wishes.pop(holder, None)
+            if self._wishes:
+                self._adapt()
                 return
             self._unwatch()
             if self._is_ours:
                 self._is_ours = False
                 self.allocator.stop()
+
+    def _combined(self) -> Wish:
+        """What serves every holder."""
+        wishes = self._wishes.values()
+        return Wish(
+            max(wish.max_entries for wish in wishes),
+            max((wish.stacks for wish in wishes), key=_STACKS.index),
+            max((wish.context for wish in wishes), key=_CONTEXTS.index),
+        )
+
+    def _adapt(self) -> None:
+        """Record more or fewer stacks, where the holders are others than before."""
+        if self._is_ours and self._now is not None:
+            wanted = self._combined()._replace(max_entries=self._now.max_entries)
+            if wanted != self._now:
+                self._start(wanted)
+
+    def _start(self, wish: Wish) -> None:
+        self._starting = True  # the watched functions are called by us
+        try:
+            self.allocator.start(
+                max_entries=wish.max_entries, stacks=wish.stacks, context=wish.context
+            )
+        finally:
+            self._starting = False
+        self._now = wish
+        self._is_ours = True
 
     def _watch(self) -> None:
         if self._watched:
@@ -86,7 +151,8 @@ class Recording:
         @functools.wraps(before)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = before(*args, **kwargs)
-            self._is_ours = False  # the program has decided, whichever way
+            if not self._starting:
+                self._is_ours = False  # the program has decided, whichever way
             return result
 
         return wrapper
@@ -94,7 +160,7 @@ class Recording:
     def _after_fork(self) -> None:
         # Another thread may have held the lock at the fork, and is gone now.
         self._lock = threading.RLock()
-        self._holders.clear()
+        self._wishes.clear()
         self._is_ours = False
 
 

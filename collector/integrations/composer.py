@@ -12,6 +12,9 @@ Defined where one might wonder:
 - A step is one training batch with all its microbatches, from the end of the batch before
   to its own end; numbered by the trainer's timestamp, as its logs are.
 - Evaluation is the phase `val`, whether inside of fit or by itself.
+- Spans are named as Composer's profiler names them: `event/fit`, `event/epoch` and so on
+  from the event's beginning to its end, `callback/<Class>/event/<event>` for each event of
+  each other callback, `algorithm/<Class>/event/<event>` where an algorithm applies.
 - The default directory is that of Composer's TensorboardLogger where there is one, else
   `tensorboard_logs/<run_name>`, which is where it would be.
 """
@@ -22,9 +25,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.integrations.batches import sizes_of
+from collector.integrations.events import canonical, class_name
 from collector.integrations.session import Recording, Session, guarded
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     Callback = object
 else:
     try:
@@ -55,6 +61,24 @@ class MemBoardCallback(Recording, Callback):
         self._session = Session(logdir, config, keywords)
         self._trains = False
         self._attached: tuple[Any, ...] = ()
+
+    def run_event(self, event: Any, state: Any, logger: Any) -> None:
+        """Composer's way to every event: each is a span from its beginning to its end."""
+        name, begins = canonical(_event_name(event))
+        if begins is False:
+            self._end_event(f"event/{name}")
+        super().run_event(event, state, logger)  # type: ignore[misc]  # Callback's
+        if begins is True:
+            self._begin_event(f"event/{name}")
+
+    @guarded
+    def _begin_event(self, name: str) -> None:
+        if self._session.is_live:
+            self._session.spans.begin(name)
+
+    @guarded
+    def _end_event(self, name: str) -> None:
+        self._session.spans.end(name)
 
     # Training.
 
@@ -130,12 +154,22 @@ class MemBoardCallback(Recording, Callback):
         if not self._session.is_live:
             self._session.start(_log_dir(state, logger))
             self._attached = ()
+            self._time_others(state)
         # Looked at anew each time: optimizers may come with fit, the model be wrapped.
         found = (state.model, *(state.optimizers or ()))
         if list(map(id, found)) != list(map(id, self._attached)):
             self._attached = found
             model, *optimizers = found
             self.recorder.attach(model=model, optimizer=optimizers)
+
+    def _time_others(self, state: Any) -> None:
+        spans = self._session.spans
+        for callback in getattr(state, "callbacks", None) or ():
+            if callback is not self:
+                name = _named("callback", callback)
+                spans.time_method(callback, "run_event", name)
+        for algorithm in getattr(state, "algorithms", None) or ():
+            spans.time_method(algorithm, "apply", _named("algorithm", algorithm))
 
     def _evaluated(self, state: Any) -> None:
         samples, tokens = sizes_of(state.batch)
@@ -144,6 +178,15 @@ class MemBoardCallback(Recording, Callback):
     def _go_on(self) -> None:
         if self._trains:
             self.recorder.phase("train")
+
+
+def _named(kind: str, one: Any) -> Callable[..., str]:
+    prefix = f"{kind}/{class_name(one)}/event/"
+    return lambda event, *_: prefix + _event_name(event)
+
+
+def _event_name(event: Any) -> str:
+    return str(getattr(event, "value", event))
 
 
 def _log_dir(state: Any, logger: Any) -> Path:

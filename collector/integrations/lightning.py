@@ -8,16 +8,23 @@ Defined where one might wonder:
 - A step is one training batch, from the end of the batch before to its own end: loading,
   forward, backward and every optimizer; numbered as Lightning counts batches.
 - Validation inside of fit is the phase `val`, sanity checks are `sanity`.
+- Spans come from what Lightning tells its profiler, whichever that is: `event/fit`,
+  `event/epoch`, `event/batch`, `event/<hook>` of the module and the strategy, and
+  `callback/<Class>/event/<hook>` of the other callbacks. The `training_step` counts as
+  the step's forward, as do those of validation, test and prediction.
 - Where there are several ranks and no `logdir`, all of them must have the callback:
   which directory the logger chose is asked of rank 0, as checkpoints do.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.integrations.batches import sizes_of
+from collector.integrations.events import CALLBACK, EVENT
 from collector.integrations.session import Recording, Session, guarded
 
 if TYPE_CHECKING:
@@ -45,6 +52,18 @@ _PHASES: Final = {
     "predict": "predict",
 }
 """By what the trainer was asked to do."""
+
+
+_ACTIONS: Final = {
+    "run_training_epoch": ("event/epoch", EVENT),
+    "run_training_batch": ("event/batch", EVENT),
+    "save_checkpoint": ("event/save_checkpoint", "checkpoint"),
+}
+"""Spans by what Lightning's profiler is told, where that is no hook of anybody's."""
+
+_FORWARDS: Final = frozenset(
+    {"training_step", "validation_step", "test_step", "predict_step"}
+)
 
 
 class MemBoardCallback(Recording, Callback):
@@ -76,6 +95,8 @@ class MemBoardCallback(Recording, Callback):
         self._session.start(where or trainer.default_root_dir)
         recorder = self.recorder
         recorder.attach(model=pl_module)
+        self._session.spans.begin(f"event/{getattr(stage, 'value', stage)}")
+        self._listen(trainer.profiler)
         if stage != "fit":
             recorder.phase(_PHASES.get(stage, stage))
 
@@ -177,6 +198,49 @@ class MemBoardCallback(Recording, Callback):
         """A batch of predictions is done."""
         self._evaluated(batch)
 
+    def _listen(self, profiler: Any) -> None:
+        """Be told what the profiler is told: what begins and what ends."""
+        spans, start, stop = self._session.spans, profiler.start, profiler.stop
+
+        def begun(action_name: str, *args: Any, **kwargs: Any) -> Any:
+            name, category = _span_of(action_name)
+            if name:
+                spans.begin(name, category)
+            return start(action_name, *args, **kwargs)
+
+        def ended(action_name: str, *args: Any, **kwargs: Any) -> Any:
+            result = stop(action_name, *args, **kwargs)
+            spans.end(_span_of(action_name)[0])
+            return result
+
+        spans.replace(profiler, "start", begun)
+        spans.replace(profiler, "stop", ended)
+
     def _evaluated(self, batch: Any) -> None:
         samples, tokens = sizes_of(batch)
         self.recorder.step(samples=samples, tokens=tokens)
+
+
+@cache
+def _span_of(action: str) -> tuple[str, str]:
+    """Name and category of the span for what Lightning calls an action; empty: none.
+
+    `[Callback]ModelCheckpoint{'monitor': None}.on_train_start` is one, `[Strategy]X.hook`
+    another, and `run_training_epoch`.
+    """
+    if action in _ACTIONS:
+        return _ACTIONS[action]
+    kind, _, rest = action.partition("]")
+    if not rest:
+        return f"event/{action}", EVENT
+    hook = rest.rpartition(".")[2]
+    if kind == "[Callback":
+        owner = re.match(r"\w*", rest)
+        name = owner.group() if owner else ""
+        ours = name == MemBoardCallback.__name__
+        return ("", "") if ours else (f"callback/{name}/event/{hook}", CALLBACK)
+    if kind == "[Strategy" and hook in _FORWARDS:
+        return f"event/{hook}", "forward"
+    if hook.endswith("dataloader_next"):
+        return "event/dataloader", "dataloader"
+    return f"event/{hook}", EVENT

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from collector.config import load_with_imports
 from collector.config_code import check_code
+from collector.integrations.events import TrainerSpans
 from collector.null_recorder import NullRecorder
 from collector.start import record
 from collector.trouble import Troubles
@@ -47,6 +48,8 @@ class Session:
         self._keywords = keywords
         self._troubles = Troubles()
         self.recorder: Recorder = _NONE
+        self.spans = TrainerSpans(_NONE)
+        """Of the trainer's events and callbacks."""
 
     @property
     def is_live(self) -> bool:
@@ -58,10 +61,16 @@ class Session:
         self.end(None)
         where = logdir if self.logdir is None else self.logdir
         self.recorder = record(where, config=self._config, **self._keywords)
+        self.spans = TrainerSpans(self.recorder)
 
     def end(self, error: BaseException | None) -> None:
         """End the recording, with the error that ended training where there is one."""
         recorder, self.recorder = self.recorder, _NONE
+        spans, self.spans = self.spans, TrainerSpans(_NONE)
+        try:
+            spans.close()
+        except Exception as fault:  # noqa: BLE001  # the border to training
+            self.tell("spans", fault)
         recorder.__exit__(None if error is None else type(error), error, None)
 
     def tell(self, where: str, error: BaseException) -> None:
@@ -80,7 +89,9 @@ class Session:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, recorder=_NONE, _troubles=Troubles())
+        self.__dict__.update(
+            state, recorder=_NONE, spans=TrainerSpans(_NONE), _troubles=Troubles()
+        )
 
 
 class Recording:

@@ -12,6 +12,8 @@ Defined where one might wonder:
 - The trainer does not tell its callbacks of an exception. One that ends the program is
   recorded all the same; of one that is caught, only where the callback is used as a
   context manager: `with MemBoardCallback() as callback:`.
+- Spans are `event/fit`, `event/epoch` and `event/step` from their beginning to their end,
+  and `callback/<Class>/event/<hook>` for each hook of each other callback.
 - The default directory is that of `TENSORBOARD_LOGGING_DIR`, or `logging_dir` where the
   trainer has it, else `runs/memory` in its `output_dir`. Its own default holds time and
   host, on which ranks do not agree.
@@ -26,9 +28,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.integrations.events import class_name
 from collector.integrations.session import Recording, Session, guarded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from types import FrameType
 
     TrainerCallback = object
@@ -81,6 +85,7 @@ class MemBoardCallback(Recording, TrainerCallback):
         self._trains, self._evaluates = True, False
         self._tokens_seen = state.num_input_tokens_seen
         self._start(args, state, kwargs)
+        self._session.spans.begin("event/fit")
 
     @guarded
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -94,6 +99,7 @@ class MemBoardCallback(Recording, TrainerCallback):
     ) -> None:
         """Say which epoch begins and how many steps it has, where that is known."""
         self._leave_evaluation()
+        self._session.spans.begin("event/epoch")
         length = _epoch_length(kwargs.get("train_dataloader"), args)
         self.recorder.epoch(int((state.epoch or 0) + _ALMOST), length=length)
 
@@ -101,10 +107,12 @@ class MemBoardCallback(Recording, TrainerCallback):
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Go on with training, where evaluation interrupted it."""
         self._leave_evaluation()
+        self._session.spans.begin("event/step")
 
     @guarded
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """An optimizer step is done."""
+        self._session.spans.end("event/step")
         seen = state.num_input_tokens_seen
         tokens = (seen - self._tokens_seen) // max(1, args.world_size)
         self._tokens_seen = seen
@@ -114,6 +122,7 @@ class MemBoardCallback(Recording, TrainerCallback):
     @guarded
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """An epoch is done; evaluation may follow."""
+        self._session.spans.end("event/epoch")
         self._foresee_evaluation(control)
 
     # Evaluation.
@@ -152,6 +161,21 @@ class MemBoardCallback(Recording, TrainerCallback):
         optimizer = kwargs.get("optimizer")
         optimizer = getattr(optimizer, "optimizer", optimizer)
         self.recorder.attach(model=kwargs.get("model"), optimizer=optimizer)
+        self._time_others(_callbacks())
+
+    def _time_others(self, callbacks: Iterable[Any]) -> None:
+        hooks = [name for name in dir(TrainerCallback) if name.startswith("on_")]
+        for callback in callbacks:
+            if callback is self:
+                continue
+            prefix = f"callback/{class_name(callback)}/event/"
+            for hook in hooks:
+                own = getattr(type(callback), hook, None)
+                if own not in (None, getattr(TrainerCallback, hook)):
+                    name = prefix + hook
+                    self._session.spans.time_method(
+                        callback, hook, lambda *_, name=name: name
+                    )
 
     def _evaluated(self) -> None:
         if self._trains:
@@ -193,17 +217,32 @@ def _epoch_length(dataloader: Any, args: Any) -> int | None:
     return max(1, math.ceil(num_batches / int(args.gradient_accumulation_steps)))
 
 
+def _callbacks() -> Iterable[Any]:
+    """All of the trainer's; it does not tell one of the others, so this looks who calls."""
+    for frame in _callers():
+        if frame.f_code.co_name == "call_event":
+            found = getattr(frame.f_locals.get("self"), "callbacks", ())
+            return tuple(found)
+    return ()
+
+
+def _callers() -> Iterator[FrameType]:
+    """The nearest frames, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  # documented
+    for _ in range(_MAX_FRAMES):
+        if frame is None:
+            return
+        yield frame
+        frame = frame.f_back
+
+
 def _asked_for() -> str:
     """The phase: `predict` below `Trainer.predict`, else `val`.
 
     The trainer evaluates and predicts in one loop and tells callbacks only afterwards
     which it was, so this looks who is calling.
     """
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  # documented
-    for _ in range(_MAX_FRAMES):
-        if frame is None:
-            break
+    for frame in _callers():
         if frame.f_code.co_name in _CALLERS:
             return _CALLERS[frame.f_code.co_name]
-        frame = frame.f_back
     return "val"

@@ -47,6 +47,11 @@ class Attached:
         return self._together
 
     @property
+    def models(self) -> tuple[Any, ...]:
+        """All of them, each by itself."""
+        return tuple(self._living(self._models))
+
+    @property
     def optimizers(self) -> tuple[Any, ...]:
         """All of them, in the order they came."""
         return tuple(self._living(self._optimizers))

@@ -1,28 +1,47 @@
-"""A dataloader that tells the recorder how far it is."""
+"""A dataloader that tells the recorder how far it is, and how long one waits for it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 Batch = TypeVar("Batch")
 
-_OWN = frozenset({"_loader", "_count"})
+_OWN = frozenset({"_loader", "_sink"})
+
+
+class BatchSink(Protocol):
+    """Who is told of batches: a recorder. Never raises."""
+
+    def begin_batch(self, iterator: Any) -> Any:
+        """The next batch is asked for; whatever is returned comes back."""
+
+    def end_batch(self, begun: Any, *, has_come: bool) -> None:
+        """It is there, or there is none."""
 
 
 class RecordedLoader(Generic[Batch]):
-    """Iterates like the loader it wraps, and counts; all else is the loader's own."""
+    """Iterates like the loader it wraps, and tells; all else is the loader's own."""
 
-    def __init__(self, loader: Iterable[Batch], count: Callable[[], None]) -> None:
+    def __init__(self, loader: Iterable[Batch], sink: BatchSink) -> None:
         self._loader = loader
-        self._count = count
+        self._sink = sink
 
     def __iter__(self) -> Iterator[Batch]:
-        count = self._count
-        for batch in self._loader:
-            count()
+        sink = self._sink
+        # To begin may take long as well: workers are started.
+        begun = sink.begin_batch(self._loader)
+        try:
+            iterator = iter(self._loader)
+        finally:
+            sink.end_batch(begun, has_come=False)
+        while True:
+            try:
+                batch = _next(iterator, sink)
+            except StopIteration:
+                return
             yield batch
 
     def __len__(self) -> int:
@@ -55,17 +74,24 @@ class RecordedIterator(RecordedLoader[Batch]):
         return self
 
     def __next__(self) -> Batch:
-        batch: Batch = next(self._loader)  # type: ignore[call-overload]
-        self._count()
-        return batch
+        return _next(self._loader, self._sink)  # type: ignore[arg-type]  # it is one
 
 
-def recorded(
-    loader: Iterable[Batch], count: Callable[[], None]
-) -> RecordedLoader[Batch]:
-    """The loader, wrapped; `count` is called for each batch."""
+def _next(iterator: Iterator[Batch], sink: BatchSink) -> Batch:
+    begun = sink.begin_batch(iterator)
+    has_come = False
+    try:
+        batch = next(iterator)
+        has_come = True
+    finally:
+        sink.end_batch(begun, has_come=has_come)
+    return batch
+
+
+def recorded(loader: Iterable[Batch], sink: BatchSink) -> RecordedLoader[Batch]:
+    """The loader, wrapped; `sink` is told of each batch."""
     wrap = RecordedIterator if hasattr(loader, "__next__") else RecordedLoader
-    return wrap(loader, count)
+    return wrap(loader, sink)
 
 
 def describe(loader: Any) -> dict[str, Any]:

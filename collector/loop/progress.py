@@ -65,14 +65,18 @@ class Progress:
     """The phases of one recording, one of them current."""
 
     def __init__(self) -> None:
-        self.phases: dict[str, Phase] = {TRAIN: Phase(TRAIN)}
-        self.phase = self.phases[TRAIN]
+        self.train = Phase(TRAIN)
+        self.phases: dict[str, Phase] = {TRAIN: self.train}
+        self.phase = self.train
         self.epoch: int | None = None
+        self._left: tuple[int, type, str] | None = None
+        """The exception that left a phase's block, and that phase. Not the object, which
+        would hold tensors."""
 
     @property
     def train_step(self) -> int:
         """The training step under way: rows of timed sources belong to it."""
-        return self.phases[TRAIN].next_step
+        return self.train.next_step
 
     def enter(self, name: object, now_ns: int) -> Phase:
         """Make a phase the current one; its next step begins now."""
@@ -91,10 +95,23 @@ class Progress:
         """
         phase = self.phase
         number = phase.next_step if step is None else step
+        self._left = None  # whatever left a block was caught, as training goes on
         back = phase.next_step - 1 if phase.num_steps else None
         phase.next_step = number + 1
         phase.num_steps += 1
         return number, back if back is not None and number < back else None
+
+    def left_by(self, error: BaseException) -> None:
+        """An exception leaves the current phase's block; of nested ones the first counts."""
+        if self._left is None or self._left[:2] != (id(error), type(error)):
+            self._left = id(error), type(error), self.phase.name
+
+    def phase_of(self, error: BaseException | None) -> str:
+        """The phase an exception came from, where it left a block; else the current one."""
+        left = self._left
+        if error is None or left is None or left[:2] != (id(error), type(error)):
+            return self.phase.name
+        return left[2]
 
     def report(self, *, tokens: int | None, samples: int | None) -> None:
         """Add to the current phase's totals."""
@@ -110,11 +127,18 @@ class Progress:
 class PhaseBlock:
     """The `with` half of `Recorder.phase`: afterwards the phase before continues."""
 
-    __slots__ = ("_before", "_enter")
+    __slots__ = ("_before", "_enter", "_progress")
 
-    def __init__(self, enter: Callable[[str], object], before: str | None) -> None:
+    def __init__(
+        self,
+        enter: Callable[[str], object],
+        before: str | None,
+        progress: Progress | None = None,
+    ) -> None:
+        """`progress`: is told of an exception that leaves the block."""
         self._enter = enter
         self._before = before
+        self._progress = progress
 
     def __enter__(self) -> Self:
         return self
@@ -127,7 +151,18 @@ class PhaseBlock:
         traceback: TracebackType | None,
     ) -> None:
         if self._before is not None:
+            if error is not None and self._progress is not None:
+                self._progress.left_by(error)
             self._enter(self._before)
+
+
+def positions_since(
+    total: int | None, first: int | None, begin: int
+) -> tuple[int, int | None]:
+    """A report's positions, the last and the first, counted from the total `begin`."""
+    return max(0, (total or 0) - begin), None if first is None else max(
+        0, first - begin
+    )
 
 
 def whole_number(value: Any) -> int | None:

@@ -1,24 +1,52 @@
-"""Named stretches of code: how long, and on an accelerator how much at the peak.
+"""Named stretches of code, moments and counters, on the thread they happen on.
 
     with rec.span("forward"):          # of this recorder
     with collector.span("forward"):    # of whichever is active, or of none
     @collector.span("validate")        # functions, coroutines and (async) generators
+    loading = rec.span("load").start() # ... and later, anywhere: loading.stop()
+    rec.instant("best so far", loss=0.3)
+    rec.counter("queue", 17)
     with rec.span("eval", memory=True):  # snaps memory too: see collector.profiled
 
-Without a live recorder the code runs straight through. A recorder writes one note per
-name and flush: how many, how long in total and at most, and the highest peak. A span
-that comes once in a while thus has its own note, and one in every step costs no more.
+Without a live recorder the code runs straight through. In the steps that the schedule
+chooses (`spans.states`, or the span's own `states`) each span is kept by itself, with
+thread, depth and arguments, and is one of torch's profiler's too while that runs. In all
+steps, spans are summed up: one note per name and flush says how many, how long in total
+and at most, and the highest peak of an accelerator's memory.
+
+Defined where one might wonder:
+
+- A span is written when it ends, so there is none that only begins or only ends; one that
+  has not ended when the recording closes is not recorded. It belongs to the step in which
+  it begins.
+- `start` of what is started and `stop` of what is not are errors of the program, and
+  raise `SpanError`; nothing else here ever raises. Use one object for each stretch.
+- Of a generator the span lasts from the first item to the end, whoever runs in between.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
-import time
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from collector import lifecycle
+from collector.errors import SpanError
+from collector.loop import span_stack
 from collector.loop.compiled import untraced
+from collector.loop.span_how import (
+    PLAIN,
+    USER,
+    How,
+    how_of,
+    known_args,
+    known_hows,
+    known_states,
+    troubles,
+)
+from collector.loop.span_log import MAX_TEXT, clock_ns
+from collector.loop.span_stack import MAX_DEPTH
 from collector.loop.wrapping import wrapped
 
 if TYPE_CHECKING:
@@ -27,23 +55,27 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from collector.loop.span_how import States
+    from collector.loop.span_log import SpanLog
+    from collector.loop.span_stack import Entered
+
 Function = TypeVar("Function", bound="Callable[..., Any]")
-
-
-MAX_NAMES: Final = 64
-"""Names made up in a loop must not fill the disk."""
-
-OTHER: Final = "other"
 
 
 class SpanSink(Protocol):
     """Who takes spans and profiled calls: a recorder. None of these may raise."""
 
-    def open_span(self) -> Any:
-        """A span begins; whatever is returned comes back at its end."""
+    span_log: SpanLog | None
+    """Where spans go; None: nowhere, it is not live."""
 
-    def close_span(self, name: str, duration_ns: int, opened: Any) -> None:
-        """It has ended."""
+    def open_span(self, name: str, how: How) -> Any:
+        """A span begins of which there is more to do; what is returned comes back."""
+
+    def close_span(self, opened: Any, error: BaseException | None) -> int | None:
+        """It has ended; its peak in bytes, where there is one."""
+
+    def passed(self, error: BaseException) -> None:
+        """An exception leaves a span or a profiled call; it may yet be caught."""
 
     def begin_call(self, function: str) -> Any:
         """A profiled call begins; None where it is not collected."""
@@ -52,84 +84,93 @@ class SpanSink(Protocol):
         """The call that `begin_call` returned has ended."""
 
 
-class SpanTotals:
-    """Spans since the last flush, by name. Safe from any thread."""
+class _NoProfiler:
+    """Stands for torch's, where there is none."""
 
-    def __init__(self) -> None:
-        self._lock = threading.RLock()  # a signal handler may have spans too
-        self._totals: dict[str, list[int | None]] = {}
-
-    def add(self, name: str, duration_us: int, peak_bytes: int | None) -> None:
-        """Count a span; beyond `MAX_NAMES` names since the last flush as other."""
-        with self._lock:
-            totals = self._totals
-            if name not in totals and len(totals) >= MAX_NAMES:
-                name = OTHER
-            number, total, most, peak = totals.get(name) or (0, 0, 0, None)
-            if peak_bytes is not None and peak_bytes > (peak or 0):
-                peak = peak_bytes
-            most = max(most or 0, duration_us)
-            totals[name] = [(number or 0) + 1, (total or 0) + duration_us, most, peak]
-
-    def take(self) -> list[dict[str, Any]]:
-        """The notes' data, and begin anew."""
-        with self._lock:
-            totals, self._totals = self._totals, {}
-        return [
-            {
-                "name": name,
-                "num_spans": number,
-                "total_us": total,
-                "max_us": most,
-                "allocated_peak_bytes": peak,
-            }
-            for name, (number, total, most, peak) in totals.items()
-        ]
+    _is_profiler_enabled = False
 
 
-class _Entered(NamedTuple):
-    span: Span
-    sink: SpanSink | None
-    opened: Any
-    """What `open_span` returned."""
-    call: Any
-    """What `begin_call` returned."""
-    since_ns: int
+class TorchProfiler:
+    """Whether torch's profiler runs: the module's own flag is the quickest to ask."""
+
+    module: Any = _NoProfiler
+
+    @classmethod
+    def find(cls) -> None:
+        """Look for it, where torch has been imported."""
+        found = sys.modules.get("torch.autograd.profiler")
+        if hasattr(found, "_is_profiler_enabled"):
+            cls.module = found
 
 
-_entered: ContextVar[tuple[_Entered, ...]] = ContextVar("memboard_spans", default=())
-"""Spans under way, the innermost last: of each thread and task its own."""
+_ident: Final = threading.get_ident
+_stack: Final = span_stack.stack
+_by_thread: Final = span_stack.by_thread
+newest: Final[Any] = lifecycle.newest
 
 
 class Span:
-    """A context manager and a decorator.
+    """A context manager, a decorator, and something to `start` and `stop`.
 
     One object may be entered again and again, by several threads and tasks at once.
+    `begin` and `end` are what every span costs, and written out for that.
     """
 
-    __slots__ = ("_memory", "_name", "_sink")
+    __slots__ = ("_args", "_how", "_name", "_sink", "_started")
 
     def __init__(
-        self, name: str, sink: SpanSink | None = None, *, memory: bool = False
+        self,
+        name: str,
+        sink: SpanSink | None = None,
+        how: How = PLAIN,
+        args: dict[str, Any] | None = None,
     ) -> None:
         """`sink` None: the recorder that is active when the span begins, if any.
 
-        `memory`: it is a profiled call too.
+        `args`: plain values, see `span_log.plain_args`.
         """
         self._name = name
         self._sink = sink
-        self._memory = memory
+        self._how = how
+        self._args = args
+        self._started: Entered | bool = False
+        """What `start` began; True where there was no recorder."""
+
+    @property
+    def name(self) -> str:
+        """As shown with its times."""
+        return str(self._name)[:MAX_TEXT]
 
     @untraced
     def __enter__(self) -> Self:
-        sink = self._sink or active_sink()
-        opened = call = None
-        if sink is not None:
-            if self._memory:
-                call = sink.begin_call(self._name)
-            opened = sink.open_span()
-        now = time.perf_counter_ns()
-        _entered.set((*_entered.get(), _Entered(self, sink, opened, call, now)))
+        sink = self._sink
+        if sink is None:
+            sink = newest()
+            if sink is None:
+                return self
+        log = sink.span_log
+        if log is None:
+            return self
+        how = self._how
+        flags = how.flags | log.keeps
+        opened = None
+        if (
+            how.is_special
+            or log.device.ledger is not None
+            or TorchProfiler.module._is_profiler_enabled  # noqa: SLF001
+        ):
+            if how.states is not None:
+                flags = how.flags | log.kept(how.states)
+            opened = sink.open_span(self._name, how)
+        before = _stack.get()
+        if before and (before[-1][2] is not log or len(before) >= MAX_DEPTH):
+            before = span_stack.alive(before)[1 - MAX_DEPTH :]
+        ident, now = _ident(), clock_ns()
+        entered = [self, sink, log, len(before), log.at, flags, opened, now, 0]
+        if how.part >= 0 and log.parts is not None and log.parts.thread == ident:
+            entered[8] = log.parts.begin(how.part, now)
+        _by_thread[ident] = spans = (*before, entered)
+        _stack.set(spans)
         return self
 
     @untraced
@@ -139,39 +180,198 @@ class Span:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        now = time.perf_counter_ns()
-        under_way = _entered.get()
-        for at in range(len(under_way) - 1, -1, -1):
-            entered = under_way[at]
-            if entered.span is self:
-                _entered.set(under_way[:at] + under_way[at + 1 :])
-                if entered.sink is not None:
-                    duration_ns = now - entered.since_ns
-                    entered.sink.close_span(self._name, duration_ns, entered.opened)
-                    if entered.call is not None:
-                        entered.sink.end_call(entered.call, error)
+        before = _stack.get()
+        if not before:
+            return
+        now = clock_ns()
+        if before[-1][0] is self:
+            self.end(before[-1], error, now)
+            return
+        for entered in reversed(before):
+            if entered[0] is self:
+                self.end(entered, error, now)
                 return
 
+    def begin(self) -> Entered | None:
+        """Begin; what is returned is for `end`. None: there is no recorder."""
+        before = _stack.get()
+        self.__enter__()
+        spans = _stack.get()
+        return None if spans is before else spans[-1]
+
+    @untraced
+    def start(self) -> Self:
+        """Begin here; `stop` may come anywhere, also on another thread.
+
+        Raises:
+            SpanError: it was started before, and has not been stopped.
+        """
+        if self._started:
+            raise SpanError(
+                f"the span '{self._name}' was started again without a stop. Stop it"
+                " first, or use an object of its own for each stretch."
+            )
+        self._started = self.begin() or True
+        return self
+
+    @untraced
+    def stop(self) -> None:
+        """End what `start` began.
+
+        Raises:
+            SpanError: it was not started, or is stopped already.
+        """
+        now, entered = clock_ns(), self._started
+        if not entered:
+            raise SpanError(
+                f"the span '{self._name}' was stopped without a start. Start it first,"
+                " or use it as a context manager."
+            )
+        self._started = False
+        if entered is not True:
+            self.end(entered, None, now)
+
     def __call__(self, function: Function) -> Function:
-        """Decorate: each call is a span of its own."""
-        name, sink, memory = self._name, self._sink, self._memory
-        return wrapped(function, lambda: Span(name, sink, memory=memory))
+        """Decorate: each call is a span of its own, and returns what it did."""
+        name, sink, how, args = self._name, self._sink, self._how, self._args
+        return wrapped(function, lambda: Span(name, sink, how, args))
+
+    def end(self, entered: Any, error: BaseException | None, now_ns: int) -> None:
+        """End what `begin` returned."""
+        _, sink, log, depth, at, flags, opened, since_ns, place = entered
+        if log is None:  # ended by another thread
+            return
+        if error is not None:
+            sink.passed(error)  # which looks at what is under way
+        entered[2] = None
+        before = _stack.get()
+        if before and before[-1] is entered:
+            spans = before[:-1]
+        else:
+            spans = tuple(one for one in before if one is not entered)
+        ident = _ident()
+        _stack.set(spans)
+        if spans:
+            _by_thread[ident] = spans
+        else:
+            _by_thread.pop(ident, None)
+        if place:
+            log.parts.end(place, now_ns)
+        peak_bytes = None if opened is None else sink.close_span(opened, error)
+        if not flags:
+            return
+        if ident not in log.threads:
+            log.know_thread(ident)
+        rows = log.spans
+        rows += (
+            self._name,
+            self._how.category,
+            ident,
+            since_ns,
+            now_ns - since_ns,
+            depth,
+            at,
+            flags,
+            self._args,
+            peak_bytes,
+        )
+        if len(rows) >= log.wake_at:
+            log.crowded()
 
 
-def span(name: str, *, memory: bool = False) -> Span:
-    """A span of the active recorder: a context manager and a decorator.
+_ENDED: Final = Span("")
+"""Stands for a span whose recorder has closed."""
+
+
+def release(sink: SpanSink) -> None:
+    """It has closed: see `span_stack.release`."""
+    span_stack.release(sink, _ENDED)
+
+
+def make_span(
+    name: str,
+    sink: SpanSink | None,
+    category: str,
+    states: States,
+    args: dict[str, Any] | None,
+    memory: bool,
+) -> Span:
+    """A span as `Recorder.span` and `span` describe it."""
+    is_usual = states is None and not memory and type(category) is str
+    how = known_hows.get(category) if is_usual else None
+    if how is None:
+        how = how_of(category, states, memory)
+    return Span(name, sink, how, None if args is None else known_args(args))
+
+
+def span(
+    name: str,
+    *,
+    category: str = USER,
+    states: States = None,
+    args: dict[str, Any] | None = None,
+    memory: bool = False,
+) -> Span:
+    """A span of the active recorder; see `Recorder.span`.
 
     The recorder is looked up whenever the span begins, so a decorator may be applied
     before recording starts. Without a live recorder the code runs straight through.
-
-    Args:
-        name: shown with its times; spans of one name are summed up.
-        memory: also snap memory at its start and end, on the schedule, as for a
-            function decorated with `collector.profiled`.
     """
-    return Span(name, memory=memory)
+    if category == USER and states is args is None and not memory:
+        return Span(name)
+    return make_span(name, None, category, states, args, memory)
+
+
+@untraced
+def instant(name: str, *, states: States = None, **args: Any) -> None:
+    """A moment of the active recorder; see `Recorder.instant`."""
+    sink = active_sink()
+    if sink is not None:
+        put_instant(sink, name, states, args)
+
+
+@untraced
+def counter(name: str, value: float, *, states: States = None) -> None:
+    """A counter of the active recorder; see `Recorder.counter`."""
+    sink = active_sink()
+    if sink is not None:
+        put_counter(sink, name, value, states)
+
+
+def put_instant(
+    sink: SpanSink, name: str, states: States, args: dict[str, Any]
+) -> None:
+    """Of `sink`, where it is live."""
+    log = sink.span_log
+    if log is not None:
+        mask = known_states(states)
+        if log.kept(mask):
+            log.add_instant(name, USER, known_args(args), mask)
+
+
+def put_counter(sink: SpanSink, name: str, value: Any, states: States) -> None:
+    """Of `sink`, where it is live; a value that is no number is refused with a word."""
+    log = sink.span_log
+    if log is None:
+        return
+    try:
+        number = float(value) if isinstance(value, Real) else None
+    except (OverflowError, ValueError):  # a whole number beyond all floats
+        number = None
+    if number is None:
+        troubles.tell(
+            "counter",
+            "a counter must be a number of 64 bits, got a %s; it is ignored. Pass a"
+            " Python number: a tensor would have to wait for the device.",
+            type(value).__name__,
+        )
+        return
+    mask = known_states(states)
+    if log.kept(mask):
+        log.add_counter(name, number, mask)
 
 
 def active_sink() -> SpanSink | None:
     """The active recorder as a taker of spans."""
-    return cast("SpanSink | None", lifecycle.newest())
+    found: SpanSink | None = newest()
+    return found

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collector.config import RecordConfig
+    from collector.loop.cycles import Cycles
     from collector.loop.progress import Progress
     from collector.profiling.contract import Sink
     from collector.profiling.windows import Windows
@@ -30,6 +31,7 @@ def open_windows(
     device: Device,
     progress: Progress,
     troubles: Troubles,
+    cycles: Cycles | None = None,
 ) -> Windows:
     """Everything that is collected around calls, as the settings say.
 
@@ -49,4 +51,6 @@ def open_windows(
         gate=gate,
         progress=progress,
         troubles=troubles,
+        cycles=cycles,
+        per_epoch=config.schedule.per_epoch,
     )

@@ -7,29 +7,32 @@ Timeline, of the outermost call where several are under way.
 from __future__ import annotations
 
 import threading
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.clock.process_clock import now_ns
 from collector.config_code import resolve
 from collector.format.columns import AXES, Column
+from collector.format.memory import CATEGORIES
 from collector.format.records import Capture
-from collector.profiling.later import LaterTables
+from collector.profiling.contract import WHOLE_STEP
+from collector.profiling.later import Later, LaterNumber, LaterTables
 from collector.profiling.module_watch import OUTSIDE
+from collector.profiling.saved_stack import forget_ended
 from collector.profiling.saved_tensors import SavedTensors
 from collector.profiling.user_hooks import switch_off
 from collector.sources.contract import SourceInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from collector.config_sections import ActivationsConfig
     from collector.format.records import CaptureTable, IntArray
     from collector.profiling.contract import Call, Sink
     from collector.profiling.module_watch import ModuleWatch
-    from collector.profiling.saved_log import SavedLog, Tally
+    from collector.profiling.saved_log import Tally
 
 INFO: Final = SourceInfo(
     name="activations", cost="4 us per saved tensor in collected calls, nothing else"
@@ -37,8 +40,13 @@ INFO: Final = SourceInfo(
 
 TABLE: Final = "activations"
 
+_ACTIVATION: Final = CATEGORIES.index("activation")
+
 _ROW_BYTES: Final = 200
 """Of the tables, with the names that belong to it, about."""
+
+_ENTRY_BYTES: Final = 300
+"""Of a saved tensor, until it was added up."""
 
 FUNCTIONS_KEY: Final = "activations.functions"
 
@@ -100,11 +108,12 @@ class ActivationsKind:
     def end(self, call: Call, error: BaseException | None) -> None:
         """Keep what was counted."""
         for counted in self._calls:
-            if counted.call == call:
+            if counted.call is call:
                 self._calls.remove(counted)
-                saved_bytes = counted.saved.stop(counted.tally)
+                stays = call.function == WHOLE_STEP  # the next one begins at once
+                counted.saved.stop(counted.tally, stays=stays)
                 self._raise_failure()
-                self._keep(counted, saved_bytes, error)
+                self._keep(counted, error)
                 return
 
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:  # noqa: ARG002
@@ -119,16 +128,28 @@ class ActivationsKind:
         saved: SavedTensors | None = getattr(self._own, "saved", None)
         if saved is not None:
             saved.forget()
+        forget_ended()  # a whole step's hooks stay on the stack of a thread that ends
         self._watch.leave(self)
 
     def close(self) -> None:
         """Release; nothing else is held."""
         self.release()
 
-    def saved_log(self) -> SavedLog | None:
-        """The log of this thread, while a call is counted here."""
+    def npp_compat_bytes(self) -> int | None:
+        """MemProfiler's number on this thread; None where no call is counted here."""
         saved: SavedTensors | None = getattr(self._own, "saved", None)
-        return None if saved is None or saved.is_idle() else saved.log
+        is_counted = saved is not None and not saved.is_idle()
+        return self._watch.running.here.saved_bytes if is_counted else None
+
+    def known_storages(self) -> Iterator[tuple[Any, int, str]]:
+        """Storages that were saved in calls under way, and live: see `Windows`."""
+        for saved in {
+            id(counted.saved): counted.saved for counted in self._calls
+        }.values():
+            if saved.log is not None:
+                for storage, module in saved.log.living():
+                    path = self._watch.paths[module] if module >= 0 else ""
+                    yield storage, _ACTIVATION, f"saved by {path}" if path else "saved"
 
     # Behind these.
 
@@ -145,18 +166,22 @@ class ActivationsKind:
         if error is not None:
             raise error
 
-    def _keep(
-        self, counted: _Counted, saved_bytes: int, error: BaseException | None
-    ) -> None:
-        call, paths = counted.call, self._watch.paths
-        now = time.time_ns()
+    def _keep(self, counted: _Counted, error: BaseException | None) -> None:
+        call, tally, watch = counted.call, counted.tally, self._watch
+        now = now_ns()
         npp_compat_bytes = counted.npp_compat_bytes()
-        meta = {
-            "bytes": saved_bytes,
-            "npp_compat_bytes": npp_compat_bytes,
-            "incomplete": error is not None,
-            "not_seen": self._watch.not_seen,
-        }
+        not_seen = watch.not_seen
+
+        def meta() -> dict[str, Any]:
+            return {
+                "bytes": tally.saved_bytes(),
+                "npp_compat_bytes": npp_compat_bytes,
+                "incomplete": error is not None,
+                "not_seen": not_seen,
+            }
+
+        size_bytes = _ROW_BYTES * (len(watch.paths) + 1)
+        size_bytes += _ENTRY_BYTES * tally.num_waiting
         capture = Capture(
             kind="activations",
             time_ns=now,
@@ -164,15 +189,18 @@ class ActivationsKind:
             phase=call.phase,
             function=call.function,
             iteration=call.iteration,
-            meta=meta,
+            meta=Later(meta),
             tables=LaterTables(
-                partial(_tables, counted.tally, paths, self._watch.types),
-                _ROW_BYTES * (len(paths) + 1),
+                partial(_tables, tally, watch.paths, watch.types), size_bytes
             ),
         )
-        self._sink.put_capture(capture)
+        is_kept = self._sink.put_capture(capture)
         if counted.saved.is_idle():  # no other call is around this one
-            row = (now, call.step, call.iteration, saved_bytes, npp_compat_bytes)
+            # Of a capture that waits, the writer finds it; nothing else may wait for it.
+            saved: Any = (
+                LaterNumber(tally.saved_bytes) if is_kept else tally.saved_bytes()
+            )
+            row = (now, call.step, call.iteration, saved, npp_compat_bytes)
             self._sink.put_row(TABLE, call.phase, _COLUMNS, row)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from collector.format.columns import Column
     from collector.format.records import Capture
+    from collector.remote.contract import Kind as RemoteKind
     from collector.sources.contract import SourceInfo
 
 WHOLE_STEP: Final = "step"
@@ -66,6 +67,9 @@ class Sink(Protocol):
 
         None as long as the rank has no file; on the writer's thread it has one.
         """
+
+    def mirror(self, kind: RemoteKind, path: Path) -> None:
+        """Have a finished file copied to the mirror, where there is one."""
 
 
 class Kind(Protocol):

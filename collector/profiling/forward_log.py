@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from collector.sources.rss import resident_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from collector.profiling.module_watch import Here
 
 RSS: Final = ("rss_pre_forward", "rss_post_forward", "rss_diff")
 """Resident memory; its difference adds up over a module's forwards in one call."""
@@ -20,33 +22,65 @@ RSS: Final = ("rss_pre_forward", "rss_post_forward", "rss_diff")
 NPP: Final = ("npp_pre_forward", "npp_post_forward", "npp_diff")
 """MemProfiler's count of saved bytes in the call; its difference is the last forward's."""
 
-FOLD_AT: Final = 20_000
-"""Entries that are kept before they are added up: some megabytes."""
+_WIDTH: Final = 5
+"""Values of an entry in a list where they lie end to end."""
+
+FOLD_AT: Final = 20_000 * _WIDTH
+"""Values that are kept before they are added up: some megabytes."""
 
 ROOT: Final = 0
 
-Entry: TypeAlias = tuple[int, bool, int, int, Any, int | None]
-"""One side of a module's forward: the module's index; whether it is the end; how many
-modules it is in, itself among them; the thread; a reading of the process's sizes, or
-None; MemProfiler's count of saved bytes on this thread, or None."""
+_OF_ROOT: Final = (ROOT, ~ROOT)
+
+Entry: TypeAlias = "tuple[int, int, Here, int, Any]"
+"""One side of a module's forward: the module's index, and of its end the index's
+complement (`~index`); how many modules it is in, itself among them; the thread;
+MemProfiler's count of saved bytes there; a reading of the process's sizes, or None."""
+
+
+class ForwardLog:
+    """Entries of all threads, for calls under way; the watch's hooks add them."""
+
+    __slots__ = ("entries", "failed", "fold", "outer", "read")
+
+    def __init__(
+        self,
+        read: Callable[[], Any] | None,
+        fold: Callable[[], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        """`read`: makes a reading. `fold`: called where there are `FOLD_AT` entries.
+
+        `failed` is told why there are no more.
+        """
+        self.read = read
+        self.fold = fold
+        self.failed = failed
+        self.entries: list[Any] = []
+        """End to end: no object is made for an entry."""
+        self.outer: list[Entry] = []
+        """Those of the root, and those that nothing is around: few, and asked for first."""
 
 
 class Found:
     """What entries say in one call: values by names (before, after, difference)."""
 
-    def __init__(self, thread: int, saved_bytes: int | None) -> None:
-        """`saved_bytes`: MemProfiler's count on `thread` when the call began."""
+    def __init__(self, thread: Here, saved_bytes: int | None) -> None:
+        """`saved_bytes`: MemProfiler's count on `thread` when the call began.
+
+        None: saved tensors are not counted.
+        """
         self._thread = thread
         self._saved_before = saved_bytes
 
     def values(self, entry: Entry) -> Iterator[tuple[Sequence[str], int]]:
         """The values of one entry, each with the names it goes under."""
-        _, _, _, thread, reading, saved = entry
+        _, _, thread, saved, reading = entry
         resident = None if reading is None else resident_bytes(reading)
         if resident is not None:
             yield RSS, resident
         before = self._saved_before
-        if before is not None and saved is not None and thread == self._thread:
+        if before is not None and thread is self._thread:
             yield NPP, saved - before
 
 
@@ -58,10 +92,13 @@ class Columns:
         self._nothing = [math.nan] * num_modules
         self._columns: dict[str, list[float]] = {}
 
-    def add(self, entries: Iterable[Entry]) -> None:
-        """Put entries in their columns."""
-        for entry in entries:
-            index, is_after = entry[:2]
+    def add(self, values: Sequence[Any]) -> None:
+        """Put entries in their columns; they lie end to end."""
+        one = iter(values)
+        for entry in zip(one, one, one, one, one, strict=True):
+            code = entry[0]
+            is_after = code < 0
+            index = ~code if is_after else code
             for names, now in self._found.values(entry):
                 self._put(names, index, is_after, now)
 
@@ -96,21 +133,28 @@ class RootValues:
         self._root = Columns(1, found)
         self._first: dict[str, float] = {}
         self._last: dict[str, float] = {}
+        self._waiting: list[Entry] = []
 
-    def add(self, entry: Entry) -> None:
-        """Take note of an entry of the root, or of one that nothing is around."""
-        index, is_after, depth, *_ = entry
-        if index == ROOT:
-            self._root.add((entry,))
-        if depth == 1:
-            for names, now in self._found.values(entry):
-                if is_after:
-                    self._last[names[0]] = now
-                else:
-                    self._first.setdefault(names[0], now)
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Take those of the root, and those that nothing is around; looked at later."""
+        self._waiting += entries
+
+    def _look(self) -> None:
+        entries, self._waiting = self._waiting, []
+        for entry in entries:
+            code, depth, *_ = entry
+            if code in _OF_ROOT:
+                self._root.add(entry)
+            if depth == 1:
+                for names, now in self._found.values(entry):
+                    if code < 0:
+                        self._last[names[0]] = now
+                    else:
+                        self._first.setdefault(names[0], now)
 
     def value(self, name: str) -> float | None:
         """A value of the root's; None where nothing ran."""
+        self._look()
         own = self._root.column(name)[ROOT]
         if not math.isnan(own):
             return own
@@ -121,3 +165,10 @@ class RootValues:
         if name == names[1] or last is None or first is None:
             return last
         return last - first
+
+
+def root_value(found: Found, outer: Iterable[Entry], name: str) -> float | None:
+    """A value of the root's, of entries that are not in any `RootValues`."""
+    root = RootValues(found)
+    root.add(outer)
+    return root.value(name)

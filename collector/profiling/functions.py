@@ -104,6 +104,8 @@ class ProfiledCall:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if error is not None:
+            self._sink.passed(error)
         if self._call is not None:
             # A consumer that asks for no more items is no error of the generator.
             ended = None if isinstance(error, GeneratorExit) else error

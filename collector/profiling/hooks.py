@@ -14,25 +14,26 @@ the outermost modules that did: the first one's before, the last one's after.
 from __future__ import annotations
 
 import math
-import time
-from threading import get_ident
+from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.clock.process_clock import now_ns
 from collector.format.records import Capture
 from collector.profiling.backward import watch_backward
 from collector.profiling.forward_log import (
-    FOLD_AT,
     NPP,
     ROOT,
     RSS,
     Columns,
-    Entry,
+    ForwardLog,
     Found,
     RootValues,
+    root_value,
 )
-from collector.profiling.later import LaterTables
+from collector.profiling.later import LaterNumber, LaterTables
 from collector.profiling.user_hooks import Attributes, UserHooks, number_of
 from collector.sources.contract import SourceInfo, Unavailable
 from collector.sources.rss import open_sizes
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from collector.config_sections import HooksConfig
     from collector.format.records import CaptureTable, FloatArray
     from collector.profiling.contract import Call, Sink
+    from collector.profiling.forward_log import Entry
     from collector.profiling.module_watch import ModuleWatch
-    from collector.profiling.saved_log import SavedLog
 
 INFO: Final = SourceInfo(
     name="hooks", cost="10 us per module and forward in collected calls, nothing else"
@@ -53,29 +54,62 @@ INFO: Final = SourceInfo(
 _VALUE_BYTES: Final = 12
 """Of the tables, by module and attribute, names included, about."""
 
+_ENTRY_BYTES: Final = 30
+"""Of each value in the log, until it was added up."""
+
 
 class _Hooked:
-    """A call under way, and what the built-in hooks have found in it."""
+    """A call under way, and what the built-in hooks have found in it.
 
-    def __init__(self, call: Call, watch: ModuleWatch, log: SavedLog | None) -> None:
-        found = Found(get_ident(), None if log is None else log.npp_compat_bytes)
+    Of the log's entries those from `first` on are its own, of the outer ones those from
+    `first_outer` on.
+    """
+
+    __slots__ = (
+        "_columns",
+        "_found",
+        "_root",
+        "call",
+        "first",
+        "first_outer",
+        "paths",
+        "types",
+    )
+
+    def __init__(
+        self, call: Call, watch: ModuleWatch, log: ForwardLog, saved_bytes: int | None
+    ) -> None:
         self.call = call
         self.paths = watch.paths
         self.types = watch.types
-        self.entries: list[Entry] = []
-        self.columns = Columns(len(watch.paths), found)
-        self.root = RootValues(found)
+        self._found = Found(watch.running.here, saved_bytes)
+        self.first = len(log.entries)
+        self.first_outer = len(log.outer)
+        self._columns: Columns | None = None
+        self._root: RootValues | None = None
 
-    def add_outer(self, entry: Entry) -> None:
-        """Take note of an entry of the root, or of one that nothing is around."""
-        self.root.add(entry)
-        if len(self.entries) >= FOLD_AT:  # a call that lasts long
-            self.fold()
+    def root(self, outer: list[Entry]) -> Callable[[str], float | None] | None:
+        """What gives the root's values so far, by name; None where nothing ran."""
+        own = outer[self.first_outer :]
+        if self._root is None:
+            return partial(root_value, self._found, own) if own else None
+        self._root.add(own)
+        self.first_outer += len(own)
+        return self._root.value
 
-    def fold(self) -> None:
-        """Add up what is kept."""
-        entries, self.entries = self.entries, []
-        self.columns.add(entries)
+    def fold(self, entries: list[Any], outer: list[Entry]) -> None:
+        """Add these up; then they leave the log."""
+        self._root = self._root or RootValues(self._found)
+        self.root(outer)
+        self.columns(entries[self.first :])
+        self.first = self.first_outer = 0
+
+    def columns(self, entries: list[Any]) -> Columns:
+        """All of them, with these, which were not added up yet."""
+        if self._columns is None:
+            self._columns = Columns(len(self.paths), self._found)
+        self._columns.add(entries)
+        return self._columns
 
 
 class HooksKind:
@@ -88,9 +122,9 @@ class HooksKind:
         config: HooksConfig,
         sink: Sink,
         watch: ModuleWatch,
-        saved_log: Callable[[], SavedLog | None] | None = None,
+        saved_bytes: Callable[[], int | None] | None = None,
     ) -> None:
-        """`saved_log`: gives this thread's log of saved tensors, where there is one.
+        """`saved_bytes`: MemProfiler's count on this thread, where it is counted now.
 
         Raises:
             ConfigError: a dotted name does not import.
@@ -99,13 +133,14 @@ class HooksKind:
         self._watch = watch
         self._attributes = Attributes()
         self._sizes = open_sizes() if config.rss else None
-        self._read = None if self._sizes is None else self._sizes.read
-        self._saved_log = saved_log or (lambda: None)
-        self._logs: dict[int, SavedLog] = {}
-        """By thread, of those on which a call has begun."""
+        self._saved_bytes = saved_bytes or (lambda: None)
+        self._log: ForwardLog | None = None
+        """While calls are under way."""
+        # Reentrant: a hook of the user's may call a profiled function.
+        self._lock = RLock()
         self._own_names = (
             *(RSS if config.rss else ()),
-            *(() if saved_log is None else NPP),
+            *(() if saved_bytes is None else NPP),
         )
         self._saved_attrs = tuple(
             name for name in config.save_attrs if name not in self._own_names
@@ -140,38 +175,77 @@ class HooksKind:
         self._raise_failure()
         if self._sizes is not None:
             self._sizes.sizes()  # or the program may have closed its descriptor
-        self._watch.listen(self)
+        self._watch.hold(self)
         if not self._watch.sees_any:
             if not self._calls:
                 self._watch.leave(self)
             raise Unavailable(self._watch.not_seen, self._watch.remedy)
-        self._calls += (self._hooked(call),)
+        if self._has_pre_forward or self._has_others:
+            self._watch.listen(self)
+        with self._lock:
+            if self._log is None:
+                read = None if self._sizes is None else self._sizes.reader()
+                self._log = ForwardLog(read, self._fold, self.failed)
+                self._watch.log = self._log
+            self._calls += (self._hooked(call, self._log),)
 
     def end(self, call: Call, error: BaseException | None) -> None:
         """Keep what every module has, and reset."""
         self._raise_failure()
         for hooked in self._calls:
-            if hooked.call == call:
-                self._calls = tuple(
-                    known for known in self._calls if known is not hooked
+            if hooked.call is call:
+                self._sink.put_capture(
+                    self._capture(hooked, self._taken(hooked), error)
                 )
-                self._sink.put_capture(self._capture(hooked, error))
         if self._reset:
             for _, module in self._watch.modules():
                 self._reset.run(module)
 
+    def _taken(self, hooked: _Hooked) -> list[Any]:
+        """What the log has of a call that ends."""
+        with self._lock:
+            log = self._log
+            self._calls = tuple(known for known in self._calls if known is not hooked)
+            if not self._calls:
+                self._stop_log()
+            if log is None:
+                return []
+            # Nobody else's: no entry is touched once more.
+            whole = not hooked.first and not self._calls
+            return log.entries if whole else log.entries[hooked.first :]
+
+    def _stop_log(self) -> None:
+        if self._watch.log is self._log:
+            self._watch.log = None
+        self._log = None
+
+    def _fold(self) -> None:
+        with self._lock:
+            log = self._log
+            if log is not None:
+                # Other threads go on adding theirs.
+                entries, outer = log.entries.copy(), log.outer.copy()
+                for hooked in self._calls:
+                    hooked.fold(entries, outer)
+                del log.entries[: len(entries)], log.outer[: len(outer)]
+
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:  # noqa: ARG002
         """Watch this model; of another one, calls under way begin anew."""
         self._watch.attach(model)
-        self._calls = tuple(
-            known if known.paths is self._watch.paths else self._hooked(known.call)
-            for known in self._calls
-        )
+        paths = self._watch.paths
+        with self._lock:
+            log = self._log
+            if log is not None:
+                self._calls = tuple(
+                    known if known.paths is paths else self._hooked(known.call, log)
+                    for known in self._calls
+                )
 
     def release(self) -> None:
         """Take the hooks off the modules, and what they left on them."""
-        self._calls = ()
-        self._logs = {}
+        with self._lock:
+            self._calls = ()
+            self._stop_log()
         self._watch.leave(self)
         self._attributes.remove()
 
@@ -181,13 +255,22 @@ class HooksKind:
         if self._sizes is not None:
             self._sizes.close()
 
-    def root_values(self, call: Call) -> Mapping[str, float | None]:
-        """What the root has now, by attribute; empty where the call is not hooked."""
-        found = [hooked for hooked in self._calls if hooked.call == call]
+    def root_values(self, call: Call) -> Mapping[str, float | LaterNumber | None]:
+        """What the root has now, by attribute; empty where the call is not hooked.
+
+        What the built-in hooks have found is looked at when it is asked for.
+        """
+        found = [hooked for hooked in self._calls if hooked.call is call]
         if not found:
             return {}
+        with self._lock:
+            value = found[0].root([] if self._log is None else self._log.outer)
+        own: dict[str, float | LaterNumber | None] = dict.fromkeys(self._own_names)
+        if value is not None:
+            own = {name: LaterNumber(value, name) for name in own}
+        if not self._saved_attrs:
+            return own
         root = self._watch.module(ROOT) if self._watch.paths else None
-        own = {name: found[0].root.value(name) for name in self._own_names}
         return {**own, **{name: number_of(root, name) for name in self._saved_attrs}}
 
     def _raise_failure(self) -> None:
@@ -195,43 +278,23 @@ class HooksKind:
         if error is not None:
             raise error
 
-    # As a listener.
+    # As a listener, where the user has hooks of their own.
 
-    def before_forward(self, index: int, module: Any, args: Any, depth: int) -> None:
+    def before_forward(self, index: int, module: Any, args: Any, depth: int) -> None:  # noqa: ARG002
         """See `Listener`."""
-        calls = self._calls
-        if not calls:
-            return
-        if self._has_pre_forward:
+        if self._calls and self._has_pre_forward:
             self._pre_forward.run(module, args)
-        # Written out on both sides: a call of Python's would cost as much again.
-        thread = get_ident()
-        log = self._logs.get(thread)
-        saved = None if log is None else log.npp_compat_bytes
-        reading = None if self._read is None else self._read()
-        entry = (index, False, depth, thread, reading, saved)
-        for hooked in calls:
-            hooked.entries.append(entry)
-            if depth == 1 or index == ROOT:
-                hooked.add_outer(entry)
 
     def after_forward(
-        self, index: int, module: Any, inputs: Any, outputs: Any, depth: int
+        self,
+        index: int,  # noqa: ARG002
+        module: Any,
+        inputs: Any,
+        outputs: Any,
+        depth: int,  # noqa: ARG002
     ) -> None:
         """See `Listener`."""
-        calls = self._calls
-        if not calls:
-            return
-        reading = None if self._read is None else self._read()
-        thread = get_ident()
-        log = self._logs.get(thread)
-        saved = None if log is None else log.npp_compat_bytes
-        entry = (index, True, depth, thread, reading, saved)
-        for hooked in calls:
-            hooked.entries.append(entry)
-            if depth == 1 or index == ROOT:
-                hooked.add_outer(entry)
-        if self._has_others:
+        if self._calls and self._has_others:
             if self._post_forward:
                 self._post_forward.run(module, inputs[0], outputs)
             if self._pre_backward or self._post_backward:
@@ -241,11 +304,8 @@ class HooksKind:
         """See `Listener`: told when the kind is asked next."""
         self._error = error
 
-    def _hooked(self, call: Call) -> _Hooked:
-        log = self._saved_log()
-        if log is not None:
-            self._logs[get_ident()] = log
-        return _Hooked(call, self._watch, log)
+    def _hooked(self, call: Call, log: ForwardLog) -> _Hooked:
+        return _Hooked(call, self._watch, log, self._saved_bytes())
 
     def _before(self, module: Any, grad_outputs: Any) -> None:
         if self._calls:
@@ -257,13 +317,15 @@ class HooksKind:
 
     # What is found.
 
-    def _capture(self, hooked: _Hooked, error: BaseException | None) -> Capture:
+    def _capture(
+        self, hooked: _Hooked, entries: list[Any], error: BaseException | None
+    ) -> Capture:
         call, paths, types = hooked.call, hooked.paths, hooked.types
         own_names, left = self._own_names, self._left_on_modules()
 
         def tables() -> Mapping[str, CaptureTable]:
-            hooked.fold()
-            own = {name: np.array(hooked.columns.column(name)) for name in own_names}
+            columns = hooked.columns(entries)
+            own = {name: np.array(columns.column(name)) for name in own_names}
             index = np.arange(len(paths), dtype=np.int64)
             return {
                 "modules": {"path": paths, "type": types},
@@ -271,15 +333,17 @@ class HooksKind:
             }
 
         num_columns = 3 + len(own_names) + len(left)
+        size_bytes = _VALUE_BYTES * num_columns * len(paths)
+        size_bytes += _ENTRY_BYTES * len(entries)
         return Capture(
             kind="hooks",
-            time_ns=time.time_ns(),
+            time_ns=now_ns(),
             step=call.step,
             phase=call.phase,
             function=call.function,
             iteration=call.iteration,
             meta={"incomplete": error is not None, "not_seen": self._watch.not_seen},
-            tables=LaterTables(tables, _VALUE_BYTES * num_columns * len(paths)),
+            tables=LaterTables(tables, size_bytes),
         )
 
     def _left_on_modules(self) -> dict[str, FloatArray]:

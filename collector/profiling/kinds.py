@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collector.config import RecordConfig
     from collector.profiling.contract import Call, Kind, Sink
     from collector.profiling.module_watch import ModuleWatch
-    from collector.profiling.saved_log import SavedLog
     from collector.sources.accelerator import Device
     from collector.trouble import Troubles
 
@@ -32,6 +31,9 @@ HOMES: Final = {
 }
 """Kinds that are packages of their own, with `open_kind(config, sink)`."""
 
+_ASKED_FOR: Final = frozenset({"modules"})
+"""Kinds that are off by themselves, and of which nothing else tells in time."""
+
 
 class Slot:
     """One kind: not opened yet, open, or off. Nothing here raises."""
@@ -43,14 +45,21 @@ class Slot:
         open_kind: Callable[[], Kind],
         sink: Sink,
         troubles: Troubles,
+        *,
+        is_asked_for: bool = False,
     ) -> None:
-        """`functions`: those it collects. `open_kind` may raise anything."""
+        """`functions`: those it collects. `open_kind` may raise anything.
+
+        `is_asked_for`: somebody switched it on and counts on it, so it is also logged
+        where it cannot collect.
+        """
         self.name = name
         self.kind: Kind | None = None
         self._functions = frozenset(functions)
         self._open: Callable[[], Kind] | None = open_kind
         self._sink = sink
         self._troubles = troubles
+        self._is_asked_for = is_asked_for
         self._told: set[str] = set()
         self._lacking = False
         """Whether it said that it could not collect the last call."""
@@ -133,6 +142,14 @@ class Slot:
         if missing.reason not in self._told:
             self._told.add(missing.reason)
             self._sink.note_kind(info, "absent", missing.reason, missing.remedy)
+            if self._is_asked_for:
+                self._troubles.tell(
+                    f"absent {self.name} {missing.reason}",
+                    "%s is switched on, and nothing of it is recorded: %s. %s",
+                    self.name,
+                    missing.reason,
+                    missing.remedy,
+                )
 
     def _failed(self, info: SourceInfo, error: BaseException) -> None:
         reason = f"{type(error).__name__}: {error}"
@@ -167,7 +184,14 @@ def make_slots(
     slots = []
     for name, its in functions.items():
         if getattr(config, name).enabled:
-            slot = Slot(name, its, partial(openers.open, name), sink, troubles)
+            slot = Slot(
+                name,
+                its,
+                partial(openers.open, name),
+                sink,
+                troubles,
+                is_asked_for=name in _ASKED_FOR,
+            )
             openers.slots[name] = slot
             slots.append(slot)
         else:
@@ -226,7 +250,7 @@ class _Openers:
             self._config.hooks,
             self._sink,
             self._watched(),
-            self._saved_log if counting else None,
+            self._saved_bytes if counting else None,
         )
 
     def _activations(self) -> Kind:
@@ -241,14 +265,14 @@ class _Openers:
             self._watch = ModuleWatch()
         return self._watch
 
-    def _hook_values(self, call: Call) -> Mapping[str, float | None]:
+    def _hook_values(self, call: Call) -> Mapping[str, Any]:
         slot = self.slots.get("hooks")
         hooks: Any = None if slot is None else slot.kind
         return {} if hooks is None else hooks.root_values(call)
 
-    def _saved_log(self) -> SavedLog | None:
+    def _saved_bytes(self) -> int | None:
         activations: Any = self.slots["activations"].kind
-        return None if activations is None else activations.saved_log()
+        return None if activations is None else activations.npp_compat_bytes()
 
 
 def _note_off(sink: Sink, name: str) -> None:

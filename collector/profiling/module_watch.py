@@ -3,8 +3,7 @@
 Hooks are on the modules only while somebody listens. They do nothing that training could
 notice: what they return is nothing, what fails in them is kept for its listener, and
 torch.compile traces through them as through nothing. A copy or a pickle of the model that
-is made meanwhile holds, in their place, a function of Python's own that does nothing, so
-that it works wherever it goes.
+is made meanwhile has none of them.
 
 Modules that torch.compile has compiled are left alone, and everything below them: hooks
 would not be called there, and would make it compile anew.
@@ -12,19 +11,20 @@ would not be called there, and would make it compile anew.
 
 from __future__ import annotations
 
-import functools
-import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from torch.compiler import is_compiling
 
+from collector.loop.compiled import compiles_anything
+from collector.loop.module_hooks import HooksOn, OwnHook
+from collector.profiling.forward_log import FOLD_AT
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_inert: Final = functools.partial(sys.audit, "memboard.left_module")
-"""Takes whatever a hook is given and does nothing; any Python can unpickle it."""
+    from collector.profiling.forward_log import ForwardLog
 
 _UNCOMPILED: Final = "Profile some steps without torch.compile to see modules."
 
@@ -47,9 +47,22 @@ class Listener(Protocol):
         """One of the two has raised."""
 
 
-class _Running(threading.local):
+class Here:
+    """One thread, as the watch sees it."""
+
+    __slots__ = ("__weakref__", "saved_bytes", "stack")
+
     def __init__(self) -> None:
-        self.stack: list[int] = []
+        self.stack: list[int] = [OUTSIDE]
+        """The modules that run, the innermost last; below them all, `OUTSIDE`."""
+        self.saved_bytes = 0
+        """MemProfiler's count of saved bytes, while any are counted."""
+
+
+class _Running(threading.local):
+    def __init__(self, threads: weakref.WeakSet[Here]) -> None:
+        self.here = Here()
+        threads.add(self.here)
 
 
 class ModuleWatch:
@@ -67,8 +80,11 @@ class ModuleWatch:
         self._model: weakref.ref[Any] | None = None
         self._modules: tuple[weakref.ref[Any], ...] = ()
         self.listeners: tuple[Listener, ...] = ()
-        self.running = _Running()
-        """The modules that run on this thread, the innermost last."""
+        self.log: ForwardLog | None = None
+        """Where both sides of each forward are written down, while anybody wants that:
+        the listener that every training step has, without a call for it."""
+        self._threads: weakref.WeakSet[Here] = weakref.WeakSet()
+        self.running = _Running(self._threads)
         self._holders: tuple[object, ...] = ()
         """Listeners too."""
         self._handles: list[Any] = []
@@ -124,17 +140,23 @@ class ModuleWatch:
 
     def innermost(self) -> int:
         """The module that runs on this thread, the innermost one; or `OUTSIDE`."""
-        stack = self.running.stack
-        return stack[-1] if stack else OUTSIDE
+        return self.running.here.stack[-1]
 
     def fail(self, listener: Listener, error: BaseException) -> None:
         """A listener has raised: it hears no more."""
         self.leave(listener)
         listener.failed(error)
 
+    def fail_log(self, error: BaseException) -> None:
+        """Writing down has failed, and is over."""
+        log, self.log = self.log, None
+        if log is not None:
+            log.failed(error)
+
     def _install(self) -> None:
         model = None if self._model is None else self._model()
-        self.running = _Running()
+        for here in tuple(self._threads):
+            del here.stack[1:]  # of another model, or of another time
         self.paths = self.types = self._modules = ()
         self.not_seen = self.remedy = ""
         if model is None:
@@ -148,7 +170,7 @@ class ModuleWatch:
         self.types = tuple(type(module).__name__ for _, module in found)
         self._modules = tuple(weakref.ref(module) for _, module in found)
         compiled = _compiled_paths(found)
-        if not compiled and _compiles_elsewhere():
+        if not compiled and compiles_anything():
             self.not_seen = "torch.compile is in use, and of what cannot be told"
             self.remedy = _UNCOMPILED
             return
@@ -162,9 +184,8 @@ class ModuleWatch:
     def _hook(self, index: int, module: Any) -> None:
         before, after = _Before(self, index), _After(self, index)
         try:
-            self._handles += (
-                module.register_forward_pre_hook(before, with_kwargs=True),
-                module.register_forward_hook(after, with_kwargs=True, always_call=True),
+            self._handles.append(
+                HooksOn(module, before=before, after=after, kwargs_after=True)
             )
         except Exception:  # noqa: BLE001  # a scripted module may take no hooks
             self.not_seen = f"a {type(module).__name__} takes no hooks"
@@ -175,39 +196,42 @@ class ModuleWatch:
             handle.remove()
 
 
-class _Hook:
-    """What stands in a module's dictionary of hooks."""
-
+class _Hook(OwnHook):
     __slots__ = ("_index", "_watch")
 
     def __init__(self, watch: ModuleWatch, index: int) -> None:
         self._watch = watch
         self._index = index
 
-    def __copy__(self) -> Any:
-        return _inert
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return _inert
-
-    def __reduce__(self) -> Any:
-        return _inert.__reduce__()
-
 
 class _Before(_Hook):
     __slots__ = ()
 
-    def __call__(self, module: Any, args: Any, kwargs: Any) -> None:  # noqa: ARG002
+    def __call__(self, module: Any, args: Any) -> None:
         if is_compiling():
             return
         watch, index = self._watch, self._index
-        stack = watch.running.stack
+        here = watch.running.here
+        stack = here.stack
         stack.append(index)
         for listener in watch.listeners:
             try:
-                listener.before_forward(index, module, args, len(stack))
+                listener.before_forward(index, module, args, len(stack) - 1)
             except Exception as error:  # noqa: BLE001, PERF203  # the border to training
                 watch.fail(listener, error)
+        log = watch.log
+        if log is not None:
+            # Written out on both sides: a call of Python's would cost as much again.
+            try:
+                read = log.read
+                reading = None if read is None else read()
+                depth = len(stack) - 1
+                entry = (index, depth, here, here.saved_bytes, reading)
+                log.entries.extend(entry)
+                if depth == 1 or not index:
+                    log.outer.append(entry)
+            except Exception as error:  # noqa: BLE001  # the border to training
+                watch.fail_log(error)
 
 
 class _After(_Hook):
@@ -217,12 +241,28 @@ class _After(_Hook):
         if is_compiling():
             return
         watch, index = self._watch, self._index
-        stack = watch.running.stack
-        if index not in stack:  # it had begun before the hooks came
-            return
-        while stack[-1] != index:  # what ended without a word
-            stack.pop()
-        depth = len(stack)
+        here = watch.running.here
+        stack = here.stack
+        if stack[-1] != index:
+            if index not in stack:  # it had begun before the hooks came
+                return
+            while stack[-1] != index:  # what ended without a word
+                stack.pop()
+        log = watch.log
+        if log is not None:
+            try:
+                read, entries = log.read, log.entries
+                reading = None if read is None else read()
+                depth = len(stack) - 1
+                entry = (~index, depth, here, here.saved_bytes, reading)
+                entries.extend(entry)
+                if depth == 1 or not index:
+                    log.outer.append(entry)
+                if len(entries) >= FOLD_AT:  # a call that lasts long
+                    log.fold()
+            except Exception as error:  # noqa: BLE001  # the border to training
+                watch.fail_log(error)
+        depth = len(stack) - 1
         for listener in watch.listeners:
             try:
                 listener.after_forward(index, module, (args, kwargs), outputs, depth)
@@ -245,12 +285,3 @@ def _compiled_paths(found: list[tuple[str, Any]]) -> set[str]:
         for root in roots
         if not root or path == root or path.startswith(f"{root}.")
     }
-
-
-def _compiles_elsewhere() -> bool:
-    """Whether this process has compiled anything, or is about to."""
-    dynamo: Any = sys.modules.get("torch._dynamo")
-    if dynamo is None:
-        return False
-    backends = getattr(getattr(dynamo, "eval_frame", None), "cached_backends", {})
-    return any(backend is not None for backend in dict(backends).values())

@@ -1,9 +1,12 @@
 """What was saved, as it happened, and what that comes to.
 
-While training runs a saved tensor is one entry in a list: the module, a weak reference
-to the storage, sizes. Which entries are of one storage, and which of a parameter's, is
-found when a call ends: Python makes one weak reference per object, so for as long as
-entries hold them, equal references mean the same storage, also after it has gone.
+While training runs a saved tensor is one entry: the module, a weak reference to the
+storage, sizes. Which entries are of one storage, and which of a parameter's, is found
+when a call ends: Python makes one weak reference per object, so for as long as entries
+hold them, equal references mean the same storage, also after it has gone.
+
+Entries lie end to end in one list, as values of which each has its place: no object is
+made for an entry, and a column of all of them is a slice.
 """
 
 from __future__ import annotations
@@ -17,25 +20,31 @@ from collector.profiling.module_watch import OUTSIDE
 from collector.tracker.tensors import plain_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from collector.profiling.module_watch import ModuleWatch
 
     StorageRef = weakref.ref[torch.UntypedStorage]
+    Pack = Callable[[torch.Tensor], torch.Tensor]
 
 _Tensor: Final = torch.Tensor
 _Parameter: Final = torch.nn.Parameter
+_strided: Final = torch.strided
 _reference: Final = weakref.ref
 
 FOLD_AT: Final = 20_000
 """Entries that are kept before they are added up: some megabytes."""
 
-
 Entry: TypeAlias = "tuple[int, torch.dtype, int, StorageRef | None, int]"
 """A tensor that was saved: module, dtype, its bytes, its storage and the storage's bytes.
 
-No storage: it is a view of a parameter. Bytes below zero: a further storage of the entry
+No storage: it has none of its own. Bytes below zero: a further storage of the entry
 before it."""
+
+_WIDTH: Final = 5
+"""Values of an entry in a list of them."""
+
+_FULL: Final = FOLD_AT * _WIDTH
 
 
 class Row:
@@ -69,19 +78,20 @@ class Tally:
         self._parameters = parameters
         self._rows: dict[tuple[int, torch.dtype], Row] = {}
         self._seen: dict[int, StorageRef] = {}
-        self._rest: list[Entry] = []
+        self._rest: list[Any] = []
 
-    def end(self, entries: list[Entry]) -> int:
-        """The call has ended with these; returns the bytes it saved.
-
-        The rows are left for later: see `rows`.
-        """
+    def end(self, entries: list[Any]) -> None:
+        """The call has ended with these; what they come to is left for later."""
         self._rest = entries
-        num_bytes = sum(row.num_bytes for row in self._rows.values())
-        storages = {id(storage): size for _, _, _, storage, size in entries}
-        storages.pop(id(None), None)
-        unknown = storages.keys() - self._parameters.keys() - self._seen.keys()
-        return num_bytes + sum(map(storages.__getitem__, unknown))
+
+    @property
+    def num_waiting(self) -> int:
+        """Entries that were not added up yet."""
+        return len(self._rest) // _WIDTH
+
+    def saved_bytes(self) -> int:
+        """What the call saved, once it has ended; on the same thread as `rows`."""
+        return sum(row.num_bytes for row in self.rows().values())
 
     def rows(self) -> dict[tuple[int, torch.dtype], Row]:
         """By module and dtype; to be asked on one thread, once the call has ended."""
@@ -89,10 +99,10 @@ class Tally:
         self.add(rest)
         return self._rows
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: list[Any]) -> None:
         """Add entries up."""
         seen, rows, parameters = self._seen, self._rows, self._parameters
-        for module, dtype, num_bytes, storage, storage_bytes in entries:
+        for module, dtype, num_bytes, storage, storage_bytes in _entries(entries):
             row = rows.get((module, dtype))
             if row is None:
                 row = rows[module, dtype] = Row()
@@ -109,6 +119,10 @@ class Tally:
                 seen[identity] = storage
                 row.num_bytes += storage_bytes
 
+    def seen(self) -> tuple[tuple[int, StorageRef], ...]:
+        """Storages of entries that were added up, by identity of the reference."""
+        return tuple(self._seen.items())
+
     def forget_dead(self) -> None:
         """Let go of references to storages that are gone: they come no more."""
         self._seen = {
@@ -118,97 +132,131 @@ class Tally:
         }
 
 
+def _entries(values: Sequence[Any]) -> Iterable[Entry]:
+    one = iter(values)
+    return zip(one, one, one, one, one, strict=True)
+
+
 class SavedLog:
     """The entries of one thread, for all calls under way there."""
 
     def __init__(self, watch: ModuleWatch) -> None:
-        self.npp_compat_bytes = 0
-        """MemProfiler's number since the log began."""
+        """Of the thread that makes it."""
+        self.here = watch.running.here
+        self.entries: list[Any] = []
+        """End to end; another list for each call that no other is around."""
+        self.is_plain = False
+        """Whether a plain tensor's entry is all there is to note of it."""
         self._watch = watch
         self._tallies: tuple[Tally, ...] = ()
-        self._entries: list[Entry] = []
         self._parameters: dict[int, StorageRef] = {}
+        self.known: set[int] = set()
+        """Identities of parameters that were seen."""
         self._lists: dict[int, list[int]] = {}
         """By module: the identities of its parameters, when they were last looked at."""
-        self._all: list[int] = []
-        """Those of all modules, when a call began last."""
+        self._paths: tuple[str, ...] | None = None
+        """Of the modules that were looked at last."""
         self._gathers = False
         """Whether modules may get other parameters while they run."""
 
+    @property
+    def npp_compat_bytes(self) -> int:
+        """MemProfiler's number on this thread so far."""
+        return self.here.saved_bytes
+
     def start(self) -> Tally:
         """A call begins."""
-        identities = [
-            id(parameter)
-            for _, module in self._watch.modules()
-            for parameter in module._parameters.values()  # noqa: SLF001
-        ]
-        if identities != self._all:
-            self._all = identities
-            for index, module in self._watch.modules():
-                self._look_at(index, module)
-        first = len(self._entries)
-        tally = Tally(first, self.npp_compat_bytes, self._parameters)
+        if self._paths is not self._watch.paths:
+            self._paths = self._watch.paths
+            self._look_at_all()
+        if not self._tallies:
+            self.entries = []
+        tally = Tally(len(self.entries), self.here.saved_bytes, self._parameters)
         self._tallies += (tally,)
+        self.is_plain = not self._gathers
         return tally
 
-    def stop(self, tally: Tally) -> int:
-        """It has ended; returns the bytes it saved."""
-        num_bytes = tally.end(self._entries[tally.first :])
+    def stop(self, tally: Tally) -> None:
+        """It has ended."""
         self._tallies = tuple(known for known in self._tallies if known is not tally)
-        if not self._tallies:
-            self._entries = []
-        return num_bytes
+        if self._tallies:
+            tally.end(self.entries[tally.first :])
+        else:
+            entries = self.entries
+            self.switch_off()
+            tally.end(entries[tally.first :] if tally.first else entries)
+
+    def switch_off(self) -> None:
+        """Note nothing any more; until a call begins."""
+        self.is_plain = False
+        self._tallies = ()
+        self.entries = []
+
+    def living(self) -> Iterator[tuple[torch.UntypedStorage, int]]:
+        """Saved storages that are alive and no parameter's, with the module that saved.
+
+        Of what was saved long ago in a large call the module is not known any more.
+        """
+        entries = tuple(self.entries)
+        found: dict[int, tuple[StorageRef | None, int]] = {
+            id(ref): (ref, module) for module, _, _, ref, _ in _entries(entries)
+        }
+        for tally in self._tallies:
+            for identity, ref in tally.seen():
+                found.setdefault(identity, (ref, OUTSIDE))
+        for identity, (held, module) in found.items():
+            storage = None if held is None else held()
+            if storage is not None and identity not in self._parameters:
+                yield storage, module
 
     def note(self, tensor: torch.Tensor) -> None:
-        """A tensor is being saved."""
-        kind = type(tensor)
-        if kind is not _Tensor:
-            if kind is not _Parameter:
-                self._note_other(tensor)
-                return
-            reference = _reference(tensor.untyped_storage())
-            self._parameters[id(reference)] = reference
+        """A tensor is being saved, of whatever class."""
+        if not self._tallies:
             return
-        stack = self._watch.running.stack
-        module = stack[-1] if stack else OUTSIDE
-        if self._gathers and module != OUTSIDE:
+        kind = type(tensor)
+        if kind is _Parameter:
+            if id(tensor) not in self.known:
+                self.known.add(id(tensor))
+                self._are_parameters(map(_reference, storages_of(tensor)))
+                self._look_at_all()  # where one is new, others may be
+            return
+        module = self.here.stack[-1]
+        if module != OUTSIDE and (self._gathers or kind is not _Tensor):
             self._look_at(module, self._watch.module(module))
-        num_bytes = tensor.nbytes
-        self.npp_compat_bytes += num_bytes
-        storage = tensor.untyped_storage()
-        reference = _reference(storage)
-        entries = self._entries
-        entries.append((module, tensor.dtype, num_bytes, reference, storage.nbytes()))
-        identity = id(reference)
-        parameters = self._parameters
-        if identity not in parameters and is_parameter(tensor._base):  # noqa: SLF001
-            parameters[identity] = reference
-        if len(entries) >= FOLD_AT:
-            self._fold()
-
-    def _note_other(self, tensor: torch.Tensor) -> None:
-        """A parameter, or a tensor of another class, which may have several storages."""
         found = [(_reference(s), s.nbytes()) for s in storages_of(tensor)]
         known = is_parameter(tensor)
         if known or is_parameter(tensor._base):  # noqa: SLF001
             self._are_parameters(reference for reference, _ in found)
         if known:
             return
-        module = self._watch.innermost()
-        if module != OUTSIDE:
-            self._look_at(module, self._watch.module(module))
-        num_bytes, dtype = tensor.nbytes, tensor.dtype
-        self.npp_compat_bytes += num_bytes
+        num_bytes, dtype = bytes_of(tensor), tensor.dtype
+        self.here.saved_bytes += num_bytes
         first = found[0] if found else (None, 0)
-        self._entries.append((module, dtype, num_bytes, *first))
-        self._entries += [(module, dtype, -1, *further) for further in found[1:]]
+        self.entries += (module, dtype, num_bytes, *first)
+        for further in found[1:]:
+            self.entries += (module, dtype, -1, *further)
+        if len(self.entries) >= _FULL:
+            self.fold()
 
-    def _fold(self) -> None:
+    def note_base(self, base: Any, storage: StorageRef) -> None:
+        """What lies in `storage` is a view of `base`."""
+        if is_parameter(base):
+            self._parameters[id(storage)] = storage
+            if id(base) not in self.known:
+                self.known.add(id(base))
+                self._look_at_all()
+
+    def fold(self) -> None:
+        """Add up what is kept."""
         for tally in self._tallies:
-            tally.add(self._entries[tally.first :])
+            tally.add(self.entries[tally.first :])
             tally.first = 0
             tally.forget_dead()
-        self._entries = []
+        self.entries.clear()
+
+    def _look_at_all(self) -> None:
+        for index, module in self._watch.modules():
+            self._look_at(index, module)
 
     def _are_parameters(self, storages: Iterable[StorageRef]) -> None:
         for reference in storages:
@@ -222,11 +270,14 @@ class SavedLog:
         identities = list(map(id, parameters.values()))
         if self._lists.get(index) != identities:
             self._lists[index] = identities
+            self.known.update(identities)
             for parameter in parameters.values():
                 if parameter is not None:
                     self._are_parameters(map(_reference, storages_of(parameter)))
-                    # FSDP2's shards are; gathered ones take their place for a while.
-                    self._gathers = self._gathers or type(parameter) is not _Parameter
+                    if type(parameter) is not _Parameter:
+                        # FSDP2's shards; gathered ones take their place for a while.
+                        self._gathers = True
+                        self.is_plain = False
 
 
 def is_parameter(tensor: Any) -> bool:
@@ -241,8 +292,76 @@ def storages_of(tensor: torch.Tensor) -> Iterable[torch.UntypedStorage]:
     """The storages that hold its bytes: of a DTensor those of the local shard."""
     kind = type(tensor)
     try:
-        if kind is _Tensor or kind is _Parameter:
+        if (kind is _Tensor or kind is _Parameter) and tensor.layout is _strided:
             return (tensor.untyped_storage(),)
         return tuple(part.untyped_storage() for part in plain_tensors(tensor))
     except (NotImplementedError, RuntimeError):
-        return ()  # a sparse, lazy or functional tensor has none of its own
+        return ()  # a lazy or functional tensor has none of its own
+
+
+def bytes_of(tensor: torch.Tensor) -> int:
+    """What its elements take; of a sparse tensor what is stored of them."""
+    if tensor.layout is _strided:
+        return tensor.nbytes
+    return sum(part.nbytes for part in plain_tensors(tensor))
+
+
+def packing(log: SavedLog, failed: Callable[[BaseException], None]) -> Pack:
+    """A pack function for the log's thread: notes a tensor and returns what to keep.
+
+    `failed` is told what went wrong; then nothing is noted any more. It is called for
+    each saved tensor, so the usual case is written out and looks up as little as it can.
+    """
+    here, known, stack = log.here, log.known, log.here.stack
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        kind = type(tensor)
+        if kind is _Parameter and id(tensor) in known:
+            return tensor
+        try:
+            if kind is _Tensor and log.is_plain:
+                storage = tensor.untyped_storage()
+                reference = _reference(storage)
+                num_bytes = tensor.nbytes
+                here.saved_bytes += num_bytes
+                entries = log.entries
+                entries += (
+                    stack[-1],
+                    tensor.dtype,
+                    num_bytes,
+                    reference,
+                    storage.nbytes(),
+                )
+                base = tensor._base  # noqa: SLF001
+                if base is not None and type(base) is not _Tensor:
+                    log.note_base(base, reference)
+                if len(entries) >= _FULL:
+                    log.fold()
+            else:
+                log.note(tensor)
+        except Exception as error:  # noqa: BLE001  # the border to training
+            _note_odd(log, tensor, error, failed)
+        # An output that its own node holds as it is would never be freed. To ask for
+        # the node would make an object of Python's for it.
+        return tensor if tensor.is_leaf else tensor.detach()
+
+    return pack
+
+
+def _note_odd(
+    log: SavedLog,
+    tensor: torch.Tensor,
+    error: Exception,
+    failed: Callable[[BaseException], None],
+) -> None:
+    """Note a tensor of the plain class without a storage, or give up."""
+    failure: BaseException | None = error
+    if tensor.layout is not _strided:
+        try:
+            log.note(tensor)
+            failure = None
+        except Exception as second:  # noqa: BLE001  # the border to training
+            failure = second
+    if failure is not None:
+        log.switch_off()
+        failed(failure)

@@ -63,23 +63,29 @@ class Place:
         A thread that has ended took its stack with it.
         """
         here = self._thread is threading.current_thread()
-        if not here and self._thread.is_alive():
+        if not here and not self.has_ended:
             return False
         if here and not self._aside:
             self._take_off()
         with _lock:
-            _places[:] = [
-                place
-                for place in _places
-                if place is not self and place._thread.is_alive()  # noqa: SLF001
-            ]
-            if not _places:
-                _unwrap()
+            if self in _places:
+                _places.remove(self)
+            forget_ended()
         return True
+
+    def is_on_top(self) -> bool:
+        """Whether torch would ask this pair now."""
+        pair = None if self._aside or not self.is_here() else top()
+        return pair is not None and pair[0] is self._pair[0]
 
     def is_here(self) -> bool:
         """Whether this thread's stack is the one."""
         return self._thread is threading.current_thread()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its thread has, and the stack with it."""
+        return not self._thread.is_alive()
 
     def step_aside(self) -> None:
         """Make room for what refuses to run below hooks."""
@@ -121,6 +127,14 @@ _places: Final[list[Place]] = []
 """All that are on some stack, or aside."""
 
 _lock: Final = threading.RLock()
+
+
+def forget_ended() -> None:
+    """Know nothing of threads that have ended; with the last place, leave torch alone."""
+    with _lock:
+        _places[:] = [place for place in _places if not place.has_ended]
+        if not _places:
+            _unwrap()
 
 
 _originals: Final[dict[str, Any]] = {}

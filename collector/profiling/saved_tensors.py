@@ -10,9 +10,10 @@ Nothing here keeps a tensor or a storage alive.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from collector.profiling.saved_log import SavedLog
+from collector.profiling.saved_log import SavedLog, packing
 from collector.profiling.saved_stack import Place
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import torch
 
     from collector.profiling.module_watch import ModuleWatch
-    from collector.profiling.saved_log import Tally
+    from collector.profiling.saved_log import Pack, Tally
 
     Functions = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
@@ -45,9 +46,8 @@ class SavedTensors:
         self.log: SavedLog | None = None
         """What was saved, since the window began."""
         self._tallies: tuple[Tally, ...] = ()
-        self._note: Callable[[torch.Tensor], None] | None = None
-        """Where saved tensors are noted; None while nothing is counted."""
         self._place: Place | None = None
+        self._pack: Pack | None = None
 
     def start(self) -> Tally:
         """Count for a call from now on.
@@ -55,36 +55,53 @@ class SavedTensors:
         Raises:
             Unavailable: this thread's saved tensors cannot be seen.
         """
-        if self._place is None:
-            place = Place(self._pack, self._unpack)
-            place.enter()
-            self._place = place
         log = self.log
         if log is None:
             log = self.log = SavedLog(self._watch)
+            self._pack = packing(log, partial(self._failed, "counting"))
         tally = log.start()
+        if not self._tallies:
+            try:
+                self._enter()
+            except BaseException:
+                log.stop(tally)
+                raise
         self._tallies += (tally,)
-        self._note = log.note
         return tally
 
-    def stop(self, tally: Tally) -> int:
-        """Count for it no more; returns the bytes it saved.
+    def _enter(self) -> None:
+        if self._place is not None:
+            if self._place.is_on_top():
+                return
+            self._leave()  # others are above it
+        pack: Any = self._pack if self._functions is None else self._pack_theirs
+        place = Place(pack, _same if self._functions is None else _unpack)
+        place.enter()
+        self._place = place
 
-        The last one takes the hooks off the stack. From another thread they cannot be:
-        they pass everything through, until the thread's next call ends.
+    def stop(self, tally: Tally, *, stays: bool = False) -> None:
+        """Count for it no more.
+
+        The last one takes the hooks off the stack, unless the next call begins at once
+        (`stays`): they pass everything through meanwhile. So they do on another thread's
+        stack, which cannot be reached, until its next call.
         """
         self._tallies = tuple(known for known in self._tallies if known is not tally)
-        saved_bytes = 0 if self.log is None else self.log.stop(tally)
-        if not self._tallies:
-            self._note = None
-            if self._place is not None and self._place.leave():
-                self._place = None
-        return saved_bytes
+        if self.log is not None:
+            self.log.stop(tally)
+        if not self._tallies and not stays:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._place is not None and self._place.leave():
+            self._place = None
 
     def forget(self) -> None:
-        """Know no parameters any more: the window is over."""
+        """The window is over: know no parameters any more, and leave the stack."""
         if not self._tallies:
-            self.log = None
+            self._leave()
+        if self._place is None:
+            self.log = self._pack = None
 
     def is_idle(self) -> bool:
         """Whether no call is under way here."""
@@ -95,29 +112,28 @@ class SavedTensors:
         log = self.log
         return 0 if log is None else log.npp_compat_bytes - tally.npp_before_bytes
 
-    def _pack(self, tensor: torch.Tensor) -> Any:
-        note = self._note
-        if note is not None:
+    def _pack_theirs(self, tensor: torch.Tensor) -> Any:
+        """Count, and keep what the user's own function makes of it."""
+        pack, functions = self._pack, self._functions
+        kept = tensor.detach() if pack is None else pack(tensor)
+        if functions is not None and self._tallies:
             try:
-                note(tensor)
-            except Exception as error:  # noqa: BLE001  # the border to training
-                self._note = None
-                self._failed("counting", error)
-            if self._functions is not None:
-                try:
-                    packed = self._functions[0](tensor)
-                except Exception as error:  # noqa: BLE001  # the tensor is still whole
-                    self._functions = None
-                    self._failed("pack", error)
-                else:
-                    if packed is not tensor:
-                        return _Packed(packed, self._functions[1])
-        # An output that its own node holds as it is would never be freed. To ask for
-        # the node would make an object of Python's for it.
-        return tensor if tensor.is_leaf else tensor.detach()
+                packed = functions[0](tensor)
+            except Exception as error:  # noqa: BLE001  # the tensor is still whole
+                self._functions = None
+                self._failed("pack", error)
+            else:
+                if packed is not tensor:
+                    return _Packed(packed, functions[1])
+        return kept
 
-    def _unpack(self, packed: Any) -> Any:
-        return packed.unpacked() if type(packed) is _Packed else packed
+
+def _same(kept: torch.Tensor) -> torch.Tensor:
+    return kept
+
+
+def _unpack(kept: Any) -> Any:
+    return kept.unpacked() if type(kept) is _Packed else kept
 
 
 class _Packed:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collector.format.columns import Column
     from collector.format.records import Capture
     from collector.profiling.contract import Sink
+    from collector.remote.contract import Kind as RemoteKind
     from collector.sources.contract import SourceInfo
 
 
@@ -81,3 +82,7 @@ class Gate:
     def artifact_dir(self) -> Path | None:
         """See `Sink`."""
         return self._sink.artifact_dir()
+
+    def mirror(self, kind: RemoteKind, path: Path) -> None:
+        """See `Sink`."""
+        self._sink.mirror(kind, path)

@@ -7,9 +7,9 @@ a call that never ends is seen too.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.clock.process_clock import now_ns
 from collector.format.columns import AXES, Column
 from collector.profiling.device_stats import DeviceStats
 from collector.sources.contract import SourceInfo
@@ -54,9 +54,12 @@ class SnapsKind:
         *,
         on_device: Callable[[str], bool],
         on_host: Callable[[str], bool],
-        hook_values: Callable[[Call], Mapping[str, float | None]],
+        hook_values: Callable[[Call], Mapping[str, Any]],
     ) -> None:
-        """`on_device`, `on_host`: which functions. `hook_values`: of the root, by name."""
+        """`on_device`, `on_host`: which functions.
+
+        `hook_values`: of the root, by name; numbers, or what is one when it is encoded.
+        """
         self._sink = sink
         self._device = DeviceStats(device)
         self._on_device = on_device
@@ -78,14 +81,14 @@ class SnapsKind:
         stats: dict[str, int] = {}
         if self._on_device(call.function):
             started, stats = self._device.start()
-        self._put(call, START, time.time_ns(), stats, sizes, hooked)
+        self._put(call, START, now_ns(), stats, sizes, hooked)
         self._started[call] = started
 
     def end(self, call: Call, error: BaseException | None) -> None:  # noqa: ARG002
         """Write the row of the end, whether or not the call went well."""
         stats = self._device.end(self._started.pop(call, None))
         sizes = self._host(call)
-        now = time.time_ns()
+        now = now_ns()
         self._put(call, END, now, stats, sizes, self._hook_values(call))
 
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:
@@ -111,7 +114,7 @@ class SnapsKind:
         now: int,
         stats: dict[str, int],
         sizes: tuple[int, int] | None,
-        hooked: Mapping[str, float | None],
+        hooked: Mapping[str, Any],
     ) -> None:
         device_columns = self._device.columns(stats)
         shape = (id(device_columns), sizes is None, tuple(hooked))

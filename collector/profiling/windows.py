@@ -25,13 +25,14 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.loop.progress import TRAIN
+from collector.loop.progress import TRAIN, positions_since
 from collector.profiling.contract import WHOLE_STEP, Call
 from collector.schedule import Action
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from collector.loop.cycles import Cycles
     from collector.loop.progress import Progress
     from collector.profiling.kinds import Slot
     from collector.profiling.sinks import Gate
@@ -67,14 +68,27 @@ class Windows:
         gate: Gate,
         progress: Progress,
         troubles: Troubles,
+        cycles: Cycles | None = None,
+        per_epoch: bool = False,
     ) -> None:
-        """`slots`: in the order they end. `gate`: what stands before their sink."""
+        """`slots`: in the order they end. `gate`: what stands before their sink.
+
+        `cycles`: who has evaluated the schedule for whole training steps already.
+        """
         self._schedule: Schedule | None = schedule
         self._unit = unit
         self._slots = tuple(slots)
         self._gate = gate
         self._progress = progress
         self._troubles = troubles
+        self._cycles = cycles
+        self._per_epoch = per_epoch
+        self._epoch = 0
+        """Epochs of this start that are over."""
+        self._epoch_begins = (0, 0, 0, 0)
+        """Where positions start: training steps taken, their number, samples, tokens."""
+        self._calls_before: dict[tuple[str, str], int] = {}
+        """The same of calls, by function and phase."""
         self._wanting: dict[str, tuple[Slot, ...]] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._under_way: list[CallUnderWay] = []
@@ -109,20 +123,32 @@ class Windows:
     # Whole steps.
 
     def begin_step(self) -> None:
-        """The current phase's next step begins."""
-        with self._lock:
-            phase = self._progress.phase.name
-            self._step_key = (WHOLE_STEP, phase)
-            with self._gate.holding():
-                self._step = self._begin(WHOLE_STEP, phase)
+        """The current phase's next step begins. One thread at a time, as `end_step`."""
+        phase, cycles = self._progress.phase.name, self._cycles
+        key = self._step_key = (WHOLE_STEP, phase)
+        number = self._counts.get(key)
+        if (
+            number is not None
+            and cycles is not None
+            and cycles.action is Action.SKIP
+            and cycles.needed
+            and phase == TRAIN
+            and key not in self._unfinished
+        ):  # as nearly all steps: nobody else counts them, so none has to wait
+            self._counts[key] = number + 1
+            return
+        with self._lock, self._gate.holding():
+            self._step = self._begin(WHOLE_STEP, phase)
 
     def end_step(self) -> None:
         """The step under way is done."""
+        if self._steps_left is not None and self._progress.phase.name == TRAIN:
+            self._steps_left -= 1
+        step, self._step, self._step_key = self._step, None, None
+        if step is None:
+            return
         with self._lock:
-            if self._steps_left is not None and self._progress.phase.name == TRAIN:
-                self._steps_left -= 1
-            step, self._step, self._step_key = self._step, None, None
-            if step is not None and step in self._under_way:
+            if step in self._under_way:
                 self._gate.let_go()
                 self._end(step, None)
                 self._settle()
@@ -147,6 +173,8 @@ class Windows:
         """Another epoch begins, of `length` steps: cycles under way end here."""
         with self._lock:
             self._steps_left = length
+            if self._per_epoch:
+                self._start_positions()
             self._unfinished.clear()
             self._settle()
 
@@ -164,6 +192,17 @@ class Windows:
         with self._lock:
             for slot in self._slots:
                 slot.track_inputs(inputs)
+
+    def functions(self) -> tuple[str, ...]:
+        """Collected calls under way on any thread, in the order they began."""
+        return tuple(under_way.call.function for under_way in self._under_way)
+
+    def known_storages(self) -> Iterator[tuple[Any, int, str]]:
+        """Storages that open kinds know just now, each with its category and a name."""
+        for slot in self._slots:
+            known = getattr(slot.kind, "known_storages", None)
+            if known is not None:
+                yield from known()
 
     def kind(self, name: str) -> Any:
         """The kind of that name, opened if need be; None where it is off."""
@@ -257,10 +296,13 @@ class Windows:
         schedule = self._schedule
         if schedule is None:
             return Action.SKIP
-        last, first = self._position(number)
+        cycles, phase = self._cycles, self._progress.phase.name
+        if function == WHOLE_STEP and phase == TRAIN and cycles and cycles.needed:
+            return cycles.action
+        last, first = self._position(function, number)
         is_last = function == WHOLE_STEP and self._steps_left == 1
         try:
-            return schedule.action(last, first, is_last=is_last)
+            return schedule.action(last, first, is_last=is_last, epoch=self._epoch)
         except Exception as error:  # noqa: BLE001  # the user's own `choose`
             self._schedule = None
             self._troubles.tell(
@@ -271,16 +313,27 @@ class Windows:
             )
             return Action.SKIP
 
-    def _position(self, number: int) -> tuple[int, int | None]:
+    def _start_positions(self) -> None:
+        """Another epoch begins: what comes is counted from here."""
+        training = self._progress.phases[TRAIN]
+        if training.num_steps > self._epoch_begins[0]:
+            self._epoch += 1
+        step, samples, tokens = training.next_step, training.samples, training.tokens
+        self._epoch_begins = (training.num_steps, step, samples or 0, tokens or 0)
+        self._calls_before = self._counts.copy()
+
+    def _position(self, function: str, number: int) -> tuple[int, int | None]:
         """The positions that a call covers: the last one, and the first where several."""
         progress = self._progress
+        _, step, samples, tokens = self._epoch_begins
         if self._unit == "call":
-            return number, None
+            key = function, progress.phase.name
+            return number - self._calls_before.get(key, 0), None
         if self._unit == "step":
-            return progress.train_step, None
+            return progress.train_step - step, None
         if self._unit == "epoch":
             return progress.epoch or 0, None
         training = progress.phases[TRAIN]
         if self._unit == "sample":
-            return training.samples or 0, training.samples_from
-        return training.tokens or 0, training.tokens_from
+            return positions_since(training.samples, training.samples_from, samples)
+        return positions_since(training.tokens, training.tokens_from, tokens)

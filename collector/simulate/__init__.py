@@ -10,9 +10,12 @@ Cast, in the order a simulated run comes to be:
 - `curves`: what that training leaves per step, modelled for a few ranks;
 - `faults`: what is wrong with which rank, in words and in numbers;
 - `ranks`: the curves of all other ranks, derived by vectorised perturbation;
+- `step_parts`: what the time of each step goes to;
+- `span_captures`: which ranks and steps have spans, one by one;
 - `host`: the timed tables (process, CPU, memory, GPU sensors ...);
 - `modules`: one step's memory by module, as an event log;
 - `module_captures`: which ranks and steps have one;
+- `history_captures`: allocators of a few ranks, and the report of an error;
 - `notes`: what a rank says about its sources, epochs and faults;
 - `rank_file`: the bytes of one rank's file, digests and all;
 - `run`: a whole logdir, by several processes.

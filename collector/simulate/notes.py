@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.format.oom import REPORT
 from collector.format.records import Note
 from collector.simulate.faults import RANKS_PER_HOST
+from collector.simulate.history_captures import MAX_HISTORY_RANKS, has_history
 from collector.simulate.host import TIMED_TABLES
 from collector.simulate.module_captures import MAX_TRACKED_RANKS, is_tracked
 from collector.simulate.ranks import STARTED_NS, STEPS_PER_EPOCH
+from collector.simulate.span_captures import MAX_SPAN_RANKS, has_spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,8 +55,14 @@ def rank_notes(
         for d in _sources(rank, everything=everything)
     ]
     if everything:
-        data = _modules_source(is_tracked=is_tracked(rank, faults, num_ranks))
-        notes.append(Note(kind="source", time_ns=STARTED_NS, step=None, data=data))
+        notes += [
+            Note(kind="source", time_ns=STARTED_NS, step=None, data=data)
+            for data in (
+                _modules_source(is_tracked=is_tracked(rank, faults, num_ranks)),
+                _history_source(has_history=has_history(rank, faults, num_ranks)),
+                _spans_source(has_spans=has_spans(rank, faults)),
+            )
+        ]
     if everything:
         for epoch, step in enumerate(range(0, num_steps, STEPS_PER_EPOCH)):
             data = {"epoch": epoch, "length": STEPS_PER_EPOCH}
@@ -68,11 +77,12 @@ def rank_notes(
         label = {"label": f"planted: {fault.words}"}
         notes.append(Note(kind="mark", time_ns=at, step=fault.first_step, data=label))
         if fault.kind == "oom" and rank == fault.ranks[0]:
-            notes.append(_oom_note(batch, row, fault))
+            report = 1 if everything else None
+            notes.append(_oom_note(batch, row, fault, report))
     return notes
 
 
-def _oom_note(batch: RankBatch, row: int, fault: Fault) -> Note:
+def _oom_note(batch: RankBatch, row: int, fault: Fault, report: int | None) -> Note:
     step = fault.last_step
     names = [name for name in batch.columns if name in _OOM_VALUES]
     return Note(
@@ -80,8 +90,9 @@ def _oom_note(batch: RankBatch, row: int, fault: Fault) -> Note:
         time_ns=int(batch.time_ns[row, step]),
         step=step,
         data={
-            "message": "simulated: out of memory, tried to allocate 512.00 MiB",
+            "message": "simulated: out of memory",
             "values": {name: int(batch.columns[name][row, step]) for name in names},
+            REPORT: report,
         },
     )
 
@@ -118,5 +129,34 @@ def _modules_source(*, is_tracked: bool) -> dict[str, Any]:
         "status": "recorded" if is_tracked else "off",
         "reason": "" if is_tracked else off,
         "remedy": "" if is_tracked else "Look at one that does.",
+        "cost": "none: simulated",
+    }
+
+
+def _history_source(*, has_history: bool) -> dict[str, Any]:
+    """What a rank says about the allocator's history."""
+    off = (
+        f"in a simulated run about {MAX_HISTORY_RANKS} ranks, and those with a fault,"
+        " capture their allocator"
+    )
+    return {
+        "name": "history",
+        "status": "recorded" if has_history else "off",
+        "reason": "" if has_history else off,
+        "remedy": "" if has_history else "Look at one that does.",
+        "cost": "none: simulated",
+    }
+
+
+def _spans_source(*, has_spans: bool) -> dict[str, Any]:
+    """What a rank says about its spans."""
+    off = (
+        f"in a simulated run {MAX_SPAN_RANKS} ranks, and those with a fault, have spans"
+    )
+    return {
+        "name": "spans",
+        "status": "recorded" if has_spans else "off",
+        "reason": "" if has_spans else off,
+        "remedy": "" if has_spans else "Look at one that has.",
         "cost": "none: simulated",
     }

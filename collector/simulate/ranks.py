@@ -36,7 +36,12 @@ STARTED_NS: Final = 1_767_603_600 * 10**9
 """2026-01-05 09:00 UTC: simulated runs are the same on every day."""
 
 STEPS_PER_EPOCH: Final = 100
-_START_UP_SECONDS: Final = 7.5
+EPOCH_START_SECONDS: Final = 1.8
+"""What the first step of an epoch takes besides: dataloader workers start anew."""
+
+START_UP_SECONDS: Final = 7.5
+"""What the very first one takes besides."""
+
 _MIB: Final = 1 << 20
 _PAGE: Final = 4096
 _OWN_BYTES: Final = 192 * _MIB
@@ -205,8 +210,8 @@ def _step_seconds(
     tokens = np.max([one.tokens for one in curves], axis=0)
     common = 0.28 + 0.85 * tokens / tokens.max()
     common *= together.lognormal(0.0, 0.015, shape[1])
-    common[::STEPS_PER_EPOCH] += 1.8  # dataloader workers start anew
-    common[0] += _START_UP_SECONDS
+    common[::STEPS_PER_EPOCH] += EPOCH_START_SECONDS
+    common[0] += START_UP_SECONDS
     seconds: Floats = common * (1 + 0.004 * random.standard_normal(shape))
     for fault in faults:
         if fault.kind == "straggler":

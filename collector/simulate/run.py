@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -20,11 +20,18 @@ from collector.simulate.curves import (
     training_shape,
 )
 from collector.simulate.faults import RANKS_PER_HOST, host_name, plan_faults
+from collector.simulate.history_captures import history_captures
 from collector.simulate.host import HOST_MEMORY_BYTES, timed_rows
 from collector.simulate.module_captures import module_captures
 from collector.simulate.notes import rank_notes
 from collector.simulate.rank_file import TableRows, rank_file_bytes
 from collector.simulate.ranks import STARTED_NS, derive_batch
+from collector.simulate.span_captures import span_captures
+from collector.simulate.step_parts import (
+    DEVICE_PEAK_FLOPS,
+    flops_per_token,
+    part_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +60,8 @@ EIGHT_METRICS: Final = (
 STEP_COLUMNS: Final = (
     *catalogue.TIMING,
     *catalogue.PROGRESS,
+    *catalogue.PARTS,
+    *catalogue.FLOPS,
     *catalogue.device_byte_columns(),
     *catalogue.DEVICE_COUNTERS,
     *catalogue.RSS,
@@ -180,6 +189,10 @@ def _write_batch(job: _Job, ranks: range) -> int:
     """Write the files of a few ranks; returns their size in bytes."""
     run = job.run
     batch = derive_batch(ranks, job.curves, job.faults, run.seed)
+    if run.metrics == "all":
+        shape = training_shape(run.num_ranks)
+        parts = part_columns(batch, job.faults, run.seed, shape)
+        batch = replace(batch, columns={**batch.columns, **parts})
     timed = timed_rows(batch, job.faults, run.seed) if run.metrics == "all" else []
     total = 0
     for row, rank in enumerate(ranks):
@@ -194,7 +207,11 @@ def _write_batch(job: _Job, ranks: range) -> int:
                 everything=run.metrics == "all",
             ),
             _tables(run, batch, timed, row),
-            module_captures(batch, row, job.curves, job.faults, run.num_ranks)
+            (
+                *module_captures(batch, row, job.curves, job.faults, run.num_ranks),
+                *history_captures(batch, row, job.faults, run.num_ranks, run.seed),
+                *span_captures(batch, row, job.faults, header.pid),
+            )
             if run.metrics == "all"
             else (),
             rows_per_chunk=run.rows_per_chunk,
@@ -243,7 +260,8 @@ def _schema(
         table=table,
         phase="train",
         columns=(*AXES, *columns),
-        interval_seconds=pace,
+        # As settings have it: schemas that are equal are encoded once, and 1 equals 1.0.
+        interval_seconds=None if pace is None else float(pace),
     )
 
 
@@ -263,7 +281,7 @@ def _header(run: SimulatedRun, rank: int, faults: Sequence[Fault]) -> Header:
         pid=_PID + local_rank,
         started=ClockAnchor(wall_ns=STARTED_NS, monotonic_ns=10**12),
         device_type="cuda",
-        device_index=local_rank,
+        device_index=0,  # each process is given a device of its own
         device_name="Simulated 80 GiB accelerator",
         device_uuid=f"SIM-{rank:08x}",
         device_total_bytes=DEVICE_TOTAL_BYTES,
@@ -271,10 +289,18 @@ def _header(run: SimulatedRun, rank: int, faults: Sequence[Fault]) -> Header:
         mesh={"dp_replicate": rank // num_shards, "dp_shard": rank % num_shards},
         versions={"memboard": "simulated", "torch": "simulated"},
         allocator_settings="",
-        config={},
+        config=_config(run),
         simulated=True,
         planted=tuple(fault.words for fault in faults),
     )
+
+
+def _config(run: SimulatedRun) -> dict[str, dict[str, float]]:
+    """The settings that the page reads."""
+    if run.metrics != "all":
+        return {}
+    per_token = flops_per_token(training_shape(run.num_ranks))
+    return {"flops": {"per_token": per_token, "device_peak": DEVICE_PEAK_FLOPS}}
 
 
 def available_processes() -> int:

@@ -21,7 +21,7 @@ from collector.simulate.allocator_settings import (
     MIB,
     AllocatorSettings,
 )
-from collector.simulate.history import History
+from collector.simulate.history import STARTED_US, History
 from collector.simulate.history_sites import Sites
 from collector.simulate.snapshot_events import snapshot
 from collector.simulate.snapshot_pickle import write_snapshot
@@ -78,13 +78,21 @@ class SimulatedRank:
     Whatever allocates may raise `SimulatedOutOfMemoryError`.
     """
 
-    def __init__(self, machine: Machine, seed: int) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        seed: int,
+        *,
+        tag: Callable[[int], str] | None = None,
+        started_us: int = STARTED_US,
+    ) -> None:
+        """`tag`: user metadata of a step's allocations. `started_us`: the clock."""
         self.machine = machine
         self.random = np.random.default_rng(seed)
         self.device = DeviceMemory(
             machine.total_bytes, non_torch_bytes=machine.context_bytes
         )
-        self.history = History(machine.max_entries)
+        self.history = History(machine.max_entries, started_us=started_us)
         self.sites = Sites()
         self.allocator = CachingAllocator(
             machine.total_bytes,
@@ -99,6 +107,7 @@ class SimulatedRank:
             seed=seed,
             stacks=machine.stacks,
             resumed=machine.resumed,
+            tag=tag,
         )
         self._queue: list[Block] = []
 

@@ -8,6 +8,7 @@ parent, so a forked child opens its own.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import weakref
 from typing import TYPE_CHECKING, Final
@@ -16,7 +17,7 @@ from collector.format.columns import RSS
 from collector.sources.contract import SourceInfo, StepSource
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from collector.config import RecordConfig
     from collector.sources.accelerator import Device
@@ -62,7 +63,12 @@ class StatmSource:
 
     def sample(self) -> Sequence[int | float | None]:
         """The process's resident bytes."""
-        return (self.sizes()[0],)
+        try:
+            # As `sizes` has it; written out, as every step asks.
+            pages = os.pread(self._descriptor, 64, 0).split(b" ", 2)[1]
+            return (int(pages) * PAGE_BYTES,)
+        except (OSError, ValueError, IndexError):
+            return (self.sizes()[0],)
 
     def sizes(self) -> tuple[int, int]:
         """The process's resident and virtual bytes."""
@@ -80,6 +86,10 @@ class StatmSource:
     def read(self) -> bytes:
         """A reading to be looked at later; see `resident_bytes`."""
         return os.pread(self._descriptor, 64, 0)
+
+    def reader(self) -> Callable[[], bytes]:
+        """What `read` does, without a call of Python's; good until it is reopened."""
+        return functools.partial(os.pread, self._descriptor, 64, 0)
 
     def close(self) -> None:
         """Close the descriptor; twice is harmless."""
@@ -120,6 +130,10 @@ class PsutilSource:
     def read(self) -> int:
         """A reading to be looked at later; see `resident_bytes`."""
         return self.sizes()[0]
+
+    def reader(self) -> Callable[[], int]:
+        """What `read` does."""
+        return self.read
 
     def sizes(self) -> tuple[int, int]:
         """The process's resident and virtual bytes."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from collector.clock.process_clock import now_ns
 from collector.format.records import Capture
 from collector.tracker.log import (
     BOUNDARY_WIDTH,
@@ -66,7 +67,7 @@ def make_capture(
     device_type = next((kind for kind in device_types if kind != "cpu"), "cpu")
     return Capture(
         kind="modules",
-        time_ns=time.time_ns(),
+        time_ns=now_ns(),
         step=call.step,
         phase=call.phase,
         function=call.function,

@@ -16,7 +16,7 @@ from collector.tracker.session import Session
 from collector.tracker.tensors import tensors_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torch import nn
 
@@ -98,6 +98,13 @@ class ModulesKind:
         self._sink.put_capture(capture)
         if failure is not None:
             raise failure
+
+    def known_storages(self) -> Iterator[tuple[Any, int, str]]:
+        """What the open window tracks, with category and owner: see `Windows`."""
+        session = self._session
+        if session is not None:
+            for storage, category, owner in session.ledger.living():
+                yield storage, category, session.tree.paths[owner] if owner >= 0 else ""
 
     def release(self) -> None:
         """Take everything off model, optimizers and torch; open windows are lost."""

@@ -25,6 +25,7 @@ from collector.tracker.log import (
     NUMBER_SHIFT,
     PLACE_MASK,
     EventLog,
+    owner_of,
     place,
 )
 from collector.tracker.tensors import PLAIN, plain_tensors
@@ -147,6 +148,13 @@ class Ledger:
             if ref.num_bytes:
                 rows.extend((now, ref.num_bytes, ref.code))
         return rows
+
+    def living(self) -> Iterator[tuple[torch.UntypedStorage, int, int]]:
+        """Every storage that is alive, with its category and owner module (-1: none)."""
+        for ref in tuple(self._live.values()):
+            storage = ref()
+            if storage is not None:
+                yield storage, ref.code & CATEGORY_MASK, owner_of(ref.code)
 
     def forget(self) -> None:
         """Let go of all references: their end is of no interest any more."""

@@ -47,6 +47,11 @@ def place(category: int, owner: int) -> int:
     return (owner + 1) << OWNER_SHIFT | category
 
 
+def owner_of(code: int) -> int:
+    """The owner module of a code; -1: none."""
+    return (code >> OWNER_SHIFT & _OWNER_MASK) - 1
+
+
 class EventLog:
     """Events and boundaries of everything between the first and the last open window."""
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
 from collector.errors import ConfigError
+from collector.loop.module_hooks import OwnHook
 from collector.tracker.compiled import uncompiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.tracker.tree import ModuleTree
-
-_inert: Final = functools.partial(sys.audit, "memboard.left_root")
-"""Takes whatever a hook is given and does nothing; any Python can unpickle it."""
 
 
 def find_root(model: Any, path: str) -> nn.Module:
@@ -55,12 +51,8 @@ def entries(tree: ModuleTree) -> tuple[int, ...]:
     return (0,)
 
 
-class RootHook:
-    """A forward pre-hook that sees keywords too; torch's global ones do not.
-
-    A copy or a pickle of the model that is made meanwhile holds a function of Python's
-    own in its place, which does nothing.
-    """
+class RootHook(OwnHook):
+    """A forward pre-hook that sees keywords too; torch's global ones do not."""
 
     __slots__ = ("_entered",)
 
@@ -71,12 +63,3 @@ class RootHook:
     def __call__(self, _module: Any, args: Any, kwargs: Any) -> None:
         """The root is about to run with these arguments."""
         self._entered((args, kwargs))
-
-    def __copy__(self) -> Any:
-        return _inert
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return _inert
-
-    def __reduce__(self) -> Any:
-        return _inert.__reduce__()

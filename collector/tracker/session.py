@@ -11,6 +11,7 @@ import os
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.loop.module_hooks import HooksOn
 from collector.tracker import resizing
 from collector.tracker.compiled import EagerStance
 from collector.tracker.dispatch import StorageWatch, remove
@@ -89,10 +90,9 @@ class Session:
         self.stack.entries = frozenset(entries(self.tree))
         for index in self.stack.entries:
             hook = RootHook(functools.partial(self._enter_root, index))
+            root = self.tree.modules[index]
             self._root_hooks.append(
-                self.tree.modules[index].register_forward_pre_hook(
-                    hook, prepend=True, with_kwargs=True
-                )
+                HooksOn(root, before=hook, kwargs_before=True, prepend=True)
             )
         self.stack.install()
         self.sharding.install()

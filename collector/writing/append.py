@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from typing import TYPE_CHECKING
@@ -65,6 +66,11 @@ class AppendFile:
         if self.is_deleted():
             raise DeletedError(errno.ESTALE, "the file was deleted", str(self.path))
         return start
+
+    def sync(self) -> None:
+        """Have what was appended on the disk itself, where the file system can say so."""
+        with contextlib.suppress(OSError):  # it is written; only a power cut could tell
+            os.fsync(self._fd)
 
     def is_deleted(self) -> bool:
         """Whether somebody removed the file: writing would go nowhere, silently."""

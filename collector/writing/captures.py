@@ -1,12 +1,13 @@
 """Captures on their way to the file: bounded in bytes, encoded on the writer's thread.
 
 A capture may be a hundred thousand times as large as a row, so it has a queue of its
-own. What does not fit, cannot be encoded or finds no room on the disk is dropped, counted
+own, and another one for those few and small ones that cannot wait. What does not fit, cannot be encoded or finds no room on the disk is dropped, counted
 and named in a note; rows and other captures go on.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collector.writing.rank_file import RankFile
 
 _MAX_WAITING: Final = 1024
+_MAX_URGENT: Final = 16
 _MAX_TRIES: Final = 3
 """A disk that refused a capture so often is taken for full."""
 
@@ -38,21 +40,37 @@ class Captures:
         """How many were dropped so far, by reason."""
         self._max_bytes = max_bytes
         self._waiting: deque[tuple[Capture, int]] = deque()
+        self._largest = 0
+        """Of all so far: says quickly that what waits is little."""
+        self._urgent: deque[tuple[Capture, threading.Event]] = deque()
+        """With what is set once it has been dealt with."""
         self._body: bytes | None = None
         """The first one that waits, encoded."""
         self._num_tries = 0
+        self._num_urgent_tries = 0
         self._troubles = troubles
         self._is_over = False
 
     def __len__(self) -> int:
         """How many wait."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self._urgent)
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether one waits that goes before all others."""
+        return bool(self._urgent)
 
     @property
     def num_bytes(self) -> int:
         """Memory that waiting captures hold, about."""
         # A copy at once: the other thread may take one away meanwhile.
         return sum(size for _, size in tuple(self._waiting))
+
+    def holds(self, num_bytes: int) -> bool:
+        """Whether what waits is at least so much; takes a microsecond where it is not."""
+        if len(self._waiting) * self._largest < num_bytes:
+            return False
+        return self.num_bytes >= num_bytes
 
     def put(self, capture: Capture) -> bool:
         """Queue a capture, or count it as dropped; takes microseconds."""
@@ -66,12 +84,25 @@ class Captures:
         if (
             self._is_over
             or len(self._waiting) >= _MAX_WAITING
-            or self.num_bytes + size > self._max_bytes
+            or self.holds(self._max_bytes - size + 1)
         ):
             self.dropped[TOO_SLOW] += 1
             return False
+        self._largest = max(self._largest, size)
         self._waiting.append((capture, size))
         return True
+
+    def put_urgent(self, capture: Capture) -> threading.Event | None:
+        """Queue a small capture before all others; what is set once it is on the disk.
+
+        None where it was dropped, and counted.
+        """
+        if self._is_over or len(self._urgent) >= _MAX_URGENT:
+            self.dropped[TOO_SLOW] += 1
+            return None
+        written = threading.Event()
+        self._urgent.append((capture, written))
+        return written
 
     def write_next(self, file: RankFile, *, closing: bool) -> bool:
         """Write the one that waits longest; False where none does.
@@ -81,6 +112,9 @@ class Captures:
             OSError: the disk refused; it still waits, unless it was refused too often
                 or the file is `closing`.
         """
+        if self._urgent:
+            self._write_urgent(file, closing=closing)
+            return True
         if not self._waiting:
             return False
         capture, _ = self._waiting[0]
@@ -101,10 +135,29 @@ class Captures:
         self._done()
         return True
 
+    def _write_urgent(self, file: RankFile, *, closing: bool) -> None:
+        """Write the urgent one that waits longest, to the very disk."""
+        capture, written = self._urgent[0]
+        try:
+            file.write_capture(capture, encode_body(capture), urgent=True)
+        except DeletedError:
+            raise
+        except OSError:
+            self._num_urgent_tries += 1
+            if self._num_urgent_tries < _MAX_TRIES and not closing:
+                raise
+            self.dropped[TOO_SLOW] += 1
+        except Exception as error:  # noqa: BLE001  # or it would fail at every round
+            self._refuse(capture, error)
+        self._num_urgent_tries = 0
+        self._urgent.popleft()
+        written.set()
+
     def end(self) -> None:
         """Nothing is written any more: forget what waits and take nothing."""
         self._is_over = True
         self._waiting.clear()
+        self._urgent.clear()
         self._body = None
 
     def _done(self) -> None:

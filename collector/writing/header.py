@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import time
 from dataclasses import asdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.format.records import ClockAnchor, Header
+from collector.format.records import Header
 from collector.sources.control_group import find_group
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.config import RecordConfig
+    from collector.format.records import ClockAnchor
     from collector.rank import Identity
     from collector.sources.accelerator import DeviceIdentity
 
@@ -28,11 +28,6 @@ _ALLOCATOR_VARIABLES: Final = (
     "PYTORCH_NO_CUDA_MEMORY_CACHING",
 )
 _DRIVER_FILE: Final = "/proc/driver/nvidia/version"
-
-
-def clock_anchor() -> ClockAnchor:
-    """Both clocks, read together."""
-    return ClockAnchor(wall_ns=time.time_ns(), monotonic_ns=time.monotonic_ns())
 
 
 def make_header(

@@ -1,4 +1,4 @@
-"""The file of one rank: records in, whole batches on disk.
+"""The file of one rank, or its segments: records in, whole batches on disk.
 
 A batch is encoded, appended with one write, and only then counted as done. Where the
 write fails nothing has changed, and the next `flush` tries again with what came since.
@@ -7,7 +7,7 @@ write fails nothing has changed, and the next `flush` tries again with what came
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,16 +21,18 @@ from collector.format.capture_parts import (
 )
 from collector.format.framing import Framed, frame_record, frame_version, read_frames
 from collector.format.pace import DigestPace
-from collector.format.records import Close, Digest, Note
+from collector.format.records import Close, Digest, Note, Segment
 from collector.writing.append import AppendFile
 from collector.writing.notebook import Notebook
+from collector.writing.segments import SegmentedFile
 from collector.writing.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from collector.format.records import Capture, CaptureEntry, Header, Schema
+    from collector.format.records import Capture, CaptureEntry, Header, How, Schema
+    from collector.writing.segments import SegmentPlan
     from collector.writing.tables import Row
 
 _REST: Final = 1 << 20
@@ -45,14 +47,14 @@ _CAPTURES_SHARE: Final = 0.75
 class RankFile:
     """Tables and notes of one recorder, and the file they go to."""
 
-    def __init__(self, *, max_bytes: int) -> None:
-        """`max_bytes`: the disk budget; 0: none."""
+    def __init__(self, *, max_bytes: int, segments: SegmentPlan | None = None) -> None:
+        """`max_bytes`: the disk budget of all segments; 0: none. None: one file."""
         self.tables: dict[int, Table] = {}
         self.notes = Notebook()
         self.num_over_budget = 0
         """Rows that only the rollup kept because the budget was spent."""
         self.path: Path | None = None
-        """Where it lies, or lay last."""
+        """Where it lies, or lay last: the newest segment."""
         self.is_full = False
         """Whether the budget is spent: from then on only digests and notes are written."""
         self._max_bytes = max_bytes - min(_REST, max_bytes // _REST_SHARE)
@@ -65,7 +67,9 @@ class RankFile:
         """Where the last digest that lists some starts."""
         self._described: set[str] = set()
         """Kinds of records that the file has, of those that come often."""
-        self._file: AppendFile | None = None
+        self._segments = segments
+        self._header: Header | None = None
+        self._file: AppendFile | SegmentedFile | None = None
         self._step = 0
         self._time_ns = 0
 
@@ -88,7 +92,11 @@ class RankFile:
             OSError: it cannot be created or written; what was open before is closed.
         """
         self.release()
-        file = AppendFile(path)
+        file: AppendFile | SegmentedFile
+        if self._segments is None:
+            file = AppendFile(path)
+        else:
+            file = SegmentedFile(path, self._segments)
         wall_time = header.started.wall_ns / 1e9
         frames = [frame_version(wall_time)]
         frames.append(_frame(header, wall_time, 0))
@@ -97,10 +105,11 @@ class RankFile:
             file.append(b"".join(frames))
         except OSError:
             file.close()
-            path.unlink(missing_ok=True)  # a headless file helps nobody
+            file.path.unlink(missing_ok=True)  # a headless file helps nobody
             raise
         self._file = file
-        self.path = path
+        self._header = header
+        self.path = file.path
         self._new_schemas = []
         self._digest_offset = self._captures_before = 0
         self._captures = []
@@ -131,6 +140,7 @@ class RankFile:
         """
         if self._file is None:
             raise FileNotFoundError("the rank's file is not open")
+        self._turn_over()
         wall_time, step = self._time_ns / 1e9, self._step
         frames = [_frame(schema, wall_time, step) for schema in self._new_schemas]
         frames += [
@@ -172,21 +182,32 @@ class RankFile:
         if self._pace.is_due(self._file.end):
             self._write_digest()
 
-    def write_capture(self, capture: Capture, body: bytes) -> bool:
+    def write_capture(
+        self, capture: Capture, body: bytes, *, urgent: bool = False
+    ) -> bool:
         """Append a capture, encoded by `encode_body`, with one write.
 
-        False where the disk budget does not allow that.
+        False where the disk budget does not allow that. One that is `urgent` is small,
+        is written whatever the budget, and has reached the disk itself afterwards.
 
         Raises:
             OSError: nothing was written.
         """
+        self._turn_over()
         parts = split_body(capture, body, digest_offset=self._digest_offset)
-        return self._append_parts(parts, limit=self._max_bytes * _CAPTURES_SHARE)
+        if not urgent:
+            return self._append_parts(parts, limit=self._max_bytes * _CAPTURES_SHARE)
+        self._append_parts(parts)
+        if self._file is not None:
+            self._file.sync()
+        return True
 
     def close(
         self,
-        how: Literal["closed", "exception"],
+        how: How,
         message: str,
+        step: int | None = None,
+        phase: str = "",
         *,
         num_dropped: int,
         time_ns: int,
@@ -205,12 +226,20 @@ class RankFile:
                     time_ns=time_ns,
                     how=how,
                     message=message,
+                    step=step,
+                    phase=phase,
                     digest_offset=self._digest_offset,
                     num_dropped=num_dropped,
                 )
                 self._file.append(_frame(end, time_ns / 1e9, self._step))
         finally:
-            self.release()
+            self.finish()
+
+    def finish(self) -> None:
+        """Write nothing more; what is there is as whole as it will ever be."""
+        if isinstance(self._file, SegmentedFile):
+            self._file.finish()
+        self.release()
 
     def release(self) -> None:
         """Give the descriptor back and write nothing more."""
@@ -229,15 +258,18 @@ class RankFile:
         Raises:
             OSError: the new file cannot be written; the old one is kept, closed.
         """
-        old = self.path
+        old = [] if self.path is None else [self.path]
+        if isinstance(self._file, SegmentedFile):
+            old = self._file.paths
         self.open(path, header)
-        if old is None or self._file is None:
+        if not old or self._file is None:
             return
         kept = self.notes.kept()
         for note in kept:
             self._file.append(_frame(note, note.time_ns / 1e9, note.step or 0))
         parts: list[bytes] = []
-        for framed in read_frames(old.read_bytes(), last=True):
+        content = b"".join(part.read_bytes() for part in old)
+        for framed in read_frames(content, last=True):
             if isinstance(framed, Framed) and framed.kind == codec.CHUNK:
                 self._copy_chunk(framed.payload)
             elif isinstance(framed, Framed) and framed.kind == CAPTURE:
@@ -245,7 +277,10 @@ class RankFile:
                 parts = [*(parts if part.part else ()), moved_part(framed.payload)]
                 if len(parts) == part.num_parts:
                     self._append_parts(parts)
-        old.unlink(missing_ok=True)
+        for segment in old:
+            segment.unlink(missing_ok=True)
+        if self._segments is not None:
+            self._segments.withdrawn(old)
 
     def _copy_chunk(self, payload: bytes) -> None:
         """Offsets of digests do not carry over, so the chunk is encoded anew."""
@@ -258,6 +293,28 @@ class RankFile:
         )
         if self._file is not None:
             table.list_chunk(self._file.append(frame), times, steps)
+
+    def _turn_over(self) -> None:
+        """Begin another segment where one is due.
+
+        Raises:
+            OSError: it cannot be written; the one before still grows.
+        """
+        file, header = self._file, self._header
+        if not isinstance(file, SegmentedFile) or header is None or not file.is_due():
+            return
+        head = Segment(
+            number=file.number + 1,
+            base_offset=file.end,
+            digest_offset=self._digest_offset,
+            header=header,
+            schemas=tuple(table.schema for table in self.tables.values()),
+        )
+        wall_time = self._time_ns / 1e9
+        file.begin(frame_version(wall_time) + _frame(head, wall_time, self._step))
+        self.path = file.path
+        self._new_schemas = []
+        self._described = set()  # each segment is an event file of its own
 
     def _append_parts(self, parts: Sequence[bytes], *, limit: float = 0) -> bool:
         """Append all parts of a capture, if the file then stays below a limit."""
@@ -308,7 +365,9 @@ class RankFile:
 
 
 def _frame(
-    record: Header | Schema | Digest | Note | Close, wall_time: float, step: int
+    record: Header | Segment | Schema | Digest | Note | Close,
+    wall_time: float,
+    step: int,
 ) -> bytes:
     return frame_record(
         codec.kind_of(record),

@@ -74,6 +74,16 @@ class Scalars:
         self._file: ScalarsFile | None = None
         self._is_over = False
 
+    @property
+    def path(self) -> Path | None:
+        """The file, complete once it was flushed `closing`; None where there is none."""
+        return None if self._file is None else self._file.path
+
+    @property
+    def is_to_open(self) -> bool:
+        """Whether the next row of the training phase makes the file."""
+        return self._schema is not None and self._file is None and not self._is_over
+
     def take_schema(self, schema: Schema) -> None:
         """The training phase's schema: its rows are the ones to write."""
         self._schema = schema
@@ -164,6 +174,11 @@ class ScalarsFile:
             frame_version(wall_time)
             + frame_record(codec.HEADER, manifest, wall_time=wall_time, step=0)
         )
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return self._file.path
 
     def add(self, row: Row) -> None:
         """Take a row of the schema given at construction.

@@ -73,13 +73,14 @@ def are_rows(value: Any) -> bool:
     """Whether it is a list of dicts that a table can hold: none empty, keys are names."""
     if type(value) is not list:
         return False
-    shapes: set[tuple[Any, ...]] = set()
+    keys: set[Any] = set()
     for some in turns(value):
-        if set(map(type, some)) != {dict}:
+        if set(map(type, some)) != {dict} or not min(map(len, some)):
             return False
-        shapes.update(map(tuple, some))
-    keys = set(chain.from_iterable(shapes))
-    return () not in shapes and len(keys) <= MAX_KEYS and all(map(is_name, keys))
+        keys.update(chain.from_iterable(some))
+        if len(keys) > MAX_KEYS:
+            return False
+    return all(map(is_name, keys))
 
 
 def _uniform(
@@ -99,12 +100,7 @@ def _uniform(
         if optional and np.isnan(floats).any():
             return None
         return Encoded("float", (floats,))
-    if kind is tuple and all(
-        len(pair) == 2 and type(pair[0]) is int and type(pair[1]) is int
-        for pair in values
-    ):
-        return _pairs(values)
-    return None
+    return _pairs(values) if kind is tuple else None
 
 
 def _integers(values: Sequence[int]) -> Encoded | None:
@@ -116,11 +112,19 @@ def _integers(values: Sequence[int]) -> Encoded | None:
     return Encoded("uint", (np.array(values, np.uint64).view(np.int64),))
 
 
-def _pairs(values: Sequence[tuple[int, int]]) -> Encoded | None:
-    first, second = (_signed([pair[place] for pair in values]) for place in (0, 1))
-    if first is None or second is None:
+def _pairs(values: Sequence[tuple[Any, ...]]) -> Encoded | None:
+    """Of pairs of integers; None where any is something else."""
+    flat: list[Any] = []
+    for some in turns(values):
+        if set(map(len, some)) != {2}:
+            return None
+        flat += chain.from_iterable(some)
+        if set(map(type, flat[-2 * len(some) :])) != {int}:
+            return None
+    numbers = _signed(flat)
+    if numbers is None:
         return None
-    return Encoded("pair", (first, second))
+    return Encoded("pair", (numbers[::2].copy(), numbers[1::2].copy()))
 
 
 def _signed(values: Sequence[int]) -> npt.NDArray[np.int64] | None:

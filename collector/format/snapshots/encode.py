@@ -1,18 +1,17 @@
-"""A snapshot to tables: about two microseconds per event, see tests/perf/history_cost.py."""
+"""A snapshot to tables: about 1.5 us per event, see tests/perf/capture_cost.py."""
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, compress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from collector.format.snapshots.columns import GAPS, are_rows, encoded
-from collector.format.snapshots.held import gaps_of, rows_of
 from collector.format.snapshots.interning import MAX_KEYS, Interner, is_name
 from collector.format.snapshots.plain_text import plain_text
-from collector.format.snapshots.turns import listed, turns
+from collector.format.snapshots.turns import turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +44,8 @@ def tables_of(
     """The tables of a snapshot of torch's, or of one like it; it is not changed.
 
     Takes plain data alone: dicts, lists, tuples, texts, numbers, bytes, None. Of
-    anything else the repr is kept. `held`: events that are not in their lists.
+    anything else the repr is kept. `held`: events that are not in their lists; their
+    columns are those that it gives.
     """
     return _Encoder(held).tables_of(snapshot)
 
@@ -53,7 +53,10 @@ def tables_of(
 class _Encoder:
     def __init__(self, held: HeldEvents | None) -> None:
         self._interner = Interner()
-        self._held = None if held is None else held.numbered(self._interner)
+        self._held = held
+        if held is not None:
+            texts = self._interner.texts(held.texts)
+            held.renumber(texts, self._interner.stack_numbers(held.stacks))
         self._tables: dict[str, dict[str, Column]] = {}
         self._layout: list[tuple[str, str, str, str, int]] = []
 
@@ -78,7 +81,7 @@ class _Encoder:
     def _entry(self, key: str, value: Any) -> tuple[str, str, str]:
         """A row of `root`; makes the entry's tables where it has the shape of any."""
         name = key or "segments"
-        if name in FLAT and self._held is not None and id(value) in self._held.spans:
+        if name in FLAT and self._held is not None and self._held.has(value):
             self._add_held(FLAT[name], [self._held.span(value)], ())
             return key, "rows", ""
         if name in ("segments", "host_segments") and _are_segments(value):
@@ -104,27 +107,26 @@ class _Encoder:
 
     def _add_traces(self, key: str, traces: list[list[Row]]) -> None:
         table, inner, back, count = NESTED[key]
-        lengths = np.array([len(trace) for trace in traces], np.int64)
-        if self._held is not None and not lengths.any():
-            spans = [self._held.span(trace) for trace in traces]
-            lengths = np.array([stop - start for start, stop in spans], np.int64)
+        held = self._held
+        if held is not None and not any(traces):
+            spans = [held.span(trace) for trace in traces]
+            numbers = [stop - start for start, stop in spans]
             self._add_held(inner, spans, (back,))
+            self._tables[inner][back] = held.owners(numbers)
         else:
+            numbers = [len(trace) for trace in traces]
             self._add_rows(inner, list(chain.from_iterable(traces)), (back,))
-        self._tables[table] = {count: lengths}
-        self._tables[inner][back] = _owners(lengths)
+            self._tables[inner][back] = _owners(np.array(numbers, np.int64))
+        self._tables[table] = {count: np.array(numbers, np.int64)}
 
     def _add_held(
         self, table: str, spans: Sequence[tuple[int, int]], own: tuple[str, ...]
     ) -> None:
         self._tables[table] = {}
-        held = {} if self._held is None else self._held.columns
-        for key, whole in held.items():
-            column = rows_of(whole, spans)
-            gaps = gaps_of(column)
-            if not gaps.all():
-                optional = bool(gaps.any())
-                self._add_column(table, key, own, column.kind, column.arrays, optional)
+        for column in () if self._held is None else self._held.columns(spans):
+            self._add_column(
+                table, column.key, own, column.kind, column.arrays, column.is_optional
+            )
 
     def _add_rows(
         self,
@@ -132,7 +134,7 @@ class _Encoder:
         rows: Sequence[Row],
         own: tuple[str, ...],
         *,
-        skip: str = "",
+        skip: str | None = None,
         stacks: bool = True,
     ) -> None:
         """Add columns for every key but `skip`; `own` names are taken."""
@@ -157,7 +159,7 @@ class _Encoder:
         key: str,
         own: tuple[str, ...],
         kind: str,
-        arrays: tuple[IntArray | FloatArray, ...],
+        arrays: tuple[Any, ...],
         optional: bool,
     ) -> None:
         columns, name = self._tables[table], key
@@ -168,38 +170,78 @@ class _Encoder:
         self._layout.append((table, key, name, kind, int(optional)))
 
 
-def _entries(snapshot: Any) -> list[tuple[str, Any]]:
-    """Key and value of the snapshot's entries; of one that is a bare list: key ""."""
-    if (
+def has_entries(snapshot: Any) -> bool:
+    """Whether it is a dict that has tables by key, and not one value as a whole."""
+    return (
         type(snapshot) is dict
         and len(snapshot) <= MAX_KEYS
         and all(key and is_name(key) for key in snapshot)
-    ):
-        return list(snapshot.items())
-    return [("", snapshot)]
+    )
+
+
+def _entries(snapshot: Any) -> list[tuple[str, Any]]:
+    """Key and value of the snapshot's entries; of one that is a bare list: key ""."""
+    return list(snapshot.items()) if has_entries(snapshot) else [("", snapshot)]
 
 
 def _by_key(
     rows: Sequence[Row],
 ) -> Iterator[tuple[str, list[Any], IntArray | None]]:
     """Each key with its values and the rows that have it; None: all of them."""
-    shapes: dict[tuple[str, ...], int] = {}
-    of_row = np.empty(len(rows), np.int64)
+    values: dict[str, list[Any]] = {}
+    places: dict[str, list[IntArray]] = {}
     start = 0
     for some in turns(rows):
-        mine = list(map(tuple, some))
-        for shape in dict.fromkeys(mine):
-            shapes.setdefault(shape, len(shapes))
-        numbers = np.fromiter(map(shapes.__getitem__, mine), np.int64)
-        of_row[start : start + len(mine)] = numbers
-        start += len(mine)
-    for key in dict.fromkeys(chain.from_iterable(shapes)):
-        has_key = np.array([key in shape for shape in shapes])
-        if has_key.all():
-            yield key, listed(itemgetter(key), rows), None
+        for key, held, mine in _turn_by_key(some):
+            values.setdefault(key, []).extend(held)
+            places.setdefault(key, []).append(mine + start)
+        start += len(some)
+    for key in list(values):
+        column, its_places = values.pop(key), places.pop(key)
+        if len(column) == len(rows):
+            yield key, column, None
         else:
-            places = np.flatnonzero(has_key[of_row])
-            yield key, [rows[place][key] for place in places.tolist()], places
+            yield key, column, np.concatenate(its_places)
+
+
+def _turn_by_key(
+    rows: Sequence[Row],
+) -> Iterator[tuple[str, list[Any], IntArray]]:
+    """The same for a few rows, with the places of those that have the key.
+
+    Rows of one length mostly have the same keys. If they do is seen by looking them up:
+    a row that has as many keys as another, and each of its keys, has no other.
+    """
+    lengths = list(map(len, rows))
+    shapes = [tuple(rows[lengths.index(length)]) for length in dict.fromkeys(lengths)]
+    try:
+        yield from list(_looked_up(rows, shapes, lengths, [len(s) for s in shapes]))
+    except KeyError:
+        mine = list(map(tuple, rows))
+        shapes = list(dict.fromkeys(mine))
+        yield from _looked_up(rows, shapes, mine, shapes)
+
+
+def _looked_up(
+    rows: Sequence[Row],
+    shapes: Sequence[tuple[str, ...]],
+    marks: Sequence[Any],
+    mark_of_shape: Sequence[Any],
+) -> Iterator[tuple[str, list[Any], IntArray]]:
+    """`marks` tell each row's shape. Raises KeyError where one does not."""
+    every = np.arange(len(rows))
+    for key in dict.fromkeys(chain.from_iterable(shapes)):
+        having = {
+            mark
+            for mark, shape in zip(mark_of_shape, shapes, strict=True)
+            if key in shape
+        }
+        if len(having) == len(shapes):
+            yield key, list(map(itemgetter(key), rows)), every
+        else:
+            is_mine = list(map(having.__contains__, marks))
+            mine = compress(rows, is_mine)
+            yield key, list(map(itemgetter(key), mine)), np.flatnonzero(is_mine)
 
 
 def _spread(

@@ -1,0 +1,86 @@
+"""A report as Markdown, for pull requests, issues and agents.
+
+Scope and caveat of each number stand beside it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.cli.report_steps import steps_markdown
+from collector.cli.report_text import as_text, headline_words
+from tb_plugin.views.verdict_report import as_markdown, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tb_plugin import api
+
+_CAVEATS: Final = {
+    "sampled": "sampled at intervals: a shorter peak may have been missed",
+    "estimated": "estimated from other numbers",
+    "cumulative_peak": "the peak since the start, not of single steps",
+    "no_limit": "no memory limit was recorded",
+    "few_steps": "from few steps",
+    "after_warmup": "without the steps of the warm-up",
+    "one_host": "measured on one host and taken for all",
+}
+
+
+def report_markdown(
+    report: Mapping[str, Any], verdicts: Mapping[str, tuple[api.OutOfMemory, ...]]
+) -> str:
+    """The whole report; `verdicts`: errors by the id of their run."""
+    lines: list[str] = []
+    for run in report["runs"]:
+        lines += [*_run(run, verdicts.get(run["id"], ())), ""]
+    outside = as_text({"runs": [], "problems": report["problems"]})
+    if outside:
+        lines += ["```", outside, "```"]
+    return "\n".join(lines).rstrip()
+
+
+def _run(run: Mapping[str, Any], errors: tuple[api.OutOfMemory, ...]) -> Iterator[str]:
+    yield f"# {plain(run['name'])}"
+    for error in errors:
+        yield ""
+        yield as_markdown(error)
+    left_out = run["verdict"]["num_ooms"] - len(errors)
+    if left_out > 0:
+        yield ""
+        yield f"{left_out} more out-of-memory errors are not listed."
+    if not errors:
+        yield ""
+        yield "No out-of-memory error was recorded."
+    if sentence := run["overview"]["endings"]["sentence"]:
+        yield ""
+        yield plain(sentence)
+    if run["overview"]["headlines"] and run["source"] == "recorded":
+        yield ""
+        yield "## Numbers"
+        yield ""
+        yield "| | value | of | caveat |"
+        yield "|-|-:|-|-|"
+        for key, headline in run["overview"]["headlines"].items():
+            yield _headline(key, headline)
+    if run.get("steps") is not None:
+        yield ""
+        yield from steps_markdown(run["steps"])
+    if run["source"] != "recorded" and not run["functions"] and not run["problems"]:
+        return
+    yield ""
+    yield "## Everything else"
+    yield ""
+    yield "```"
+    yield as_text({"runs": [{**run, "verdict": None}], "problems": []}).replace(
+        "```", "'''"
+    )
+    yield "```"
+
+
+def _headline(key: str, headline: Mapping[str, Any]) -> str:
+    title, value, where = headline_words(key, headline)
+    caveats = [_CAVEATS.get(name, name) for name in headline.get("caveats", ())]
+    return (
+        f"| {title} | {plain(value)} | {plain(where)} | {plain('; '.join(caveats))} |"
+    )

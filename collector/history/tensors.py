@@ -1,0 +1,115 @@
+"""Which address belongs to what: the tensors that training is made of, by name.
+
+A snapshot knows addresses and stacks; which block is a parameter, a gradient or a state of
+the optimizer, only the objects know. They are walked when a snapshot is taken, at about
+a microsecond each: parameters, gradients and buffers of the attached models, what
+FSDP2 has gathered or is about to reduce, the optimizers' states, and what those kinds of
+collecting know that are at it just then (saved tensors, the tracker's storages). Nothing
+is kept alive, nothing waits for the device, and one that cannot be read is left out.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from collector.history.tensor_walk import Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from collector.format.records import CaptureTable
+    from collector.history.tensor_walk import Known
+
+TABLE: Final = "tensors"
+"""The table's name in a capture of kind `history`."""
+
+MAX_TENSORS: Final = 1_000_000
+
+
+class Tensors(NamedTuple):
+    """Storages, each once, in the order they were met: columns of equal length."""
+
+    address: list[int]
+    num_bytes: list[int]
+    category: list[int]
+    name: list[str]
+    device: list[int]
+    """Index; -1 of the host."""
+    num_dropped: int
+    """Those beyond `MAX_TENSORS`."""
+
+    def table(self) -> CaptureTable:
+        """As a capture holds them."""
+        return {
+            "address": np.array(self.address, np.uint64).view(np.int64),
+            "num_bytes": np.array(self.num_bytes, np.int64),
+            "category": np.array(self.category, np.int64),
+            "name": tuple(self.name),
+            "device": np.array(self.device, np.int64),
+        }
+
+    def sums(self, device: int | None) -> list[tuple[int, int, int]]:
+        """Category, bytes and number of those on one device (None: any)."""
+        found: dict[int, list[int]] = {}
+        for size, category, index in zip(
+            self.num_bytes, self.category, self.device, strict=True
+        ):
+            if device is None or index == device:
+                held = found.setdefault(category, [0, 0])
+                held[0] += size
+                held[1] += 1
+        return sorted((code, size, many) for code, (size, many) in found.items())
+
+
+class TensorMap:
+    """Models and optimizers of one recorder, and what is on the device of them."""
+
+    def __init__(self, device_type: str) -> None:
+        """`device_type`: tensors elsewhere are none of the snapshot's."""
+        self._device_type = device_type
+        self._model: Callable[[], Any] | None = None
+        self._optimizers: list[Callable[[], Any]] = []
+        self.known: Callable[[], Known] | None = None
+        """What kinds of collecting know at this moment."""
+
+    def attach(self, model: Any, optimizers: Sequence[Any]) -> None:
+        """These, from now on."""
+        is_one = callable(getattr(model, "named_parameters", None))
+        self._model = _weakly(model) if is_one else None
+        self._optimizers = [_weakly(optimizer) for optimizer in optimizers]
+
+    def found(self) -> Tensors | None:
+        """What there is now; None where nothing was attached. Does not raise."""
+        model = None if self._model is None else self._model()
+        optimizers = [one for ref in self._optimizers if (one := ref()) is not None]
+        if model is None and not optimizers and self.known is None:
+            return None
+        walk = Walk(self._device_type)
+        # A wrapper of the user's own may refuse to be walked; the rest goes on.
+        with suppress(Exception):
+            walk.model(model)
+        with suppress(Exception):
+            walk.optimizers(optimizers)
+        with suppress(Exception):
+            walk.known(() if self.known is None else self.known())
+        tensors = Tensors(
+            walk.address[:MAX_TENSORS],
+            walk.num_bytes[:MAX_TENSORS],
+            walk.category[:MAX_TENSORS],
+            walk.name[:MAX_TENSORS],
+            walk.device[:MAX_TENSORS],
+            max(0, len(walk.address) - MAX_TENSORS),
+        )
+        return tensors if tensors.address or model is not None else None
+
+
+def _weakly(value: Any) -> Callable[[], Any]:
+    """A function that returns it, or None where it is gone."""
+    try:
+        return weakref.ref(value)
+    except TypeError:  # its class has slots and allows none
+        return lambda: value

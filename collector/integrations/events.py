@@ -1,0 +1,137 @@
+"""Spans of a trainer's events and of its callbacks, while a recording lives.
+
+A trainer's own events (`event/fit`, `event/epoch` ...) begin and end by name. Methods of
+others (callbacks, algorithms, a profiler) are timed by a function in their instance that
+calls them; it is taken off when the recording ends. A copy of such an instance, or one
+that is sent elsewhere, has its own method in that place.
+
+Nothing here raises into the trainer; what the methods return and raise is theirs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.loop.spans import Span
+    from collector.recorder import Recorder
+
+EVENT: Final = "event"
+CALLBACK: Final = "callback"
+"""Categories of spans."""
+
+ALL_STATES: Final = ("skip", "warmup", "active", "active_and_save")
+
+LONG: Final = frozenset({"event/fit", "event/epoch", "event/eval"})
+"""Events that are kept whatever the schedule says: they are few."""
+
+
+class TrainerSpans:
+    """Of one recording."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._under_way: dict[str, list[Span]] = {}
+        self._replaced: list[_Replaced] = []
+
+    def begin(self, name: str, category: str = EVENT) -> None:
+        """An event begins; it may nest in one of the same name."""
+        states = ALL_STATES if name in LONG else None
+        span = self._recorder.span(name, category=category, states=states)
+        self._under_way.setdefault(name, []).append(span.start())
+
+    def end(self, name: str) -> None:
+        """It has ended; one that never began is none."""
+        spans = self._under_way.get(name)
+        if spans:
+            spans.pop().stop()
+
+    def time_method(self, owner: Any, method: str, name: Callable[..., str]) -> None:
+        """Each call of the method is a span; `name` is asked with its arguments."""
+        recorder = self._recorder
+        before = getattr(owner, method)
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            with recorder.span(name(*args), category=CALLBACK):
+                return before(*args, **kwargs)
+
+        self.replace(owner, method, timed)
+
+    def replace(self, owner: Any, method: str, function: Callable[..., Any]) -> None:
+        """Have `function` called in the method's place.
+
+        An owner that forbids it is left alone, and one that another recording times.
+        """
+        if isinstance(vars(owner).get(method), _Replaced):
+            return
+        try:
+            self._replaced.append(_Replaced(owner, method, function))
+        except (AttributeError, TypeError, ValueError):
+            return
+
+    def close(self) -> None:
+        """End what is under way, and put everything back."""
+        replaced, self._replaced = self._replaced, []
+        for one in reversed(replaced):
+            one.restore()
+        for spans in self._under_way.values():
+            while spans:
+                spans.pop().stop()
+
+
+class _Replaced:
+    """Stands in an instance in place of its class's method."""
+
+    def __init__(self, owner: Any, method: str, function: Callable[..., Any]) -> None:
+        self._owner = owner
+        self._method = method
+        self._function = function
+        self._had_own = method in vars(owner)
+        self._before = getattr(owner, method)
+        self.__name__ = method
+        setattr(owner, method, self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def restore(self) -> None:
+        """Leave the instance as it was, unless somebody else has been there since."""
+        if vars(self._owner).get(self._method) is not self:
+            return
+        if self._had_own:
+            setattr(self._owner, self._method, self._before)
+        else:
+            delattr(self._owner, self._method)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        owner = memo.get(id(self._owner), self._owner)
+        return getattr(type(owner), self._method).__get__(owner)
+
+    def __reduce__(self) -> Any:
+        return _own_method, (self._owner, self._method)
+
+
+def _own_method(owner: Any, method: str) -> Any:
+    return getattr(type(owner), method).__get__(owner)
+
+
+def canonical(event: str) -> tuple[str, bool | None]:
+    """An event's name without when it is, and whether it begins; None: it has no length.
+
+    `epoch_start` is the beginning of `epoch`, `after_forward` the end of `forward`.
+    """
+    name = event
+    for word in ("before_", "after_", "_start", "_end"):
+        name = name.replace(word, "")
+    if event.endswith("_start") or "before_" in event:
+        return name, True
+    if event.endswith("_end") or "after_" in event:
+        return name, False
+    return name, None
+
+
+def class_name(instance: Any) -> str:
+    """As it stands in a span's name."""
+    return type(instance).__name__

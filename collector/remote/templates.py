@@ -1,0 +1,146 @@
+"""Templates of urls and keys: which variables there are, and what they become.
+
+They are written as `str.format` does it, with Composer's names: `{run_name}`,
+`{rank:05d}`. Only names and formats, no attributes or indices: a template is data.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from string import Formatter
+from typing import TYPE_CHECKING, Final
+
+from collector.config_checks import nearest
+from collector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+KINDS: Final = ("events", "traces", "snapshots", "dumps", "merged")
+"""What is mirrored; each has a template of its own in the settings."""
+
+IDENTITY: Final = (
+    "run_name",
+    "rank",
+    "local_rank",
+    "world_size",
+    "local_world_size",
+    "node_rank",
+)
+"""Known of the process."""
+
+FILE: Final = ("path", "name", "attempt")
+"""Known of the file: its path below the run's directory, its name, its recording."""
+
+MOMENT: Final = (
+    "epoch",
+    "batch",
+    "batch_in_epoch",
+    "sample",
+    "sample_in_epoch",
+    "token",
+    "token_in_epoch",
+    "total_wct",
+    "epoch_wct",
+    "batch_wct",
+)
+"""Known of files that were taken at one moment of training."""
+
+UNKNOWN: Final = "unknown"
+"""What a variable becomes that nobody can tell."""
+
+_MOMENTARY: Final = ("traces", "snapshots")
+
+
+def check_remote(value: Callable[[str], Any], place: Callable[[str], str]) -> None:
+    """Refuse templates that could never name a file; see `config_rules.check_rules`.
+
+    Raises:
+        ConfigError: names the key, its place and the remedy.
+    """
+    url = value("remote.url")
+    if not url:
+        return
+    if "://" not in url:
+        raise ConfigError(
+            f"'remote.url' in {place('remote.url')} must be a url with its protocol, got"
+            f" {url!r}. Write s3://bucket/{{run_name}}, or file:///path for a directory."
+        )
+    if re.match(r"[^/]+://[^/@]+:[^/@]+@", url):
+        raise ConfigError(
+            f"'remote.url' in {place('remote.url')} holds a password, which would be"
+            " recorded. Give it in remote.storage_options instead."
+        )
+    checked_names(url, IDENTITY, "remote.url", place)
+    for kind in KINDS:
+        path = f"remote.{kind}"
+        template = value(path)
+        if template is None:
+            continue
+        known = IDENTITY + FILE + (MOMENT if kind in _MOMENTARY else ())
+        names = checked_names(template, known, path, place)
+        # Two files of one key would overwrite each other.
+        needed = {"path", "name"}
+        if kind in _MOMENTARY:
+            needed |= {"batch", "total_wct", "batch_wct", "token", "sample"}
+        if kind != "merged" and not needed & names:
+            raise ConfigError(
+                f"'{path}' in {place(path)} is {template!r}, which gives every file the"
+                " same key. Add {path} (the path below the run's directory) or {name}."
+            )
+
+
+def checked_names(
+    template: str, known: tuple[str, ...], path: str, place: Callable[[str], str]
+) -> set[str]:
+    """The variables of a template, all of which are known."""
+    names = set()
+    try:
+        pieces = list(Formatter().parse(template))
+    except ValueError as error:
+        raise ConfigError(
+            f"'{path}' in {place(path)} is no template: {error}. Write a brace that is"
+            " none of a variable twice: {{ or }}."
+        ) from error
+    for _, name, form, conversion in pieces:
+        if name is None:
+            continue
+        if name not in known or conversion or "{" in (form or ""):
+            raise ConfigError(
+                f"'{path}' in {place(path)} holds the unknown variable"
+                f" '{{{name}}}': {nearest(name, list(known))} Known are"
+                f" {', '.join(known)}."
+            )
+        names.add(name)
+    if not template.strip("/ "):
+        raise ConfigError(
+            f"'{path}' in {place(path)} is empty. Write {{path}}, or null to keep these"
+            " files here."
+        )
+    return names
+
+
+def filled(template: str, values: Mapping[str, object]) -> str:
+    """The template's text; what `values` lacks, or cannot be formatted, as text."""
+    pieces = []
+    for text, name, form, _ in Formatter().parse(template):
+        pieces.append(text)
+        if name is not None:
+            found = values.get(name)
+            shown = UNKNOWN if found is None else found
+            try:
+                pieces.append(format(shown, form or ""))
+            except (TypeError, ValueError):
+                pieces.append(str(shown))
+    return "".join(pieces)
+
+
+def key_of(template: str, values: Mapping[str, object]) -> str:
+    """A key below the url. It never starts with a slash nor leaves the url.
+
+    An object store takes `/a` for another key than `a`, with an empty folder above it.
+    """
+    text = posixpath.normpath(filled(template, values).replace("\\", "/").lstrip("/"))
+    return "/".join(part for part in text.split("/") if part not in ("", ".", ".."))

@@ -1,0 +1,333 @@
+"""Captures of the allocator in a simulated run: a few ranks, and one that runs out.
+
+A chosen rank has a history at two steps, one in the middle of the run and the last, each
+with the few steps before it. The rank that the fault `oom` names keeps something of every
+step until its device is full: its file ends with the report of the error and the history
+that explains it, as a recorder leaves them. What a fault says of a rank is in its history
+too: memory that leaks, memory that only this rank holds.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from collector.format import oom
+from collector.format.memory import CATEGORIES
+from collector.format.records import Capture
+from collector.format.snapshots import tables_of
+from collector.format.snapshots.tags import tag_text
+from collector.simulate.allocator import SimulatedOutOfMemoryError
+from collector.simulate.allocator_settings import MIB, AllocatorSettings
+from collector.simulate.curves import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
+from collector.simulate.faults import IMBALANCE_BYTES, RANKS_PER_HOST, host_name
+from collector.simulate.snapshot_form import Form
+from collector.simulate.snapshot_rank import Machine, SimulatedRank
+from collector.simulate.snapshot_training import training_shape_for
+from collector.simulate.stats import ACTIVE, ALLOCATED, REQUESTED, RESERVED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.format.oom import Frame
+    from collector.format.records import CaptureTable
+    from collector.simulate.faults import Fault
+    from collector.simulate.ranks import RankBatch
+
+MAX_HISTORY_RANKS: Final = 6
+"""Spread over the run; the ranks of single faults come on top."""
+
+STEPS_BEFORE: Final = 3
+"""Whole steps that a capture shows, its own included."""
+
+_GROWING_STEPS: Final = 9
+"""In which the failing rank keeps more and more; the next one fails."""
+
+_KEPT_SITE: Final = "kept outputs"
+_PIECES: Final = 24
+_FORM: Final = Form("2.13", "alloc")
+_FAULTS: Final = ("oom", "leak", "imbalance")
+_SETTINGS: Final = "expandable_segments:True"
+
+_CATEGORY_OF_SITE: Final = {
+    "parameter": "sharded_param",
+    "moments": "optimizer",
+    "reduce": "sharded_grad",
+    "accumulate": "sharded_grad",
+}
+
+
+def has_history(rank: int, faults: Sequence[Fault], num_ranks: int) -> bool:
+    """Whether a rank's allocator is captured."""
+    apart = -(-num_ranks // MAX_HISTORY_RANKS)
+    return rank % apart == 0 or any(
+        fault.kind in _FAULTS and rank == fault.ranks[0] for fault in faults
+    )
+
+
+def history_captures(
+    batch: RankBatch, row: int, faults: Sequence[Fault], num_ranks: int, seed: int
+) -> list[Capture]:
+    """The captures of one rank, in order of time; none where it has no history."""
+    rank = batch.ranks[row]
+    if not has_history(rank, faults, num_ranks):
+        return []
+    mine = {fault.kind: fault for fault in faults if rank == fault.ranks[0]}
+    times = batch.time_ns[row]
+    num_steps = int(batch.num_steps[row])
+    if "oom" in mine:
+        return _failing(rank, num_ranks, times, mine["oom"].last_step, seed)
+    run = _Run(rank, times, seed)
+    if "imbalance" in mine:
+        run.rank.plant_growth(IMBALANCE_BYTES, _PIECES, "feature cache")
+    leak = mine.get("leak")
+    captures = []
+    for step in sorted({num_steps // 2, num_steps - 1}):
+        if leak is not None and step >= leak.first_step:
+            run.keep((step + 1 - leak.first_step) * leak.bytes_per_step)
+        for before in range(max(0, step + 1 - STEPS_BEFORE), step + 1):
+            run.step(before)
+        captures.append(_history(run, step, function="step", context="end"))
+    return captures
+
+
+class _Run:
+    """One rank's allocator, driven at the times of the run's own steps."""
+
+    def __init__(self, rank: int, times: Any, seed: int) -> None:
+        shape = training_shape_for(
+            DEVICE_TOTAL_BYTES, state_share=0.22, activation_share=0.2, num_layers=12
+        )
+        machine = Machine(
+            total_bytes=DEVICE_TOTAL_BYTES,
+            context_bytes=NON_TORCH_BYTES,
+            shape=shape,
+            settings=AllocatorSettings(text=_SETTINGS, expandable_segments=True),
+            max_entries=100_000,
+            stacks="python",
+            resumed=True,
+        )
+        self.times = times
+        self.random = np.random.default_rng([seed, rank])
+        self.rank = SimulatedRank(
+            machine,
+            int(self.random.integers(0, 2**31)),
+            tag=partial(_tag, phase="train"),
+            started_us=int(times[0]) // 1000,
+        )
+        self.number = rank
+        self.kept_bytes = 0
+        self._shape = shape
+
+    def step(self, step: int) -> None:
+        """The step of that number, at its time. May run out of memory."""
+        began = int(self.times[step - 1 if step else 0]) // 1000
+        history = self.rank.history
+        history.now_us = max(history.now_us, began)
+        self.rank.training.num_steps = step - 1
+        fill = float(self.random.beta(6.0, 1.2))
+        tokens = int(self._shape.max_tokens * (0.8 + 0.2 * fill)) // 64 * 64
+        self.rank.step(max(64, tokens))
+
+    def keep(self, num_bytes: int) -> None:
+        """Have kept so much of all steps so far."""
+        more = (num_bytes - self.kept_bytes) // MIB * MIB
+        if more > 0:
+            self.kept_bytes += self.rank.plant_growth(more, _PIECES, _KEPT_SITE)
+
+
+def _tag(step: int, phase: str) -> str:
+    return tag_text(step=step, phase=phase, function="step")
+
+
+def _failing(
+    rank: int, num_ranks: int, times: Any, last_step: int, seed: int
+) -> list[Capture]:
+    """The last steps of the rank whose device fills up, its report and its history."""
+    run = _Run(rank, times, seed)
+    stats = run.rank.allocator.stats
+    first = max(0, last_step - _GROWING_STEPS)
+    try:
+        run.step(first)
+        idle = stats.get(ACTIVE)
+        needs = stats.get_peak(ACTIVE) - idle
+        # So much kept leaves the last step three quarters of what it needs.
+        full = DEVICE_TOTAL_BYTES - NON_TORCH_BYTES - idle - needs * 3 // 4
+        for step in range(first + 1, last_step + 1):
+            run.keep(full * (step - first) // max(1, last_step - first))
+            run.step(step)
+        while True:  # a short last batch; the next one is as good
+            run.keep(run.kept_bytes + 512 * MIB)
+            run.step(last_step)
+    except SimulatedOutOfMemoryError as error:
+        report = _report(run, error, last_step, num_ranks)
+        history = _history(run, last_step, context="oom", label="oom", report=1)
+        return [report, history]
+
+
+def _history(run: _Run, step: int, **fields: Any) -> Capture:
+    """The allocator as it is now."""
+    report = fields.pop("report", None)
+    snapshot = run.rank.snapshot(_FORM)
+    tensors = _tensors(run.rank)
+    meta: dict[str, Any] = {
+        "device_type": "cuda",
+        "recording": "ours",
+        "num_segments": len(snapshot["segments"]),
+        "num_blocks": sum(len(s["blocks"]) for s in snapshot["segments"]),
+        "num_events": sum(map(len, snapshot["device_traces"])),
+        "num_events_dropped": 0,
+        "took_us": 0,
+        "num_tensors": len(tensors["address"]),
+        "num_tensors_dropped": 0,
+        "simulated": True,
+    }
+    if report is not None:
+        meta[oom.REPORT] = report
+    is_call = "function" in fields
+    return Capture(
+        kind="history",
+        time_ns=_now_ns(run, step),
+        step=step,
+        phase="train",
+        iteration=step + 1 if is_call else 0,
+        meta=meta,
+        tables={**tables_of(snapshot), "tensors": tensors},
+        **{"function": "", **fields},
+    )
+
+
+def _now_ns(run: _Run, step: int) -> int:
+    """When it was captured: by the allocator's clock, and with its step's row."""
+    return max(int(run.times[step]), run.rank.history.now_us * 1000)
+
+
+def _tensors(rank: SimulatedRank) -> CaptureTable:
+    """What a recorder would know of the addresses."""
+    found = [
+        (block, site)
+        for block, site in rank.training.live.items()
+        if site in _CATEGORY_OF_SITE
+    ]
+    codes = [CATEGORIES.index(_CATEGORY_OF_SITE[site]) for _, site in found]
+    counts: dict[str, int] = {}
+    names = []
+    for _, site in found:
+        counts[site] = counts.get(site, -1) + 1
+        names.append(f"{site}.{counts[site]}")
+    return {
+        "address": np.array([block.address for block, _ in found], np.int64),
+        "num_bytes": np.array([block.requested_bytes for block, _ in found], np.int64),
+        "category": np.array(codes, np.int64),
+        "name": tuple(names),
+        "device": np.zeros(len(found), np.int64),
+    }
+
+
+def _report(
+    run: _Run, error: SimulatedOutOfMemoryError, step: int, num_ranks: int
+) -> Capture:
+    """What the recorder of the failing rank writes first."""
+    rank = run.rank
+    stats = rank.allocator.stats
+    holders, live_bytes, num_blocks = _holders(rank)
+    reserved = stats.get(RESERVED)
+    meta: dict[str, Any] = {
+        **oom.META,
+        oom.REPORT: 1,
+        "origin": "oom",
+        "num_ooms": 1,
+        "device_type": "cuda",
+        "device": 0,
+        "requested_bytes": error.requested_bytes,
+        "device_free_bytes": error.free_bytes,
+        "device_total_bytes": DEVICE_TOTAL_BYTES,
+        "other_bytes": DEVICE_TOTAL_BYTES - error.free_bytes - reserved,
+        "memory": {
+            **dict.fromkeys(oom.MEMORY),
+            "allocated_bytes": stats.get(ALLOCATED),
+            "allocated_peak_bytes": stats.get_peak(ALLOCATED),
+            "active_bytes": stats.get(ACTIVE),
+            "active_peak_bytes": stats.get_peak(ACTIVE),
+            "reserved_bytes": reserved,
+            "reserved_peak_bytes": stats.get_peak(RESERVED),
+            "inactive_split_bytes": reserved - stats.get(ACTIVE),
+            "requested_live_bytes": stats.get(REQUESTED),
+            "num_ooms": 1,
+        },
+        "thread": "MainThread",
+        "spans": ["train_step"],
+        "rank": run.number,
+        "local_rank": run.number % RANKS_PER_HOST,
+        "world_size": num_ranks,
+        "host_name": host_name(run.number),
+        "allocator": {
+            "settings": _SETTINGS,
+            "backend": "native",
+            "expandable_segments": True,
+            "max_split_size_bytes": None,
+            "garbage_collection_threshold": None,
+        },
+        "history": {
+            "recording": "ours",
+            "stacks": "python",
+            "max_entries": 100_000,
+            "events": True,
+            "why_not": "",
+        },
+        "holders": {
+            "live_bytes": live_bytes,
+            "num_blocks": num_blocks,
+            "source": "segments",
+            "why_not": "",
+        },
+        "simulated": True,
+        "report_us": 0,
+    }
+    tensors = _tensors(rank)
+    category = np.asarray(tensors["category"])
+    sizes = np.asarray(tensors["num_bytes"])
+    sums = [
+        (int(code), int(sizes[category == code].sum()), int((category == code).sum()))
+        for code in np.unique(category)
+    ]
+    return Capture(
+        kind=oom.KIND,
+        time_ns=_now_ns(run, step),
+        step=step,
+        phase="train",
+        function="train_step",
+        iteration=0,
+        label="oom",
+        meta=meta,
+        tables={
+            "stack": oom.stack_table([_plain(rank.sites[rank.history.site].frames)]),
+            **oom.holder_tables(holders),
+            "categories": oom.category_table(sums),
+        },
+    )
+
+
+def _holders(
+    rank: SimulatedRank,
+) -> tuple[list[tuple[int, int, list[Frame], int]], int, int]:
+    """Live blocks by the line that allocated them: the largest, all bytes, all blocks."""
+    held: dict[Any, list[Any]] = {}
+    for block, site in rank.training.live.items():
+        name = _CATEGORY_OF_SITE.get(site)
+        code = -1 if name is None else CATEGORIES.index(name)
+        entry = held.setdefault(rank.sites[block.site].frames, [0, 0, code])
+        entry[0] += block.size_bytes
+        entry[1] += 1
+    rows = [
+        (size, many, _plain(frames), code)
+        for frames, (size, many, code) in held.items()
+    ]
+    rows.sort(key=lambda row: -row[0])
+    return rows, sum(row[0] for row in rows), sum(row[1] for row in rows)
+
+
+def _plain(frames: Sequence[Any]) -> list[Frame]:
+    return [(frame.name, frame.filename, frame.line) for frame in frames]

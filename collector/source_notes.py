@@ -1,0 +1,65 @@
+"""What is said of sources: that they record, or why they do not, and how to change that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.sources import Opened
+    from collector.sources.contract import SourceInfo
+    from collector.trouble import Troubles
+
+_MAX_REASON: Final = 1000
+
+
+class SourceNotes:
+    """Of one recording. Any thread may say something."""
+
+    def __init__(
+        self, note: Callable[[str, dict[str, Any]], None], troubles: Troubles
+    ) -> None:
+        """`note` queues a note: its kind and data."""
+        self._note = note
+        self._troubles = troubles
+
+    def say(self, info: SourceInfo, status: str, reason: str, remedy: str) -> None:
+        """A source records, or does not."""
+        data = {
+            "name": info.name,
+            "status": status,
+            "reason": reason[:_MAX_REASON],
+            "remedy": remedy,
+            "cost": info.cost,
+        }
+        self._note("source", data)
+
+    def opened(self, opened: Opened[Any]) -> None:
+        """These were to be opened."""
+        for source in opened.sources:
+            self.say(source.info, "recorded", "", "")
+        for missing in opened.not_opened:
+            info = missing.info
+            self.say(info, missing.status, missing.reason, missing.remedy)
+            if missing.status == "failed":
+                self._troubles.tell(
+                    f"source {info.name}",
+                    "the source %s could not be opened and is off. %s",
+                    info.name,
+                    missing.remedy,
+                    error=missing.error,
+                )
+
+    def failed(self, info: SourceInfo, error: BaseException) -> None:
+        """A source has failed and is off."""
+        reason = f"{type(error).__name__}: {error}"
+        remedy = f"Switch it off with {info.name}=False, and report this."
+        self.say(info, "failed", reason, remedy)
+        self._troubles.tell(
+            f"source {info.name}",
+            "the source %s failed and is off from now on; the others go on. %s",
+            info.name,
+            remedy,
+            error=error,
+        )

@@ -1,0 +1,136 @@
+"""Traces of torch's own profiler, one for each cycle of the schedule.
+
+- `source`: the listener of the cycles, on the thread that trains; `session`: one trace;
+  `others`: the program's own profilers, which come first;
+- `exporting`: the thread that saves; `files`, `kept` (retention), `moments` (variables of
+  names);
+- `digest`: what is read out of a trace: `events`, `nesting`, `operators`, `summary`,
+  `stacks`, `memory_timeline`, `memory_page`; `report`: the capture.
+
+`open_torch_profiler` puts them together for a recording.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from collector.sources.contract import SourceInfo, Unavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from collector.config import RecordConfig
+    from collector.engine import Engine
+    from collector.loop.progress import Progress
+    from collector.torch_profiler.exporting import Exporter
+    from collector.torch_profiler.kept import SavedTrace
+    from collector.torch_profiler.source import TorchProfiler
+    from collector.trouble import Troubles
+
+
+@dataclass(slots=True)
+class Tracing:
+    """torch's profiler of one recording."""
+
+    source: TorchProfiler
+    exporter: Exporter
+
+    @property
+    def saved_traces(self) -> tuple[SavedTrace, ...]:
+        """Those that stay on the disk, newest last."""
+        return self.exporter.kept.saved
+
+    def close(self) -> None:
+        """Leave torch as it was, and save what waits: a minute at most."""
+        self.source.close()
+        self.exporter.close()
+
+    def settle(self) -> None:
+        """Delete what was not to stay, after the mirror's last upload."""
+        self.exporter.kept.settle()
+
+    def forget(self) -> None:
+        """In a forked child: nothing here is ours."""
+        self.source.forget()
+        self.exporter.forget()
+
+
+def open_torch_profiler(
+    config: RecordConfig,
+    engine: Engine,
+    progress: Progress,
+    troubles: Troubles,
+    run_dir: Path,
+) -> Tracing | None:
+    """Have torch's profiler follow the schedule; None where it is off or cannot.
+
+    Why it cannot is in a note, and what fails is told; nothing is raised.
+    """
+    if not config.torch_profiler.enabled:
+        return None
+    from collector.torch_profiler.source import INFO, REMEDY
+
+    try:
+        tracing = _opened(config, engine, progress, troubles, run_dir)
+    except Unavailable as missing:
+        engine.note_kind(INFO, "absent", missing.reason, missing.remedy)
+        troubles.tell(INFO.name, "no traces: %s. %s", missing.reason, missing.remedy)
+        return None
+    except Exception as error:  # noqa: BLE001  # the recording goes on without
+        reason = f"{type(error).__name__}: {error}"
+        engine.note_kind(INFO, "failed", reason, REMEDY)
+        troubles.tell(INFO.name, "no traces. %s", REMEDY, error=error)
+        return None
+    engine.note_kind(INFO, "recorded", "", "")
+    return tracing
+
+
+def _opened(
+    config: RecordConfig,
+    engine: Engine,
+    progress: Progress,
+    troubles: Troubles,
+    run_dir: Path,
+) -> Tracing:
+    if find_spec("torch") is None:
+        raise Unavailable("torch is not installed", "Install torch.")
+    from collector.remote.mirror import Mirror
+    from collector.torch_profiler.exporting import Exporter
+    from collector.torch_profiler.others import turn
+    from collector.torch_profiler.session import wanted_of
+    from collector.torch_profiler.source import TorchProfiler
+
+    exporter = Exporter(
+        config.torch_profiler,
+        sink=engine,
+        identify=lambda: engine.writer.identity,
+        run_dir=run_dir,
+        remote=lambda: engine.remote if isinstance(engine.remote, Mirror) else None,
+        flush=engine.writer.flush,
+        troubles=troubles,
+    )
+    wanted = wanted_of(config.torch_profiler, engine.device.type)
+    for name in set(config.torch_profiler.activities) - set(wanted.activities):
+        info = SourceInfo(name=f"torch_profiler.{name}", cost="")
+        reason = f"this torch records no activity of {name} on this machine"
+        remedy = f"Remove {name} from torch_profiler.activities, or install its torch."
+        engine.note_kind(info, "absent", reason, remedy)
+    source = TorchProfiler(
+        config.torch_profiler,
+        wanted,
+        cycles=engine.cycles,
+        progress=progress,
+        taker=exporter,
+        sink=engine,
+        troubles=troubles,
+    )
+    if not turn.take(source):
+        source.close()
+        raise Unavailable(
+            "another recording of this process has torch's profiler, which is there once",
+            "Set torch_profiler in one of them only.",
+        )
+    engine.cycles.listen(source)
+    return Tracing(source, exporter)

@@ -1,0 +1,160 @@
+"""Which traces stay on the disk: the newest ones, and not more than there is room for."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from pathlib import Path  # noqa: TC003  # of a NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+class Remote(Protocol):
+    """Where files are mirrored; see `collector.remote.mirror`."""
+
+    def put(
+        self,
+        kind: Literal["traces"],
+        path: Path,
+        *,
+        delete_after: bool = False,
+        values: Mapping[str, object] | None = None,
+    ) -> bool:
+        """Have a finished file copied; False where it stays here."""
+
+    def url_of(
+        self,
+        kind: Literal["traces"],
+        path: Path,
+        values: Mapping[str, object] | None = None,
+    ) -> str | None:
+        """Where a file goes; None where it stays here."""
+
+    def has_copy(self, path: Path) -> bool:
+        """Whether the copy of a file that was put has been verified."""
+
+
+class SavedTrace(NamedTuple):
+    """A trace that was saved, with what belongs to it."""
+
+    time_ns: int
+    """Wall clock of its end."""
+    step: int
+    """Its last training step."""
+    paths: tuple[Path, ...]
+    """The trace first. Those that retention deleted are none any more."""
+
+
+class Kept:
+    """The saved traces of one recording; deletes those that are not to stay."""
+
+    def __init__(self, num_to_keep: int, remote: Callable[[], Remote | None]) -> None:
+        """`num_to_keep`: the newest ones; -1: all, 0: none once uploaded.
+
+        `remote`: where files are mirrored, as known by then.
+        """
+        self._num_to_keep = num_to_keep
+        self._remote = remote
+        self._saved: list[SavedTrace] = []
+        self._num_bytes: dict[Path, int] = {}
+        self._used: set[Path] = set()
+        """Names of all so far: a mirror may still have what was deleted here."""
+        self._mirrored: set[Path] = set()
+        self._leaving: list[Path] = []
+        """Too old, and deleted as soon as their copies are there."""
+        self._lock = threading.Lock()
+
+    @property
+    def saved(self) -> tuple[SavedTrace, ...]:
+        """Those that stay, newest last."""
+        with self._lock:
+            return tuple(self._saved)
+
+    @property
+    def num_bytes(self) -> int:
+        """What they take on the disk."""
+        with self._lock:
+            return sum(self._num_bytes.values())
+
+    @property
+    def num_bytes_beside(self) -> int:
+        """What those take that stay when another one comes."""
+        with self._lock:
+            return sum(
+                self._num_bytes.get(path, 0)
+                for trace in self._that_stay_beside()
+                for path in trace.paths
+            )
+
+    def is_taken(self, path: Path) -> bool:
+        """Whether a file has this name, or had it in this recording."""
+        return path in self._used or path.exists()
+
+    def add(
+        self, time_ns: int, step: int, paths: Sequence[Path], values: Mapping[str, Any]
+    ) -> tuple[bool, str | None]:
+        """Count a trace's files, have them mirrored, and delete what is too old.
+
+        Args:
+            time_ns: wall clock of the trace's end.
+            step: its last step.
+            paths: of files that are there, the trace first.
+            values: variables of the mirror's templates.
+
+        Returns:
+            Whether the trace stays, and its url where it is mirrored.
+        """
+        self._used.update(paths)
+        remote = self._remote()
+        url = None if remote is None else remote.url_of("traces", paths[0], values)
+        stays = self._num_to_keep != 0
+        for path in paths:
+            is_put = remote is not None and remote.put(
+                "traces", path, delete_after=not stays, values=values
+            )
+            if not stays and not is_put:
+                _delete(path)
+        if not stays:
+            return False, url
+        with self._lock:
+            # One that replaces another of the same name is no further one.
+            replaced = set(paths)
+            self._saved = [s for s in self._saved if not replaced & set(s.paths)]
+            self._saved.append(SavedTrace(time_ns, step, tuple(paths)))
+            for path in paths:
+                with suppress(OSError):
+                    self._num_bytes[path] = path.stat().st_size
+                if url is not None:
+                    self._mirrored.add(path)
+            if self._num_to_keep > 0:
+                for old in self._saved[: -self._num_to_keep]:
+                    self._leaving += old.paths
+                del self._saved[: -self._num_to_keep]
+        self.settle()
+        return True, url
+
+    def _that_stay_beside(self) -> list[SavedTrace]:
+        if self._num_to_keep < 0:
+            return self._saved
+        return self._saved[-(self._num_to_keep - 1) :] if self._num_to_keep > 1 else []
+
+    def settle(self) -> None:
+        """Delete what has had its time; of what is mirrored, what is there by now."""
+        remote = self._remote()
+        with self._lock:
+            leaving, self._leaving = self._leaving, []
+            for path in leaving:
+                is_mirrored = remote is not None and path in self._mirrored
+                if remote and is_mirrored and not remote.has_copy(path):
+                    self._leaving.append(path)
+                    continue
+                _delete(path)
+                self._num_bytes.pop(path, None)
+                self._mirrored.discard(path)
+
+
+def _delete(path: Path) -> None:
+    with suppress(OSError):  # somebody else has
+        path.unlink()

@@ -1,0 +1,155 @@
+"""Who uses torch's profiler in this process: the program itself comes first.
+
+torch has one profiler per process and does not defend it: one that begins while another
+is under way destroys what that one has recorded, and one that was made ready before may
+take the whole process down. So no trace of ours begins while the program has a profiler
+of its own, and ours ends the moment the program makes one ready. To know that, the two
+methods that every profiler of torch's goes through are watched while a source lives.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import sys
+import threading
+import weakref
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_PREPARE: Final = "_prepare_trace"
+_EXIT: Final = "__exit__"
+
+
+class Others:
+    """The program's own profilers. Safe from any thread."""
+
+    def __init__(self, before_other: Callable[[], None]) -> None:
+        """`before_other` is called before another profiler is made ready; may not raise."""
+        from torch.autograd import profiler
+
+        self._owner: Any = profiler.profile
+        self._before_other = before_other
+        self._ours: int | None = None
+        """The thread that just now calls torch for us."""
+        self._under_way: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._watched: list[tuple[str, Any, Any]] = []
+        """Name, what stood there before, and what stands there now."""
+
+    def watch(self) -> None:
+        """From now on know of each; also of those that are under way already."""
+        for found in gc.get_objects():
+            if type(found) is self._owner and _is_under_way(found):
+                self._under_way.add(found)
+        del found
+        if self._under_way:
+            gc.collect()  # one that was lost, and that nobody holds, is not under way
+        self._wrap(_PREPARE, self._preparing)
+        self._wrap(_EXIT, self._exiting)
+
+    def unwatch(self) -> None:
+        """Put torch's methods back; one that somebody wrapped since stays, idle."""
+        for name, before, wrapper in self._watched:
+            if getattr(self._owner, name, None) is wrapper:
+                setattr(self._owner, name, before)
+        self._watched.clear()
+
+    @contextmanager
+    def ourselves(self) -> Iterator[None]:
+        """What this thread asks of torch in this block is ours."""
+        self._ours = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._ours = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the program has a profiler made ready or running."""
+        return len(self._under_way) > 0
+
+    def forget(self) -> None:
+        """In a forked child: be idle."""
+        self._ours = None
+        self._under_way = weakref.WeakSet()
+        self._before_other = _nothing
+
+    def _wrap(self, name: str, around: Callable[..., Any]) -> None:
+        before = getattr(self._owner, name, None)
+        if before is None:
+            return  # a torch without it is not watched
+
+        @functools.wraps(before)
+        def wrapper(profile: Any, *args: Any, **kwargs: Any) -> Any:
+            return around(before, profile, *args, **kwargs)
+
+        setattr(self._owner, name, wrapper)
+        self._watched.append((name, before, wrapper))
+
+    def _preparing(self, before: Callable[..., Any], profile: Any, *args: Any) -> Any:
+        if self._ours != threading.get_ident():
+            self._before_other()
+            self._under_way.add(profile)
+        return before(profile, *args)
+
+    def _exiting(self, before: Callable[..., Any], profile: Any, *args: Any) -> Any:
+        try:
+            return before(profile, *args)
+        finally:
+            self._under_way.discard(profile)
+
+
+def runs_here() -> bool:
+    """Whether some profiler of torch's records this thread."""
+    autograd = sys.modules.get("torch.autograd")
+    enabled = getattr(autograd, "_profiler_enabled", None)
+    return bool(enabled and enabled())
+
+
+class Turn:
+    """The one source of a process that may use torch's profiler."""
+
+    def __init__(self) -> None:
+        self._holder: weakref.ref[object] | None = None
+        self._lock = threading.Lock()
+
+    def take(self, holder: object) -> bool:
+        """Be the one from now on; False where another one is."""
+        with self._lock:
+            now = None if self._holder is None else self._holder()
+            if now is not None and now is not holder:
+                return False
+            self._holder = weakref.ref(holder)
+            return True
+
+    def forget(self) -> None:
+        """In a forked child: the holder is the parent's, and so may the lock be."""
+        self._holder = None
+        self._lock = threading.Lock()
+
+    def give_back(self, holder: object) -> None:
+        """Be it no longer."""
+        with self._lock:
+            if self._holder is not None and self._holder() is holder:
+                self._holder = None
+
+
+turn: Final = Turn()
+"""Of this process."""
+
+
+def _is_under_way(profile: Any) -> bool:
+    entered = getattr(profile, "entered", False)
+    return bool(entered) and getattr(profile, "kineto_results", None) is None
+
+
+def _nothing() -> None:
+    return None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=turn.forget)

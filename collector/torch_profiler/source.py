@@ -1,0 +1,347 @@
+"""torch's profiler, driven by the one schedule: made ready, recording, saved.
+
+Defined where one might wonder:
+
+- A step of warmup makes torch ready, an active one is recorded. After the last active
+  step of a cycle, and where a cycle is cut short, the trace is handed on to be saved.
+- What is cut before a whole step has ended is thrown away, unless an exception did it.
+- While another phase is under way nothing is recorded: it may last for hours.
+- torch's profiler belongs to the thread that started it. A step that ends on another
+  thread is counted, and the trace goes on until one ends on its own.
+- The program's own profiler has precedence; see `others`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from collector.schedule import Action
+from collector.sources.contract import SourceInfo
+from collector.torch_profiler.moments import Moments
+from collector.torch_profiler.others import Others, runs_here, turn
+from collector.torch_profiler.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.config_torch_profiler import TorchProfilerConfig
+    from collector.loop.cycles import Cut, Cycles
+    from collector.loop.progress import Progress
+    from collector.profiling.contract import Sink
+    from collector.torch_profiler.session import Wanted
+    from collector.trouble import Troubles
+
+NAME: Final = "torch_profiler"
+
+INFO: Final = SourceInfo(
+    name=NAME,
+    cost="2 to 5 us per operator in active steps, 18 us per event to save them",
+)
+
+REMEDY: Final = (
+    "Switch it off with torch_profiler=False, or record less (torch_profiler.activities,"
+    " profile_memory, with_stack)."
+)
+
+_WHY: Final[dict[str, str]] = {
+    "epoch": "",
+    "phase": "another phase began before the cycle had ended",
+    "schedule": "the schedule went back before the cycle had ended",
+    "close": "the recording ended before the cycle had",
+    "exception": "an exception ended the cycle",
+}
+"""What a trace's `problem` says of a cut; an epoch's end is none."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Trace:
+    """A trace on its way to the disk."""
+
+    profile: Any
+    """torch's, stopped; whoever has saved it lets it go."""
+    wanted: Wanted
+    cycle: int
+    first_step: int
+    last_step: int
+    num_steps: int
+    start_ns: int
+    end_ns: int
+    """Wall clock."""
+    stop_us: int
+    moment: dict[str, Any]
+    """Variables of file names: see `moments`."""
+    problem: str
+    """Why it is not a whole cycle; empty where it is."""
+
+
+class Taker(Protocol):
+    """Who saves traces."""
+
+    @property
+    def why_not(self) -> str:
+        """Why a further trace could not be saved just now; empty where it could."""
+
+    def put(self, trace: Trace) -> None:
+        """Save it, on a thread of its own."""
+
+    def recording(self, is_on: bool) -> None:
+        """Torch begins or ends to record: other threads' Python calls are recorded too."""
+
+
+class TorchProfiler:
+    """A listener of `Cycles`. Never raises."""
+
+    def __init__(
+        self,
+        settings: TorchProfilerConfig,
+        wanted: Wanted,
+        *,
+        cycles: Cycles,
+        progress: Progress,
+        taker: Taker,
+        sink: Sink,
+        troubles: Troubles,
+        make_session: Callable[[Wanted, Others], Session] = Session,
+    ) -> None:
+        self._settings = settings
+        self._wanted = wanted
+        self._cycles = cycles
+        self._moments = Moments(progress)
+        self._taker = taker
+        self._sink = sink
+        self._troubles = troubles
+        self._make_session = make_session
+        self._others = Others(self._give_way)
+        self._session: Session | None = None
+        self._over_with = -1
+        """The cycle of which nothing more is recorded."""
+        self._first_step = self._last_step = 0
+        self._num_steps = 0
+        """Whole ones of the trace under way."""
+        self._is_off = False
+        self._others.watch()
+
+    # As a listener.
+
+    def begin(self, step: int) -> None:
+        """See `StepListener`."""
+        self._moments.begin()
+        if not self._is_off:
+            self._guarded("start", lambda: self._begin(step))
+
+    def end(self, step: int) -> None:
+        """See `StepListener`."""
+        self._moments.end()
+        if self._session is not None:
+            self._guarded("stop", lambda: self._end(step))
+
+    def cut(self, why: Cut) -> None:
+        """See `StepListener`."""
+        if self._session is not None:
+            self._guarded("stop", lambda: self._cut(why))
+
+    # The recorder's.
+
+    def close(self) -> None:
+        """Leave torch as it was. After the last `cut`."""
+        self._is_off = True
+        if self._session is not None and self._session.is_lost:
+            self._guarded("stop", self._let_go_of_lost)
+        self._abandon()
+        self._others.unwatch()
+        turn.give_back(self)
+
+    def forget(self) -> None:
+        """In a forked child: what runs is the parent's."""
+        self._is_off = True
+        self._session = None
+        self._others.forget()
+
+    # Behind them.
+
+    def _begin(self, step: int) -> None:
+        action, cycle = self._cycles.action, self._cycles.cycle
+        session = self._session
+        if session is not None and session.is_lost:
+            self._let_go_of_lost()
+            return
+        if session is not None and session.thread != threading.get_ident():
+            return
+        if action is Action.SKIP:
+            self._abandon()
+            return
+        if cycle == self._over_with:
+            return
+        if session is None:
+            session = self._prepared(cycle)
+        if session is None or not action.collects:
+            return
+        if not session.is_recording:
+            self._taker.recording(True)
+            session.start()
+            self._first_step, self._num_steps = step, 0
+        session.begin_step(step)
+
+    def _prepared(self, cycle: int) -> Session | None:
+        """A new session; None where there can be none in this cycle."""
+        why = self._taker.why_not
+        if self._others.is_busy or runs_here():
+            why = (
+                "the program's own torch profiler is under way, and torch has only one"
+            )
+        if why:
+            self._over_with = cycle
+            self._troubles.tell(
+                f"{NAME} {why[:40]}",
+                "cycle %d is not traced: %s. Later cycles are, where that is over.",
+                cycle,
+                why,
+            )
+            return None
+        # Held before torch is asked: what fails in there must be taken back.
+        session = self._session = self._make_session(self._wanted, self._others)
+        session.prepare()
+        return session
+
+    def _end(self, step: int) -> None:
+        session = self._session
+        if session is None or not session.is_recording or session.is_lost:
+            return
+        self._num_steps += 1
+        self._last_step = step
+        if session.thread != threading.get_ident():
+            self._tell_thread()
+            return
+        session.end_step()
+        settings, seconds = self._settings, time.time_ns() - session.start_ns
+        if self._cycles.action is Action.ACTIVE_AND_SAVE:
+            self._save("")
+        elif self._num_steps >= settings.max_steps:
+            self._save("max_steps was reached before the cycle had ended")
+        elif seconds > settings.max_seconds * 1e9:
+            self._save("max_seconds had passed before the cycle had ended")
+
+    def _cut(self, why: Cut) -> None:
+        session = self._session
+        if session is None or session.is_lost:
+            return
+        if session.thread != threading.get_ident():
+            self._tell_thread()
+        elif session.is_recording and (self._num_steps or why == "exception"):
+            if not self._num_steps:
+                self._last_step = self._first_step
+            self._save(_WHY[why], is_over=False)
+        else:
+            self._abandon()
+
+    def _save(self, problem: str, *, is_over: bool = True) -> None:
+        """End the trace and hand it on. `is_over`: so is its cycle."""
+        session = self._session
+        if session is None:
+            return
+        try:
+            session.stop()
+        finally:
+            self._taker.recording(False)
+        self._session = None
+        if is_over:
+            self._over_with = self._cycles.cycle
+        self._taker.put(
+            Trace(
+                profile=session.profile,
+                wanted=self._wanted,
+                cycle=self._cycles.cycle,
+                first_step=self._first_step,
+                last_step=self._last_step,
+                num_steps=self._num_steps,
+                start_ns=session.start_ns,
+                end_ns=session.end_ns,
+                stop_us=session.stop_us,
+                moment=self._moments.values(self._last_step + 1),
+                problem=problem,
+            )
+        )
+
+    def _abandon(self) -> None:
+        """Leave torch as it was and keep nothing."""
+        session, self._session = self._session, None
+        self._taker.recording(False)
+        if session is None or session.is_lost:
+            return
+        if session.thread != threading.get_ident():
+            self._tell_thread()
+            return
+        with suppress(Exception):
+            session.cancel()
+
+    # The program's own profiler.
+
+    def _give_way(self) -> None:
+        """The program is about to make a profiler of its own ready."""
+        session = self._session
+        if session is None or session.is_lost:
+            return
+        self._over_with = self._cycles.cycle
+        self._troubles.tell(
+            f"{NAME} gives way",
+            "the program starts a torch profiler of its own in cycle %d, so this trace"
+            " ends here: torch has only one. Trace other steps with one of the two.",
+            self._cycles.cycle,
+        )
+        if session.thread != threading.get_ident():
+            session.is_lost = True  # torch can only be stopped where it was started
+        elif session.is_recording and self._num_steps:
+            self._guarded(
+                "stop",
+                lambda: self._save("the program's own torch profiler took over"),
+            )
+        else:
+            self._abandon()
+
+    def _let_go_of_lost(self) -> None:
+        """What torch took away is ended once nobody else would be hurt.
+
+        To stop it would end the process, as torch finds nothing to stop. A new one takes
+        its place on this thread, and that one can be stopped.
+        """
+        session = self._session
+        if session is None or self._others.is_busy:
+            return
+        if session.thread == threading.get_ident():
+            session = self._session = self._make_session(self._wanted, self._others)
+            session.prepare()
+            self._abandon()
+
+    # Faults.
+
+    def _guarded(self, what: str, do: Callable[[], None]) -> None:
+        try:
+            do()
+        except Exception as error:  # noqa: BLE001  # torch's trouble is not training's
+            self._fail(what, error)
+
+    def _fail(self, what: str, error: Exception) -> None:
+        self._is_off = True
+        self._abandon()
+        reason = f"torch's profiler did not {what}: {type(error).__name__}: {error}"
+        self._sink.note_kind(INFO, "failed", reason[:1000], REMEDY)
+        self._troubles.tell(
+            NAME,
+            "torch's profiler did not %s and is off from now on; the rest of the"
+            " recording goes on. %s",
+            what,
+            REMEDY,
+            error=error,
+        )
+
+    def _tell_thread(self) -> None:
+        self._troubles.tell(
+            f"{NAME} thread",
+            "a step ended on another thread than it began on; torch's profiler can only"
+            " be stopped where it was started, so its trace goes on. Call rec.step() on"
+            " one thread.",
+        )

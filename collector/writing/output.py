@@ -1,0 +1,310 @@
+"""The writer thread's side: what waits goes to the rank's file and the scalars, in rounds.
+
+The file is opened when there is something to write, moved where this process turns out to
+be another rank, and started anew where somebody deleted it. A disk that refuses is asked
+again after a growing pause; what is lost meanwhile is counted and named in notes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from collector.clock.process_clock import PROCESS_CLOCK, now_ns
+from collector.format.columns import STEP_TABLE
+from collector.format.names import (
+    RANK_FILES_DIR,
+    parse_rank_file_name,
+    rank_file_name,
+    rank_file_stem,
+)
+from collector.format.records import Note, Schema
+from collector.loop.progress import TRAIN
+from collector.rank import new_attempt
+from collector.trouble import remedy_for, warn
+from collector.writing.append import DeletedError
+from collector.writing.captures import TOO_SLOW
+from collector.writing.rank_file import RankFile
+from collector.writing.scalars import Scalars
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from collector.format.records import Header, How
+    from collector.rank import Identity
+    from collector.trouble import Troubles
+    from collector.writing.captures import Captures
+    from collector.writing.waiting import Waiting, WriterPlan
+
+
+class End(NamedTuple):
+    """How a recording ended; see `collector.format.records.Close`."""
+
+    how: How
+    message: str
+    step: int | None = None
+    phase: str = ""
+
+
+_CLOCK_SECONDS: Final = 60.0
+_DROPPED_SECONDS: Final = 10.0
+_RETRY_SECONDS: Final = (1.0, 30.0)
+
+
+class Output:
+    """The files of one recorder. For the writer's thread, but for what says otherwise."""
+
+    def __init__(
+        self,
+        plan: WriterPlan,
+        identity: Identity,
+        attempt: str,
+        *,
+        waiting: Waiting,
+        captures: Captures,
+        troubles: Troubles,
+    ) -> None:
+        """Nothing is created yet."""
+        self.identity = identity
+        self.attempt = attempt
+        self.file = RankFile(max_bytes=plan.max_file_bytes, segments=plan.segments)
+        self.num_failures = 0
+        """Rounds that the disk refused, in a row."""
+        self._plan = plan
+        self._waiting = waiting
+        self._captures = captures
+        self._troubles = troubles
+        self._scalars = Scalars(plan.run_dir, self._header, self._tell_no_scalars)
+        self._num_rows_lost = 0
+        self._dropped_told: dict[tuple[str, str], int] = {}
+        self._retry_at = 0.0
+        self._next_clock = 0.0
+        self._next_dropped = 0.0
+
+    @property
+    def path(self) -> Path | None:
+        """The rank's file or newest segment; None until it is created."""
+        return self.file.path
+
+    @property
+    def stem(self) -> str:
+        """The name of the rank's file without segment and ending."""
+        path = self.file.path
+        name = None if path is None else parse_rank_file_name(path.name)
+        if name is None:
+            return rank_file_stem(self.identity.rank, self.attempt)
+        return rank_file_stem(name.rank, name.attempt)
+
+    @property
+    def num_dropped(self) -> int:
+        """Rows, notes and captures dropped so far, for whatever reason. Any thread."""
+        dropped = self._waiting.num_dropped + sum(self._captures.dropped.values())
+        return dropped + self._num_rows_lost + self.file.num_over_budget
+
+    def hurry(self) -> None:
+        """Ask the disk again at once. Any thread."""
+        self._retry_at = 0.0
+
+    def release(self) -> None:
+        """In a forked child: touch no file."""
+        self.file.release()
+        self._scalars.release()
+
+    def discard(self, end: End | None) -> int:
+        """After a fault: drop what waits in tables, and end the file where all ends.
+
+        The number of rows that are lost.
+        """
+        num_rows = self.file.discard_pending()
+        self._num_rows_lost += num_rows
+        if end is not None:
+            with contextlib.suppress(Exception):  # told already, or much the same
+                self._end_file(end)
+        return num_rows
+
+    def write(self, end: End | None) -> None:
+        """A round: write what waits, and end the files with `end`."""
+        now = time.monotonic()
+        if end is None and now < self._retry_at:
+            return
+        try:
+            try:
+                self._write_file(end, now)
+            except DeletedError:
+                self._troubles.tell(
+                    "deleted",
+                    "%s was deleted while recording; it is started anew, earlier rows"
+                    " are lost. Delete a run's directory only after training.",
+                    self.file.path,
+                )
+                self.file.release()
+                if self._is_name_taken():
+                    self.attempt = new_attempt(time.time_ns())  # leave what is there
+                self._write_file(end, now)
+        except OSError as error:
+            self._fail(error, closing=end is not None)
+        else:
+            self.num_failures = 0
+        if self.file.is_full:
+            self._troubles.tell(
+                "full",
+                "%s has reached max_file_bytes; from now on only the coarse course of"
+                " the run is recorded. Raise max_file_bytes, or set it to 0 for no"
+                " limit.",
+                self.file.path,
+            )
+        if self._plan.scalars:
+            self._scalars.flush(closing=end is not None)
+            scalars = self._scalars.path
+            if end is not None and self._plan.segments is not None and scalars:
+                self._plan.segments.finished(scalars)
+
+    def _write_file(self, end: End | None, now: float) -> None:
+        self._open()
+        if self._captures.is_urgent:  # before what may be long
+            self._captures.write_next(self.file, closing=end is not None)
+        self._drain(everything=end is not None)
+        self._note_clock(now)
+        while len(self._captures):
+            # What is small goes first: a large capture may take a second.
+            self.file.flush()
+            self._captures.write_next(self.file, closing=end is not None)
+            self._drain(everything=end is not None)
+        self._note_dropped(now, closing=end is not None)
+        if end is None:
+            self.file.flush()
+        else:
+            self._end_file(end)
+
+    def _end_file(self, end: End) -> None:
+        self.file.close(*end, num_dropped=self.num_dropped, time_ns=now_ns())
+
+    def _open(self) -> None:
+        """Make sure that the file is there and has the right name."""
+        if not self.identity.settled:
+            identity = self._plan.identify()
+            moved = _numbers(identity) != _numbers(self.identity)
+            self.identity = identity
+            if moved and self.file.is_open:
+                self._move()
+        if not self.file.is_open:
+            self.file.open(self._new_path(), self._header())
+
+    def _is_name_taken(self) -> bool:
+        """Whether something of this name is there still, of our segments for one."""
+        path = self.file.path
+        is_there = path is not None and path.exists()
+        return is_there or self._plan.segments is not None
+
+    def _move(self) -> None:
+        """Other numbers than at the start: go on under the name they give."""
+        if rank_file_stem(self.identity.rank, self.attempt) == self.stem:
+            self.attempt = new_attempt(time.time_ns())
+        self.file.move(self._new_path(), self._header())
+        if self.identity.rank != 0:
+            self._scalars.remove()
+
+    def _drain(self, *, everything: bool) -> None:
+        """Take over what is queued; not more than a queue's worth waits beyond it."""
+        self._waiting.num_user_notes = 0
+        room = self._plan.queue_rows - self.file.num_pending
+        for _ in range(
+            len(self._waiting.queue)
+            if everything
+            else min(len(self._waiting.queue), room)
+        ):
+            item = self._waiting.queue.popleft()
+            if isinstance(item, tuple):
+                self.file.add_row(*item)
+                if self._plan.scalars and self._is_rank_0():
+                    self._scalars.add(*item)
+            elif isinstance(item, Schema):
+                self.file.add_schema(item)
+                if (item.table, item.phase) == (STEP_TABLE, TRAIN):
+                    self._scalars.take_schema(item)
+            elif not (item.kind == "span" and self.file.is_full):
+                self.file.notes.add(item)
+
+    def _is_rank_0(self) -> bool:
+        """Whether the scalars are this process's to write.
+
+        Asked again before their file is made, which would lock out that of rank 0: who
+        this is may have come out since the round began, and rows since then.
+        """
+        if self.identity.settled or not self._scalars.is_to_open:
+            return self.identity.rank == 0
+        return self._plan.identify().rank == 0
+
+    def _fail(self, error: OSError, *, closing: bool) -> None:
+        first, longest = _RETRY_SECONDS
+        pause = min(longest, first * 2**self.num_failures)
+        self.num_failures += 1
+        self._retry_at = time.monotonic() + pause
+        where = self.file.path or self._plan.run_dir
+        self._troubles.tell(
+            "disk",
+            "%s cannot be written: %s. Training goes on; up to %d rows wait in memory,"
+            " more are dropped and counted. %s",
+            where,
+            error.strerror or error,
+            self._plan.queue_rows,
+            remedy_for(error),
+        )
+        if closing:
+            self.file.finish()
+            warn(
+                "%d rows and notes could not be written to %s",
+                self.file.num_pending + len(self._waiting.queue),
+                where,
+            )
+
+    def _note_clock(self, now: float) -> None:
+        if now >= self._next_clock:
+            self._next_clock = now + _CLOCK_SECONDS
+            ahead = PROCESS_CLOCK.ahead_ns()
+            data = {"monotonic_ns": time.monotonic_ns(), "wall_ahead_ns": ahead}
+            self._add_note("clock", data)
+
+    def _note_dropped(self, now: float, *, closing: bool) -> None:
+        """Say how many rows are missing, where that has changed."""
+        if now < self._next_dropped and not closing:
+            return
+        counts = {
+            ("notes", "too many at once"): self._waiting.num_notes_dropped,
+            ("all", "the writer failed"): self._num_rows_lost,
+            ("all", "max_file_bytes is reached"): self.file.num_over_budget,
+        }
+        for schema_id, num_rows in tuple(self._waiting.dropped.items()):
+            table = self.file.tables.get(schema_id)
+            name = "all" if table is None else table.schema.table
+            key = name, TOO_SLOW
+            counts[key] = counts.get(key, 0) + num_rows
+        counts.update(self._waiting.lost)
+        for reason, number in tuple(self._captures.dropped.items()):
+            counts["captures", reason] = number
+        for key, num_rows in counts.items():
+            if num_rows != self._dropped_told.get(key, 0):
+                self._next_dropped = now + _DROPPED_SECONDS
+                self._dropped_told[key] = num_rows
+                data = {"table": key[0], "num_rows": num_rows, "reason": key[1]}
+                self._add_note("dropped", data)
+
+    def _tell_no_scalars(self, reason: str, remedy: str) -> None:
+        self._troubles.tell("scalars", "no scalars: %s. %s", reason, remedy)
+        data = {"name": "scalars", "status": "failed", "reason": reason}
+        self._add_note("source", {**data, "remedy": remedy, "cost": ""})
+
+    def _add_note(self, kind: str, data: dict[str, Any]) -> None:
+        self.file.notes.add(Note(kind=kind, time_ns=now_ns(), step=None, data=data))
+
+    def _new_path(self) -> Path:
+        name = rank_file_name(self.identity.rank, self.attempt)
+        return self._plan.run_dir.joinpath(*RANK_FILES_DIR, name)
+
+    def _header(self) -> Header:
+        return self._plan.make_header(self.identity, self.attempt)
+
+
+def _numbers(identity: Identity) -> tuple[int, int, int]:
+    return identity.rank, identity.local_rank, identity.world_size
