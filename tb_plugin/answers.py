@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from werkzeug.wrappers import Response
 
 from tb_plugin import api, wire
+from tb_plugin.errors import MethodError
 from tb_plugin.validators import accepts_gzip, finish
 
 if TYPE_CHECKING:
@@ -36,12 +37,20 @@ def data_answer(request: Request, body: bytes, etag: str) -> Response:
     return response
 
 
+def fresh_answer(body: bytes) -> Response:
+    """A binary envelope that says what was done: nobody keeps it."""
+    response = Response(body, content_type=wire.CONTENT_TYPE)
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
 def error_answer(error: RequestError) -> Response:
     """What went wrong, where, and what to do about it, as JSON."""
     body = wire.error_json(api.ErrorResponse(error.what, error.where, error.remedy))
     response = Response(body, error.status, content_type="application/json")
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Content-Type-Options"] = "nosniff"
-    if error.status == 405:
-        response.headers["Allow"] = "GET, HEAD"
+    if isinstance(error, MethodError):
+        response.headers["Allow"] = error.allow
     return response

@@ -25,7 +25,7 @@ PAGE_POLICY: Final = (
 )
 
 # By hand: on Windows the registry decides what `mimetypes` says.
-_TYPES: Final = {
+TYPES: Final = {
     ".js": "text/javascript; charset=utf-8",
     ".mjs": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -37,6 +37,7 @@ _TYPES: Final = {
     ".map": "application/json",
     ".txt": "text/plain; charset=utf-8",
 }
+"""What a file is, by the end of its name."""
 _PACKED: Final = frozenset({".js", ".mjs", ".css", ".html", ".svg", ".json", ".map"})
 _MISSING: Final = (
     "The MemBoard page is not built in this installation.\n\n"
@@ -118,7 +119,7 @@ def _file(body: bytes, suffix: str) -> _File:
     return _File(
         body,
         packed,
-        _TYPES.get(suffix, "application/octet-stream"),
+        TYPES.get(suffix, "application/octet-stream"),
         hashlib.sha256(body).hexdigest()[:20],
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin import api
+from tb_plugin.elsewhere import absent_instead
 from tb_plugin.readers.series import DEFAULT_COLUMNS, TRAIN_PHASE, SeriesKey
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from collector.format.columns import Column
+    from tb_plugin.listing import MadeOf
     from tb_plugin.notes import RunNotes, SourceWords
     from tb_plugin.readers.rank_file import RankFile
 
@@ -31,10 +33,11 @@ _SOURCE_GROUPS: Final[dict[str, Group]] = {
     "process": "process",
     "process_full": "process",
     "workers": "process",
+    "spans.forward": "timing",
 }
 """Sources whose group is not `host`."""
 
-_NO_SERIES: Final = frozenset({"functions", "hooks", "modules", "history"})
+_NO_SERIES: Final = frozenset({"functions", "hooks", "modules", "history", "spans"})
 """Sources of captures and snaps, which no picture over steps is made of: the views that
 show them say why there are none."""
 
@@ -47,8 +50,15 @@ _GROUPS: Final = frozenset(
 class Catalogue:
     """The union over a run's files."""
 
-    def __init__(self, files: Sequence[RankFile], notes: RunNotes) -> None:
+    def __init__(
+        self,
+        files: Sequence[RankFile],
+        notes: RunNotes,
+        made_of: MadeOf = "recording",
+    ) -> None:
+        """`made_of`: what the run's files are; another tool's hold no series."""
         self._notes = notes
+        self._made_of = made_of
         self._columns: dict[tuple[str, str], Column] = {}
         self._ranks: dict[tuple[str, str], set[int]] = {}
         self._phases: dict[str, None] = {}
@@ -68,6 +78,8 @@ class Catalogue:
                 for column in schema.columns:
                     if column.group == "axis":
                         continue
+                    if column.unit == "index" and schema.table != STEP_TABLE:
+                        continue  # which call a row is of: a name, and no measurement
                     key = (schema.table, column.name)
                     self._columns.setdefault(key, column)
                     self._ranks.setdefault(key, set()).update(by_schemas[identity])
@@ -151,6 +163,8 @@ class Catalogue:
 
     def absent(self) -> tuple[api.AbsentSeries, ...]:
         """Sources of series that no rank recorded, with the reason most of them give."""
+        if self._made_of != "recording":
+            return absent_instead(self._made_of)
         by_status = sorted(self._by_status().items())
         recorded = {source for (source, status), _ in by_status if status == "recorded"}
         found: dict[str, api.AbsentSeries] = {}

@@ -3,7 +3,16 @@
 RequestError             what, where, what to do; answered as JSON with its status
 ├── NotFoundError        404: no such run, rank or file
 ├── BadRequestError      400: a parameter that means nothing
-└── MethodError          405: anything but GET
+├── UnreadableError      422: what is there cannot be opened
+├── NotReadyError        503: it is still being opened: ask again
+├── MethodError          405: anything but GET, or but POST where files are dropped
+└── DropError            a dropped file that is not taken
+    ├── ForbiddenError   403: not from our own page, or dropping is off
+    ├── LengthError      411: nobody says how large it is
+    ├── TooLargeError    413: larger than is taken
+    ├── NoSnapshotError  422: it holds nothing that MemBoard opens
+    ├── BusyError        503: others are on their way
+    └── NoRoomError      507: the disk is too full
 """
 
 from __future__ import annotations
@@ -35,7 +44,65 @@ class BadRequestError(RequestError):
     status = 400
 
 
+class UnreadableError(RequestError):
+    """What is there cannot be opened."""
+
+    status = 422
+
+
+class NotReadyError(RequestError):
+    """It is still being opened: ask again."""
+
+    status = 503
+
+
 class MethodError(RequestError):
-    """Routes have no side effects: they are only for GET."""
+    """Routes have no side effects: they are only for GET, but for the one of drops."""
 
     status = 405
+
+    def __init__(
+        self, what: str, where: str, remedy: str, *, allow: str = "GET, HEAD"
+    ) -> None:
+        super().__init__(what, where, remedy)
+        self.allow = allow
+
+
+class DropError(RequestError):
+    """A dropped file that is not taken."""
+
+
+class ForbiddenError(DropError):
+    """Not from our own page, or dropping is off."""
+
+    status = 403
+
+
+class LengthError(DropError):
+    """Nobody says how large it is."""
+
+    status = 411
+
+
+class TooLargeError(DropError):
+    """Larger than is taken."""
+
+    status = 413
+
+
+class NoSnapshotError(DropError):
+    """It holds nothing that MemBoard opens."""
+
+    status = 422
+
+
+class BusyError(DropError):
+    """Others are on their way."""
+
+    status = 503
+
+
+class NoRoomError(DropError):
+    """The disk is too full."""
+
+    status = 507

@@ -1,18 +1,15 @@
-"""Other tools' files, told apart by their names alone: they are counted, never opened."""
+"""Other tools' files that no run is made of: told apart by their names, and counted."""
 
 from __future__ import annotations
 
 import re
 from typing import Final, Literal, TypeAlias
 
-Kind: TypeAlias = Literal[
-    "tfevents", "snapshot_pickle", "kineto_trace", "memprofiler", "other"
-]
+Kind: TypeAlias = Literal["tfevents", "memprofiler", "other"]
 
 # Order matters: the first pattern that fits decides.
 _KINDS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
     ("tfevents", re.compile(r"tfevents")),
-    ("kineto_trace", re.compile(r"\.pt\.trace\.json(\.gz)?$|^rank\d+_trace\.json")),
     (
         "memprofiler",
         re.compile(
@@ -20,18 +17,7 @@ _KINDS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
             r"|^cuda_alloc_rank_.*\.(start|end)\.pickle$"
         ),
     ),
-    (
-        "snapshot_pickle",
-        re.compile(r"(snapshot|memory).*\.(pickle|pkl)(\.gz|\.\d+)?$", re.IGNORECASE),
-    ),
-    (
-        "other",
-        re.compile(
-            r"^ep\d+-ba\d+-rank\d+\.json(\.gz)?$|^profiler_traces\.json$"
-            r"|memory.*timeline.*\.(html|json|json\.gz)$|\.xplane\.pb$",
-            re.IGNORECASE,
-        ),
-    ),
+    ("other", re.compile(r"\.xplane\.pb$", re.IGNORECASE)),
 )
 
 

@@ -3,35 +3,35 @@
 Two loops at two paces. The walk looks for directories that hold runs: it lists a
 directory again only when its modification time says so, gives way after a while and
 goes on from there at the next call. The other (`listing`) stats the rank files of known
-runs. Nothing is opened, and what is named here is all that is ever opened: ids in
-requests are looked up, never joined into paths.
+runs. What is named here is all that is ever opened: ids in requests are looked up, never
+joined into paths.
 
 A directory with MemProfiler's files is a run of its own, made of them, unless they are
-our own export of a run in whose directory they lie.
+our own export of a run in whose directory they lie. So is one with files of allocator
+snapshots (`snapshot_runs`), and one with files of traces, unless a run was recorded there
+(`trace_runs`); only where a name does not tell what a file is, its first bytes are
+looked at.
 """
 
-# ruff: noqa: PTH112, PTH116, PTH118, PTH119, PTH120
+# ruff: noqa: PTH118, PTH120
 # os.path: a walk over thousands of entries makes pathlib's cost felt.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from collector.format.names import (
-    EXPORT_MARK,
-    PLUGIN_NAME,
-    RANK_FILES_DIR,
-    parse_rank_file_name,
-)
-from tb_plugin import api
-from tb_plugin.foreign import kind_of
-from tb_plugin.listing import MAX_PROBLEMS, FoundRun, is_inside, problem
+from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from tb_plugin import api, storage
+from tb_plugin.folders import MAX_ENTRIES, Folder, list_folder
+from tb_plugin.listing import MAX_PROBLEMS, FoundRun, problem
+from tb_plugin.logdir_problems import problems_at
 from tb_plugin.readers.memprofiler.listing import ImportListing
-from tb_plugin.readers.memprofiler.names import parse_file_name
+from tb_plugin.readers.snapshot_files.walked import Looks
+from tb_plugin.run_names import relative, run_name
+from tb_plugin.snapshot_runs import SnapshotRuns
+from tb_plugin.trace_runs import TraceRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,9 +39,7 @@ if TYPE_CHECKING:
     from tb_plugin.foreign import Kind
     from tb_plugin.logdirs import Logdir
 
-MAX_DEPTH: Final = 16
 MAX_DIRECTORIES: Final = 100_000
-MAX_ENTRIES: Final = 1_000_000
 _WALK_SECONDS: Final = 0.5
 """How long one call may walk before it answers with what it has."""
 _SETTLED_SECONDS: Final = 2.0
@@ -53,22 +51,6 @@ _PAUSE_RATIO: Final = 10
 """Looking takes at most a tenth of the time, however slow the file system is."""
 
 
-@dataclass(slots=True)
-class _Folder:
-    """What one directory of the walk held when it was last listed."""
-
-    mtime_ns: int
-    listed_at: float
-    num_entries: int
-    subfolders: tuple[str, ...]
-    foreign: tuple[tuple[Kind, int, str], ...]
-    problems: tuple[api.Problem, ...]
-    has_imports: bool = False
-    """Whether MemProfiler's files lie here."""
-    is_export: bool = False
-    """Whether it was `memboard export` that wrote them."""
-
-
 class Index:
     """Everything the logdirs hold. Not thread-safe: its owner locks."""
 
@@ -76,13 +58,29 @@ class Index:
         self,
         logdirs: tuple[Logdir, ...],
         clock: Callable[[], float] = time.monotonic,
+        handed: Callable[[], Iterable[FoundRun]] = tuple,
     ) -> None:
+        """`handed`: runs of files that a person handed over, wherever they lie."""
         self.logdirs = logdirs
+        self._remotes = [
+            storage.remote_at(logdir.path)
+            if logdir.url is None
+            else storage.mount(logdir.url)
+            for logdir in logdirs
+            if logdir.path is not None and storage.is_remote(logdir.path)
+        ]
+        self._news = 0
+        """Of stores, that the last look knew."""
+        self._walked_news = 0
+        """Of stores, that the newest walk knew as it began: what came while it gave way
+        may be of what it had passed, and is walked for again."""
         self.runs: dict[str, FoundRun] = {}
         self.version = 0
         """Raised when runs, foreign files or problems of no run change."""
         self._clock = clock
-        self._folders: dict[str, _Folder] = {}
+        self._handed = handed
+        self._looks = Looks(clock)
+        self._folders: dict[str, Folder] = {}
         self._walk: Iterator[None] | None = None
         self._next_walk = 0.0
         self._next_listing = 0.0
@@ -91,9 +89,16 @@ class Index:
     def refresh(self) -> None:
         """Bring everything up to date, as far as it is due."""
         now = self._clock()
-        if self._walk is not None or now >= self._next_walk:
+        news = self._num_news()
+        is_news, self._news = news != self._news, news
+        is_walk_due = now >= self._next_walk or news != self._walked_news
+        if self._walk is not None or is_walk_due:
             self._continue_walk(now)
-        if now >= self._next_listing:
+        for run in self._handed():
+            if run.id not in self.runs:
+                self.runs[run.id] = run
+                self.version += 1
+        if now >= self._next_listing or is_news:
             for run in self.runs.values():
                 run.list_files()
             cost = self._clock() - now
@@ -102,7 +107,22 @@ class Index:
     @property
     def is_walking(self) -> bool:
         """Whether the walk gave way and has not seen everything yet."""
-        return self._walk is not None
+        return self._walk is not None or self.is_listing
+
+    @property
+    def is_listing(self) -> bool:
+        """Whether a store has not said yet what it holds."""
+        return self._num_news() != self._walked_news or any(
+            remote.is_listing for remote in self._remotes
+        )
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a store would not say what it holds."""
+        return any(remote.refusal() is not None for remote in self._remotes)
+
+    def _num_news(self) -> int:
+        return sum(remote.version for remote in self._remotes)
 
     def foreign(self) -> tuple[api.ForeignFiles, ...]:
         """Other tools' files, by kind."""
@@ -120,14 +140,18 @@ class Index:
 
     def problems(self) -> tuple[api.Problem, ...]:
         """Problems that belong to no run."""
-        found = [at for logdir in self.logdirs for at in _at_logdir(logdir)]
+        found = [at for logdir in self.logdirs for at in problems_at(logdir)]
+        if self._looks.num_allowed is not None:
+            found.append(_too_many_unknown(self._looks.num_allowed))
         for folder in self._folders.values():
             found += folder.problems
         return tuple(found[:MAX_PROBLEMS])
 
     def _continue_walk(self, now: float) -> None:
         if self._walk is None:
+            self._walked_news = self._num_news()
             self._walk = self._walk_all()
+        self._looks.begin()
         deadline = now + _WALK_SECONDS
         for _ in self._walk:
             if self._clock() > deadline:
@@ -143,8 +167,10 @@ class Index:
 
     def _walk_all(self) -> Iterator[None]:
         """One pass over all logdirs; yields after every directory."""
-        folders: dict[str, _Folder] = {}
+        folders: dict[str, Folder] = {}
         runs: dict[str, FoundRun] = {}
+        of_snapshots = SnapshotRuns(self.runs)
+        of_traces = TraceRuns(self.runs)
         num_entries = 0
         for logdir in self.logdirs:
             if logdir.path is None:
@@ -166,37 +192,62 @@ class Index:
                 folders[path] = self._folders[path] = folder
                 stack += [(sub, depth + 1) for sub in reversed(folder.subfolders)]
                 for run in self._runs_at(path, folder, logdir.name, root, runs):
-                    runs[run.id] = run
-                    if run.id not in self.runs:
-                        run.list_files()
-                        self.runs[run.id] = run
+                    self._found(run, runs)
+                if folder.snapshots:
+                    run = of_snapshots.take(
+                        path,
+                        folder.snapshots,
+                        prefix=logdir.name,
+                        root=root,
+                        others=runs,
+                    )
+                    self._found(run, runs)
+                if folder.traces:
+                    run = of_traces.take(
+                        path, folder.traces, prefix=logdir.name, root=root, others=runs
+                    )
+                    self._found(run, runs)
                 yield
         # Directories that vanished drop out only after a whole pass.
+        of_snapshots.finish()
+        of_traces.finish(runs)
+        runs.update((run.id, run) for run in self._handed())
         self._folders, self.runs = folders, runs
 
-    def _look_into(self, path: str, root: str, depth: int) -> _Folder | None:
+    def _found(self, run: FoundRun, runs: dict[str, FoundRun]) -> None:
+        runs[run.id] = run
+        if run.id not in self.runs:
+            run.list_files()
+            self.runs[run.id] = run
+
+    def _look_into(self, path: str, root: str, depth: int) -> Folder | None:
         known = self._folders.get(path)
         try:
-            mtime_ns = os.stat(path).st_mtime_ns
-            if known is not None and known.mtime_ns == mtime_ns:
-                settled = known.listed_at * 1e9 - mtime_ns > _SETTLED_SECONDS * 1e9
-                if settled:
-                    return known
-            return _list_folder(path, root, depth, mtime_ns)
-        except FileNotFoundError:
+            mtime_ns = storage.at(path).stat(path).st_mtime_ns
+            if (
+                known is not None
+                and known.is_known
+                and known.mtime_ns == mtime_ns
+                and known.listed_at * 1e9 - mtime_ns > _SETTLED_SECONDS * 1e9
+            ):
+                return known
+            return list_folder(path, root, depth, mtime_ns, self._looks)
+        except (FileNotFoundError, storage.PendingError):
             return None
         except OSError as error:
+            if path == root and storage.is_remote(root):
+                return None  # what is wrong with a whole store is said of the logdir
             unreadable = problem(
-                _relative(path, root),
+                relative(path, root),
                 f"The directory cannot be read: {error.strerror or error}.",
-                "Check its permissions.",
+                str(getattr(error, "remedy", "Check its permissions.")),
             )
-            return _Folder(0, 0.0, 0, (), (), (unreadable,))
+            return Folder(0, 0.0, 0, (), (), (unreadable,))
 
     def _runs_at(
         self,
         path: str,
-        folder: _Folder,
+        folder: Folder,
         prefix: str,
         root: str,
         others: Mapping[str, FoundRun],
@@ -219,36 +270,25 @@ class Index:
     def _imported_at(
         self, path: str, prefix: str, root: str, *, is_both: bool
     ) -> FoundRun:
-        relative, name, run_id = _named(path, prefix, root, made_of="memprofiler")
+        shown, name, run_id = run_name(path, prefix, root, "memprofiler")
         known = self.runs.get(run_id)
         if known is not None:
             return known
-        listing = ImportListing(path, relative, root)
+        listing = ImportListing(path, shown, root)
         if is_both:
             name = f"{name} (MemProfiler)"
-        return FoundRun(run_id, name, path, relative, root, imports=listing)
+        return FoundRun(run_id, name, path, shown, root, imports=listing)
 
     def _run_at(self, path: str, prefix: str, root: str) -> FoundRun | None:
         folder = os.path.join(path, *RANK_FILES_DIR)
-        _, name, run_id = _named(path, prefix, root)
+        _, name, run_id = run_name(path, prefix, root)
         known = self.runs.get(run_id)
         if known is not None:
-            return known if os.path.isdir(folder) else None
+            return known if storage.at(folder).isdir(folder) else None
         if not _holds_rank_files(folder, root):
             return None
-        shown = _relative(folder, root)
+        shown = relative(folder, root)
         return FoundRun(run_id, name, folder, shown, root)
-
-
-def _named(
-    path: str, prefix: str, root: str, made_of: str = ""
-) -> tuple[str, str, str]:
-    """A run's path below the logdir, its name and its id."""
-    relative = _relative(path, root)
-    name = os.path.normpath(f"{prefix}/{relative}") if prefix else relative
-    key = f"{root}\0{name}" + (f"\0{made_of}" if made_of else "")
-    digest = hashlib.sha256(key.encode("utf-8", "replace"))
-    return relative, name, digest.hexdigest()[:16]
 
 
 def _lies_in_run(path: str, root: str, folders: Iterable[str]) -> bool:
@@ -261,99 +301,15 @@ def _lies_in_run(path: str, root: str, folders: Iterable[str]) -> bool:
     return True
 
 
-def _list_folder(path: str, root: str, depth: int, mtime_ns: int) -> _Folder:
-    listed_at = time.time()
-    subfolders: list[str] = []
-    foreign: dict[Kind, tuple[int, str]] = {}
-    problems: list[api.Problem] = []
-    num_entries = 0
-    has_imports = is_export = False
-    ours = os.path.basename(path) == PLUGIN_NAME
-    with os.scandir(path) as entries:
-        for entry in entries:
-            num_entries += 1
-            if num_entries > MAX_ENTRIES:
-                break
-            if entry.is_dir(follow_symlinks=False):
-                if not (ours and os.path.basename(os.path.dirname(path)) == "plugins"):
-                    subfolders.append(entry.path)
-            elif entry.is_symlink() and _is_folder(entry):
-                target = os.path.realpath(entry.path)
-                if is_inside(target, root):
-                    continue  # it is walked where it really lies
-                problems.append(
-                    problem(
-                        _relative(entry.path, root),
-                        "This link leads out of the logdir; it is not followed.",
-                        "Point --logdir_spec at its target as well.",
-                    )
-                )
-            elif parse_file_name(entry.name) is not None:
-                has_imports = True
-            elif entry.name == EXPORT_MARK:
-                is_export = True
-            else:
-                _count_foreign(entry, root, foreign, ours=ours)
-    if depth >= MAX_DEPTH and subfolders:
-        problems.append(
-            problem(
-                _relative(path, root),
-                f"Directories more than {MAX_DEPTH} levels deep are not looked into.",
-                "Point --logdir further down.",
-            )
-        )
-        subfolders.clear()
-    return _Folder(
-        mtime_ns,
-        listed_at,
-        num_entries,
-        tuple(sorted(subfolders)),
-        tuple((kind, count, example) for kind, (count, example) in foreign.items()),
-        tuple(problems[:MAX_PROBLEMS]),
-        has_imports=has_imports,
-        is_export=is_export,
-    )
-
-
-def _count_foreign(
-    entry: os.DirEntry[str],
-    root: str,
-    foreign: dict[Kind, tuple[int, str]],
-    *,
-    ours: bool,
-) -> None:
-    kind = kind_of(entry.name)
-    if kind is None or (ours and kind == "tfevents"):
-        return
-    count, example = foreign.get(kind, (0, _relative(entry.path, root)))
-    foreign[kind] = (count + 1, example)
-
-
 def _holds_rank_files(folder: str, root: str) -> bool:
-    if not is_inside(os.path.realpath(folder), root):
+    files = storage.at(folder)
+    if not storage.is_inside(files.realpath(folder), root):
         return False
     try:
-        with os.scandir(folder) as entries:
+        with files.scandir(folder) as entries:
             return any(parse_rank_file_name(entry.name) for entry in entries)
     except OSError:
         return False
-
-
-def _at_logdir(logdir: Logdir) -> Iterator[api.Problem]:
-    if logdir.path is None:
-        yield problem(
-            logdir.shown,
-            "Logdirs on remote storage are not read by this version of MemBoard.",
-            "Copy the run to a local disk, or mount the bucket, and point --logdir"
-            " there.",
-            severity="error",
-        )
-    elif not os.path.isdir(logdir.path):
-        yield problem(
-            logdir.shown,
-            "There is no such directory (yet).",
-            "Check --logdir; the page fills by itself once the directory exists.",
-        )
 
 
 def _too_large(logdir: Logdir) -> api.Problem:
@@ -364,14 +320,10 @@ def _too_large(logdir: Logdir) -> api.Problem:
     )
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
-def _relative(path: str, root: str) -> str:
-    if path == root:
-        return "."
-    return path[len(root.rstrip(os.sep)) + 1 :]
+def _too_many_unknown(num_allowed: int) -> api.Problem:
+    return problem(
+        "",
+        f"More than {num_allowed:,} files have names that do not tell what they are;"
+        " the rest is not searched for memory snapshots.",
+        "Name snapshots `memory_snapshot*.pickle`, or point --logdir further down.",
+    )

@@ -5,16 +5,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from collector.format.names import parse_rank_file_name
-from tb_plugin import api
+from tb_plugin import api, storage
 from tb_plugin.readers.parts import Part
 
 if TYPE_CHECKING:
     from tb_plugin.readers.memprofiler.listing import ImportListing
+    from tb_plugin.readers.snapshot_files.listing import SnapshotListing
+    from tb_plugin.readers.trace_files.listing import TraceListing
+    from tb_plugin.storage.contract import Entry
+
+MadeOf: TypeAlias = Literal["recording", "memprofiler", "snapshots", "traces"]
 
 FileKey = tuple[int, str]
 """(rank, attempt) as the file's name says."""
@@ -37,21 +41,50 @@ class FoundRun:
     files: dict[FileKey, tuple[Part, ...]] = field(default_factory=dict)
     imports: ImportListing | None = None
     """MemProfiler's files: the run is made of them, and has no rank files."""
+    snapshots: SnapshotListing | None = None
+    """Files of allocator snapshots: the run is made of them, and has no rank files."""
+    traces: TraceListing | None = None
+    """Files of traces that lie in the run's directory."""
+    only_traces: bool = False
+    """The run is made of its traces, and has no rank files."""
     problems: tuple[api.Problem, ...] = ()
     version: int = 0
     """Raised when anything in the listing changes."""
     _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     @property
+    def made_of(self) -> MadeOf:
+        """What its files are."""
+        if self.imports is not None:
+            return "memprofiler"
+        if self.only_traces:
+            return "traces"
+        return "recording" if self.snapshots is None else "snapshots"
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing (more) lies there."""
+        if self.snapshots is not None:
+            return self.snapshots.is_empty and not self._has_traces
+        if self.only_traces:
+            return self.traces is None or self.traces.is_empty
         return not (self.files if self.imports is None else self.imports.files)
+
+    @property
+    def _has_traces(self) -> bool:
+        return self.traces is not None and not self.traces.is_empty
 
     def list_files(self) -> None:
         """Stat every file; `files` and `version` change where something did."""
-        if self.imports is not None:
-            if self.imports.list_files():
-                self.problems = self.imports.problems
+        if self.traces is not None and self.traces.list_files():
+            self.version += 1
+        if self.only_traces:
+            self.problems = () if self.traces is None else self.traces.problems
+            return
+        listing = self.imports if self.snapshots is None else self.snapshots
+        if listing is not None:
+            if listing.list_files():
+                self.problems = listing.problems
                 self.version += 1
             return
         parts: dict[FileKey, list[Part]] = {}
@@ -65,20 +98,35 @@ class FoundRun:
             return
         self._seen, self.problems = seen, found
         self.files = {
-            key: tuple(sorted(files, key=lambda part: part.segment or 0))
-            for key, files in sorted(parts.items())
+            key: self._in_order(key, files) for key, files in sorted(parts.items())
         }
         self.version += 1
 
+    def _in_order(self, key: FileKey, files: list[Part]) -> tuple[Part, ...]:
+        """The parts by number, none older than the one that follows it.
+
+        A segment may have grown between the look at it and the listing of the next one.
+        """
+        files.sort(key=lambda part: part.segment or 0)
+        if len(files) > 1 and len(files) != len(self.files.get(key, ())):
+            finished = files[-2]
+            with contextlib.suppress(OSError):
+                status = storage.at(finished.path).stat(finished.path)
+                files[-2] = finished._replace(
+                    size_bytes=status.st_size, mtime_ns=status.st_mtime_ns
+                )
+        return tuple(files)
+
     def _entries(self) -> Any:
         """What the folder holds now; nothing where it became a link that leads out."""
-        if is_inside(os.path.realpath(self.folder), self.root):
-            return os.scandir(self.folder)
+        files = storage.at(self.folder)
+        if storage.is_inside(files.realpath(self.folder), self.root):
+            return files.scandir(self.folder)
         return contextlib.nullcontext(())
 
     def _look_at(
         self,
-        entry: os.DirEntry[str],
+        entry: Entry,
         parts: dict[FileKey, list[Part]],
         seen: dict[str, tuple[int, int, int]],
         problems: list[api.Problem],
@@ -89,8 +137,8 @@ class FoundRun:
         try:
             path, linked = entry.path, entry.is_symlink()
             if linked:
-                path = os.path.realpath(path)
-            regular = is_inside(path, self.root) and entry.is_file()
+                path = storage.at(path).realpath(path)
+            regular = storage.is_inside(path, self.root) and entry.is_file()
             if not regular:
                 what = (
                     "a link that leads out of the logdir" if linked else "no plain file"
@@ -137,8 +185,3 @@ def problem(
         remedy=remedy,
         rank=rank,
     )
-
-
-def is_inside(path: str, root: str) -> bool:
-    """Whether an absolute path free of links is the root or below it."""
-    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)

@@ -58,6 +58,22 @@ class Loader(TBLoader):  # type: ignore[misc]
                 " has started, so that its page is there at once. Off, everything is"
                 " read when it is first asked for. (default: %(default)s)",
             )
+            group.add_argument(
+                "--memboard_drop",
+                choices=["true", "false"],
+                default="true",
+                help="Take memory snapshots that are dropped onto MemBoard's page: they"
+                " are kept in a private temporary directory until TensorBoard ends. Off,"
+                " the page takes nothing. (default: %(default)s)",
+            )
+            group.add_argument(
+                "--memboard_perfetto",
+                metavar="DIR",
+                default="",
+                help="A folder with Perfetto's built page: traces are opened in it"
+                " rather than at ui.perfetto.dev, where that cannot be reached. It runs"
+                " in your browser with TensorBoard's own rights. (default: none)",
+            )
         except Exception:
             _logger.exception("MemBoard could not define its flags")
 

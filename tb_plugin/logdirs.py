@@ -14,7 +14,10 @@ from urllib.parse import unquote, urlparse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tb_plugin.storage.urls import Url
+
 _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
+_SECRETS = re.compile(r"(?<=//)[^/@]*@|[?#].*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +25,16 @@ class Logdir:
     """One directory that was asked for."""
 
     shown: str
-    """As the user gave it."""
+    """As the user gave it, without what may be secret of a URL."""
     name: str
     """Prefix of its runs' names under `--logdir_spec`; may be empty."""
     path: str | None
-    """Absolute and free of links; None where it is remote."""
+    """Absolute and free of links; of a store the URL that paths there begin with.
+
+    None where nothing can be read there.
+    """
+    url: Url | None = None
+    """Of a store."""
 
 
 def logdirs_of(context: Any) -> tuple[Logdir, ...]:
@@ -55,10 +63,25 @@ def _parse_spec(spec: str) -> Iterator[Logdir]:
 def _logdir(shown: str, name: str) -> Logdir:
     path: str | None = shown
     if _URI.match(shown):
+        if not shown.lower().startswith("file:"):
+            return remote_logdir(shown, name)
         parsed = urlparse(shown)
-        local = parsed.scheme == "file" and parsed.netloc in ("", "localhost")
-        path = unquote(parsed.path) if local else None
+        path = unquote(parsed.path) if parsed.netloc in ("", "localhost") else None
+    elif "::" in shown and "://" in shown:
+        path = None  # one file system on top of another, as fsspec writes it
+        shown = _SECRETS.sub("", shown)
     # Links are resolved once here; below, only links that stay inside are followed.
     if path is not None:
         path = os.path.realpath(os.path.expanduser(path))
     return Logdir(shown=shown, name=name, path=path)
+
+
+def remote_logdir(url: str, name: str = "") -> Logdir:
+    """A logdir at a store."""
+    from tb_plugin.storage.urls import parse_url
+
+    try:
+        parsed = parse_url(url)
+    except ValueError:  # brackets that hold no address, and the like
+        return Logdir(shown=f"{url.partition('://')[0]}://…", name=name, path=None)
+    return Logdir(shown=parsed.root, name=name, path=parsed.root, url=parsed)

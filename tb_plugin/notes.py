@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tb_plugin.readers.rank_file import RankFile
 
 _MAX_TEXT: Final = 500
-_EVERY_RANK: Final = frozenset({"oom", "dropped", "mesh"})
+_EVERY_RANK: Final = frozenset({"oom", "oom_message", "dropped", "mesh", "signal"})
 _LOWEST_RANK: Final = frozenset({"epoch", "phase", "mark"})
 _STATUSES: Final = frozenset({"recorded", "absent", "off", "failed"})
 

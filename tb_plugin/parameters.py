@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.errors import BadRequestError
@@ -45,9 +46,29 @@ def integer_of(args: Mapping[str, str], name: str, most: int) -> int | None:
     text = args.get(name) or None
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 12):
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise bad(name, text, "a whole number")
     return min(int(text), most)
+
+
+def number_of(
+    args: Mapping[str, str], name: str, most: float = math.inf
+) -> float | None:
+    """A number; None where it is empty or missing.
+
+    Raises:
+        BadRequestError: it is none, no finite one, or further from 0 than `most`.
+    """
+    text = args.get(name)
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or abs(value) > most:
+        raise bad(name, text, "a number")
+    return value
 
 
 def bad(name: str, value: str, expected: str) -> BadRequestError:

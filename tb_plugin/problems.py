@@ -56,7 +56,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[api.Probl
         yield _problem(
             file,
             "The file ends in the middle of a record.",
-            where=f"byte {file.torn_at} of {file.num_bytes}",
+            where=f"byte {file.torn_at} of {file.end_offset}",
             remedy="The process was killed, or the disk was full, while writing."
             " Everything before that is shown.",
         )
@@ -65,7 +65,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[api.Probl
         yield _problem(
             file,
             f"The file ends in the middle of {named(cut_off)}.",
-            where=f"byte {cut_off.offset} of {file.num_bytes}",
+            where=f"byte {cut_off.offset} of {file.end_offset}",
             remedy="The process was killed, or the disk was full, while writing."
             " Everything before that is shown.",
         )
@@ -73,7 +73,7 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[api.Probl
         yield _problem(
             file,
             "The file has not been read to its end yet.",
-            where=f"byte {file.torn_at} of {file.num_bytes}",
+            where=f"byte {file.torn_at} of {file.end_offset}",
             remedy="Wait a moment: each refresh of the page reads on.",
         )
 

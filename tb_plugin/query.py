@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tb_plugin.errors import BadRequestError
 from tb_plugin.functions_query import FunctionsQuery, parse_functions_query
 from tb_plugin.modules_query import ModulesQuery, parse_modules_query
+from tb_plugin.parameters import bad, number_of
+from tb_plugin.steps_query import StepsQuery, parse_steps_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,7 @@ MAX_RANK: Final = 10_000_000
 _MAX_PARTS: Final = 10_000
 _DEFAULT_PX: Final = 1200
 _DEFAULT_ROWS: Final = 800
+_MOST_X: Final = 1e18
 _RANK_PART = re.compile(r"(\d{1,8})(?:-(\d{1,8}))?")
 
 
@@ -53,6 +54,7 @@ class Query:
     phase: str | None
     modules: ModulesQuery
     functions: FunctionsQuery
+    steps: StepsQuery
 
 
 def parse_query(args: Mapping[str, str]) -> Query:
@@ -63,8 +65,8 @@ def parse_query(args: Mapping[str, str]) -> Query:
     """
     x = args.get("x") or "step"
     if x not in ("step", "relative", "wall"):
-        raise _bad("x", x, "step, relative or wall")
-    x0, x1 = _number(args, "x0"), _number(args, "x1")
+        raise bad("x", x, "step, relative or wall")
+    x0, x1 = (number_of(args, name, _MOST_X) for name in ("x0", "x1"))
     if x0 is not None and x1 is not None and x1 < x0:
         x0, x1 = x1, x0
     ranks = args.get("ranks")
@@ -82,6 +84,7 @@ def parse_query(args: Mapping[str, str]) -> Query:
         phase=args.get("phase") or None,
         modules=parse_modules_query(args),
         functions=parse_functions_query(args),
+        steps=parse_steps_query(args),
     )
 
 
@@ -92,7 +95,7 @@ def _ranks(name: str, text: str) -> RankSet:
             continue
         match = _RANK_PART.fullmatch(part.strip())
         if match is None or len(spans) >= _MAX_PARTS:
-            raise _bad(name, text, "ranks and ranges of ranks, e.g. 0-7,64")
+            raise bad(name, text, "ranks and ranges of ranks, e.g. 0-7,64")
         low = int(match[1])
         high = int(match[2] or low)
         spans.append((min(low, high), max(low, high)))
@@ -104,27 +107,6 @@ def _integer(args: Mapping[str, str], name: str, low: int, high: int) -> int | N
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 12:
-        raise _bad(name, text, "a whole number")
+        raise bad(name, text, "a whole number")
     # Larger screens than any are drawn as the largest; a rank is what it is.
     return min(max(int(text), low), high)
-
-
-def _number(args: Mapping[str, str], name: str) -> float | None:
-    text = args.get(name)
-    if not text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or abs(value) > 1e18:
-        raise _bad(name, text, "a number")
-    return value
-
-
-def _bad(name: str, value: str, expected: str) -> BadRequestError:
-    return BadRequestError(
-        f"The parameter {name} must be {expected}.",
-        f"{name}={value[:80]}",
-        "Correct the address, or reset the view.",
-    )

@@ -8,6 +8,11 @@ the browser is still loading; after that, while nobody asks for anything, it mak
 Overview's numbers. It works in small bites and gives the run's lock back between them,
 so that a request never waits long for it.
 
+A trace of a profiler that the Overview shows first is opened, too, unless it is large.
+
+Where `memboard open` named a file, that one's history is opened first: the page that
+will show it is only on its way then.
+
 Bounded in time, in files and by the cache's size; what it could not read is read when
 it is asked for. `--memboard_read_ahead=false` switches it off.
 """
@@ -36,6 +41,9 @@ _WAIT_SECONDS: Final = 0.3
 _BITE_SECONDS: Final = 0.03
 _PAUSE_SECONDS: Final = 0.002
 """Between bites, so that whoever waits for the lock gets it."""
+_LISTING_SECONDS: Final = 0.2
+_WALKING_SECONDS: Final = 10.0
+"""How long the newest run is looked for in a large logdir."""
 _MOST_SECONDS: Final = 60.0
 _MOST_FILES: Final = 8192
 _EXIT_SECONDS: Final = 1.0
@@ -45,9 +53,15 @@ class ReadAhead:
     """A daemon thread that reads the newest run once. Nothing it meets is raised."""
 
     def __init__(
-        self, data_routes: Callable[[], DataRoutes], *, wait: float = _WAIT_SECONDS
+        self,
+        data_routes: Callable[[], DataRoutes],
+        named: str = "",
+        *,
+        wait: float = _WAIT_SECONDS,
     ) -> None:
+        """`named`: path of a file with a history that will be looked at first."""
         self._data_routes = data_routes
+        self._named = named
         self._wait = wait
         self._stop = threading.Event()
         self._thread = threading.Thread(
@@ -82,10 +96,23 @@ class ReadAhead:
 
     def _read(self, deadline: float) -> None:
         routes = self._data_routes()
-        newest = max(routes.glance_at_all(), key=lambda s: s.last_ms, default=None)
+        if self._named:
+            routes.histories.begin(self._named)
+        found_by = min(deadline, time.monotonic() + _WALKING_SECONDS)
+        while True:
+            newest = max(routes.glance_at_all(), key=lambda s: s.last_ms, default=None)
+            # What lies at a store comes folder by folder, asked for by looking; so does
+            # what a walk has not seen yet, which may be the newest of all.
+            index, now = routes.store.index, time.monotonic()
+            is_coming = index.is_listing and now < deadline
+            is_coming |= index.is_walking and now < found_by
+            if not is_coming or self._stop.wait(_LISTING_SECONDS):
+                break
         if newest is None:
             return
         run = routes.store.run(newest.id)
+        # By a process of its own, while this one reads on.
+        routes.open_trace_ahead(newest.id)
         for _ in _bites(routes, run):
             if self._stop.wait(_PAUSE_SECONDS) or time.monotonic() > deadline:
                 return

@@ -12,21 +12,27 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin import api
+from tb_plugin import api, storage
 from tb_plugin.analysis.attempts import Start, grouped
 from tb_plugin.catalogue import Catalogue
 from tb_plugin.notes import RunNotes
 from tb_plugin.problems import overlap_problem, problems_of
-from tb_plugin.readers.memprofiler.imports import Imports
-from tb_plugin.readers.rank_file import RankFile
+from tb_plugin.readers.history_list import HistoryList
+from tb_plugin.readers.snapshot_files.faults import Faults
+from tb_plugin.readers.snapshot_files.found import FoundSnapshots
+from tb_plugin.readers.trace_files.found import FoundTraces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Literal
 
     from tb_plugin.budget import Budget
-    from tb_plugin.listing import FileKey, FoundRun
+    from tb_plugin.listing import FileKey, FoundRun, MadeOf
+    from tb_plugin.readers.memprofiler.imports import Imports
     from tb_plugin.readers.parts import Part
+    from tb_plugin.readers.rank_file import RankFile
+
+NO_TRACES: Final = FoundTraces()
 
 LIVE_SECONDS: Final = 30.0
 """A file that has not grown for longer is taken for abandoned."""
@@ -38,6 +44,8 @@ _CHECKED_BYTES: Final = 1 << 26
 """Runs up to this size are looked through for damage whole, a little at each poll."""
 
 _MAX_PROBLEMS: Final = 200
+
+_FETCHED_AHEAD: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +81,12 @@ class Run:
         self._attempts: tuple[AttemptFiles, ...] | None = None
         self._catalogue: Catalogue | None = None
         self._problems: tuple[api.Problem, ...] | None = None
-        self.imported = None if found.imports is None else Imports()
+        self.imported = None if found.imports is None else _imports()
         """What another tool's files hold, where the run is made of them."""
+        self.snapshots = FoundSnapshots()
+        """Allocator snapshots in files of their own, of any tool; by id and by rank."""
+        self.histories: Final = HistoryList()
+        self._snapshot_faults = Faults()
         self._notes = RunNotes()
         self._stale_notes = True
         self._was_live = False
@@ -102,6 +114,7 @@ class Run:
         if version != self._listing or self.unfinished:
             behind = self._behind(listing, only)
             at = bisect_left(behind, self._go_on_at)
+            self._fetch_ahead(behind[at : at + _FETCHED_AHEAD], listing)
             for index, key in enumerate(behind[at:] + behind[:at]):
                 if index and not budget.allows():
                     self._go_on_at = key
@@ -113,6 +126,12 @@ class Run:
             self.is_whole = self.files.keys() == listing.keys()
         if self.imported is not None and self.found.imports is not None:
             changed |= self.imported.update(self.found.imports.files)
+            self.snapshots = self.imported.snapshots
+        elif self.found.snapshots is not None:
+            found = self.found.snapshots.found
+            if found is not self.snapshots:
+                self.snapshots = found
+                self._snapshot_faults.keep(found)
         if self._is_live() != self._was_live:
             self._was_live, changed = not self._was_live, True
         if changed:
@@ -124,6 +143,13 @@ class Run:
             return
         if self.imported is not None:
             self._check_imported(self.imported, budget)
+            return
+        if self.found.snapshots is not None:
+            before = self._num_faults()
+            done = self._snapshot_faults.check(self.snapshots, budget)
+            if self._num_faults() != before:
+                self._changed()
+            self._is_checked = done
             return
         files = [f for f in self.files.values() if rank in (None, f.rank)]
         if rank is None and sum(f.num_bytes for f in files) > _CHECKED_BYTES:
@@ -182,8 +208,20 @@ class Run:
     def catalogue(self) -> Catalogue:
         """What was recorded, and what was not and why."""
         if self._catalogue is None:
-            self._catalogue = Catalogue(list(self.files.values()), self.notes)
+            self._catalogue = Catalogue(
+                list(self.files.values()), self.notes, self.made_of
+            )
         return self._catalogue
+
+    @property
+    def made_of(self) -> MadeOf:
+        """What its files are."""
+        return self.found.made_of
+
+    @property
+    def traces(self) -> FoundTraces:
+        """Files of traces in the run's directory."""
+        return NO_TRACES if self.found.traces is None else self.found.traces.found
 
     @property
     def notes(self) -> RunNotes:
@@ -198,6 +236,10 @@ class Run:
         """All ranks of all attempts, ascending."""
         if self.imported is not None:
             return self.imported.ranks
+        if self.found.snapshots is not None:
+            return self.snapshots.ranks
+        if self.found.only_traces:
+            return self.traces.ranks
         return sorted({rank for rank, _ in self.found.files})
 
     @property
@@ -228,6 +270,13 @@ class Run:
                 found.append(key)
         return found
 
+    def _fetch_ahead(
+        self, keys: Iterable[FileKey], listing: Mapping[FileKey, tuple[Part, ...]]
+    ) -> None:
+        """Have a store send what will be read next, rather than a file at a time."""
+        paths = [part.path for key in keys for part in listing[key][-2:]]
+        storage.at(self.found.folder).ahead(paths)
+
     def _update_file(
         self,
         key: FileKey,
@@ -239,7 +288,7 @@ class Run:
         if file is None:
             rank, attempt = key
             name = parts[0].path.replace("\\", "/").rpartition("/")[2]
-            file = RankFile(rank, attempt, f"{self.found.shown_folder}/{name}")
+            file = _rank_file(rank, attempt, f"{self.found.shown_folder}/{name}")
             self.files[key] = file
         if not file.update(parts, budget):
             return False
@@ -256,7 +305,8 @@ class Run:
 
     def _num_faults(self) -> int:
         imported = 0 if self.imported is None else self.imported.num_problems
-        return imported + sum(len(file.faults) for file in self.files.values())
+        of_files = sum(len(file.faults) for file in self.files.values())
+        return imported + len(self._snapshot_faults.problems) + of_files
 
     def _is_live(self) -> bool:
         last_by_rank: dict[int, RankFile] = {}
@@ -320,6 +370,7 @@ class Run:
         found = list(self.found.problems)
         if self.imported is not None:
             found += self.imported.problems
+        found += self._snapshot_faults.problems
         for file in self.files.values():
             found += problems_of(file, live=self.file_is_live(file), now=self._clock())
         for before, after in zip(self.attempts, self.attempts[1:], strict=False):
@@ -342,6 +393,18 @@ class Run:
                 )
             )
         return tuple(found)
+
+
+def _rank_file(rank: int, attempt: str, shown_path: str) -> RankFile:
+    from tb_plugin.readers.rank_file import RankFile
+
+    return RankFile(rank, attempt, shown_path)
+
+
+def _imports() -> Imports:
+    from tb_plugin.readers.memprofiler.imports import Imports
+
+    return Imports()
 
 
 def overlapping(

@@ -18,8 +18,11 @@ from tb_plugin.readers.series import SeriesReader
 from tb_plugin.run import Run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from tb_plugin import api
     from tb_plugin.budget import Budget
+    from tb_plugin.listing import FoundRun
     from tb_plugin.logdirs import Logdir
 
 CACHE_BYTES: Final = 96 << 20
@@ -34,12 +37,17 @@ _SMALL_RUN_FILES: Final = 64
 class Store:
     """Runs by id."""
 
-    def __init__(self, logdirs: tuple[Logdir, ...]) -> None:
+    def __init__(
+        self,
+        logdirs: tuple[Logdir, ...],
+        handed: Callable[[], Iterable[FoundRun]] = tuple,
+    ) -> None:
+        """`handed`: runs of files that a person handed over, wherever they lie."""
         self.cache: Final = Cache(CACHE_BYTES)
         self.series = SeriesReader(self.cache)
         self.epoch = secrets.token_hex(4)
         """Part of every ETag: another process has read other things."""
-        self.index = Index(logdirs)
+        self.index = Index(logdirs, handed=handed)
         self._lock = threading.Lock()
         self._runs: dict[str, Run] = {}
 
@@ -47,6 +55,11 @@ class Store:
     def knows_runs(self) -> bool:
         """Whether any run was found so far."""
         return bool(self.index.runs)
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether a store has not said yet what it holds, or would not say it."""
+        return self.index.is_listing or self.index.is_refused
 
     def runs(self) -> list[Run]:
         """All runs by name, none of them brought up to date."""
@@ -73,13 +86,23 @@ class Store:
     def look(self) -> None:
         """Look for runs, as far as that is due."""
         with self._lock:
-            self.index.refresh()
-            found = self.index.runs
-            for run_id in self._runs.keys() - found.keys():
-                del self._runs[run_id]
-            for run_id, run in found.items():
-                if run_id not in self._runs:
-                    self._runs[run_id] = Run(run)
+            self._look()
+
+    def hand_over(self, add: Callable[[], FoundRun]) -> FoundRun:
+        """Let `add` change the runs that were handed over, and know them at once."""
+        with self._lock:
+            found = add()
+            self._look()
+            return found
+
+    def _look(self) -> None:
+        self.index.refresh()
+        found = self.index.runs
+        for run_id in self._runs.keys() - found.keys():
+            del self._runs[run_id]
+        for run_id, run in found.items():
+            if run_id not in self._runs:
+                self._runs[run_id] = Run(run)
 
     def seen_besides(
         self,

@@ -25,6 +25,9 @@ _DTYPES: Final[dict[type, tuple[str, int]]] = {
     api.U16Column: ("u16", 2),
     api.U8Column: ("u8", 1),
 }
+_NUMPY: Final = {"f64": "<f8", "i32": "<i4", "u16": "<u2"}
+PACKED_LENGTH: Final = 1024
+"""Columns of so many numbers are packed; shorter ones are not worth it."""
 
 
 def envelope(response: Any) -> bytes:
@@ -42,8 +45,9 @@ def envelope(response: Any) -> bytes:
     while True:
         entries, at = [], body_at
         for dtype, width, column in columns:
-            entry = {"dtype": dtype, "offset": at, "length": len(column) // width}
-            entries.append(entry)
+            length = len(column) // width
+            name = f"packed_{dtype}" if _is_packed(dtype, length) else dtype
+            entries.append({"dtype": name, "offset": at, "length": length})
             at = _aligned(at + len(column))
         text = f'{head},"data":{data},"columns":{_json(entries)}}}'
         header = text.encode("utf-8", "replace")
@@ -53,8 +57,10 @@ def envelope(response: Any) -> bytes:
         body_at = needed
     padded = header + b" " * (body_at - _LENGTH.size - len(header))
     parts = [_LENGTH.pack(len(padded)), padded]
-    for _, _, column in columns:
-        parts += [column, bytes(-len(column) % _ALIGN)]
+    for dtype, width, column in columns:
+        is_packed = _is_packed(dtype, len(column) // width)
+        parts.append(_packed(dtype, width, column) if is_packed else column)
+        parts.append(bytes(-len(column) % _ALIGN))
     return b"".join(parts)
 
 
@@ -87,6 +93,21 @@ def u8(values: npt.ArrayLike) -> api.U8Column:
 def finite(value: float | None) -> float | None:
     """A number that JSON can hold, or None: corrupt input must not break an answer."""
     return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _is_packed(dtype: str, length: int) -> bool:
+    return dtype in _NUMPY and length >= PACKED_LENGTH
+
+
+def _packed(dtype: str, width: int, column: bytes) -> bytes:
+    """A column as it deflates best, and fastest: first all first bytes, and so on.
+
+    Whole numbers as the difference from the one before, which goes round.
+    """
+    values = np.frombuffer(column, _NUMPY[dtype])
+    if values.dtype.kind != "f":
+        values = np.concatenate([values[:1], values[1:] - values[:-1]])
+    return bytes(values.view(np.uint8).reshape(-1, width).T.tobytes())
 
 
 def _plain(value: Any, columns: list[tuple[str, int, bytes]]) -> Any:

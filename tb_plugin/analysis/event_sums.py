@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tb_plugin.analysis.distinct import distinct
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -132,7 +134,7 @@ def highest_between(total: Ints, first: Ints, last: Ints) -> Ints:
     Both ends belong to it; of equals the first. Costs a few passes over the log and one
     per power of two of the number of distinct ends, however the pairs overlap.
     """
-    ends = np.unique(np.concatenate([first, last]))
+    ends = distinct(np.concatenate([first, last]))
     if not len(ends):
         return np.empty(0, np.int64)
     best = _highest_of_pieces(total, ends)

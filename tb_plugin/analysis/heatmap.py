@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 MOST: Final = 65535
 """Cells are 1..65535 on a linear scale; 0 is nothing recorded."""
 
+MAX_CELLS: Final = 140_000
+"""Of two bytes each: an answer stays below 300 KB."""
+_LEAST_ROWS: Final = 64
+_LEAST_COLUMNS: Final = 400
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
@@ -23,6 +28,19 @@ class Cells:
     values: npt.NDArray[np.uint16]
     low: float
     high: float
+
+
+def size_of(num_ranks: int, px: int, rows: int) -> tuple[int, int]:
+    """Rows and columns at most of a picture of `rows` by `px`, so that it stays small.
+
+    Ranks are kept apart first: which rank it was is what is looked for.
+    """
+    rows = max(1, min(num_ranks, rows))
+    columns = min(px, MAX_CELLS // rows)
+    least = min(px, MAX_CELLS // _LEAST_ROWS, _LEAST_COLUMNS)
+    if columns < least:
+        rows, columns = max(1, MAX_CELLS // least), least
+    return rows, max(1, columns)
 
 
 def step_edges(low: float, high: float, px: int) -> tuple[Floats, int]:

@@ -8,7 +8,7 @@ of the two, or the older `free`, end both at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -37,9 +37,18 @@ ALLOC: Final = ACTIONS.index("alloc")
 FREE_REQUESTED: Final = ACTIONS.index("free_requested")
 FREE_COMPLETED: Final = ACTIONS.index("free_completed")
 FREE: Final = ACTIONS.index("free")
+SEGMENT_ALLOC: Final = ACTIONS.index("segment_alloc")
+SEGMENT_FREE: Final = ACTIONS.index("segment_free")
+SEGMENT_MAP: Final = ACTIONS.index("segment_map")
+SEGMENT_UNMAP: Final = ACTIONS.index("segment_unmap")
+SNAPSHOT: Final = ACTIONS.index("snapshot")
+OOM: Final = ACTIONS.index("oom")
+ANNOTATE: Final = ACTIONS.index("annotate")
 
 BEFORE: Final = -1
 """Born before the first event."""
+
+_KEY_BITS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +56,7 @@ class History:
     """The events of one device, as columns of equal length."""
 
     action: Ints
+    """Of any width, as is `stack`."""
     addr: Ints
     size: Ints
     """Bytes, as asked for."""
@@ -88,6 +98,18 @@ class Lifetimes:
     def __len__(self) -> int:
         return len(self.addr)
 
+    def take(self, rows: Ints) -> Lifetimes:
+        """Some of them, in their order."""
+        return Lifetimes(
+            addr=self.addr[rows],
+            size=self.size[rows],
+            stack=self.stack[rows],
+            born=self.born[rows],
+            freed=self.freed[rows],
+            gone=self.gone[rows],
+            num_lost=self.num_lost,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Levels:
@@ -104,6 +126,12 @@ class Levels:
             return self.first, BEFORE
         return int(self.after[at]), at
 
+    def at(self, moments: Ints) -> Ints:
+        """Bytes at some moments, of which any may be `BEFORE`."""
+        if not len(self.after):
+            return np.full(len(moments), self.first)
+        return np.where(moments < 0, self.first, self.after[np.maximum(moments, 0)])
+
 
 def lifetimes(history: History, blocks: Blocks) -> Lifetimes:
     """Pair each allocation with the events that freed it.
@@ -113,30 +141,31 @@ def lifetimes(history: History, blocks: Blocks) -> Lifetimes:
     active at the end and was not allocated by any event.
     """
     num_events = len(history)
-    order, use = _uses(history)
+    order, use, is_last_use = _uses(history)
     num_uses = int(use[-1]) + 1 if len(use) else 0
     action = history.action[order]
     teller = order[np.flatnonzero(np.diff(use, prepend=-1))]
     born = np.full(num_uses, BEFORE)
     freed = np.full(num_uses, num_events)
     gone = np.full(num_uses, num_events)
+    is_requested, is_completed = action == FREE_REQUESTED, action == FREE_COMPLETED
+    is_both = action == FREE
     # Backwards, so that of several the first counts.
-    for ends, actions in (
-        (freed, (FREE_REQUESTED, FREE)),
-        (gone, (FREE_COMPLETED, FREE)),
-    ):
-        rows = np.flatnonzero(np.isin(action, actions))[::-1]
+    for ends, frees in ((freed, is_requested), (gone, is_completed)):
+        rows = np.flatnonzero(frees | is_both)[::-1]
         ends[use[rows]] = order[rows]
     rows = np.flatnonzero(action == ALLOC)
     born[use[rows]] = order[rows]
-    # Of releases that write only one of the two, the one stands for both.
-    freed = np.minimum(freed, gone)
+    # Of releases that write only one of the two, the one stands for both; where both are
+    # written, what goes without a request was requested before the first event.
+    alone = (freed > gone) & (born == BEFORE)
+    asked_before = alone & bool(np.any(action == FREE_REQUESTED))
+    freed = np.where(asked_before, BEFORE, np.minimum(freed, gone))
     addr = history.addr[teller]
-    is_last = np.diff(addr, append=addr[-1:] + 1) != 0
-    waits = is_last & np.isin(addr, blocks.addr)
+    waits = is_last_use & np.isin(addr, blocks.addr)
     gone = np.where(waits, gone, np.where(gone == num_events, freed, gone))
-    frees = np.isin(action, (FREE_REQUESTED, FREE_COMPLETED, FREE))
-    num_lost = int(np.count_nonzero(_repeated(action, use, frees)))
+    kinds = (is_requested, is_completed, is_both)
+    num_lost = sum(_num_repeated(use[frees]) for frees in kinds)
     found = Lifetimes(
         addr=addr,
         size=history.size[teller],
@@ -167,27 +196,56 @@ def levels(
     return Levels(first, after + first)
 
 
-def _uses(history: History) -> tuple[Ints, Ints]:
-    """Events of blocks by address and time, and which use of its address each is of."""
-    relevant = np.flatnonzero(
-        np.isin(history.action, (ALLOC, FREE_REQUESTED, FREE_COMPLETED, FREE))
-    )
-    order = relevant[np.argsort(history.addr[relevant], kind="stable")]
-    addr = history.addr[order]
-    begins = (history.action[order] == ALLOC) | (
-        np.diff(addr, prepend=addr[:1] - 1) != 0
-    )
-    return order, np.cumsum(begins) - 1
+def _uses(history: History) -> tuple[Ints, npt.NDArray[np.int32], Flags]:
+    """Events of blocks by address and time, and which use of its address each is of.
+
+    And of each use whether it is the last of its address.
+    """
+    is_of_block = np.zeros(256, np.bool_)  # by action; -1, not known, is the last
+    is_of_block[[ALLOC, FREE_REQUESTED, FREE_COMPLETED, FREE]] = True
+    relevant = np.flatnonzero(is_of_block[history.action])
+    place, is_other = _by_address(history.addr[relevant])
+    order = relevant[place]
+    begins = (history.action[order] == ALLOC) | is_other
+    ends_with = np.append(is_other[begins], True)[1:]  # the next one's; none is behind
+    use = np.cumsum(begins, dtype=np.int32) - np.int32(1)
+    return order, use, ends_with
 
 
-def _repeated(action: Ints, use: Ints, frees: Flags) -> Flags:
-    """Frees of one kind after the first of a use."""
-    rows = np.flatnonzero(frees)
-    keys = use[rows] * len(ACTIONS) + action[rows]
-    _, first = np.unique(keys, return_index=True)
-    repeated: Flags = np.ones(len(rows), np.bool_)
-    repeated[first] = False
-    return repeated
+def _by_address(addr: Ints) -> tuple[Ints, Flags]:
+    """The stable order of addresses, and in it where another address than before comes.
+
+    Addresses are multiples of something, and fewer than 2**63 apart: with the place
+    behind it, one fits into a number, and numbers sort several times faster than places.
+    """
+    if not len(addr):
+        return np.empty(0, np.int64), np.empty(0, np.bool_)
+    least = int(addr.min())
+    above = addr - least  # may go round, and is then right as unsigned
+    bits = int(np.bitwise_or.reduce(above.view(np.uint64)))
+    shift = (bits & -bits).bit_length() - 1 if bits else 0
+    place_bits = len(addr).bit_length()
+    if (bits >> shift).bit_length() + place_bits > _KEY_BITS:
+        order = np.argsort(addr, kind="stable")
+        return order, _differs(addr[order])
+    keys = (above.view(np.uint64) >> np.uint64(shift)) << np.uint64(place_bits)
+    keys |= np.arange(len(addr), dtype=np.uint64)
+    keys.sort()
+    places: Ints = (keys & np.uint64((1 << place_bits) - 1)).view(np.int64)
+    keys >>= np.uint64(place_bits)
+    return places, _differs(keys)
+
+
+def _differs(values: npt.NDArray[Any]) -> Flags:
+    """Which are other than the one before; the first is."""
+    differs = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=differs[1:])
+    return differs
+
+
+def _num_repeated(use: npt.NDArray[np.int32]) -> int:
+    """How many of a kind of free came after the first of their use; `use` ascends."""
+    return int(np.count_nonzero(use[1:] == use[:-1]))
 
 
 def _with_blocks(found: Lifetimes, blocks: Blocks, num_events: int) -> Lifetimes:
@@ -208,17 +266,16 @@ def _with_blocks(found: Lifetimes, blocks: Blocks, num_events: int) -> Lifetimes
 
 
 def _sorted(found: Lifetimes) -> Lifetimes:
-    """By birth; those from before by when they were freed, the last one first.
+    """By birth; those from before by when they went, the last one first.
 
-    That is the order memory_viz stacks them in: what lives longest lies lowest.
+    That is the order memory_viz stacks them in: what lives longest lies lowest, and of
+    what is still there, the highest address.
     """
-    order = np.lexsort((-found.freed, found.born))
-    return Lifetimes(
-        addr=found.addr[order],
-        size=found.size[order],
-        stack=found.stack[order],
-        born=found.born[order],
-        freed=found.freed[order],
-        gone=found.gone[order],
-        num_lost=found.num_lost,
-    )
+    before = np.flatnonzero(found.born == BEFORE)
+    before = before[np.lexsort((-found.addr[before], -found.gone[before]))]
+    born = np.flatnonzero(found.born != BEFORE)
+    # An event bears one allocation at most: they sort by being put where it is.
+    num_events = int(found.born.max()) + 1 if len(born) else 0
+    of_event = np.full(num_events, -1, np.int32)
+    of_event[found.born[born]] = born
+    return found.take(np.concatenate([before, of_event[of_event >= 0]]))

@@ -79,9 +79,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ForeignFiles:
-    """Other tools' files seen in the logdir, by kind."""
+    """Other tools' files seen in the logdir that no run is made of, by kind."""
 
-    kind: Literal["tfevents", "snapshot_pickle", "kineto_trace", "memprofiler", "other"]
+    kind: Literal["tfevents", "memprofiler", "other"]
     num_files: int
     example: str
     """One path, relative to the logdir."""
@@ -95,7 +95,9 @@ class RunSummary:
     name: str
     """As TensorBoard names it; may hold any text, show as text."""
     num_ranks: int
+    """0 where files of snapshots tell no rank."""
     world_size: int
+    """0 where nothing tells it."""
     num_attempts: int
     first_ms: float
     last_ms: float
@@ -106,8 +108,11 @@ class RunSummary:
     simulated: bool
     imported: bool
     """Made of another tool's files: it has no steps and no headers."""
+    made_of: Literal["recording", "memprofiler", "snapshots", "traces"]
+    """snapshots: of files of allocator snapshots, whoever dumped them; traces: of files
+    of profilers' traces."""
     device_type: str
-    """cuda, xpu, mps ... or cpu where no accelerator was recorded."""
+    """cuda, xpu, mps ...; cpu where there is no accelerator; empty: nothing tells it."""
     num_problems: int
 
 
@@ -122,3 +127,5 @@ class RunsResponse:
     problems: tuple[Problem, ...]
     """Problems that belong to no run."""
     plugin_version: str
+    drop_limit_bytes: int
+    """The largest file that may be dropped onto the page; 0 where none may."""

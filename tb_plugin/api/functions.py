@@ -144,17 +144,21 @@ class HistoryReference:
 
     id: str
     """Names it in requests; stays the same while the run grows."""
-    rank: int
+    rank: int | None
+    """None: a file whose name does not say."""
     attempt: int
+    """1 of files."""
     function: str
-    """Empty where it was taken by hand."""
+    """Empty where it was not taken around a call."""
     phase: str
     iteration: int
-    """0 where it was taken by hand."""
+    """1-based; 0 where it was not taken around a call."""
     context: Literal["start", "end", ""]
     label: str
+    """The user's own name for it, or what a file's name says; may hold any text."""
     step: int | None
     time_ms: float
+    """When it was taken; of a file: when it was last written."""
     num_bytes: int
     """On disk."""
     path: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from tb_plugin.api.base import (
@@ -19,6 +19,41 @@ if TYPE_CHECKING:
     )
 
 
+HeadlineKey: TypeAlias = Literal[
+    "peak_allocated",
+    "peak_reserved",
+    "headroom",
+    "fragmentation",
+    "non_torch",
+    "growth",
+    "rss_peak",
+    "rss_headroom",
+    "rss_growth",
+    "step_time",
+    "cpu",
+    "workers_rss",
+]
+
+HeadlineCaveat: TypeAlias = Literal[
+    "sampled",
+    "estimated",
+    "cumulative_peak",
+    "no_limit",
+    "few_steps",
+    "after_warmup",
+    "one_host",
+]
+
+
+EndedHow: TypeAlias = Literal["exception", "signal", "lost"]
+"""How a recording ended that did not end in order.
+
+exception  one that nobody caught, or that left `record`'s with-block
+signal     one that ends the process, where `oom.on_sigterm` has it listened to
+lost       no closing record and no new rows: killed, or its machine or disk was lost
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One start of the job in the same logdir."""
@@ -31,8 +66,8 @@ class Attempt:
     first_step: int | None
     last_step: int | None
     num_ranks: int
-    ended: Literal["closed", "exception", "lost", "running"]
-    """lost: no closing record and no new rows: killed, or the disk went away."""
+    ended: Literal["closed", "exception", "signal", "lost", "running"]
+    """The worst end of its ranks, see `EndedHow`."""
     overlaps_previous: bool
     """Two jobs wrote into this run at the same time."""
 
@@ -41,20 +76,7 @@ class Attempt:
 class Headline:
     """One of the six headline numbers."""
 
-    key: Literal[
-        "peak_allocated",
-        "peak_reserved",
-        "headroom",
-        "fragmentation",
-        "non_torch",
-        "growth",
-        "rss_peak",
-        "rss_headroom",
-        "rss_growth",
-        "step_time",
-        "cpu",
-        "workers_rss",
-    ]
+    key: HeadlineKey
     value: float | None
     unit: Unit
     rank: int | None
@@ -62,18 +84,7 @@ class Headline:
     step: int | None
     sparkline: F64Column
     """At most 120 values over the run, of the worst rank."""
-    caveats: tuple[
-        Literal[
-            "sampled",
-            "estimated",
-            "cumulative_peak",
-            "no_limit",
-            "few_steps",
-            "after_warmup",
-            "one_host",
-        ],
-        ...,
-    ]
+    caveats: tuple[HeadlineCaveat, ...]
     absent_reason: str | None
     """Why there is no value; set exactly when value is None."""
 
@@ -136,6 +147,43 @@ class RunFact:
 
 
 @dataclass(frozen=True, slots=True)
+class RankEnding:
+    """How the last attempt of one rank ended."""
+
+    rank: int
+    attempt: int
+    how: EndedHow
+    message: str
+    """Type and first line of the exception, or the signal's name; else empty."""
+    step: int | None
+    """The training step under way; of lost ones the last that was written."""
+    phase: str
+    """The phase the exception came from, or under way; empty: not known."""
+    time_ms: float
+    """Of the end; of lost ones the last sign of life."""
+    rss_bytes: float | None
+    """Highest resident memory of its last steps."""
+    memory_limit_bytes: float | None
+    """What its control group may hold."""
+    sentence: str
+    advice: str
+    """Where to look, and what to switch on to know more; may be empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankEndings:
+    """Ranks that did not end in order: exceptions first, then lost ones, then signals."""
+
+    num_exception: int
+    num_signal: int
+    num_lost: int
+    sentence: str
+    """The first of them, and how many others; empty where there is none."""
+    ranks: tuple[RankEnding, ...]
+    """At most 16 of each kind, the earliest first."""
+
+
+@dataclass(frozen=True, slots=True)
 class OverviewResponse:
     """Route `/overview` (run, rank)."""
 
@@ -145,6 +193,7 @@ class OverviewResponse:
     strip: RankStrip
     recorded: tuple[Recorded, ...]
     attempts: tuple[Attempt, ...]
+    endings: RankEndings
     problems: tuple[Problem, ...]
     facts: tuple[RunFact, ...]
     planted: tuple[str, ...]

@@ -59,7 +59,7 @@ def captures_of(
     """
     pieces: list[Sequence[CaptureEntry]] = [file.behind.captures.found]
     at = 0 if file.digest is None else file.digest.offset
-    with PartsReader(file.parts) as reader:
+    with PartsReader(file.layout) as reader:
         while at and sum(map(len, pieces)) < MAX_CAPTURES:
             listed = file.listed_captures.get(at)
             if listed is None:
@@ -83,18 +83,33 @@ def read_capture(
         OSError: the file cannot be read.
     """
     try:
+        return capture_of(file, entry, wanted)
+    except CorruptError as error:
+        file.add_damage(entry.offset, entry.offset + entry.num_bytes, str(error))
+        raise
+
+
+def capture_of(
+    file: RankFile, entry: CaptureEntry, wanted: Collection[str] | None = None
+) -> Capture:
+    """The same, but changes nothing of the file: needs no lock.
+
+    Raises:
+        CorruptError: it is damaged.
+        TooNewError: a newer MemBoard wrote it.
+        OSError: the file cannot be read.
+    """
+    try:
         return decode_capture(entry, _read_parts(file, entry), wanted)
     except CorruptError as error:
-        what = f"{named(entry)} cannot be read: {error}"
-        file.add_damage(entry.offset, entry.offset + entry.num_bytes, what)
-        raise CorruptError(what) from error
+        raise CorruptError(f"{named(entry)} cannot be read: {error}") from error
 
 
 def _read_parts(file: RankFile, entry: CaptureEntry) -> list[CapturePart]:
     """All records of a capture, which must be intact."""
     if entry.num_bytes > _MAX_BYTES:
         raise CorruptError(f"it claims {entry.num_bytes} bytes")
-    with PartsReader(file.parts) as reader:
+    with PartsReader(file.layout) as reader:
         data = reader.read(entry.offset, entry.num_bytes)
     parts = []
     for item in read_frames(data, entry.offset, last=True):

@@ -93,8 +93,13 @@ def clean_close(close: Close) -> Close:
     numbers = (close.time_ns, close.digest_offset, close.num_dropped)
     if not all(map(_is_int, numbers)):
         raise CorruptError("a close record misuses a field")
-    how = "exception" if close.how == "exception" else "closed"
-    return replace(close, how=how, message=_text(close.message))  # type: ignore[arg-type]
+    return replace(
+        close,
+        how=close.how if close.how in ("exception", "signal") else "closed",
+        message=_text(close.message),
+        step=_int(close.step),
+        phase=_text(close.phase),
+    )
 
 
 def _is_int(value: Any) -> bool:

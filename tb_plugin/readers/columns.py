@@ -179,7 +179,7 @@ def read_chunks(
     missing = [column for column in columns if column not in names]
     indices = [names.index(column) for column in held]
     result: dict[str, list[Values]] = {column: [] for column in columns}
-    with PartsReader(file.parts) as reader:
+    with PartsReader(file.layout) as reader:
         for ref in refs:
             try:
                 decoded = _decoded(file.read_chunk(reader, ref), indices, ref)

@@ -52,7 +52,7 @@ def chunks_between(
     offset = end = 0
     if file.digest is not None:
         offset, end = file.digest.offset, file.digest.end
-    with PartsReader(file.parts) as reader:
+    with PartsReader(file.layout) as reader:
         while offset and budget.allows():
             try:
                 listed, previous = _listed(file, reader, offset, end, cache)

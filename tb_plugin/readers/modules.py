@@ -187,7 +187,7 @@ def _imported(imports: Imports) -> Iterator[RankWindow]:
                 step=None,
                 time_ns=file.mtime_ns,
                 path=file.shown_path,
-                identity=(file, "modules"),
+                identity=(file, "modules", window),  # a file may hold many
                 open=_ReportOpener(imports, window, rank),
             )
 

@@ -5,16 +5,15 @@ No descriptor outlives a `with`: thousands of ranks must not use up the process'
 
 from __future__ import annotations
 
-import os
-import stat
 from typing import TYPE_CHECKING, NamedTuple
+
+from tb_plugin import storage
+from tb_plugin.readers.layout import Layout, end_to_end
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-# A pipe that took the place of a file must not block the server.
-_FLAGS |= getattr(os, "O_NONBLOCK", 0)
+    from tb_plugin.storage.contract import Ranges
 
 
 class Part(NamedTuple):
@@ -37,12 +36,13 @@ class Part(NamedTuple):
 
 
 class PartsReader:
-    """Reads ranges of the parts laid end to end."""
+    """Reads ranges of a file by logical offsets."""
 
-    def __init__(self, parts: tuple[Part, ...]) -> None:
-        self._parts = parts
-        self._open: dict[int, int] = {}
-        self.size_bytes = sum(part.size_bytes for part in parts)
+    def __init__(self, parts: Layout | tuple[Part, ...]) -> None:
+        """`parts`: with their places, or all of them, which then lie end to end."""
+        self.layout = parts if isinstance(parts, Layout) else end_to_end(parts)
+        self._open: dict[int, Ranges] = {}
+        self.size_bytes = self.layout.size_bytes
 
     def __enter__(self) -> PartsReader:  # noqa: PYI034  # Self needs Python 3.11
         return self
@@ -53,39 +53,36 @@ class PartsReader:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for descriptor in self._open.values():
-            os.close(descriptor)
+        for file in self._open.values():
+            file.close()
         self._open.clear()
 
     def read(self, offset: int, length: int) -> bytes:
-        """At most `length` bytes from `offset`; fewer at the end.
+        """At most `length` bytes from `offset`; fewer at the end and before a gap.
 
         Raises:
             OSError: a part cannot be read, or is no longer a regular file.
         """
         pieces = []
-        start = 0
-        for index, part in enumerate(self._parts):
-            end = start + part.size_bytes
-            if offset < end and length > 0:
-                want = min(length, end - offset)
-                piece = os.pread(self._descriptor(index), want, offset - start)
-                pieces.append(piece)
-                offset, length = offset + want, length - want
-                if len(piece) < want:
-                    break
-            start = end
+        while length > 0:
+            index = self.layout.at(offset)
+            if index is None:
+                break
+            _, start, end = self.layout.extents[index]
+            want = min(length, end - offset)
+            piece = self._file(index).pread(want, offset - start)
+            pieces.append(piece)
+            offset, length = offset + want, length - want
+            if len(piece) < want:
+                break
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _descriptor(self, index: int) -> int:
-        descriptor = self._open.get(index)
-        if descriptor is None:
-            descriptor = os.open(self._parts[index].path, _FLAGS)
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                os.close(descriptor)
-                raise OSError(f"{self._parts[index].path} is not a regular file")
-            self._open[index] = descriptor
-        return descriptor
+    def _file(self, index: int) -> Ranges:
+        file = self._open.get(index)
+        if file is None:
+            path = self.layout.extents[index].part.path
+            file = self._open[index] = storage.at(path).ranges(path)
+        return file
 
 
 def continues(before: tuple[Part, ...], now: tuple[Part, ...]) -> bool:

@@ -19,20 +19,23 @@ from collector.format.codec import (
     HEADER,
     NOTE,
     SCHEMA,
+    SEGMENT,
     decode_record,
 )
 from collector.format.errors import CorruptError, FormatError, TooNewError
 from collector.format.framing import Damage, Framed, read_frames
-from collector.format.records import Close, Header, Note, Schema
+from collector.format.records import Close, Header, Note, Schema, Segment
 from tb_plugin.readers.clean import clean_close, clean_header, clean_note
 from tb_plugin.readers.digest import decode_columns, index_digest
 from tb_plugin.readers.faults import Faults
 from tb_plugin.readers.file_end import latest_digest_offset
+from tb_plugin.readers.layout import end_to_end, lay_out, written_base
 from tb_plugin.readers.names import header_by_name
 from tb_plugin.readers.parts import Part, PartsReader, continues
 from tb_plugin.readers.scan import scan
-from tb_plugin.readers.schemas import decode_schema, with_schema
+from tb_plugin.readers.schemas import decode_schema, shared_schema, with_schema
 from tb_plugin.readers.tail import Tail
+from tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
     from tb_plugin.budget import Budget
@@ -54,6 +57,10 @@ class RankFile:
         self.attempt = attempt
         self.shown_path = shown_path
         self.parts: tuple[Part, ...] = ()
+        self.layout = end_to_end(())
+        """Where the parts lie in the file as it was written."""
+        self._bases: dict[Part, int | None] = {}
+        """Where segments say that they begin."""
         self.generation = 0
         """Raised when what was read before no longer holds."""
         self._forget()
@@ -120,13 +127,18 @@ class RankFile:
         return sum(part.size_bytes for part in self.parts)
 
     @property
+    def end_offset(self) -> int:
+        """Where the file ends, missing segments counted."""
+        return self.layout.size_bytes
+
+    @property
     def is_torn(self) -> bool:
         """Whether the end holds bytes that are no whole record (yet)."""
         return (
             self._opened
             and not self.too_new
             and not self.unfinished
-            and self._scanned_to < self.num_bytes
+            and self._scanned_to < self.end_offset
         )
 
     @property
@@ -168,18 +180,20 @@ class RankFile:
         if self.too_new:
             return True
         try:
-            with PartsReader(parts) as reader:
+            self.layout = lay_out(parts, self._base_of)
+            with PartsReader(self.layout) as reader:
                 if not self._opened and not self._open(reader):
                     return True
+                self._name_missing()
                 self._follow(reader, budget)
+        except StorageError:
+            # The store is away, which is said of the logdir: what was read stays.
+            if not self._opened:
+                self._forget()
+            self.unfinished = True
         except OSError as error:
             self._forget()
-            self._faults.add(
-                "error",
-                f"The file cannot be read: {error.strerror or error}.",
-                "",
-                "Check its permissions and the disk.",
-            )
+            self._faults.add_unreadable(error)
             self.unfinished = True
         return True
 
@@ -211,7 +225,7 @@ class RankFile:
             return self.digest_payload
         if self.digest is None:
             raise CorruptError(f"{self.shown_path} holds no digest")
-        with PartsReader(self.parts) as reader:
+        with PartsReader(self.layout) as reader:
             return self.read_record(reader, DIGEST, self.digest.offset, self.digest.end)
 
     def read_record(
@@ -239,7 +253,7 @@ class RankFile:
         if self.checked_to >= self._scanned_from or not self._opened:
             return True
         try:
-            with PartsReader(self.parts) as reader:
+            with PartsReader(self.layout) as reader:
                 start, stop = self.checked_to, self._scanned_from
                 for item in scan(reader, start, stop, budget, open_end=False):
                     self.checked_to = item.end
@@ -271,28 +285,45 @@ class RankFile:
             self._read_header(reader)
         except TooNewError as error:
             self.too_new = True
-            self._faults.add(
-                "error",
-                f"The file is too new: {error}.",
-                "header",
-                "Upgrade MemBoard where TensorBoard runs: pip install -U memboard",
-            )
+            self._faults.add_too_new_file(error)
             return False
         self._opened = True
         self._start_at(latest_digest_offset(reader))
         return True
 
     def _read_header(self, reader: PartsReader) -> None:
+        start = reader.layout.resumes_at(0) or 0
         for reach in _HEAD_BYTES:
-            for item in read_frames(reader.read(0, reach)):
+            for item in read_frames(reader.read(start, reach)):
                 if isinstance(item, Damage):
                     return  # reading from the start will name it
-                if item.kind == HEADER:
+                if item.kind in (HEADER, SEGMENT):
                     self._take(item)
                 if item.kind:
                     return
-            if reach >= reader.size_bytes:
+            if start + reach >= reader.size_bytes:
                 return
+
+    def _base_of(self, part: Part) -> int | None:
+        """Where a segment begins; a finished one is asked once."""
+        if part not in self._bases:
+            known = self._bases = {
+                p: b for p, b in self._bases.items() if p in self.parts
+            }
+            known[part] = written_base(part)
+        return self._bases[part]
+
+    def _name_missing(self) -> None:
+        """Say which segments are not here, and where they may be."""
+        if not self.layout.gaps:
+            return
+        mirror = self.header.config.get("remote")
+        url = mirror.get("url") if isinstance(mirror, dict) else None
+        self._faults.add_missing(
+            self.layout.missing_segments(),
+            sum(gap.end - gap.start for gap in self.layout.gaps),
+            str(url or ""),
+        )
 
     def _start_at(self, offset: int) -> None:
         self._scanned_from = self._scanned_to = offset
@@ -325,7 +356,7 @@ class RankFile:
         try:
             lost = self.behind.captures.feed(item)
             if lost is not None:
-                self._faults.add_damage(*lost)
+                self.add_damage(*lost)
             if item.kind == CHUNK:
                 self.behind.take_chunk(item, self.schemas)
             elif item.kind == DIGEST:
@@ -334,10 +365,10 @@ class RankFile:
                 schema = decode_schema(item.payload)
                 if schema is not None:
                     self.schemas = with_schema(self.schemas, schema)
-            elif item.kind in (HEADER, NOTE, CLOSE):
+            elif item.kind in (HEADER, SEGMENT, NOTE, CLOSE):
                 self._take_text(item)
         except TooNewError as error:
-            if item.kind == HEADER:
+            if item.kind in (HEADER, SEGMENT):
                 raise
             where = f"{item.kind} record at byte {item.offset}"
             self._faults.add_too_new(str(error), where)
@@ -359,22 +390,28 @@ class RankFile:
             if self.written_header is None:
                 self.written_header = clean_header(record)
                 self._check_rank(record)
+        elif isinstance(record, Segment):
+            self._take_segment(record)
         elif isinstance(record, Note):
             self.behind.take_note(clean_note(record))
         elif isinstance(record, Close):
             self.close = clean_close(record)
 
+    def _take_segment(self, record: Segment) -> None:
+        """Of the head of a later segment: what is lost with those before it."""
+        if self.written_header is None:
+            self.written_header = clean_header(record.header)
+            self._check_rank(record.header)
+        for schema in map(shared_schema, record.schemas):
+            if schema.schema_id not in self.schemas:
+                self.schemas = with_schema(self.schemas, schema)
+
     def _check_rank(self, header: Header) -> None:
         if header.rank != self.rank:
-            self._faults.add(
-                "warning",
-                f"The file is named for rank {self.rank}, its header says rank"
-                f" {header.rank}; it is shown as rank {self.rank}.",
-                "header",
-                "Was the file renamed or copied over another? Give it its own name"
-                " back.",
-            )
+            self._faults.add_renamed(self.rank, header.rank)
 
     def add_damage(self, offset: int, end: int, what: str) -> None:
-        """Keep as a fault that these bytes are lost."""
+        """Keep as a fault that these bytes are lost, unless a missing segment says it."""
+        if self.layout.lacks(offset):
+            return
         self._faults.add_damage(offset, end, what)

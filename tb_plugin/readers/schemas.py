@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from collector.format.codec import SCHEMA, decode_record
+from collector.format.errors import CorruptError
 from collector.format.records import Schema
 from tb_plugin.readers.clean import clean_schema
 
@@ -26,6 +27,23 @@ def decode_schema(payload: bytes) -> Schema | None:
     """
     schema = decode_record(SCHEMA, payload)
     return clean_schema(schema) if isinstance(schema, Schema) else None
+
+
+def shared_schema(schema: Schema) -> Schema:
+    """A schema as it is shown; the same object for equal ones.
+
+    Raises:
+        CorruptError: it misuses a field.
+    """
+    try:
+        return _shared_schema(schema)
+    except TypeError as error:  # it does not hash: a list where a text should be
+        raise CorruptError("a schema record misuses a field") from error
+
+
+@lru_cache(maxsize=1024)
+def _shared_schema(schema: Schema) -> Schema:
+    return clean_schema(schema)
 
 
 def with_schema(schemas: Mapping[int, Schema], added: Schema) -> dict[int, Schema]:

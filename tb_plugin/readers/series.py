@@ -13,7 +13,7 @@ from tb_plugin.readers.columns import ColumnReader, as_values, read_chunks
 from tb_plugin.readers.directory import chunks_between
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     import numpy.typing as npt
 
@@ -113,6 +113,17 @@ class SeriesReader:
         """See `ColumnReader.decode_tail`."""
         self._columns.decode_tail(file, schema, columns)
 
+    def derived(
+        self, key: Hashable, make: Callable[[], Floats | None]
+    ) -> Floats | None:
+        """What was made of columns, kept like a column; `key` says of which."""
+        found: Floats | None = self._cache.get(key)
+        if found is None:
+            found = make()
+            if found is not None:
+                self._cache.put(key, found, found.nbytes)
+        return found
+
     def rollup(
         self,
         file: RankFile,
@@ -181,6 +192,36 @@ class SeriesReader:
                 np.argsort(columns[-1 if clock is None else 0], kind="stable")
             )
         return rows
+
+    def rows_between(
+        self,
+        file: RankFile,
+        key: SeriesKey,
+        wanted: Sequence[str],
+        low: float,
+        high: float,
+        budget: Budget,
+    ) -> dict[str, Values] | None:
+        """Columns of the chunks that touch the steps `low..high`, in order of time.
+
+        `wanted` must hold `time_ns`. A column that a table has not reads as not
+        recorded. None where the budget does not allow to read them.
+        """
+        found = self._refs(file, key, None, low, high, budget)
+        num_chunks = sum(len(refs) for _, refs in found)
+        if not budget.allows(num_chunks * SECONDS_PER_CHUNK * len(wanted) / 2):
+            return None
+        pieces = [
+            self._chunks(file, schema, refs, wanted) for schema, refs in found if refs
+        ]
+        columns = {
+            name: np.concatenate([piece[index] for piece in pieces] or [_NO_INTS])
+            for index, name in enumerate(wanted)
+        }
+        if len(pieces) > 1:
+            order = np.argsort(columns["time_ns"], kind="stable")
+            columns = {name: values[order] for name, values in columns.items()}
+        return columns
 
     def steps(self, file: RankFile) -> tuple[int, int] | None:
         """First and last step of a file's step tables, whatever their phase."""

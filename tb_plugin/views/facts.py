@@ -91,6 +91,8 @@ class FileFacts:
     """Bytes per step of allocated (or, without a device, resident) memory."""
     num_steps: int = 0
     last_step: int | None = None
+    latest: dict[str, float] = field(default_factory=dict)
+    """By column: the highest of its last steps."""
 
 
 class _Column(NamedTuple):
@@ -191,6 +193,7 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
     for name in PEAKS:
         if name in columns:
             facts.readings[name] = _peak(columns[name])
+            facts.latest[name] = float(columns[name].values[-1])
     for name, skipped in MEDIANS.items():
         if name in columns:
             column = columns[name]

@@ -14,7 +14,7 @@ from collector.format.errors import FormatError
 from tb_plugin import api
 from tb_plugin.analysis.functions import unit_of
 from tb_plugin.readers.captures import read_capture
-from tb_plugin.readers.functions import imported_key
+from tb_plugin.readers.history_list import reference_of_capture, reference_of_file
 from tb_plugin.wire import f64, i32
 
 if TYPE_CHECKING:
@@ -99,52 +99,14 @@ def histories(
 ) -> tuple[api.HistoryReference, ...]:
     """A rank's captured histories in order of time, the newest of them."""
     found = [
-        api.HistoryReference(
-            id=f"{file.rank}-{file.attempt}-{entry.offset}",
-            rank=rank,
-            attempt=attempt,
-            function=entry.function,
-            phase=entry.phase,
-            iteration=entry.iteration,
-            context=_context(entry.context),
-            label=entry.label,
-            step=entry.step,
-            time_ms=entry.time_ns / 1e6,
-            num_bytes=entry.num_bytes,
-            path="",
-        )
+        reference_of_capture(file, attempt, entry)
         for attempt, file, entry in entries
         if entry.kind == "history"
     ]
-    if run.imported is not None:
-        found += _imported_histories(run, rank)
+    files = run.snapshots.of_rank(rank)[-MAX_HISTORIES:]
+    found += [reference_of_file(file) for file in files]
     found.sort(key=lambda reference: reference.time_ms)
     return tuple(found[-MAX_HISTORIES:])
-
-
-def _imported_histories(run: Run, rank: int) -> list[api.HistoryReference]:
-    if run.imported is None:
-        return []
-    found = []
-    for file in run.imported.histories(rank):
-        key = imported_key(file.name.function)
-        found.append(
-            api.HistoryReference(
-                id=file.shown_path,
-                rank=rank,
-                attempt=1,
-                function=key.function,
-                phase=key.phase,
-                iteration=file.name.iteration,
-                context=_context(file.name.context),
-                label="",
-                step=None,
-                time_ms=file.mtime_ns / 1e6,
-                num_bytes=file.size_bytes,
-                path=file.shown_path,
-            )
-        )
-    return found
 
 
 def _read(
@@ -214,7 +176,3 @@ def _total(
 
 def _unit_of_attribute(name: str) -> api.Unit:
     return unit_of(f"hook.{name}")
-
-
-def _context(text: str) -> Any:
-    return text if text in ("start", "end") else ""

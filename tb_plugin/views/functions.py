@@ -19,6 +19,7 @@ from tb_plugin.analysis.functions import (
     unit_of,
     with_captures,
 )
+from tb_plugin.elsewhere import said_instead
 from tb_plugin.readers.functions import KINDS, bit_of, imported_key
 from tb_plugin.readers.modules import WindowKey
 from tb_plugin.views.function_captures import (
@@ -98,7 +99,7 @@ def functions(
     calls = _NOTHING if shown is None else shown.calls
     return api.FunctionsResponse(
         run=summary,
-        source="recorded" if run.imported is None else "imported",
+        source="recorded" if run.made_of == "recording" else "imported",
         functions=_listed(collected),
         function=None if shown is None else shown.key.function,
         phase="" if shown is None else shown.key.phase,
@@ -345,6 +346,8 @@ def _window(shown: _Shown) -> str | None:
 
 def _absent(run: Run, *, found: bool) -> tuple[api.Recorded, ...]:
     """Why there is nothing, or what ranks without a kind say."""
+    if run.made_of in ("snapshots", "traces"):
+        return said_instead(run.made_of, len(run.ranks), "absent")
     said = [
         recorded
         for recorded in run.catalogue.recorded()

@@ -48,30 +48,6 @@ _SOURCES: Final = {
 }
 """Which source records a column: its words explain an absence."""
 
-Key: TypeAlias = Literal[
-    "peak_allocated",
-    "peak_reserved",
-    "headroom",
-    "fragmentation",
-    "non_torch",
-    "growth",
-    "rss_peak",
-    "rss_headroom",
-    "rss_growth",
-    "step_time",
-    "cpu",
-    "workers_rss",
-]
-Caveat: TypeAlias = Literal[
-    "sampled",
-    "estimated",
-    "cumulative_peak",
-    "no_limit",
-    "few_steps",
-    "after_warmup",
-    "one_host",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Headlines:
@@ -119,13 +95,13 @@ class Headlines:
     def _of_host(self) -> tuple[api.Headline, ...]:
         pace = self.numbers.highest(self.ranks, STEP_TIME)
         cpu = self.numbers.highest(self.ranks, CPU)
-        one_host: tuple[Caveat, ...] = ()
+        one_host: tuple[api.HeadlineCaveat, ...] = ()
         if (
             len(set(self.strip.host)) > 1
             and np.count_nonzero(~np.isnan(cpu.value)) == 1
         ):
             one_host = ("one_host",)
-        sampled: tuple[Caveat, ...] = ("sampled",)
+        sampled: tuple[api.HeadlineCaveat, ...] = ("sampled",)
         return (
             self._headline(
                 "rss_peak", self.numbers.highest(self.ranks, RSS), RSS, sampled
@@ -192,7 +168,7 @@ class Headlines:
             else:
                 continue
             value[mine] = self.strip.capacity_bytes[mine] - most
-        caveats: tuple[Caveat, ...] = ("sampled",)
+        caveats: tuple[api.HeadlineCaveat, ...] = ("sampled",)
         if not limited:
             caveats += ("no_limit",)
         return self._headline(
@@ -213,7 +189,7 @@ class Headlines:
             ),
         )
 
-    def _growth(self, key: Key, column: str) -> api.Headline:
+    def _growth(self, key: api.HeadlineKey, column: str) -> api.Headline:
         nowhere = np.full(len(self.ranks), np.nan)
         return self._headline(
             key,
@@ -228,10 +204,10 @@ class Headlines:
 
     def _headline(
         self,
-        key: Key,
+        key: api.HeadlineKey,
         number: PerRank,
         column: str,
-        caveats: tuple[Caveat, ...],
+        caveats: tuple[api.HeadlineCaveat, ...],
         *,
         unit: api.Unit = "bytes",
         worst: Literal["highest", "lowest"] = "highest",
@@ -313,10 +289,10 @@ class Headlines:
         unknown = np.isnan(self.strip.capacity_bytes).all()
         return "the capacity is not known" if unknown else None
 
-    def _few_steps(self) -> tuple[Caveat, ...]:
+    def _few_steps(self) -> tuple[api.HeadlineCaveat, ...]:
         return ("few_steps",) if self.strip.num_steps < FEW_ROWS else ()
 
-    def _peak_caveats(self) -> tuple[Caveat, ...]:
+    def _peak_caveats(self) -> tuple[api.HeadlineCaveat, ...]:
         """Peaks that are never reset say nothing about single steps."""
         for file in self.run.files.values():
             if file.header.config.get("device_peaks") == "run":
@@ -324,6 +300,6 @@ class Headlines:
         return ()
 
 
-def _estimated(number: PerRank) -> tuple[Caveat, ...]:
+def _estimated(number: PerRank) -> tuple[api.HeadlineCaveat, ...]:
     """Numbers from two columns, and medians, are exact only from single rows."""
     return ("estimated",) if number.widest > 1 else ()

@@ -13,7 +13,13 @@ from tb_plugin.errors import NotFoundError
 from tb_plugin.readers.series import SeriesKey
 from tb_plugin.views.marks import marks_of
 from tb_plugin.views.matrix import refined_rows
-from tb_plugin.views.selection import RankRows, extent, visible_range, x_axis
+from tb_plugin.views.selection import (
+    RankRows,
+    extent,
+    visible_range,
+    which_ranks,
+    x_axis,
+)
 from tb_plugin.wire import f64
 
 if TYPE_CHECKING:
@@ -125,7 +131,7 @@ def host(
         raise NotFoundError(
             "This rank is not in the run.",
             f"rank={query.rank}",
-            f"The run has ranks {run.ranks[0]} to {run.ranks[-1]}.",
+            which_ranks(run),
         )
     speakers = _speakers(run, known)
     if query.rank is not None and query.rank in known:

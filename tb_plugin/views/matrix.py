@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _NUM_PROBES: Final = 3
 """Ranks whose reading tells what all would take."""
 
+_FEW: Final = 32
+"""Of so many ranks, a few at each poll, all are read before long."""
+
 _AT_ONCE: Final = 256
 """Ranks stacked at a time; more would only hold more memory."""
 
@@ -79,6 +82,8 @@ def refined_rows(
         costs.append(time.monotonic() - began)
     others = [index for index in wide if index not in probes]
     if others and not budget.allows(sorted(costs)[len(costs) // 2] * len(others)):
+        if len(wide) <= _FEW:
+            budget.come_back()  # what was read is kept: soon the others cost less
         return list(rows)
     for index in others:
         result[index] = source.refined(ranks[index], rows[index], low, high, budget)

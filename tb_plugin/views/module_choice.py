@@ -14,6 +14,7 @@ import numpy as np
 from tb_plugin import api
 from tb_plugin.analysis.module_states import default_state
 from tb_plugin.budget import Budget
+from tb_plugin.elsewhere import said_instead
 from tb_plugin.readers.modules import KIND, ModulesError
 from tb_plugin.readers.series import TRAIN_PHASE
 from tb_plugin.views.selection import RankRows, x_axis
@@ -256,6 +257,8 @@ def absent_of(
     reader: ModulesReader, run: Run, choice: Choice | None
 ) -> tuple[api.Recorded, ...]:
     """Why there is no module memory, or what ranks without it say."""
+    if run.made_of in ("snapshots", "traces"):
+        return said_instead(run.made_of, len(run.ranks), "absent")
     said = [
         recorded
         for recorded in run.catalogue.recorded()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin import api
+from tb_plugin.elsewhere import said_instead
 from tb_plugin.notes import text_of
+from tb_plugin.views.endings import endings_of
 from tb_plugin.views.facts import ALLOCATED, RSS
 from tb_plugin.views.headlines import Headlines
 from tb_plugin.views.rank_numbers import RankNumbers
@@ -53,6 +55,7 @@ def overview(
         strip=strip_response(run, strip, numbers, "" if key is None else key.text),
         recorded=_recorded(run, query.rank),
         attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
+        endings=endings_of(run, ranks, numbers),
         problems=tuple(
             problem
             for problem in run.problems
@@ -64,20 +67,10 @@ def overview(
 
 
 def _recorded(run: Run, rank: int | None) -> tuple[api.Recorded, ...]:
-    if run.imported is None:
+    if run.made_of == "recording":
         return run.catalogue.recorded(rank)
-    ranks = run.imported.ranks
-    return (
-        api.Recorded(
-            source="memprofiler",
-            status="recorded",
-            num_ranks=len([r for r in ranks if rank in (None, r)]),
-            reason="This run is made of MemProfiler's files: memory around calls and by"
-            " module is in Functions and Modules.",
-            remedy="Steps and hosts are recorded by MemBoard's own collector.",
-            cost="",
-        ),
-    )
+    num_ranks = len([r for r in run.ranks if rank in (None, r)])
+    return said_instead(run.made_of, num_ranks)
 
 
 def _attempt(reader: SeriesReader, attempt: AttemptFiles) -> api.Attempt:
@@ -94,8 +87,16 @@ def _attempt(reader: SeriesReader, attempt: AttemptFiles) -> api.Attempt:
         first_step=min(first, default=None),
         last_step=max(last, default=None),
         num_ranks=len(attempt.files),
-        ended=attempt.ended,
+        ended="signal" if _by_signal(attempt) else attempt.ended,
         overlaps_previous=attempt.overlaps_previous,
+    )
+
+
+def _by_signal(attempt: AttemptFiles) -> bool:
+    """Whether nothing worse than a signal ended one of its ranks."""
+    closes = (file.close for file in attempt.files.values())
+    return attempt.ended == "closed" and any(
+        close is not None and close.how == "signal" for close in closes
     )
 
 

@@ -22,6 +22,7 @@ def runs(
     found: Sequence[api.RunSummary],
     foreign: tuple[api.ForeignFiles, ...],
     problems: tuple[api.Problem, ...],
+    drop_limit_bytes: int = 0,
 ) -> api.RunsResponse:
     """Answer `/runs`."""
     return api.RunsResponse(
@@ -30,6 +31,7 @@ def runs(
         foreign=foreign,
         problems=problems,
         plugin_version=plugin_version(),
+        drop_limit_bytes=drop_limit_bytes,
     )
 
 
@@ -37,24 +39,30 @@ def summary_of(reader: SeriesReader, run: Run) -> api.RunSummary:
     """What the run picker shows, from the files opened so far."""
     attempts = run.attempts
     headers = [file.header for file in run.files.values() if file.has_records]
-    device_types = [h.device_type for h in headers if h.device_type not in ("", "cpu")]
+    device_types = [h.device_type for h in headers if h.device_type]
+    device_types.sort(key="cpu".__eq__)  # an accelerator first, where any rank has one
     started = min((a.started_ns for a in attempts), default=0)
     newest = max((a.last_ns for a in attempts), default=0)
     if run.imported is not None:  # such files say no times but their own
         started, newest = run.imported.oldest_ns, run.imported.newest_ns
+    elif run.made_of == "snapshots":
+        started, newest = run.snapshots.oldest_ns, run.snapshots.newest_ns
+    elif run.made_of == "traces":
+        started, newest = run.traces.oldest_ns, run.traces.newest_ns
     return api.RunSummary(
         id=run.found.id,
         name=run.found.name,
         num_ranks=len(run.ranks),
-        world_size=max((h.world_size for h in headers), default=0),
-        num_attempts=len(attempts) if run.is_whole else _num_attempts_by_name(run),
+        world_size=max((h.world_size for h in headers), default=_world_size(run)),
+        num_attempts=_num_attempts(run),
         first_ms=started / 1e6,
         last_ms=newest / 1e6,
         last_step=_last_step(reader, run),
         live=run.is_live(),
         simulated=any(header.simulated for header in headers),
-        imported=run.imported is not None,
-        device_type=device_types[0] if device_types else "cpu",
+        imported=run.made_of != "recording",
+        made_of=run.made_of,
+        device_type=device_types[0] if device_types else "",
         num_problems=len(run.problems),
     )
 
@@ -66,10 +74,19 @@ def _last_step(reader: SeriesReader, run: Run) -> int | None:
             steps = reader.steps(file)
             if steps is not None:
                 return steps[1]
-    return None
+    return run.snapshots.last_step if run.made_of == "snapshots" else None
 
 
-def _num_attempts_by_name(run: Run) -> int:
+def _world_size(run: Run) -> int:
+    """Of a run without headers: what names say, which may be nothing."""
+    return run.snapshots.world_size if run.made_of == "snapshots" else 0
+
+
+def _num_attempts(run: Run) -> int:
+    if run.made_of != "recording":
+        return 1  # other tools' files do not tell their starts apart
+    if run.is_whole:
+        return len(run.attempts)
     starts = [
         Start(rank, started_ns_of(attempt), "", 1) for rank, attempt in run.found.files
     ]

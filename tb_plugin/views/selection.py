@@ -61,12 +61,14 @@ def _likely_series(file: RankFile, query: Query) -> SeriesKey | None:
 
 
 def chosen_ranks(run: Run, query: Query) -> list[int]:
-    """The ranks a request is about, ascending.
+    """The ranks a request is about, ascending; none where files tell no rank.
 
     Raises:
         NotFoundError: none of them is in the run.
     """
     ranks = run.ranks
+    if not ranks and query.rank is None:
+        return []
     if query.rank is not None:
         ranks = [rank for rank in ranks if rank == query.rank]
     elif query.ranks is not None:
@@ -75,9 +77,16 @@ def chosen_ranks(run: Run, query: Query) -> list[int]:
         raise NotFoundError(
             "None of these ranks is in the run.",
             f"rank={query.rank}" if query.rank is not None else "ranks",
-            f"The run has ranks {run.ranks[0]} to {run.ranks[-1]}.",
+            which_ranks(run),
         )
     return ranks
+
+
+def which_ranks(run: Run) -> str:
+    """The ranks there are, for who asked for another one."""
+    if not run.ranks:
+        return "The names of the run's files tell no rank: ask for none."
+    return f"The run has ranks {run.ranks[0]} to {run.ranks[-1]}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,6 @@ def _lost(run: Run, ranks: Sequence[int]) -> list[bool]:
 def _is_lost(run: Run, rank: int) -> bool:
     files = run.rank_files(rank)
     if not files:  # another tool's files do not say how it ended
-        return run.imported is None
+        return run.made_of == "recording"
     _, file = files[-1]
     return file.close is None and not run.file_is_live(file)

@@ -163,7 +163,7 @@ def _drawn(
     Lines are few, so they are made from rows even where buckets would look the same:
     the cursor then reads a peak at its own step. Buckets do where that is too dear.
     """
-    cheap = Budget(_LINE_SECONDS)
+    cheap = Budget(_LINE_SECONDS, budget)
     rows = refined_rows(source, ranks, rolled, x0, x1, None, cheap)
     if cheap.exhausted:
         rows = refined_rows(source, ranks, rolled, x0, x1, query.px, budget)

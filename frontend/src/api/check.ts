@@ -36,16 +36,26 @@ export function record(value: unknown, at: string): Fields {
   return value;
 }
 
-export function field<T>(
-  fields: Fields,
-  name: string,
-  read: Read<T>,
-  at: string,
-  columns: Columns,
-): T {
-  const place = `${at}.${name}`;
-  if (!Object.hasOwn(fields, name)) throw new ShapeError(place, "a value");
-  return read(fields[name], place, columns);
+/** `peakBytes` is `peak_bytes` on the wire. */
+export function wireName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** An object with these fields, and maybe others. */
+export function shape<T>(readers: { readonly [K in keyof T]: Read<T[K]> }): Read<T> {
+  const fields = Object.entries<Read<unknown>>(readers).map(
+    ([name, read]) => [name, wireName(name), read] as const,
+  );
+  return (value, at, columns) => {
+    const sent = record(value, at);
+    const taken = fields.map(([name, wire, read]) => {
+      const place = `${at}.${wire}`;
+      if (!Object.hasOwn(sent, wire)) throw new ShapeError(place, "a value");
+      return [name, read(sent[wire], place, columns)] as const;
+    });
+    // Every field of T was read by its own reader.
+    return Object.fromEntries(taken) as T;
+  };
 }
 
 export const text: Read<string> = (value, at) => {

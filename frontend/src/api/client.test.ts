@@ -51,6 +51,30 @@ describe("Client", () => {
     expect(asked.map((one) => one.etag)).toEqual([undefined, '"a"']);
   });
 
+  it("takes what was asked for ahead once, and asks itself afterwards", async () => {
+    const { client, asked } = clientOf(() => ok(runsBody(), '"a"'));
+    client.ahead("runs", {});
+    expect(asked.length).toBe(1);
+    const first = await client.get("runs", {});
+    expect(asked.length).toBe(1);
+    expect(await client.get("runs", {})).not.toBe(first);
+    expect(asked.map((one) => one.etag)).toEqual([undefined, '"a"']);
+  });
+
+  it("tells who takes it that what was asked for ahead failed", async () => {
+    const client = new Client("./", () => Promise.reject(new TypeError("no network")));
+    client.ahead("runs", {});
+    expect((await errorOf(client)).kind).toBe("network");
+  });
+
+  it("drops what was asked for ahead where nobody waits for it any more", async () => {
+    const { client } = clientOf(() => ok(runsBody()));
+    client.ahead("runs", {});
+    const asker = new AbortController();
+    asker.abort();
+    await expect(client.get("runs", {}, asker.signal)).rejects.toThrow(/abort/i);
+  });
+
   it("takes a new answer when the ETag changed", async () => {
     let version = 0;
     const { client } = clientOf(() => {

@@ -38,6 +38,7 @@ export class Client {
   readonly #fetch: Fetch;
   readonly #folder: string;
   readonly #kept = new Map<string, Kept>();
+  readonly #ahead = new Map<string, Promise<Response>>();
 
   /** `folder` is where the routes lie, seen from the page. */
   constructor(folder = "./", fetcher: Fetch = (url, init) => fetch(url, init)) {
@@ -45,11 +46,24 @@ export class Client {
     this.#fetch = fetcher;
   }
 
-  /** Throws `ApiError`, or a DOMException named AbortError when `signal` fires. */
+  /** Ask before anybody needs it: the first `get` of the same takes what comes of it. */
+  ahead(route: Route, query: Query): void {
+    const url = this.#folder + requestPath(route, query);
+    const answer = this.#fetch(url, { cache: "no-store" });
+    // Who takes it is told what went wrong.
+    answer.catch(() => null);
+    this.#ahead.set(url, answer);
+  }
+
+  /**
+   * Throws `ApiError`, or a DOMException named AbortError when `signal` fires. `keep`
+   * false is for answers that their asker keeps, or asks for once.
+   */
   async get<R extends Route>(
     route: R,
     query: Query,
     signal?: AbortSignal,
+    keep = true,
   ): Promise<Responses[R]> {
     const url = this.#folder + requestPath(route, query);
     const kept = this.#kept.get(url);
@@ -61,7 +75,7 @@ export class Client {
     if (!response.ok) throw await refusal(response, route);
     const value = await this.#decoded(route, response);
     const etag = response.headers.get("ETag");
-    if (etag !== null) this.#keep(url, { etag, value });
+    if (keep && etag !== null) this.#keep(url, { etag, value });
     return value;
   }
 
@@ -71,8 +85,12 @@ export class Client {
       headers: etag === undefined ? {} : { "If-None-Match": etag },
     };
     if (signal !== undefined) init.signal = signal;
+    const ahead = this.#ahead.get(url);
+    this.#ahead.delete(url);
     try {
-      return await this.#fetch(url, init);
+      const response = await (ahead ?? this.#fetch(url, init));
+      signal?.throwIfAborted();
+      return response;
     } catch (error) {
       if (isAbort(error)) throw error;
       throw new ApiError(
@@ -155,29 +173,36 @@ export function requestPath(route: Route, query: Query): string {
   return text === "" ? route : `${route}?${text}`;
 }
 
-/** The server's own words where it sent them. */
 async function refusal(response: Response, route: Route): Promise<ApiError> {
+  let body: unknown = null;
+  try {
+    body = await response.json();
+  } catch {
+    // Not our server's own words: a proxy's page, or nothing.
+  }
+  return refusalOf(response.status, response.statusText, body, route);
+}
+
+/** The server's own words where it sent them; `asked` is what it refused. */
+export function refusalOf(
+  status: number,
+  statusText: string,
+  body: unknown,
+  asked: string,
+): ApiError {
   const fallback = new ApiError(
-    `TensorBoard answered ${response.status} ${response.statusText}.`.replace(
-      " .",
-      ".",
-    ),
-    route,
+    `TensorBoard answered ${status} ${statusText}.`.replace(" .", "."),
+    asked,
     "Look at TensorBoard's own output for the reason.",
     "server",
   );
-  try {
-    const body: unknown = await response.json();
-    if (typeof body !== "object" || body === null) return fallback;
-    const { what, where, remedy } = body as Record<string, unknown>;
-    if (typeof what !== "string") return fallback;
-    return new ApiError(
-      what,
-      typeof where === "string" ? where : route,
-      typeof remedy === "string" ? remedy : fallback.remedy,
-      "server",
-    );
-  } catch {
-    return fallback;
-  }
+  if (typeof body !== "object" || body === null) return fallback;
+  const { what, where, remedy } = body as Record<string, unknown>;
+  if (typeof what !== "string") return fallback;
+  return new ApiError(
+    what,
+    typeof where === "string" ? where : asked,
+    typeof remedy === "string" ? remedy : fallback.remedy,
+    "server",
+  );
 }

@@ -15,6 +15,7 @@ const RUN = {
   live: true,
   simulated: false,
   imported: false,
+  made_of: "recording",
   device_type: "cuda",
   num_problems: 0,
 };
@@ -66,6 +67,44 @@ describe("decode", () => {
   it("ignores what it does not know", () => {
     const more = { ...HOST, added_tomorrow: 1 };
     expect(decode("host", envelope("HostResponse", more, COLUMNS)).rank).toBe(0);
+  });
+
+  it("unpacks long columns bit by bit", () => {
+    const data = {
+      device: 0,
+      moment: { $column: 0 },
+      stack: { $column: 1 },
+      column: { $column: 2 },
+      slot: { $column: 2 },
+      change: { $column: 3 },
+      num_others: 0,
+      categories: [],
+      category_bytes: { $column: 3 },
+      allocated: { $column: 3 },
+    };
+    const columns = [
+      new Int32Array([5, -1, 2 ** 31 - 1, -(2 ** 31), 0]),
+      new Int32Array(0),
+      new Uint16Array([65535, 0, 7, 6]),
+      new Float64Array([Number.NaN, -0, 1e300, 5]),
+    ] as const;
+    const name = "AllocationHoldersResponse";
+    const body = envelope(name, data, columns, API_VERSION, true);
+    const found = decode("allocation_holders", body);
+    expect(found.moment).toEqual(columns[0]);
+    expect(found.stack).toEqual(columns[1]);
+    expect(found.column).toEqual(columns[2]);
+    expect(found.change).toEqual(columns[3]);
+    expect(Object.is(found.change[1], -0)).toBe(true);
+    // A column that lay in the body would keep all of it, for as long as a tile lives.
+    const held = [found.moment, found.stack, found.column, found.change];
+    for (const { buffer, byteLength } of held)
+      expect(buffer.byteLength).toBe(byteLength);
+    for (let length = 0; length < body.byteLength; length += 1) {
+      expect(() => decode("allocation_holders", body.slice(0, length))).toThrow(
+        DecodeError,
+      );
+    }
   });
 
   it("says so when the versions differ", () => {

@@ -13,9 +13,11 @@ import { rankNotes } from "../model/rank_notes";
 import type { ViewProps } from "../views/view_props";
 import { Banners } from "./banners";
 import { Content } from "./content";
+import { DropTarget } from "./drop";
 import type { HostPage } from "./host_page";
-import { withParams } from "./location";
+import { START, withParams } from "./location";
 import { Help, Palette } from "./overlays";
+import { pageKey } from "./page_keys";
 import { findPage, PAGES } from "./pages";
 import { Rail } from "./rail";
 import {
@@ -56,7 +58,7 @@ export function App({
   readonly client: Client;
   readonly host: HostPage;
 }) {
-  const [place, show] = usePlace(host);
+  const { place, here, show } = usePlace(host);
   const runs = useLive(client, "runs", {}, RUNS_POLL_MS);
   const run = runs.data === null ? null : findRun(runs.data.runs, place.run);
   const page = findPage(place.view);
@@ -84,35 +86,39 @@ export function App({
   const [overlay, setOverlay] = useState<"help" | "palette" | null>(null);
   const [searchFocused, setSearchFocused] = useState(0);
   const [exportOpened, setExportOpened] = useState(0);
+  const [openAsked, setOpenAsked] = useState(0);
   const [said, say] = useSaid();
   const [railShown, toggleRail] = useRail();
 
   const chooseRank = (rank: number | null): void => {
-    show({ ...place, rank }, "push");
+    show({ ...here(), rank }, "push");
   };
   const neighbours = neighbourRanks(strip?.rank ?? null, place.rank);
   const copyLink = (): void => {
-    void copyText(host.link({ ...place, run: run?.id ?? "" })).then((copied) => {
+    void copyText(host.link({ ...here(), run: run?.id ?? "" })).then((copied) => {
       say(copied ? "Link copied" : "The browser refused to copy; use the address bar");
     });
   };
   useKeyboard(commands, overlay === null, [
-    ...PAGES.map((one, i) => ({
-      id: `page.${one.name}`,
-      label: one.title,
-      group: "Go to",
-      key: (i + 1).toString(),
-      run: () => {
-        show({ ...place, view: one.name }, "push");
-      },
-    })),
+    ...PAGES.map((one, i) => {
+      const key = pageKey(i);
+      return {
+        id: `page.${one.name}`,
+        label: one.title,
+        group: "Go to",
+        ...(key === null ? {} : { key }),
+        run: () => {
+          show({ ...here(), view: one.name }, "push");
+        },
+      };
+    }),
     ...shellCommands({
       search: () => {
         if (!railShown) toggleRail();
         setSearchFocused((times) => times + 1);
       },
       allRanks: () => {
-        show({ ...place, rank: null, ranks: "" }, "push");
+        show({ ...here(), rank: null, ranks: "" }, "push");
       },
       before: () => {
         if (neighbours.before !== null) chooseRank(neighbours.before);
@@ -133,13 +139,16 @@ export function App({
       exportMenu: () => {
         setExportOpened((times) => times + 1);
       },
+      openFiles: () => {
+        setOpenAsked((times) => times + 1);
+      },
       nextTheme,
     }),
   ]);
 
   const choice = { rank: place.rank, filter: place.ranks, pinned: place.pinned };
   const setPinned = (pinned: readonly number[]): void => {
-    show({ ...place, pinned }, "replace");
+    show({ ...here(), pinned }, "replace");
   };
   const view: Omit<ViewProps, "run"> = {
     client,
@@ -151,10 +160,10 @@ export function App({
     params: place.params,
     setParams: (changes, how = "replace") => {
       // Two changes within one frame must not undo each other.
-      show(withParams(host.place(), changes), how);
+      show(withParams(here(), changes), how);
     },
     showPage: (name, changes) => {
-      show(withParams({ ...host.place(), view: name }, changes), "push");
+      show(withParams({ ...here(), view: name }, changes), "push");
     },
     say,
     cursor,
@@ -171,13 +180,13 @@ export function App({
         run={run}
         page={page}
         chooseRun={(id) => {
-          show({ ...place, run: id, rank: null, ranks: "", pinned: [] }, "push");
+          show({ ...here(), run: id, rank: null, ranks: "", pinned: [] }, "push");
         }}
         choosePage={(name) => {
-          show({ ...place, view: name }, "push");
+          show({ ...here(), view: name }, "push");
         }}
         ranks={
-          run === null
+          run === null || run.numRanks === 0
             ? null
             : {
                 numRanks: run.numRanks,
@@ -186,7 +195,7 @@ export function App({
                 notes,
                 chooseRank,
                 setFilter: (ranks) => {
-                  show({ ...host.place(), rank: null, ranks }, "push");
+                  show({ ...here(), rank: null, ranks }, "push");
                 },
                 setPinned,
                 focused: searchFocused,
@@ -202,11 +211,11 @@ export function App({
           chooseRank={chooseRank}
           neighbours={neighbours}
           clearFilter={() => {
-            show({ ...place, ranks: "" }, "push");
+            show({ ...here(), ranks: "" }, "push");
           }}
           byteUnit={place.unit}
           setByteUnit={(unit) => {
-            show({ ...place, unit }, "replace");
+            show({ ...here(), unit }, "replace");
           }}
           themeChoice={themeChoice}
           nextTheme={nextTheme}
@@ -228,7 +237,7 @@ export function App({
               chooseRank(null);
             }}
             showNewest={() => {
-              show({ ...place, run: "", rank: null, ranks: "" }, "push");
+              show({ ...here(), run: "", rank: null, ranks: "" }, "push");
             }}
           >
             {run !== null && (
@@ -237,6 +246,16 @@ export function App({
           </Content>
         </div>
       </div>
+      <DropTarget
+        limitBytes={runs.data?.dropLimitBytes ?? null}
+        runs={runs.data?.runs ?? []}
+        asked={openAsked}
+        show={({ run: id, history, view: name }) => {
+          const params = new Map(history === "" ? [] : [["history", history]]);
+          const { unit } = here();
+          show({ ...START, unit, view: name, run: id, params }, "push");
+        }}
+      />
       <p class={said === "" ? "off-screen" : "toast"} role="status">
         {said}
       </p>

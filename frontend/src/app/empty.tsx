@@ -8,10 +8,14 @@ import { Icon } from "../widgets/icon/icon";
 import { ProblemList } from "../widgets/problem_list/problem_list";
 
 function snippet(logdir: string): string {
+  // What is recorded lies on a disk first; a store gets a mirror of it.
+  const place = logdir.includes("://")
+    ? `"runs/my_run", remote=${JSON.stringify(`${logdir}/{run_name}`)},\n   `
+    : `${JSON.stringify(`${logdir}/my_run`)},`;
   return `import collector
 
 with collector.record(
-    ${JSON.stringify(`${logdir}/my_run`)}, model=model, optimizer=optimizer
+    ${place} model=model, optimizer=optimizer
 ) as rec:
     for batch in loader:
         ...
@@ -25,8 +29,6 @@ const FOREIGN_WORDS: Readonly<Record<ForeignFiles["kind"], readonly [string, str
       "TensorBoard event file without MemBoard’s data",
       "TensorBoard event files without MemBoard’s data",
     ],
-    snapshot_pickle: ["PyTorch memory snapshot", "PyTorch memory snapshots"],
-    kineto_trace: ["PyTorch profiler trace", "PyTorch profiler traces"],
     memprofiler: ["memory profile of another tool", "memory profiles of other tools"],
     other: ["other file", "other files"],
   };
@@ -55,6 +57,12 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
       </p>
       <h2>Record a training</h2>
       <Snippet text={text} />
+      <h2>Look at a memory snapshot or a trace</h2>
+      <Snippet text="memboard open snapshot.pickle" />
+      <p class="quiet">
+        {runs.dropLimitBytes > 0 && "Or drop it onto this page. "}
+        Snapshots and traces in the folder appear by themselves.
+      </p>
       <h2>Or look around first</h2>
       <Snippet text="memboard demo" />
       {runs.foreign.length > 0 && (
@@ -74,7 +82,11 @@ export function Empty({ runs }: { readonly runs: RunsResponse }) {
       )}
       {runs.problems.length > 0 && (
         <>
-          <h2>Could not be read</h2>
+          <h2>
+            {runs.problems.some((one) => one.severity === "error")
+              ? "Could not be read"
+              : "Not read yet"}
+          </h2>
           <ProblemList problems={runs.problems} />
         </>
       )}

@@ -25,6 +25,9 @@ export function Modal(props: {
       class={props.class}
       aria-label={props.label}
       onClose={props.close}
+      onKeyDown={(event) => {
+        event.stopPropagation(); // the page beneath has commands of its own, on Escape too
+      }}
       onClick={(event) => {
         // The backdrop belongs to the dialog element itself.
         if (event.target === dialog.current) props.close();
@@ -77,6 +80,7 @@ export function Help(props: {
 }
 
 export function keyLabel(key: string): string {
+  if (key.startsWith("Shift+")) return `Shift+${keyLabel(key.slice(6))}`;
   const named: Readonly<Record<string, string>> = {
     "Ctrl+k": "Ctrl K",
     Escape: "Esc",

@@ -4,6 +4,7 @@ import type { RunSummary } from "../api/types.gen";
 import { formatAgo, formatInstant } from "../base/durations";
 import { formatInteger } from "../base/bytes";
 import { GROUPS, PAGES, type Page } from "./pages";
+import { pageKey } from "./page_keys";
 import { RankChooser, type RankChooserProps } from "./rank_chooser";
 
 export interface RailProps {
@@ -71,10 +72,17 @@ function RunPulse({ run }: { readonly run: RunSummary }) {
   );
 }
 
+const DEVICE_WORDS: Readonly<Record<string, string>> = {
+  cpu: "no accelerator",
+  "": "device not recorded",
+};
+
 function runFacts(run: RunSummary): readonly string[] {
-  if (run.imported) return ["MemProfiler's files"];
+  if (run.madeOf === "memprofiler") return ["MemProfiler's files"];
+  if (run.madeOf === "snapshots") return ["memory snapshots"];
+  if (run.madeOf === "traces") return ["profiler traces"];
   const parts = [
-    run.deviceType === "cpu" ? "no accelerator" : run.deviceType,
+    DEVICE_WORDS[run.deviceType] ?? run.deviceType,
     run.lastStep === null ? "no step yet" : `step ${formatInteger(run.lastStep)}`,
   ];
   if (run.numAttempts > 1) parts.push(`${run.numAttempts} attempts`);
@@ -97,12 +105,13 @@ function PageList({ page, choosePage }: RailProps) {
                     type="button"
                     class="page-link"
                     aria-current={one === page ? "page" : undefined}
+                    title={`Key ${pageKey(PAGES.indexOf(one)) ?? "–"}`}
                     onClick={() => {
                       choosePage(one.name);
                     }}
                   >
                     {one.title}
-                    <kbd>{PAGES.indexOf(one) + 1}</kbd>
+                    <PageKey index={PAGES.indexOf(one)} />
                   </button>
                 </li>
               ))}
@@ -112,4 +121,9 @@ function PageList({ page, choosePage }: RailProps) {
       })}
     </div>
   );
+}
+
+function PageKey({ index }: { readonly index: number }) {
+  const key = pageKey(index);
+  return key === null ? null : <kbd>{key}</kbd>;
 }

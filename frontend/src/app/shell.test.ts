@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { RunSummary } from "../api/types.gen";
 import type { Command } from "../base/commands";
 import { matchCommands } from "./overlays";
+import { pageKey } from "./page_keys";
 import { PAGES } from "./pages";
 import { readDraft } from "./rank_chooser";
 import { findRun, missingRank, neighbourRanks, shellCommands } from "./shell_state";
@@ -21,6 +22,7 @@ function run(id: string, lastMs: number): RunSummary {
     deviceType: "cpu",
     numProblems: 0,
     imported: false,
+    madeOf: "recording",
   };
 }
 
@@ -102,16 +104,20 @@ describe("commands", () => {
     clear: nothing,
     copyLink: nothing,
     exportMenu: nothing,
+    openFiles: nothing,
     nextTheme: nothing,
   };
   const commands: readonly Command[] = shellCommands(actions);
 
   it("share no key and no id, with the pages' digits too", () => {
-    const digits = PAGES.map((_, i) => (i + 1).toString());
+    const digits = PAGES.flatMap((_, i) => pageKey(i) ?? []);
     const keys = [...commands.flatMap((one) => one.key ?? []), ...digits];
     expect(new Set(keys).size).toBe(keys.length);
     expect(new Set(commands.map((one) => one.id)).size).toBe(commands.length);
-    expect(PAGES.length).toBeLessThanOrEqual(9);
+    expect(pageKey(0)).toBe("1");
+    expect(digits.length).toBe(PAGES.length);
+    expect(digits.slice(9)).toEqual(["0", "-", "="]);
+    expect(pageKey(PAGES.length)).toBeNull();
     expect(new Set(PAGES.map((page) => page.name)).size).toBe(PAGES.length);
   });
 

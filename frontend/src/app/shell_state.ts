@@ -5,23 +5,38 @@ import { pagePulse } from "../api/pulse";
 import type { RunSummary } from "../api/types.gen";
 import type { Command } from "../base/commands";
 import { readPreference, writePreference } from "../base/preferences";
+import { writeLateWords } from "../base/late_words";
 import type { HostPage } from "./host_page";
 import type { Place } from "./location";
 
+export interface ShownPlace {
+  readonly place: Place;
+  /** The place with all that is on its way there: what every change starts from. */
+  readonly here: () => Place;
+  readonly show: (place: Place, how: "replace" | "push") => void;
+}
+
 /** The place shown, and how to go elsewhere; follows the address bar. */
-export function usePlace(
-  host: HostPage,
-): readonly [Place, (place: Place, how: "replace" | "push") => void] {
+export function usePlace(host: HostPage): ShownPlace {
   const [place, setPlace] = useState(host.place);
   useEffect(() => {
     setPlace(host.place());
-    return host.onPlace(setPlace);
+    window.addEventListener("pagehide", writeLateWords);
+    const stop = host.onPlace(setPlace);
+    return () => {
+      window.removeEventListener("pagehide", writeLateWords);
+      stop();
+    };
   }, [host]);
   const show = (next: Place, how: "replace" | "push"): void => {
     host.show(next, how);
     setPlace(next);
   };
-  return [place, show];
+  const here = (): Place => {
+    writeLateWords();
+    return host.place();
+  };
+  return { place, here, show };
 }
 
 /**
@@ -142,6 +157,7 @@ export interface ShellActions {
   readonly clear: () => void;
   readonly copyLink: () => void;
   readonly exportMenu: () => void;
+  readonly openFiles: () => void;
   readonly nextTheme: () => void;
 }
 
@@ -161,6 +177,13 @@ export function shellCommands(actions: ShellActions): readonly Command[] {
     command("page.clear", "Page", "Clear the cursor", actions.clear, "Escape"),
     command("page.copy", "Page", "Copy a link to what is shown", actions.copyLink, "c"),
     command("page.export", "Page", "Export", actions.exportMenu, "e"),
+    command(
+      "page.open",
+      "Page",
+      "Open memory snapshots or traces",
+      actions.openFiles,
+      "o",
+    ),
     command("page.theme", "Page", "Change the theme", actions.nextTheme),
     command("page.palette", "Page", "Find a command", actions.palette, "Ctrl+k"),
     command("page.help", "Page", "Keyboard and help", actions.help, "?"),

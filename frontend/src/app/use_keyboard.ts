@@ -1,7 +1,8 @@
 /** Registers the shell's commands and runs whatever command a key names. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { keyName, type Command, type Commands } from "../base/commands";
+import { useCommands } from "../base/use_commands";
 
 /** `listening` is false while a dialog has the keyboard. */
 export function useKeyboard(
@@ -12,22 +13,18 @@ export function useKeyboard(
   // Registered once; each runs the newest version of itself.
   const newest = useRef(own);
   newest.current = own;
-  useEffect(
-    () =>
-      commands.register(
-        newest.current.map((command) => ({
-          ...command,
-          run: () => newest.current.find((one) => one.id === command.id)?.run(),
-        })),
-      ),
-    [commands],
+  useCommands(commands, () =>
+    newest.current.map((command) => ({
+      ...command,
+      run: () => newest.current.find((one) => one.id === command.id)?.run(),
+    })),
   );
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (!listening || event.defaultPrevented) return;
       const key = keyName(event);
       if (key === null || (isTyping(event.target) && !key.startsWith("Ctrl+"))) return;
-      const command = commands.forKey(key);
+      const command = commands.forKey(key, event.shiftKey);
       if (command === undefined) return;
       event.preventDefault();
       command.run();

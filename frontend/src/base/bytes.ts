@@ -46,6 +46,13 @@ export function formatBytes(bytes: number | null, unit: ByteUnit = "auto"): stri
   return `${threeDigits(bytes / 1024 ** exponent)} ${name}`;
 }
 
+/** `12.3 %` of a whole; what is too little for two digits is said to be so. */
+export function formatShare(part: number, whole: number): string {
+  if (!(whole > 0) || !Number.isFinite(part)) return "–";
+  const percent = (100 * part) / whole;
+  return percent > 0 && percent < 0.01 ? "<0.01 %" : `${threeDigits(percent)} %`;
+}
+
 /** `78,643,200 bytes`, for tooltips. */
 export function formatBytesExact(bytes: number | null): string {
   if (bytes === null || !Number.isFinite(bytes)) return "not recorded";

@@ -28,6 +28,21 @@ describe("Commands", () => {
   });
 });
 
+describe("a key with Shift", () => {
+  it("is a command of its own where there is one, else the same as without", () => {
+    const commands = new Commands();
+    commands.register([
+      command("one", "ArrowLeft"),
+      command("ten", "Shift+ArrowLeft"),
+      command("fit", "f"),
+    ]);
+    expect(commands.forKey("ArrowLeft")?.id).toBe("one");
+    expect(commands.forKey("ArrowLeft", true)?.id).toBe("ten");
+    expect(commands.forKey("f", true)?.id).toBe("fit");
+    expect(commands.forKey("g", true)).toBeUndefined();
+  });
+});
+
 describe("keyName", () => {
   it("names keys as commands write them", () => {
     expect(keyName({ key: "C", ...NO_MODIFIERS })).toBe("c");

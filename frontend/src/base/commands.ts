@@ -13,7 +13,10 @@ export interface Command {
   readonly label: string;
   /** Where help lists it: "Go to", "View", "Timeline" ... */
   readonly group: string;
-  /** One key as `KeyboardEvent.key`, lower case for letters, or "Ctrl+k". */
+  /**
+   * One key as `KeyboardEvent.key`, lower case for letters, or "Ctrl+k"; with "Shift+"
+   * before it what the key does with it, where that is something else than without.
+   */
   readonly key?: string;
   readonly run: () => void;
 }
@@ -34,8 +37,10 @@ export class Commands {
     };
   }
 
-  forKey(key: string): Command | undefined {
-    return this.#registered.peek().findLast((command) => command.key === key);
+  forKey(key: string, shifted = false): Command | undefined {
+    const all = this.#registered.peek();
+    const named = (name: string) => all.findLast((command) => command.key === name);
+    return (shifted ? named(`Shift+${key}`) : undefined) ?? named(key);
   }
 }
 

@@ -1,9 +1,13 @@
 /**
- * Sequential palettes as lookup tables for u16 cells. Both are perceptually even and
- * safe for every kind of colour blindness; the colours are the published anchors.
+ * Palettes. Sequential and diverging ones are lookup tables for u16 cells: cividis and
+ * viridis are perceptually even and safe for every kind of colour blindness (the colours
+ * are the published anchors); the diverging ones go from blue over what the page's
+ * background is to orange. Parts of a step's time have their own colours.
  */
 
-export type PaletteName = "cividis" | "viridis";
+import type { Theme } from "../base/tokens";
+
+export type PaletteName = "cividis" | "viridis" | "diverging_light" | "diverging_dark";
 
 const ANCHORS: Readonly<Record<PaletteName, readonly string[]>> = {
   cividis: [
@@ -30,7 +34,49 @@ const ANCHORS: Readonly<Record<PaletteName, readonly string[]>> = {
     "#b5de2b",
     "#fde725",
   ],
+  diverging_light: ["#1a5fb0", "#6aa5dc", "#f4f3f1", "#ee9a52", "#b84e00"],
+  diverging_dark: ["#64b5f6", "#3f6f99", "#3a3a3a", "#a5622a", "#ffa95c"],
 };
+
+/**
+ * Colours of the parts of a step's time. Found by search: the smallest OKLab distance of
+ * any two, over normal sight and three simulated colour blindnesses, is 12.8 in light and
+ * 11.3 in dark. Communication has the colour it has among the categories of memory.
+ */
+const PART_COLOURS: Readonly<Record<Theme, Readonly<Record<string, string>>>> = {
+  light: {
+    dataloader: "#e36e13",
+    forward: "#2e63ca",
+    backward: "#90c3cc",
+    optimizer: "#7e597a",
+    zero_grad: "#f9a95a",
+    checkpoint: "#871209",
+    eval: "#bc3b00",
+    communication: "#62008a",
+    other: "#8a8f98",
+  },
+  dark: {
+    dataloader: "#e68d00",
+    forward: "#6c81f6",
+    backward: "#68bffa",
+    optimizer: "#dac3a3",
+    zero_grad: "#c9f883",
+    checkpoint: "#d35048",
+    eval: "#6ef5ff",
+    communication: "#a565b0",
+    other: "#9a9fa8",
+  },
+};
+
+/** A part that is not known is drawn as what no part explains. */
+export function partColour(theme: Theme, part: string): string {
+  const colours = PART_COLOURS[theme];
+  return colours[part] ?? colours["other"] ?? "#888888";
+}
+
+export function partColours(theme: Theme, parts: readonly string[]): readonly string[] {
+  return parts.map((part) => partColour(theme, part));
+}
 
 /** The part of the capacity, at its top, that is drawn in the flag colour. */
 export const FLAGGED_SHARE = 0.03;

@@ -33,17 +33,20 @@ export interface Quads {
   readonly id: Int32Array;
   /** A value of PATTERN. */
   readonly pattern: Uint8Array;
+  /** Colour of the last column of those wide enough: neighbours of one colour part. */
+  readonly seam?: number;
 }
 
-/** A raster filled with `background`; `ids` is reused when its size fits. */
+/** A raster filled with `background`; buffers are reused when their size fits. */
 export function createRaster(
   widthPx: number,
   heightPx: number,
   background: number,
   reuse: Int32Array<ArrayBuffer> | null = null,
+  reusePixels: Uint32Array<ArrayBuffer> | null = null,
 ): Raster {
   const num = widthPx * heightPx;
-  const pixels = new Uint32Array(num);
+  const pixels = reusePixels?.length === num ? reusePixels : new Uint32Array(num);
   const ids = reuse?.length === num ? reuse : new Int32Array(num);
   pixels.fill(background);
   ids.fill(NO_ID);
@@ -75,6 +78,8 @@ function isAccent(pattern: number, x: number, y: number): boolean {
   if (pattern === PATTERN.dotted) return (x & 3) === 0 && (y & 3) === 0;
   return ((x - y) & 15) < 6;
 }
+
+const SEAMED_PX = 4;
 
 /** A pixel interval: rounded outwards to one pixel, so nothing thin vanishes. */
 function pixelSpan(a: number, b: number, sizePx: number): readonly [number, number] {
@@ -113,10 +118,12 @@ export function drawQuads(
     const id = firstId + (quads.id[i] ?? 0);
     const pattern = quads.pattern[i] ?? PATTERN.solid;
     const second = mixHalf(colour, accent);
+    const seam = right - left >= SEAMED_PX ? quads.seam : undefined;
     for (let y = top; y < bottom; y += 1) {
       const start = y * widthPx;
       pixels.fill(colour, start + left, start + right);
       ids.fill(id, start + left, start + right);
+      if (seam !== undefined) pixels[start + right - 1] = seam;
       if (pattern === PATTERN.solid) continue;
       for (let x = left; x < right; x += 1) {
         if (isAccent(pattern, x, y)) pixels[start + x] = second;

@@ -1,12 +1,12 @@
 /**
  * The page's end of the raster: it sends layers, asks for drawings and keeps at most
- * one request under way, always for the newest viewport. Without OffscreenCanvas the
+ * one request under way, always for the newest viewport. Without bitmaps of its own the
  * scene is drawn on the main thread through the same interface.
  */
 
 import type { Frame, RasterReply, RasterRequest } from "./protocol";
 import type { Layer, SceneColours } from "./scene";
-import { Scene } from "./scene";
+import { buffersOf, copyOf, Scene } from "./scene";
 import type { SizePx, Viewport } from "./viewport";
 
 export interface RasterClient {
@@ -61,7 +61,10 @@ function workerClient(events: RasterEvents): RasterClient {
   });
   return {
     setLayer(name, order, layer) {
-      send({ kind: "layer", name, order, layer });
+      // Cloned as they are, arrays would be written out and read in again: a copy that
+      // moves is the only one.
+      const sent = layer === null ? null : copyOf(layer);
+      send({ kind: "layer", name, order, layer: sent }, buffersOf(sent));
     },
     setColours(colours) {
       send({ kind: "colours", colours });
@@ -127,6 +130,6 @@ function localClient(events: RasterEvents): RasterClient {
 
 export function createRasterClient(events: RasterEvents): RasterClient {
   const drawsInWorkers =
-    typeof Worker === "function" && typeof OffscreenCanvas === "function";
+    typeof Worker === "function" && typeof createImageBitmap === "function";
   return drawsInWorkers ? workerClient(events) : localClient(events);
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { pickId } from "./raster";
-import { resolvePick, Scene } from "./scene";
+import type { Layer } from "./scene";
+import { buffersOf, copyOf, resolvePick, Scene } from "./scene";
 
 const SIZE = { widthPx: 40, heightPx: 20 };
 const VIEW = { x0: 0, x1: 40, y0: 0, y1: 20 };
@@ -91,5 +92,54 @@ describe("Scene", () => {
     const { ids, spans } = scene.draw(VIEW, SIZE);
     expect(spans).toEqual([]);
     expect(resolvePick(spans, ids[0] ?? 0)).toBeNull();
+  });
+});
+
+describe("layers that move", () => {
+  const f64 = (...values: number[]) => Float64Array.from(values);
+  const shared = f64(1, 2, 3, 4);
+  const layers: readonly Layer[] = [
+    gridLayer(0, 2, 7),
+    {
+      kind: "quads",
+      quads: {
+        x0: f64(0),
+        x1: f64(1),
+        y0: f64(0),
+        y1: f64(1),
+        colour: Uint32Array.of(9),
+        id: Int32Array.of(4),
+        pattern: Uint8Array.of(0),
+        seam: 5,
+      },
+    },
+    {
+      kind: "runs",
+      runs: {
+        edges: f64(0, 1, 2),
+        slot: Int32Array.of(0),
+        first: Uint16Array.of(0),
+        last: Uint16Array.of(1),
+        offset: f64(0),
+        size: f64(8),
+        band: Uint16Array.of(0),
+        // Parts of one body, as answers may be.
+        below: shared.subarray(0, 2),
+        height: shared.subarray(2),
+        rest: f64(0, 0),
+        yLow: 0,
+        yHigh: 10,
+      },
+    },
+  ];
+
+  it.each(layers)("are copied whole, into memory of their own: $kind", (layer) => {
+    const copy = copyOf(layer);
+    expect(copy).toEqual(layer);
+    const own = buffersOf(copy);
+    for (const buffer of buffersOf(layer)) expect(own).not.toContain(buffer);
+    // What moves is gone here, and whole there.
+    expect(structuredClone(copy, { transfer: own })).toEqual(layer);
+    expect(own.every(({ byteLength }) => byteLength === 0)).toBe(true);
   });
 });

@@ -9,6 +9,7 @@ import { drawGrid } from "./grid";
 import { buildPyramid } from "./pyramid";
 import type { Quads } from "./raster";
 import { createRaster, drawQuads, NO_ID } from "./raster";
+import { drawRuns, numRunIds, runsFill, type RunColours, type Runs } from "./runs";
 import type { SizePx, Viewport } from "./viewport";
 
 /** Cells as they travel to the worker; the pyramid is built where they arrive. */
@@ -28,12 +29,72 @@ export interface QuadLayer {
   readonly quads: Quads;
 }
 
-export type Layer = GridLayer | QuadLayer;
+export interface RunLayer {
+  readonly kind: "runs";
+  readonly runs: Runs;
+}
+
+export type Layer = GridLayer | QuadLayer | RunLayer;
+
+/** The same layer in memory of its own. */
+export function copyOf(layer: Layer): Layer {
+  if (layer.kind === "grid") return { ...layer, values: layer.values.slice() };
+  if (layer.kind === "quads") {
+    const { quads } = layer;
+    return {
+      kind: "quads",
+      quads: {
+        ...quads,
+        x0: quads.x0.slice(),
+        x1: quads.x1.slice(),
+        y0: quads.y0.slice(),
+        y1: quads.y1.slice(),
+        colour: quads.colour.slice(),
+        id: quads.id.slice(),
+        pattern: quads.pattern.slice(),
+      },
+    };
+  }
+  const { runs } = layer;
+  return {
+    kind: "runs",
+    runs: {
+      ...runs,
+      edges: runs.edges.slice(),
+      slot: runs.slot.slice(),
+      first: runs.first.slice(),
+      last: runs.last.slice(),
+      offset: runs.offset.slice(),
+      size: runs.size.slice(),
+      band: runs.band.slice(),
+      below: runs.below.slice(),
+      height: runs.height.slice(),
+      rest: runs.rest.slice(),
+    },
+  };
+}
+
+/** The memory of a layer's arrays, to be moved with it. */
+export function buffersOf(layer: Layer | null): ArrayBuffer[] {
+  if (layer === null) return [];
+  const arrays: readonly unknown[] = Object.values(
+    layer.kind === "runs" ? layer.runs : layer.kind === "quads" ? layer.quads : layer,
+  );
+  const found = new Set<ArrayBuffer>();
+  for (const one of arrays) {
+    if (ArrayBuffer.isView(one) && one.buffer instanceof ArrayBuffer) {
+      found.add(one.buffer);
+    }
+  }
+  return [...found];
+}
 
 export interface SceneColours {
   readonly background: number;
   /** By layer: each grid is quantised in its own way. A grid without any is not drawn. */
   readonly cells: ReadonlyMap<string, CellColours>;
+  /** By layer, likewise. */
+  readonly runs?: ReadonlyMap<string, RunColours>;
   /** Second colour of hatched, dotted and striped quads. */
   readonly accent: number;
 }
@@ -43,7 +104,7 @@ export interface IdSpan {
   readonly layer: string;
   readonly firstId: number;
   readonly numIds: number;
-  /** Grids: columns of the level drawn, and how coarse it is; quads: 0. */
+  /** Grids: columns of the level drawn, and how coarse it is; quads and runs: 0. */
   readonly columns: number;
   readonly log2: number;
 }
@@ -51,12 +112,13 @@ export interface IdSpan {
 export interface Drawing {
   readonly view: Viewport;
   readonly size: SizePx;
+  /** The scene's own: they hold until its next drawing. */
   readonly pixels: Uint32Array<ArrayBuffer>;
   readonly ids: Int32Array<ArrayBuffer>;
   readonly spans: readonly IdSpan[];
 }
 
-/** What a pixel shows: a quad's id, or a cell of the level that was drawn. */
+/** What a pixel shows: a quad's or run's id, or a cell of the level that was drawn. */
 export type Pick =
   | { readonly kind: "quad"; readonly layer: string; readonly id: number }
   | {
@@ -102,6 +164,8 @@ function fills(grid: Grid, view: Viewport): boolean {
 export class Scene {
   #layers = new Map<string, Held>();
   #colours = DARK;
+  /** Filled anew at each drawing: megabytes a frame would be left to collect. */
+  #pixels: Uint32Array<ArrayBuffer> | null = null;
 
   /** Add, replace or (null) remove a layer; higher orders are drawn on top. */
   setLayer(name: string, order: number, layer: Layer | null): void {
@@ -119,14 +183,18 @@ export class Scene {
     size: SizePx,
     reuse: Int32Array<ArrayBuffer> | null = null,
   ): Drawing {
-    const { background, cells, accent } = this.#colours;
-    const raster = createRaster(size.widthPx, size.heightPx, background, reuse);
+    const { background, cells, runs, accent } = this.#colours;
+    const { widthPx, heightPx } = size;
+    const raster = createRaster(widthPx, heightPx, background, reuse, this.#pixels);
+    this.#pixels = raster.pixels;
     const spans: IdSpan[] = [];
     let firstId = 0;
     const ordered = [...this.#layers].sort((a, b) => a[1].order - b[1].order);
-    // What lies below a grid that fills the view would be drawn for nothing.
-    const lowest = ordered.findLastIndex(
-      ([layer, { grid }]) => grid !== null && cells.has(layer) && fills(grid, view),
+    // What lies below a layer that fills the view would be drawn for nothing.
+    const lowest = ordered.findLastIndex(([name, { grid, layer }]) =>
+      layer.kind === "runs"
+        ? runs?.has(name) === true && runsFill(layer.runs, view)
+        : grid !== null && cells.has(name) && fills(grid, view),
     );
     for (const [layer, held] of ordered.slice(Math.max(0, lowest))) {
       const colours = cells.get(layer);
@@ -140,6 +208,13 @@ export class Scene {
         const { quads } = held.layer;
         drawQuads(raster, view, quads, accent, firstId);
         const numIds = quads.id.reduce((most, id) => Math.max(most, id + 1), 0);
+        spans.push({ layer, firstId, numIds, columns: 0, log2: 0 });
+        firstId += numIds;
+      } else if (held.layer.kind === "runs") {
+        const painted = runs?.get(layer);
+        if (painted === undefined) continue;
+        drawRuns(raster, view, held.layer.runs, painted, firstId, background);
+        const numIds = numRunIds(held.layer.runs);
         spans.push({ layer, firstId, numIds, columns: 0, log2: 0 });
         firstId += numIds;
       }

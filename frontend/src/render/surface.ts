@@ -18,23 +18,43 @@ export interface SurfaceEvents {
   readonly onFailure: (message: string) => void;
 }
 
+/** The viewport and size with `px` more on the left and on the right. */
+export function withMargin(
+  view: Viewport,
+  size: SizePx,
+  px: number,
+): { readonly view: Viewport; readonly size: SizePx } {
+  const slack = (px / size.widthPx) * (view.x1 - view.x0);
+  return {
+    view: { ...view, x0: view.x0 - slack, x1: view.x1 + slack },
+    size: { ...size, widthPx: size.widthPx + 2 * px },
+  };
+}
+
 export class RasterSurface {
   readonly #canvas: HTMLCanvasElement;
   readonly #client: RasterClient;
   readonly #events: SurfaceEvents;
+  readonly #marginShare: number;
   #frame: Frame | null = null;
   #view: Viewport | null = null;
   #size: SizePx = { widthPx: 0, heightPx: 0 };
 
-  constructor(canvas: HTMLCanvasElement, events: SurfaceEvents) {
+  /** `marginShare` of the width is drawn beyond either side, so that panning has slack. */
+  constructor(canvas: HTMLCanvasElement, events: SurfaceEvents, marginShare = 0) {
     this.#canvas = canvas;
     this.#events = events;
+    this.#marginShare = marginShare;
     this.#client = createRasterClient({
       onFrame: (frame) => {
         this.#take(frame);
       },
       onFailure: events.onFailure,
     });
+  }
+
+  get canvas(): HTMLCanvasElement {
+    return this.#canvas;
   }
 
   setLayer(name: string, order: number, layer: Layer | null): void {
@@ -53,12 +73,12 @@ export class RasterSurface {
     if (this.#canvas.width !== size.widthPx) this.#canvas.width = size.widthPx;
     if (this.#canvas.height !== size.heightPx) this.#canvas.height = size.heightPx;
     this.#paint();
-    this.#client.draw(view, size);
+    this.#ask();
   }
 
   /** Draw again after layers or colours changed. */
   refresh(): void {
-    if (this.#view !== null) this.#client.draw(this.#view, this.#size);
+    this.#ask();
   }
 
   /** What is drawn at a point of the canvas, in device pixels. */
@@ -77,6 +97,13 @@ export class RasterSurface {
 
   dispose(): void {
     this.#client.dispose();
+  }
+
+  #ask(): void {
+    if (this.#view === null || this.#size.widthPx < 1) return;
+    const px = Math.round(this.#marginShare * this.#size.widthPx);
+    const { view, size } = withMargin(this.#view, this.#size, px);
+    this.#client.draw(view, size);
   }
 
   #take(frame: Frame): void {

@@ -3,13 +3,12 @@
  * has settled, and stands in the URL a little later. Links and the back button win.
  */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { XRange } from "../widgets/line_chart/types";
+import { LateWords } from "../base/late_words";
 import { rangeWords, readRange, X_WORDS, type RangeWords } from "./x_params";
 
 const SETTLE_MS = 150;
-/** Browsers throttle pages that rewrite their address too often. */
-const ADDRESS_MS = 350;
 
 export interface RangeState {
   /** What is shown; null follows everything as it grows. */
@@ -26,7 +25,9 @@ export function useRange(
 ): RangeState {
   const [shown, setShown] = useState(() => readRange(params, names));
   const [settled, setSettled] = useState(shown);
-  const timers = useRef({ settle: 0, address: 0 });
+  const settle = useRef(0);
+  const late = useMemo(() => new LateWords(), []);
+  const [numWritten, setNumWritten] = useState(0);
   const address = `${params.get(names.low) ?? ""} ${params.get(names.high) ?? ""}`;
   const written = useRef(address);
   const write = useRef(setParams);
@@ -35,30 +36,33 @@ export function useRange(
   useEffect(() => {
     if (address === written.current) return;
     written.current = address;
+    late.drop();
+    window.clearTimeout(settle.current);
     const range = readRange(params, names);
     setShown(range);
     setSettled(range);
-  }, [address]);
+    // Counted: a link may lead back to what stood there before anything was written.
+  }, [address, numWritten]);
   useEffect(
     () => () => {
-      window.clearTimeout(timers.current.settle);
-      window.clearTimeout(timers.current.address);
+      late.drop();
+      window.clearTimeout(settle.current);
     },
     [],
   );
 
   function setRange(range: XRange | null): void {
     setShown(range);
-    window.clearTimeout(timers.current.settle);
-    window.clearTimeout(timers.current.address);
-    timers.current.settle = window.setTimeout(() => {
+    window.clearTimeout(settle.current);
+    settle.current = window.setTimeout(() => {
       setSettled(range);
     }, SETTLE_MS);
-    timers.current.address = window.setTimeout(() => {
+    late.put(() => {
       const words = rangeWords(range, names);
       written.current = `${words[names.low] ?? ""} ${words[names.high] ?? ""}`;
+      setNumWritten((num) => num + 1);
       write.current(words);
-    }, ADDRESS_MS);
+    });
   }
   return { shown, settled, setRange };
 }

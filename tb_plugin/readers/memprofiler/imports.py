@@ -6,40 +6,54 @@ file holds: what is wrong with it becomes a problem, and the others are read.
 
 from __future__ import annotations
 
-import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tb_plugin import api
-from tb_plugin.analysis.functions import CONTEXTS, Snap, SnapTable, table_of
 from tb_plugin.cache import Cache
-from tb_plugin.readers.memprofiler.errors import UnreadableError
-from tb_plugin.readers.memprofiler.names import FunctionKey, split_phase
-from tb_plugin.readers.memprofiler.report import MAX_REPORT_BYTES, read_report
-from tb_plugin.readers.memprofiler.stat_names import our_name
+from tb_plugin.readers.memprofiler.contents import (
+    Window,
+    call_in,
+    calls_in,
+    read_file,
+    report_in,
+    size_of_report,
+    size_of_tables,
+    snaps_in,
+)
+from tb_plugin.readers.memprofiler.modules_yaml import MAX_MODULES_BYTES
+from tb_plugin.readers.memprofiler.names import split_phase
+from tb_plugin.readers.memprofiler.report import MAX_REPORT_BYTES
 from tb_plugin.readers.memprofiler.stats import MAX_STATS_BYTES
-from tb_plugin.readers.memprofiler.stats_pickle import read_pickle
-from tb_plugin.readers.memprofiler.stats_yaml import read_yaml
+from tb_plugin.readers.snapshot_files.found import (
+    FoundSnapshot,
+    FoundSnapshots,
+    snapshot_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from tb_plugin import api
+    from tb_plugin.analysis.functions import SnapTable
     from tb_plugin.budget import Budget
     from tb_plugin.readers.memprofiler.listing import ImportFile
-    from tb_plugin.readers.memprofiler.names import SnapKey
-    from tb_plugin.readers.memprofiler.report import Report
-    from tb_plugin.readers.memprofiler.stats import Stats
+    from tb_plugin.readers.memprofiler.modules_yaml import Call
+    from tb_plugin.readers.memprofiler.names import FunctionKey
+    from tb_plugin.readers.memprofiler.report_rows import Report
+    from tb_plugin.readers.snapshot_files.found import Context
+
+__all__ = ("Imports", "Window")
 
 _CACHE_BYTES: Final = 48 << 20
 _cache: Final = Cache(_CACHE_BYTES)
 """Of all runs together."""
 
 
-class Window(NamedTuple):
-    """One call whose modules' memory was reported."""
+class _Part(NamedTuple):
+    """What is read at once: a file, or of a file of many calls one."""
 
-    function: str
-    phase: str
-    iteration: int
+    file: ImportFile
+    window: Window | None = None
 
 
 class Imports:
@@ -50,9 +64,16 @@ class Imports:
         self._stats: dict[int, list[ImportFile]] = {}
         """By rank; YAML before pickle: where the first is whole, the other is a copy."""
         self._reports: dict[Window, dict[int, ImportFile]] = {}
+        self._modules: dict[int, ImportFile] = {}
+        """By rank: many calls in one file."""
+        self._calls: dict[ImportFile, dict[Window, Call]] = {}
+        """Of such files as were looked into."""
+        self._windows: dict[Window, dict[int, ImportFile]] | None = None
         self._histories: dict[int, list[ImportFile]] = {}
-        self._problems: dict[ImportFile, tuple[api.Problem, ...]] = {}
-        """Of the files read so far."""
+        self.snapshots = FoundSnapshots()
+        """The captures of the allocator of all ranks: named, not opened."""
+        self._problems: dict[_Part, tuple[api.Problem, ...]] = {}
+        """Of what was read so far."""
 
     def update(self, files: tuple[ImportFile, ...]) -> bool:
         """Take a new listing; whether it differs from the last."""
@@ -60,20 +81,27 @@ class Imports:
             return False
         self.files = files
         self._stats, self._reports, self._histories = {}, {}, {}
+        self._modules, self._windows = {}, None
         for file in files:
             name = file.name
             if name.kind == "report":
                 function, phase = split_phase(name.function)
                 window = Window(function, phase, name.iteration)
                 self._reports.setdefault(window, {})[name.rank] = file
+            elif name.kind == "modules":
+                self._modules[name.rank] = file
             elif name.kind == "history":
                 self._histories.setdefault(name.rank, []).append(file)
             else:
                 self._stats.setdefault(name.rank, []).append(file)
+        self.snapshots = FoundSnapshots(
+            _snapshot(file) for _, of in sorted(self._histories.items()) for file in of
+        )
         for of_rank in self._stats.values():
             of_rank.sort(key=lambda file: file.name.kind, reverse=True)
         kept = set(files)
-        self._problems = {f: p for f, p in self._problems.items() if f in kept}
+        self._problems = {p: w for p, w in self._problems.items() if p.file in kept}
+        self._calls = {f: c for f, c in self._calls.items() if f in kept}
         return True
 
     @property
@@ -109,8 +137,18 @@ class Imports:
 
     @property
     def windows(self) -> Mapping[Window, Mapping[int, ImportFile]]:
-        """Reports by call and rank, as the files' names say."""
-        return self._reports
+        """Calls whose modules' memory was reported, and by rank the file that has it.
+
+        A report of one call, as its name says; where there is none, the file of many, of
+        which the first question finds the calls.
+        """
+        if self._windows is None:
+            found = {window: dict(ranks) for window, ranks in self._reports.items()}
+            for rank, file in self._modules.items():
+                for window in self._calls_of(file):
+                    found.setdefault(window, {}).setdefault(rank, file)
+            self._windows = found
+        return self._windows
 
     def histories(self, rank: int) -> Sequence[ImportFile]:
         """A rank's captures of the allocator: named, not opened."""
@@ -119,7 +157,7 @@ class Imports:
     def snaps(self, rank: int) -> Mapping[FunctionKey, SnapTable]:
         """A rank's snaps by function and phase, in order of their iterations."""
         for file in self._stats.get(rank, ()):
-            tables = self._once(file, MAX_STATS_BYTES, _snaps, _sizes_of_tables)
+            tables = self._once(_Part(file), MAX_STATS_BYTES, snaps_in, size_of_tables)
             if tables:
                 return dict(tables)
         return {}
@@ -127,176 +165,99 @@ class Imports:
     def report(self, window: Window, rank: int) -> Report | None:
         """The memory by module of one call on one rank; None where it is not readable."""
         file = self._reports.get(window, {}).get(rank)
-        if file is None:
+        found: Report | None = None
+        if file is not None:
+            found = self._once(_Part(file), MAX_REPORT_BYTES, report_in, size_of_report)
+        if found is None and rank in self._modules:
+            found = self._of_many(self._modules[rank], window)
+        return found
+
+    def _of_many(self, file: ImportFile, window: Window) -> Report | None:
+        call = self._calls_of(file).get(window)
+        if call is None:
             return None
         found: Report | None = self._once(
-            file, MAX_REPORT_BYTES, _report, _size_of_report
+            _Part(file, window),
+            MAX_MODULES_BYTES,
+            partial(call_in, call),
+            size_of_report,
         )
+        return found
+
+    def _calls_of(self, file: ImportFile) -> Mapping[Window, Call]:
+        """The calls of a file of many: kept, as there is no listing without them."""
+        found = self._calls.get(file)
+        if found is None:
+            read = read_file(file, MAX_MODULES_BYTES, calls_in)
+            self._problems[_Part(file)] = read.problems
+            found = self._calls[file] = read.value or {}
         return found
 
     def check(self, budget: Budget) -> bool:
         """Read what nobody has asked for yet, so that damage is named; True when done."""
         for file in self.files:
-            if file in self._problems or file.name.kind == "history":
+            if file.name.kind == "history":
                 continue
-            if not budget.allows():
-                return False
-            if file.name.kind == "report":
-                self._once(file, MAX_REPORT_BYTES, _report, _size_of_report)
-            else:
-                self._once(file, MAX_STATS_BYTES, _snaps, _sizes_of_tables)
+            for part in self._parts(file):
+                if part in self._problems:
+                    continue
+                if not budget.allows():
+                    return False
+                if file.name.kind == "report":
+                    self._once(part, MAX_REPORT_BYTES, report_in, size_of_report)
+                elif part.window is not None:
+                    self._of_many(file, part.window)
+                elif file.name.kind != "modules":  # else it was looked into just now
+                    self._once(part, MAX_STATS_BYTES, snaps_in, size_of_tables)
         return True
+
+    def _parts(self, file: ImportFile) -> Iterator[_Part]:
+        """What of a file is read by itself: of a file of many calls, each that it is for."""
+        yield _Part(file)
+        if file.name.kind == "modules":
+            for window in self._calls_of(file):
+                if self.windows[window][file.name.rank] is file:
+                    yield _Part(file, window)
 
     def _once(
         self,
-        file: ImportFile,
+        part: _Part,
         most_bytes: int,
         read: Callable[[ImportFile, bytes], tuple[Any, list[api.Problem]]],
         size_of: Callable[[Any], int],
     ) -> Any:
         """What `read` makes of a file's bytes: kept while there is room for it."""
-        found = _cache.get(file)
+        found = _cache.get(part)
         if found is None:
-            found = _read(file, most_bytes, read)
-            _cache.put(file, found, 0 if found.value is None else size_of(found.value))
-        self._problems[file] = found.problems
+            found = read_file(part.file, most_bytes, read)
+            _cache.put(part, found, 0 if found.value is None else size_of(found.value))
+        self._problems[part] = found.problems
         return found.value
 
 
-class _Found(NamedTuple):
-    """What reading a file gave; no value where nothing of it can be used."""
-
-    value: Any
-    problems: tuple[api.Problem, ...]
-
-
-def _read(
-    file: ImportFile,
-    most_bytes: int,
-    read: Callable[[ImportFile, bytes], tuple[Any, list[api.Problem]]],
-) -> _Found:
-    try:
-        value, problems = read(file, _bytes_of(file, most_bytes))
-    except UnreadableError as error:
-        return _Found(None, (_problem(file, error, severity="error"),))
-    except OSError as error:
-        what = f"The file cannot be read: {error.strerror or error}."
-        fault = UnreadableError(what, "", "Check its permissions and the disk.")
-        return _Found(None, (_problem(file, fault, severity="error"),))
-    return _Found(value, tuple(problems))
-
-
-def _bytes_of(file: ImportFile, most: int) -> bytes:
-    # It was a plain file when it was listed; a pipe in its place must not hold us up.
-    descriptor = os.open(file.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(descriptor, "rb") as opened:
-        size = os.fstat(opened.fileno()).st_size
-        data = opened.read(most + 1) or b""
-    if len(data) > most:
-        raise UnreadableError(
-            f"The file is too large: {size:,} bytes of at most {most:,}.",
-            "",
-            "Remove what does not belong to it, or collect fewer iterations.",
-        )
-    return data
-
-
-def _snaps(
-    file: ImportFile, data: bytes
-) -> tuple[dict[FunctionKey, SnapTable], list[api.Problem]]:
-    stats = read_yaml(data) if file.name.kind == "yaml" else read_pickle(data)
-    by_function: dict[FunctionKey, list[Snap]] = {}
-    for key in sorted(stats.snaps, key=_order):
-        if key.rank != file.name.rank:
-            stats.leave_out(f"{key.text} is of another rank than the file's name")
-            continue
-        function, phase = split_phase(key.function)
-        snap = Snap(
-            rank=key.rank,
-            function=function,
-            phase=phase,
-            iteration=key.iteration,
-            context=key.context,
-            time_ns=None,
-            values={our_name(name): v for name, v in stats.snaps[key].items()},
-        )
-        by_function.setdefault(FunctionKey(function, phase), []).append(snap)
-    tables = {key: table_of(snaps) for key, snaps in by_function.items()}
-    return tables, list(_stats_problems(file, stats))
-
-
-def _order(key: SnapKey) -> tuple[str, int, int]:
-    return key.function, key.iteration, CONTEXTS.index(key.context)
-
-
-def _stats_problems(file: ImportFile, stats: Stats) -> Iterator[api.Problem]:
-    salvaged = f"{len(stats.snaps):,} snaps" if stats.snaps else "nothing"
-    if stats.error is not None:
-        yield _problem(file, stats.error, severity="error", salvaged=salvaged)
-    if stats.num_left_out:
-        yield _problem(file, _left_out(stats), salvaged=salvaged)
-    if not stats.snaps and stats.error is None and not stats.num_left_out:
-        yield _problem(
-            file,
-            UnreadableError(
-                "The file holds no snaps.",
-                "",
-                "MemProfiler collected nothing: look at its schedule and functions.",
-            ),
-        )
-
-
-def _report(file: ImportFile, data: bytes) -> tuple[Report, list[api.Problem]]:
-    report = read_report(data)
-    salvaged = f"{len(report.states.state):,} states of modules"
-    problems = []
-    if report.is_cut:
-        cut = UnreadableError(
-            "The report has no end: it was cut off while it was written.",
-            "",
-            "What stands before is shown.",
-        )
-        problems.append(_problem(file, cut, salvaged=salvaged))
-    if report.num_left_out:
-        problems.append(_problem(file, _left_out(report), salvaged=salvaged))
-    return report, problems
-
-
-def _left_out(found: Stats | Report) -> UnreadableError:
-    more = found.num_left_out - len(found.left_out)
-    texts = [*found.left_out, *([f"{more:,} more"] if more else [])]
-    return UnreadableError(
-        f"Not all of the file was used: {'; '.join(texts)}.",
-        "",
-        "Only numbers of memory are read; nothing else in the file is missing.",
+def _snapshot(file: ImportFile) -> FoundSnapshot:
+    name = file.name
+    function, phase = split_phase(name.function)
+    by_hand = not name.context  # ours: the label and the training step
+    return FoundSnapshot(
+        id=snapshot_id(file.shown_path),
+        path=file.path,
+        shown_path=file.shown_path,
+        size_bytes=file.size_bytes,
+        mtime_ns=file.mtime_ns,
+        device=file.device,
+        inode=file.inode,
+        rank=name.rank,
+        step=name.iteration if by_hand else None,
+        label=function if by_hand else "",
+        function="" if by_hand else function,
+        phase=phase,
+        iteration=0 if by_hand else name.iteration,
+        context=_context(name.context),
     )
 
 
-def _problem(
-    file: ImportFile,
-    error: UnreadableError,
-    *,
-    severity: str = "warning",
-    salvaged: str = "nothing",
-) -> api.Problem:
-    return api.Problem(
-        severity="error" if severity == "error" else "warning",
-        path=file.shown_path,
-        what=error.what,
-        where=error.where,
-        salvaged=salvaged,
-        remedy=error.remedy,
-        rank=file.name.rank,
-    )
-
-
-def _sizes_of_tables(tables: Mapping[FunctionKey, SnapTable]) -> int:
-    return sum(
-        8 * len(t) * (5 + len(t.stats)) + 200 * len(t.stats) for t in tables.values()
-    )
-
-
-def _size_of_report(report: Report) -> int:
-    states = report.states
-    names = sum(len(fqn) + 150 for fqn in states.tree.fqn)
-    return states.bytes.nbytes + 5 * states.total_bytes.nbytes + names
+def _context(text: str) -> Context:
+    if text == "start":
+        return "start"
+    return "end" if text == "end" else ""

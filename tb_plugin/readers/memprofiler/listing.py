@@ -5,15 +5,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin import api
+from tb_plugin import api, storage
 from tb_plugin.readers.memprofiler.names import parse_file_name
+from tb_plugin.readers.named_files import problem_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
     from tb_plugin.readers.memprofiler.names import FileName
+    from tb_plugin.storage.contract import Entry
 
 MAX_FILES: Final = 20_000
 """Of one directory; a file per rank, function and iteration."""
@@ -31,6 +35,7 @@ class ImportFile:
     size_bytes: int
     mtime_ns: int
     inode: int
+    device: int
 
 
 @dataclass(slots=True)
@@ -51,13 +56,13 @@ class ImportListing:
         """Stat every file; whether anything changed."""
         found: list[ImportFile] = []
         problems: list[api.Problem] = []
-        with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
+        with contextlib.suppress(OSError), self._entries() as entries:
             for entry in entries:
                 self._look_at(entry, found, problems)
         found.sort(key=lambda f: (f.name.kind, f.name.rank, f.name.function, f.path))
         if len(found) > MAX_FILES:
             problems.append(
-                self._problem(
+                problem_of(
                     self.shown_folder,
                     f"Of {len(found):,} files of MemProfiler, {MAX_FILES:,} are read.",
                     "Move some of them into another directory.",
@@ -71,9 +76,12 @@ class ImportListing:
         self.files, self.problems = seen
         return True
 
+    def _entries(self) -> AbstractContextManager[Iterator[Entry]]:
+        return storage.at(self.folder).scandir(self.folder)
+
     def _look_at(
         self,
-        entry: os.DirEntry[str],
+        entry: Entry,
         found: list[ImportFile],
         problems: list[api.Problem],
     ) -> None:
@@ -86,14 +94,14 @@ class ImportListing:
         try:
             path, linked = entry.path, entry.is_symlink()
             if linked:
-                path = os.path.realpath(path)
-            inside = path.startswith(self.root.rstrip(os.sep) + os.sep)
+                path = storage.at(path).realpath(path)
+            inside = storage.is_inside(path, self.root)
             if not (inside and entry.is_file()):
                 what = (
                     "a link that leads out of the logdir" if linked else "no plain file"
                 )
                 problems.append(
-                    self._problem(
+                    problem_of(
                         shown,
                         f"This is {what}; it is not opened.",
                         "Put the file itself here.",
@@ -106,19 +114,12 @@ class ImportListing:
             return  # it vanished between the listing and the look
         found.append(
             ImportFile(
-                name, path, shown, status.st_size, status.st_mtime_ns, status.st_ino
+                name,
+                path,
+                shown,
+                status.st_size,
+                status.st_mtime_ns,
+                status.st_ino,
+                status.st_dev,
             )
-        )
-
-    def _problem(
-        self, path: str, what: str, remedy: str, rank: int | None = None
-    ) -> api.Problem:
-        return api.Problem(
-            severity="warning",
-            path=path,
-            what=what,
-            where="",
-            salvaged="",
-            remedy=remedy,
-            rank=rank,
         )

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-FileKind: TypeAlias = Literal["yaml", "pickle", "report", "history"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+FileKind: TypeAlias = Literal["yaml", "pickle", "report", "modules", "history"]
 
 MAX_NAME: Final = 255
 """No file's name is longer, and no function's name is believed to be."""
 
 _STATS = re.compile(r"rank_(\d{1,7})_memory_stats\.(yaml|pickle)")
+_MODULES = re.compile(r"rank_(\d{1,7})_fsdp_memory_stats\.yaml")
 _REPORT = re.compile(r"fsdp_mem_rank_(\d{1,7})_(.+)_(\d{1,12})\.log")
 _HISTORY = re.compile(
     r"cuda_alloc_rank_(\d{1,7})\.(.+)\.(\d{1,12})(?:\.(start|end))?\.pickle"
@@ -67,6 +72,9 @@ def parse_file_name(name: str) -> FileName | None:
     match = _STATS.fullmatch(name)
     if match is not None:
         return FileName("yaml" if match[2] == "yaml" else "pickle", int(match[1]))
+    match = _MODULES.fullmatch(name)
+    if match is not None:
+        return FileName("modules", int(match[1]))
     match = _REPORT.fullmatch(name)
     if match is not None:
         return FileName("report", int(match[1]), match[2], int(match[3]))
@@ -97,9 +105,24 @@ def split_phase(name: str) -> FunctionKey:
     return FunctionKey(name, TRAIN_PHASE)
 
 
-def joined_phase(function: str, phase: str) -> str:
-    """The inverse: other phases than train stand before the function.
+def names_of(keys: Iterable[FunctionKey]) -> Mapping[FunctionKey, str]:
+    """What functions are called in keys and in files' names.
 
-    Their calls count by themselves, so without it two of them had one name.
+    MemProfiler knows no phases: under Lightning they have functions of their own, such as
+    `validation_step`. So a function of a single phase has its plain name, as there. One
+    of several phases counts its calls in each of them, so two calls had one name: all
+    phases but train stand before it then, e.g. `val.step`.
     """
+    known = set(keys)
+    num_phases = Counter(key.function for key in known)
+    return {
+        key: key.function
+        if num_phases[key.function] == 1
+        else joined_phase(key.function, key.phase)
+        for key in known
+    }
+
+
+def joined_phase(function: str, phase: str) -> str:
+    """The inverse of `split_phase`: other phases than train stand before the function."""
     return function if phase == TRAIN_PHASE else f"{phase}.{function}"

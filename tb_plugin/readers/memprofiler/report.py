@@ -9,36 +9,19 @@ that mean nothing are counted and the first ones named; nothing else is lost by 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.module_states import ALL_STATES, ModuleStates
-from tb_plugin.analysis.module_tree import tree_of_names
-from tb_plugin.readers.memprofiler.errors import UnreadableError
-from tb_plugin.readers.memprofiler.report_words import (
-    TOTAL,
-    UNITS,
-    category_of,
-    size_of,
-    state_of,
-)
+from tb_plugin.analysis.module_states import ALL_STATES
+from tb_plugin.readers.memprofiler.report_rows import WHOLE_WINDOW, Rows
+from tb_plugin.readers.memprofiler.report_words import size_of, state_of
 from tb_plugin.readers.memprofiler.stats import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tb_plugin.readers.memprofiler.report_rows import Report, Row
 
 MAX_REPORT_BYTES: Final = 64 << 20
-MAX_ROWS: Final = 400_000
-"""States of modules on devices; each takes about 300 bytes of text."""
-MAX_NAME: Final = 4_000
 _MAX_LINE: Final = 20_000
-_MAX_DEVICES: Final = 64
-_MAX_LEFT_OUT: Final = 5
 _REMEDY: Final = "Write it again, or remove it: other files are not affected by it."
-_WHOLE_WINDOW: Final = -1
 
 _HEADING = re.compile(
     r"Iteration (\d{1,12}) (.+) (Peak|Modulewise) \w* ?memory stats: *"
@@ -49,46 +32,6 @@ _CALL = re.compile(r"# ?(\d{1,9}):?")
 _STATE_AND_CALL = re.compile(r"(.+?) # ?(\d{1,9})")
 _BLANKS: Final = {"", "..", "\\"}
 """First cells of a table's row that stand for the row above."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Report:
-    """One report. The peak is the state `window_peak`."""
-
-    states: ModuleStates
-    rounding_bytes: float
-    """Half of the last printed digit: how far a number may be off."""
-    left_out: tuple[str, ...]
-    num_left_out: int
-    is_cut: bool
-    """It began as MemProfiler's do and has no end."""
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What to know of its numbers, in words."""
-        found = []
-        if self.rounding_bytes:
-            digit = round(2 * self.rounding_bytes)
-            found.append(f"Sizes are as printed: rounded to {digit:,} bytes.")
-        if self._peak_is_anothers():
-            found.append(
-                "The peak at the top of the report is below that of a module in it: it"
-                " is another iteration's. MemProfiler prints the last iteration's peak"
-                " into every report; the modules' numbers are this iteration's own."
-            )
-        return tuple(found)
-
-    def _peak_is_anothers(self) -> bool:
-        states = self.states
-        at_top = states.state == ALL_STATES.index("window_peak")
-        for device in range(len(states.devices)):
-            here = states.device == device
-            top = states.total_bytes[here & at_top]
-            below = states.total_bytes[here & ~at_top]
-            least = top.max(initial=-np.inf) + 4 * self.rounding_bytes
-            if len(top) and (below > least).any():
-                return True
-        return False
 
 
 def read_report(data: bytes) -> Report:
@@ -104,38 +47,22 @@ def read_report(data: bytes) -> Report:
     return parser.finish()
 
 
-@dataclass(slots=True)
-class _Row:
-    module: int
-    state: int
-    call: int
-    device: int
-    bytes: dict[int, float] = field(default_factory=dict)
-    total: float | None = None
-
-
 class _Parser:
     """One line after the other."""
 
     def __init__(self) -> None:
-        self._modules: dict[str, int] = {}
-        self._devices: dict[str, int] = {}
-        self._rows: list[_Row] = []
-        self._module = _WHOLE_WINDOW
+        self._rows = Rows()
+        self._module = WHOLE_WINDOW
         self._state = ALL_STATES.index("window_peak")
         self._call = 0
-        self._row: _Row | None = None
+        self._row: Row | None = None
         self._table: _Table | None = None
-        self._coarsest = 0.0
-        self._left_out: list[str] = []
-        self._num_left_out = 0
         self._has_headings = False
         self._rules_after_heading = 0
-        self._number = 0
 
     def take(self, line: str, number: int) -> None:
         """The next line."""
-        self._number = number
+        self._rows.where = f"line {number}"
         if len(line) > _MAX_LINE:
             self._leave_out("a line is too long")
             return
@@ -152,21 +79,10 @@ class _Parser:
 
     def finish(self) -> Report:
         """What was read."""
-        if not self._rows:
-            first = f" ({self._left_out[0]})" if self._left_out else ""
-            raise UnreadableError(
-                f"Nothing in the file is a memory report{first}.", "", _REMEDY
-            )
         # Headings of MemProfiler: a rule after each, and one at the very end.
         is_cut = self._table is not None and not self._table.is_closed
         is_cut |= self._has_headings and self._rules_after_heading < 2
-        return Report(
-            states=self._states(),
-            rounding_bytes=self._coarsest,
-            left_out=tuple(self._left_out),
-            num_left_out=self._num_left_out,
-            is_cut=is_cut,
-        )
+        return self._rows.report(is_cut=is_cut, remedy=_REMEDY)
 
     def _take_text(self, line: str) -> None:
         text = line.strip()
@@ -175,7 +91,7 @@ class _Parser:
         if heading is not None:
             self._has_headings = True
             self._rules_after_heading = 0
-            self._module, self._row = _WHOLE_WINDOW, None
+            self._module, self._row = WHOLE_WINDOW, None
             self._state, self._call = ALL_STATES.index("window_peak"), 0
         elif text.startswith("Module:"):
             self._begin_module(text[len("Module:") :].strip())
@@ -197,41 +113,18 @@ class _Parser:
 
     def _begin_module(self, fqn: str) -> None:
         self._row = None
-        if not fqn or len(fqn) > MAX_NAME:
-            self._leave_out("a module has no usable name")
-            self._module = _WHOLE_WINDOW
-            return
-        self._module = self._modules.setdefault(fqn, len(self._modules))
+        module = self._rows.module(fqn)
+        self._module = WHOLE_WINDOW if module is None else module
 
     def _begin_row(self, device: str) -> None:
-        self._row = None
-        if len(self._rows) >= MAX_ROWS:
-            self._leave_out(f"the report has more than {MAX_ROWS:,} entries")
-            return
-        if device not in self._devices and len(self._devices) >= _MAX_DEVICES:
-            self._leave_out(f"the report names more than {_MAX_DEVICES} devices")
-            return
-        index = self._devices.setdefault(device[:100], len(self._devices))
-        self._row = _Row(self._module, self._state, self._call, index)
-        self._rows.append(self._row)
+        self._row = self._rows.begin(self._module, self._state, self._call, device)
 
-    def _put(self, row: _Row, label: str, text: str) -> None:
+    def _put(self, row: Row, label: str, text: str) -> None:
         size = size_of(text)
         if size is None:
             self._leave_out(f"{shown(label)}: {shown(text.strip())} is no size")
-            return
-        bytes_, unit = size
-        if unit != "B":
-            self._coarsest = max(self._coarsest, UNITS[unit] * 0.005)
-        category = category_of(label)
-        if category == TOTAL:
-            row.total = bytes_
-            return
-        if category is None:
-            self._leave_out(f"{shown(label)} is no known category; it counts as other")
-            category = "other"
-        index = CATEGORIES.index(category)
-        row.bytes[index] = row.bytes.get(index, 0.0) + bytes_
+        else:
+            self._rows.put(row, label, *size)
 
     def _take_table_line(self, line: str) -> None:
         table = self._table
@@ -263,34 +156,7 @@ class _Parser:
                     self._put(self._row, label, text)
 
     def _leave_out(self, what: str) -> None:
-        self._num_left_out += 1
-        if len(self._left_out) < _MAX_LEFT_OUT:
-            self._left_out.append(f"line {self._number}: {what}")
-
-    def _states(self) -> ModuleStates:
-        rows = self._rows
-        present = sorted({category for row in rows for category in row.bytes})
-        column = {category: index for index, category in enumerate(present)}
-        sizes = np.full((len(rows), len(present)), np.nan)
-        for index, row in enumerate(rows):
-            for category, value in row.bytes.items():
-                sizes[index, column[category]] = value
-        tree = tree_of_names(tuple(self._modules))
-        totals = [sum(r.bytes.values()) if r.total is None else r.total for r in rows]
-        module = _ints(rows, lambda row: row.module)
-        inside = module >= 0
-        module[inside] = tree.row_of[module[inside]]
-        return ModuleStates(
-            tree=tree,
-            devices=tuple(self._devices),
-            categories=tuple(CATEGORIES[index] for index in present),
-            module=module,
-            state=_ints(rows, lambda row: row.state),
-            call=_ints(rows, lambda row: row.call),
-            device=_ints(rows, lambda row: row.device),
-            bytes=sizes,
-            total_bytes=np.array(totals, np.float64),
-        )
+        self._rows.leave_out(what)
 
 
 class _Table:
@@ -320,9 +186,3 @@ class _Table:
             self.headers = cells
             return None
         return cells
-
-
-def _ints(
-    rows: list[_Row], of: Callable[[_Row], int]
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.fromiter(map(of, rows), np.int64, len(rows))

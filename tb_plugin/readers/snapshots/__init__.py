@@ -1,11 +1,16 @@
-"""Allocator snapshots that torch dumped as pickles, read without unpickling.
+"""Allocator snapshots that torch dumped, or others saved as JSON, without unpickling.
 
-- `pickle_file`: a file to the tables of `collector.format.snapshots`;
+`tb_plugin.readers.imports` runs this in a worker process of its own:
+
+- `snapshot_file`: a file to the tables of `collector.format.snapshots`;
+- `window`: the few megabytes of it that are looked at, inflated and without frames;
 - `machine`: the few pickle opcodes that build plain data, within limits;
-- `events`: allocator events as columns while they are read;
-- `patterns`: whole events recognised at once, which is what makes it fast;
-- `memo`: what the pickle may refer back to;
-- `errors`: why a file is refused.
+- `memo`: what the pickle may refer back to, and `stacks`: lists of frames by number;
+- `shapes`, `batch`, `event_reader`: events recognised side by side, which is what makes
+  it fast;
+- `events`, `packed`, `held_events`: events as columns while and after they are read;
+- `json_text`, `json_snapshot`: the same from JSON;
+- `extent`: what a value stands for when it is walked.
 
 A pickle of a snapshot holds plain data alone, so whatever else is in one is refused: no
 class is looked up and nothing is called. Memory stays a small multiple of the columns,

@@ -101,20 +101,37 @@ export function callColumns(input: CallColumns): readonly TreeColumn[] {
   const { data, stats, sides } = input;
   return [
     ...placeColumns(data),
+    kindsColumn(data),
     ...stats.flatMap((stat) => sides.map((side) => statColumn(input, stat, side))),
-    {
-      key: "kinds",
-      title: "Collected",
-      hint: "What was collected around the call, besides the numbers here",
-      numeric: false,
-      sortable: false,
-      minWidthPx: 220,
-      cell: (id) => {
-        const kinds = kindsOf(data.calls.kinds[id] ?? 0);
-        return { text: kinds.join(", "), tone: "quiet" };
-      },
-    },
   ];
+}
+
+const CHARACTER_PX = 7;
+const CELL_PADDING_PX = 24;
+
+/** Before the statistics, of which there may be more than fit, and as wide as its words. */
+function kindsColumn({ calls }: FunctionsResponse): TreeColumn {
+  const words = (bits: number): string =>
+    kindsOf(bits)
+      .filter((kind) => kind !== "snaps")
+      .join(", ");
+  const title = "Collected";
+  const longest = Math.max(
+    title.length + 2,
+    ...[...new Set(calls.kinds)].map((bits) => words(bits).length),
+  );
+  return {
+    key: "kinds",
+    title,
+    hint: "What was collected around the call, besides the numbers here",
+    numeric: false,
+    sortable: false,
+    minWidthPx: longest * CHARACTER_PX + CELL_PADDING_PX,
+    cell: (id) => {
+      const text = words(calls.kinds[id] ?? 0);
+      return { text: text || "–", title: text || "nothing else", tone: "quiet" };
+    },
+  };
 }
 
 function placeColumns(data: FunctionsResponse): readonly TreeColumn[] {

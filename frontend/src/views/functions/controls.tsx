@@ -7,6 +7,7 @@ import type {
   FunctionStat,
 } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
+import { useOutside } from "../../widgets/menu/use_outside";
 import { SIDES, sidesAfterClick, type FunctionsParams, type Side } from "./params";
 import { statGroups, statLabel, statsAfterClick } from "./stats";
 
@@ -126,19 +127,11 @@ function StatPicker({ data, shown, setParams }: ControlsProps) {
   const [find, setFind] = useState("");
   const root = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (!open) return undefined;
-    root.current?.querySelector("input")?.focus();
-    const outside = (event: Event): void => {
-      const { target } = event;
-      if (target instanceof Node && root.current?.contains(target) !== true) {
-        setOpen(false);
-      }
-    };
-    document.addEventListener("pointerdown", outside);
-    return () => {
-      document.removeEventListener("pointerdown", outside);
-    };
+    if (open) root.current?.querySelector("input")?.focus();
   }, [open]);
+  useOutside(root, open, () => {
+    setOpen(false);
+  });
   const groups = statGroups(data.stats, find);
   return (
     <div

@@ -149,7 +149,22 @@ describe("the calls", () => {
     expect(cell("allocated_bytes.all.current:end", 2)?.title).toContain("died inside");
     expect(cell("took", 0)?.text).toBe("500 ms");
     expect(cell("took", 2)?.text).toBe("–");
-    expect(cell("kinds", 1)?.text).toBe("snaps, activations, history");
+    expect(cell("kinds", 0)).toMatchObject({ text: "–", title: "nothing else" });
+    expect(cell("kinds", 1)?.text).toBe("activations, history");
+  });
+
+  it("show what was collected before statistics can push it out of sight", () => {
+    const columns = callColumns({
+      data: answer(),
+      stats: [ALLOCATED],
+      sides: SIDES,
+      theme: "dark",
+      byteUnit: "B",
+    });
+    const keys = columns.map(({ key }) => key);
+    expect(keys.indexOf("kinds")).toBe(keys.indexOf("took") + 1);
+    const width = columns.find(({ key }) => key === "kinds")?.minWidthPx ?? 0;
+    expect(width).toBeGreaterThan("activations, history".length * 7);
   });
 
   it("name the one that the page is about", () => {

@@ -3,11 +3,12 @@
  * saved tensors, module tracking and allocator captures found inside one of them.
  */
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { FunctionsResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
+import { useCommands } from "../../base/use_commands";
 import { originOf } from "../../model/origin";
 import { formatQuantity } from "../../model/quantity";
 import { exportCommands } from "../../widgets/export/export_commands";
@@ -114,20 +115,16 @@ function Body({ view, data, params }: BodyProps) {
   };
   const latest = useRef({ source, view });
   latest.current = { source, view };
-  useEffect(
-    () =>
-      view.commands.register(
-        exportCommands({
-          view: "functions",
-          subject: "table of calls",
-          formats: TABLE_FORMATS,
-          source: () => latest.current.source,
-          say: (sentence) => {
-            latest.current.view.say(sentence);
-          },
-        }),
-      ),
-    [view.commands],
+  useCommands(view.commands, () =>
+    exportCommands({
+      view: "functions",
+      subject: "table of calls",
+      formats: TABLE_FORMATS,
+      source: () => latest.current.source,
+      say: (sentence) => {
+        latest.current.view.say(sentence);
+      },
+    }),
   );
   return (
     <>

@@ -1,12 +1,10 @@
 /** Captured allocator histories: what there is, and how to get it out. */
 
-import { useState } from "preact/hooks";
 import type { FunctionsResponse, HistoryReference } from "../../api/types.gen";
 import { formatBytesExact, formatInteger, type ByteUnit } from "../../base/bytes";
-import { copyText } from "../../base/clipboard";
 import { formatInstant } from "../../base/durations";
 import { formatQuantity } from "../../model/quantity";
-import { Icon } from "../../widgets/icon/icon";
+import { CopyIcon } from "../copy_icon";
 
 /** What took the capture: a side of a call, or the user. */
 export function captureWords(one: HistoryReference): string {
@@ -104,28 +102,13 @@ export function Histories({
 }
 
 function ExportHint({ text }: { readonly text: string }) {
-  const [copied, setCopied] = useState<boolean | null>(null);
   return (
     <p class="functions-export">
       <span class="quiet">
         As pickles that pytorch.org/memory_viz reads, LOGDIR being what TensorBoard was
         given:
       </span>{" "}
-      <code>{text}</code>{" "}
-      <button
-        type="button"
-        class="icon-button small"
-        aria-label="Copy the command"
-        title="Copy the command"
-        onClick={() => {
-          void copyText(text).then(setCopied);
-        }}
-      >
-        <Icon name={copied === true ? "check" : "copy"} />
-      </button>
-      <span class="off-screen" role="status">
-        {copied === null ? "" : copied ? "Copied" : "Select and copy by hand"}
-      </span>
+      <code>{text}</code> <CopyIcon label="Copy the command" text={text} />
     </p>
   );
 }

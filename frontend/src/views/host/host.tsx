@@ -1,10 +1,11 @@
 /** Host: CPU, memory, disk, network and GPU sensors over one shared x axis. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { AbsentSeries, HostResponse, HostTrack, XKind } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
+import { useCommands } from "../../base/use_commands";
 import { columnLabel } from "../../model/column_label";
 import { originOf } from "../../model/origin";
 import { asSentence, sourceLabel } from "../../model/source_label";
@@ -49,26 +50,21 @@ export function HostView(props: ViewProps) {
   const { data, stale, error } = useLive(client, "host", query, props.pollMs);
   const latest = useRef({ data, shown, setRange, say: props.say });
   latest.current = { data, shown, setRange, say: props.say };
-  const { commands } = props;
-  useEffect(
-    () =>
-      commands.register([
-        ...rangeCommands("Host", {
-          extent: () => extentOf(latest.current.data),
-          range: () => latest.current.shown,
-          setRange: (range) => {
-            latest.current.setRange(range);
-          },
-        }),
-        ...hostExports(
-          () => latest.current.data,
-          (sentence) => {
-            latest.current.say(sentence);
-          },
-        ),
-      ]),
-    [commands],
-  );
+  useCommands(props.commands, () => [
+    ...rangeCommands("Host", {
+      extent: () => extentOf(latest.current.data),
+      range: () => latest.current.shown,
+      setRange: (range) => {
+        latest.current.setRange(range);
+      },
+    }),
+    ...hostExports(
+      () => latest.current.data,
+      (sentence) => {
+        latest.current.say(sentence);
+      },
+    ),
+  ]);
   return (
     <div class="host" ref={box} aria-busy={stale}>
       <header class="panel-head">

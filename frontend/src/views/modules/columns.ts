@@ -10,6 +10,7 @@ import {
 } from "../../model/category";
 import { formatExact, formatQuantity } from "../../model/quantity";
 import { formatSigned, formatSignedExact } from "../../model/signed";
+import { headingWidth, inTwoLines } from "../../widgets/tree_table/headings";
 import type { Cell, CellBar, TreeColumn } from "../../widgets/tree_table/types";
 import { shownValue, type BytesColumn, type Modules } from "./rows";
 import { baselineWords, STATE_WORDS } from "./words";
@@ -31,7 +32,7 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ["own", "What the module and those below it own of it"],
 ]);
 
-const LETTER_PX = 7;
+/** Room for `+1,016 MiB`. */
 const LEAST_PX = 88;
 
 /** The largest size of any number shown: every bar is a share of it. */
@@ -89,7 +90,7 @@ export function moduleColumns(input: ColumnsInput): readonly TreeColumn[] {
   const numSums = bytes.length - grouped.length;
   const columns = bytes.map((column, i): TreeColumn => {
     const swatch = i < numSums ? null : (colours[i - numSums] ?? null);
-    const title = signed ? `Δ ${column.title}` : column.title;
+    const title = inTwoLines(signed ? `Δ ${column.title}` : column.title);
     const colour = swatch ?? categoryColour(theme, "unknown");
     return {
       key: column.key,
@@ -97,10 +98,7 @@ export function moduleColumns(input: ColumnsInput): readonly TreeColumn[] {
       hint: HINTS.get(column.key) ?? hintOf(data),
       ...(swatch === null ? {} : { swatch }),
       numeric: true,
-      minWidthPx: Math.max(
-        LEAST_PX,
-        title.length * LETTER_PX + (swatch === null ? 32 : 46),
-      ),
+      minWidthPx: Math.max(LEAST_PX, headingWidth(title, swatch !== null)),
       cell: (id) => {
         const value = shownValue(column, id);
         const bar = barOf(value, scale, signed, colour, diverging);
@@ -131,7 +129,7 @@ function moduleColumn({ modules, flat }: ColumnsInput): TreeColumn {
     title: "Module",
     hint: "A click on a row opens its details",
     numeric: false,
-    minWidthPx: flat ? 320 : 260,
+    minWidthPx: flat ? 320 : 240,
     isTree: true,
     cell: (id): Cell => {
       const fsdp = modules.isFsdp(id) ? "FSDP · " : "";

@@ -1,8 +1,8 @@
 /** What the module table shows: window, rank, state, call, measure, comparison. */
 
-import type { ComponentChildren } from "preact";
 import type { ModulesResponse, ModuleWindow } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
+import { Choice } from "../choices";
 import { firstAgainst, type ModulesParams } from "./params";
 import {
   AGAINST_KINDS,
@@ -86,27 +86,6 @@ export function Controls(props: ControlsProps) {
 
 /** Calls beyond it are reached by the timeline; a longer list helps nobody. */
 const MOST_CALLS = 200;
-
-function Choice(props: {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly children: ComponentChildren;
-}) {
-  return (
-    <label>
-      <span class="quiet">{props.label}</span>{" "}
-      <select
-        value={props.value}
-        onChange={(event) => {
-          props.onChange(event.currentTarget.value);
-        }}
-      >
-        {props.children}
-      </select>
-    </label>
-  );
-}
 
 function Grouped<T>(props: {
   readonly groups: readonly Options<T>[];

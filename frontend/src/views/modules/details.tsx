@@ -13,11 +13,11 @@ import { formatBytesExact, formatInteger, type ByteUnit } from "../../base/bytes
 import { formatSeconds } from "../../base/durations";
 import { originOf } from "../../model/origin";
 import { formatExact, formatQuantity } from "../../model/quantity";
-import { Icon } from "../../widgets/icon/icon";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { ChartLine, XRange } from "../../widgets/line_chart/types";
 import { RankBars, stripOfValues } from "../../widgets/rank_bars/rank_bars";
 import { Failure, Skeleton } from "../../widgets/state/state";
+import { CloseDetails } from "../close_details";
 import type { ViewProps } from "../view_props";
 import { subjectOf } from "./params";
 import { windowLines } from "./series";
@@ -54,15 +54,7 @@ export function Details(props: DetailsProps) {
       <header>
         <h2 title={fqn}>{fqn}</h2>
         {answer !== null && <OwnFacts answer={answer} byteUnit={view.byteUnit} />}
-        <button
-          type="button"
-          class="icon-button small"
-          aria-label="Close the details"
-          title="Close the details (Esc)"
-          onClick={props.close}
-        >
-          <Icon name="cross" />
-        </button>
+        <CloseDetails close={props.close} />
       </header>
       {live.error !== null && worthSaying(live.error, answer !== null) && (
         <Failure failure={live.error} />

@@ -106,7 +106,7 @@ describe("the columns", () => {
       },
     });
     const total = compared.get("total");
-    expect(total?.title).toBe("Δ Rank total");
+    expect(total?.title).toBe("Δ Rank\ntotal");
     expect(total?.cell(0)).toMatchObject({ text: "+50 B", bar: { from: 0.5 } });
     expect(total?.cell(2)).toMatchObject({ text: "−50 B", bar: { to: 0.5 } });
     expect(total?.cell(0).title).toBe(

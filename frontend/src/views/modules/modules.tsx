@@ -1,19 +1,22 @@
 /**
  * Modules: which module's forward, backward or peak finds how much of what in memory.
  * Above, the categories through one step; below, every module at one state; a row opens
- * that module over windows and ranks.
+ * that module over windows and ranks. Where the run has profiler traces: time by module.
  */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ModulesResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
+import type { Live } from "../../api/watch";
+import { useCommands } from "../../base/use_commands";
 import { useWidth } from "../../widgets/line_chart/use_size";
 import type { ExportSource } from "../../widgets/export/source";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import { TreeTable } from "../../widgets/tree_table/tree_table";
 import { AbsentList } from "../absent_list";
+import { Segmented } from "../choices";
 import { NotCollected } from "../not_collected";
 import type { ViewProps } from "../view_props";
 import { moduleColumns } from "./columns";
@@ -30,6 +33,7 @@ import {
 } from "./params";
 import { bytesColumns, Modules, rowsInSight } from "./rows";
 import { TableBar } from "./table_bar";
+import { ModuleTimes } from "./times";
 import { WindowTimeline } from "./window_timeline";
 import { isWholeWindow } from "./words";
 
@@ -37,13 +41,59 @@ const TABLE_PX = 560;
 /** With the details open, so that both are in sight on a small screen. */
 const TABLE_BESIDE_PX = 320;
 
+const PART_WORDS = {
+  memory: ["Memory", "What each module finds in memory, as the recorder tracked it"],
+  time: ["Time", "How long each module took, as a profiler’s trace says"],
+} as const;
+
 export function ModulesView(props: ViewProps) {
-  const { client, run, ranks } = props;
+  const { client, run, setParams } = props;
+  const word = props.params.get("part");
+  const traces = useLive(client, "traces", { run: run.id }, props.pollMs).data;
+  const hasTraces = traces?.files.some(({ timeline }) => !timeline) === true;
   const params = useMemo(() => readModules(props.params), [props.params]);
+  const query = modulesQuery(run.id, props.ranks.rank, params);
+  const memory = useLive(
+    client,
+    "modules",
+    word === "time" ? null : query,
+    props.pollMs,
+  );
+  const hasNone = hasTraces && memory.data !== null && memory.data.window === null;
+  const part = word === "time" || (hasNone && word !== "memory") ? "time" : "memory";
+  return (
+    <>
+      {(hasTraces || part === "time") && (
+        <div class="modules-controls modules-part-choice">
+          <Segmented
+            label="What of the modules"
+            options={["memory", "time"] as const}
+            chosen={part}
+            words={(one) => PART_WORDS[one]}
+            onChoose={(one) => {
+              setParams({ part: one }, "push");
+            }}
+          />
+        </div>
+      )}
+      {part === "time" ? (
+        <ModuleTimes {...props} />
+      ) : (
+        <Memory view={props} params={params} live={memory} />
+      )}
+    </>
+  );
+}
+
+function Memory(props: {
+  readonly view: ViewProps;
+  readonly params: ModulesParams;
+  readonly live: Live<ModulesResponse>;
+}) {
+  const { view, params } = props;
+  const { data, stale, error } = props.live;
   const box = useRef<HTMLDivElement>(null);
   const px = useWidth(box);
-  const query = modulesQuery(run.id, ranks.rank, params);
-  const { data, stale, error } = useLive(client, "modules", query, props.pollMs);
   return (
     <div class={stale ? "modules stale" : "modules"} ref={box} aria-busy={stale}>
       {error !== null && worthSaying(error, data !== null) && (
@@ -64,7 +114,7 @@ export function ModulesView(props: ViewProps) {
             note="By default the second step is tracked; the settings of the schedule choose others, and more."
           />
         ) : (
-          <Body view={props} data={data} params={params} px={px} />
+          <Body view={view} data={data} params={params} px={px} />
         ))}
       {data !== null && data.problems.length > 0 && (
         <ProblemList problems={data.problems} />
@@ -109,16 +159,15 @@ function Body({ view, data, params, px }: BodyProps) {
   const latest = useRef({ data, modules, params, view });
   latest.current = { data, modules, params, view };
   const hasTimeline = data.facts?.source !== "imported";
-  useEffect(
+  useCommands(
+    view.commands,
     () =>
-      view.commands.register(
-        moduleCommands({
-          now: () => latest.current,
-          timeline: hasTimeline ? () => timelineExport.current : null,
-          find: () => findBox.current?.select(),
-        }),
-      ),
-    [view.commands, hasTimeline],
+      moduleCommands({
+        now: () => latest.current,
+        timeline: hasTimeline ? () => timelineExport.current : null,
+        find: () => findBox.current?.select(),
+      }),
+    [hasTimeline],
   );
   useOpenSelected(modules, selected, params, setToggled);
 

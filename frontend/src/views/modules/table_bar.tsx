@@ -37,7 +37,11 @@ export function TableBar(props: TableBarProps) {
           </button>
         ))}
       </div>
-      <DepthSelect {...props} />
+      <DepthSelect
+        maxDepth={modules.tree.maxDepth}
+        chosen={params.depth ?? (params.flat ? ALL_LEVELS : FIRST_DEPTH)}
+        setParams={setParams}
+      />
       <input
         ref={props.findBox}
         type="text"
@@ -76,10 +80,14 @@ function count(params: ModulesParams, modules: Modules, numRows: number): string
   return all === 1 ? "1 module" : `${formatInteger(all)} modules`;
 }
 
-function DepthSelect({ modules, params, setParams }: TableBarProps) {
-  const { maxDepth } = modules.tree;
+export function DepthSelect(
+  props: Pick<TableBarProps, "setParams"> & {
+    readonly maxDepth: number;
+    readonly chosen: number;
+  },
+) {
+  const { maxDepth, chosen, setParams } = props;
   if (maxDepth === 0) return null;
-  const chosen = params.depth ?? (params.flat ? ALL_LEVELS : FIRST_DEPTH);
   return (
     <label>
       <span class="quiet">Depth</span>{" "}

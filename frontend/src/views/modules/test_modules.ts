@@ -16,6 +16,7 @@ export const RUN: RunSummary = {
   deviceType: "cuda",
   numProblems: 0,
   imported: false,
+  madeOf: "recording",
 };
 
 export const FACTS: ModuleFacts = {

@@ -1,9 +1,10 @@
 /** The stacked categories through the window shown; choosing a time chooses a boundary. */
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { ModulesResponse, ModuleTimelineResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
+import { useCommands } from "../../base/use_commands";
 import { originOf } from "../../model/origin";
 import { CategoryStack } from "../../widgets/category_stack/category_stack";
 import type { StackHandle } from "../../widgets/category_stack/types";
@@ -56,26 +57,22 @@ export function WindowTimeline(props: WindowTimelineProps) {
   const handle = useRef<StackHandle | null>(null);
   const latest = useRef({ answer, shown, setRange });
   latest.current = { answer, shown, setRange };
-  useEffect(
-    () =>
-      view.commands.register([
-        ...rangeCommands("Modules", {
-          extent: () => ({
-            low: latest.current.answer?.xLow ?? 0,
-            high: latest.current.answer?.xHigh ?? 1,
-          }),
-          range: () => latest.current.shown,
-          setRange: (range) => {
-            latest.current.setRange(range);
-          },
-        }),
-        ...peakCommands("Modules", {
-          toHighest: () => handle.current?.toPeak(),
-          toNext: (side) => handle.current?.toNextPeak(side),
-        }),
-      ]),
-    [view.commands],
-  );
+  useCommands(view.commands, () => [
+    ...rangeCommands("Modules", {
+      extent: () => ({
+        low: latest.current.answer?.xLow ?? 0,
+        high: latest.current.answer?.xHigh ?? 1,
+      }),
+      range: () => latest.current.shown,
+      setRange: (range) => {
+        latest.current.setRange(range);
+      },
+    }),
+    ...peakCommands("Modules", {
+      toHighest: () => handle.current?.toPeak(),
+      toNext: (side) => handle.current?.toNextPeak(side),
+    }),
+  ]);
   const about = useMemo(
     () => ({ window: data.window, rank: data.rank, device: data.device }),
     [data.window, data.rank, data.device],

@@ -3,8 +3,8 @@
  * With a rank chosen it is that rank's page.
  */
 
-import { useEffect, useRef } from "preact/hooks";
-import type { OverviewResponse } from "../../api/types.gen";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { OverviewResponse, VerdictResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { originOf } from "../../model/origin";
@@ -14,11 +14,14 @@ import { Failure, Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
 import { overviewExports } from "./exports";
 import { HeadlineCards } from "./headline_cards";
+import { ProfilePanel } from "./profile_panel";
 import { RankStripChart } from "./rank_strip";
 import { RecordedPanels } from "./recorded_table";
+import { Endings } from "./endings";
 import { Attempts, Facts } from "./run_details";
 import { STRIP_ORDERS } from "../../widgets/rank_bars/layout";
 import { verdict, type Verdict } from "./verdict";
+import { VerdictBanner } from "./verdict_banner";
 import "./overview.css";
 
 export function OverviewView(props: ViewProps) {
@@ -32,6 +35,7 @@ export function OverviewView(props: ViewProps) {
     ranks.rank === null ? null : { run: run.id },
     props.pollMs,
   );
+  const why = useVerdict(props);
   const newest = useRef(data);
   newest.current = data;
   const say = useRef(props.say);
@@ -56,9 +60,24 @@ export function OverviewView(props: ViewProps) {
       {error !== null && worthSaying(error, true) && (
         <Failure failure={error} note="What was read before stays below." />
       )}
-      <Body data={data} whole={all.data ?? data} {...props} />
+      <Body data={data} whole={all.data ?? data} why={why} {...props} />
     </div>
   );
+}
+
+/** While histories are being read their verdict is asked for soon again. */
+const READING_POLL_MS = 1_000;
+
+function useVerdict({ client, run, ranks, pollMs }: ViewProps): VerdictResponse | null {
+  const [reads, setReads] = useState(false);
+  const query = { run: run.id, rank: ranks.rank };
+  const poll = reads ? Math.min(pollMs, READING_POLL_MS) : pollMs;
+  const { data } = useLive(client, "verdict", query, poll);
+  const stillReading = data?.stillReading ?? false;
+  useEffect(() => {
+    setReads(stillReading);
+  }, [stillReading]);
+  return data;
 }
 
 function Loading() {
@@ -76,19 +95,38 @@ function Body(
     readonly data: OverviewResponse;
     /** The answer for all ranks, where `data` is one rank's. */
     readonly whole: OverviewResponse;
+    /** Null while it is not known. */
+    readonly why: VerdictResponse | null;
   },
 ) {
   const { strip } = props.whole;
   const { data, ranks, theme, byteUnit, chooseRank, params, setParams } = props;
   const order = STRIP_ORDERS.find((one) => one === params.get("sort")) ?? "rank";
-  if (data.run.imported) return <Imported data={data} chooseRank={chooseRank} />;
+  const { why } = props;
+  const hasWhy = why !== null && why.ooms.length > 0;
+  if (data.run.madeOf !== "recording") {
+    return (
+      <>
+        {hasWhy && <VerdictBanner {...props} verdict={why} strip="" />}
+        <Imported data={data} chooseRank={chooseRank} />
+        <ProfilePanel {...props} />
+      </>
+    );
+  }
+  const ofStrip = verdict(strip, ranks.rank, byteUnit, data.endings);
+  // Of an import there are histories, and no rows that a peak could be drawn from.
+  const hasPeaks = strip.peakBytes.some(Number.isFinite);
   return (
     <>
-      <VerdictLine
-        verdict={verdict(strip, ranks.rank, byteUnit)}
-        rank={ranks.rank}
-        chooseRank={chooseRank}
-      />
+      {hasWhy ? (
+        <VerdictBanner
+          {...props}
+          verdict={why}
+          strip={hasPeaks ? ofStrip.sentence : ""}
+        />
+      ) : (
+        <VerdictLine verdict={ofStrip} rank={ranks.rank} chooseRank={chooseRank} />
+      )}
       {data.planted.length > 0 && <Planted faults={data.planted} />}
       <HeadlineCards
         headlines={data.headlines}
@@ -97,7 +135,7 @@ function Body(
         rank={ranks.rank}
         chooseRank={chooseRank}
       />
-      {strip.rank.length > 1 && (
+      {strip.rank.length > 1 && hasPeaks && (
         <RankStripChart
           strip={strip}
           choice={ranks}
@@ -112,6 +150,8 @@ function Body(
           origin={originOf(data.run)}
         />
       )}
+      <ProfilePanel {...props} />
+      {data.endings.ranks.length > 0 && <Endings endings={data.endings} />}
       {data.problems.length > 0 && <Problems problems={data.problems} />}
       <RecordedPanels
         recorded={data.recorded}

@@ -9,6 +9,7 @@ const ENDINGS: Readonly<Record<Attempt["ended"], StatusLook>> = {
   closed: { word: "Closed", icon: "check", tone: "ok" },
   running: { word: "Running", icon: "check", tone: "ok" },
   exception: { word: "Exception", icon: "cross", tone: "bad" },
+  signal: { word: "By a signal", icon: "warning", tone: "warn" },
   lost: { word: "Lost", icon: "warning", tone: "bad" },
 };
 

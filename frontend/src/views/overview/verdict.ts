@@ -3,7 +3,7 @@
  * the server's findings into words; what counts as an outlier is decided there.
  */
 
-import type { RankStrip } from "../../api/types.gen";
+import type { RankEnding, RankEndings, RankStrip } from "../../api/types.gen";
 import {
   formatBytes,
   formatInteger,
@@ -29,12 +29,13 @@ export function verdict(
   strip: RankStrip,
   rank: number | null,
   byteUnit: ByteUnit,
+  endings: RankEndings,
 ): Verdict {
   const chosen = rank === null ? null : strip.rank.indexOf(rank);
   if (chosen !== null) {
     return chosen < 0
       ? nothing("This rank is not in the run.")
-      : oneRank(strip, chosen, byteUnit);
+      : oneRank(strip, chosen, byteUnit, endings);
   }
   const oom = ranksWhere(strip, (i) => (strip.numOoms[i] ?? 0) > 0);
   const [firstOom] = oom;
@@ -45,11 +46,17 @@ export function verdict(
     const sentence = `${nameRanks(oom, strip)} ran out of memory${others(oom, strip)}.${facts}`;
     return { tone: "bad", word: "OOM", sentence, rank: worst ?? firstOom };
   }
+  const [firstEnded] = endings.ranks;
+  if (firstEnded !== undefined) {
+    const peaks = outlierSentence(strip, byteUnit) ?? peakSentence(strip, byteUnit);
+    const sentence = `${endings.sentence} ${peaks}`.trimEnd();
+    return { ...endedLook(firstEnded), sentence, rank: firstEnded.rank };
+  }
   const lost = ranksWhere(strip, (i) => strip.lost[i] === 1);
   const [firstLost] = lost;
   if (firstLost !== undefined) {
     const sentence =
-      `${nameRanks(lost, strip)} stopped without closing the recording: killed, or the disk went away. ` +
+      `Nothing of ${nameRanks(lost, strip).replace(/^R/, "r").replace(/^A/, "a")} could be read. ` +
       (outlierSentence(strip, byteUnit) ?? peakSentence(strip, byteUnit));
     return { tone: "bad", word: "Lost", sentence, rank: firstLost };
   }
@@ -74,7 +81,21 @@ function nothing(sentence: string): Verdict {
   return { tone: "quiet", word: "No data", sentence, rank: null };
 }
 
-function oneRank(strip: RankStrip, i: number, byteUnit: ByteUnit): Verdict {
+/** Word and tone of an end that was not in order. */
+function endedLook({ how, message }: RankEnding): Pick<Verdict, "tone" | "word"> {
+  if (how === "lost") return { tone: "bad", word: "Lost" };
+  if (how === "signal") return { tone: "warn", word: message };
+  return message.startsWith("KeyboardInterrupt")
+    ? { tone: "warn", word: "Interrupted" }
+    : { tone: "bad", word: "Exception" };
+}
+
+function oneRank(
+  strip: RankStrip,
+  i: number,
+  byteUnit: ByteUnit,
+  endings: RankEndings,
+): Verdict {
   const rank = strip.rank[i] ?? null;
   const facts = `Its peak is ${peakWords(strip, i, byteUnit)}${versusMedian(strip, i, byteUnit)}.`;
   const ooms = strip.numOoms[i] ?? 0;
@@ -83,8 +104,11 @@ function oneRank(strip: RankStrip, i: number, byteUnit: ByteUnit): Verdict {
     const sentence = `Rank ${rank ?? ""} ran out of memory ${times}. ${facts}`;
     return { tone: "bad", word: "OOM", sentence, rank };
   }
+  const ended = endings.ranks.find((one) => one.rank === rank);
+  if (ended !== undefined)
+    return { ...endedLook(ended), sentence: `${ended.sentence} ${facts}`, rank };
   if (strip.lost[i] === 1) {
-    const sentence = `Rank ${rank ?? ""} stopped without closing its recording. ${facts}`;
+    const sentence = `Nothing of rank ${rank ?? ""} could be read. ${facts}`;
     return { tone: "bad", word: "Lost", sentence, rank };
   }
   const stands = rank !== null && strip.outliers.includes(rank);

@@ -1,6 +1,5 @@
 /** The Timeline's words in the URL, read and checked. */
 
-import type { XRange } from "../../widgets/line_chart/types";
 import { readX, type XParams } from "../x_params";
 
 export interface TimelineParams extends XParams {
@@ -24,9 +23,4 @@ export function readParams(params: ReadonlyMap<string, string>): TimelineParams 
     smoothing: smoothing > 0 ? Math.min(smoothing, MOST_SMOOTHING) : 0,
     logScale: params.get("log") === "1",
   };
-}
-
-export function covers(have: XRange | null, wanted: XRange | null): boolean {
-  if (have === null) return true;
-  return wanted !== null && have.low <= wanted.low && have.high >= wanted.high;
 }

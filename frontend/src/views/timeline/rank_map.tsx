@@ -12,6 +12,7 @@ import { Heatmap } from "../../widgets/heatmap/heatmap";
 import type { CellPick, HeatmapNeed } from "../../widgets/heatmap/types";
 import type { XRange } from "../../widgets/line_chart/types";
 import { Failure, Skeleton } from "../../widgets/state/state";
+import { detailQuery } from "../heat_detail";
 import type { ViewProps } from "../view_props";
 import { seriesLabel } from "./lines";
 import type { TimelineParams } from "./params";
@@ -126,17 +127,4 @@ async function pickedRank(
     rows: inside.length,
   });
   return highestRank(answer) ?? firstRank;
-}
-
-/** null while the coarse answer is sharp enough: everything is in sight. */
-function detailQuery(subject: Query, need: HeatmapNeed | null): Query | null {
-  if (need === null || (need.steps === null && need.ranks === null)) return null;
-  return {
-    ...subject,
-    x0: need.steps?.low ?? null,
-    x1: need.steps?.high ?? null,
-    px: need.px,
-    rows: need.rows,
-    ...(need.ranks === null ? {} : { ranks: formatRankSet(need.ranks) }),
-  };
 }

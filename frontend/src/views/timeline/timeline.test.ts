@@ -6,7 +6,6 @@ import type {
   SeriesInfo,
   TimelineResponse,
 } from "../../api/types.gen";
-import { brushAfter, partAt } from "./brush";
 import {
   chartLines,
   nextSlots,
@@ -17,7 +16,8 @@ import {
 } from "./lines";
 import { rangeWords } from "../x_params";
 import { askedRange } from "../x_params";
-import { covers, readParams } from "./params";
+import { covers } from "../use_two_answers";
+import { readParams } from "./params";
 import { drawnRanks, highestRank, keepIfEqual, ranksOfRows } from "./rank_list";
 
 describe("readParams", () => {
@@ -160,6 +160,7 @@ const RUN: RunSummary = {
   deviceType: "cuda",
   numProblems: 0,
   imported: false,
+  madeOf: "recording",
 };
 
 function timeline(more: Partial<TimelineResponse>): TimelineResponse {
@@ -251,36 +252,5 @@ describe("highestRank", () => {
     expect(
       highestRank({ ...HEATMAP, numColumns: 2, values: new Uint16Array(6) }),
     ).toBeNull();
-  });
-});
-
-describe("brushAfter", () => {
-  const extent = { low: 0, high: 1000 };
-  const range = { low: 200, high: 400 };
-
-  it("moves the middle without changing its span, and stops at the ends", () => {
-    expect(brushAfter("middle", range, 5000, extent)).toEqual({ low: 800, high: 1000 });
-    expect(brushAfter("middle", range, -5000, extent)).toEqual({ low: 0, high: 200 });
-  });
-
-  it("turns around when an edge is dragged over the other", () => {
-    expect(brushAfter("low", range, 300, extent)).toEqual({ low: 400, high: 500 });
-    expect(brushAfter("high", range, -300, extent)).toEqual({ low: 100, high: 200 });
-  });
-
-  it("is everything once both ends are reached, and never nothing", () => {
-    expect(brushAfter("high", { low: 0, high: 10 }, 5000, extent)).toBeNull();
-    const least = brushAfter("new", { low: 1000, high: 1000 }, 0, extent);
-    expect((least?.high ?? 0) - (least?.low ?? 0)).toBeGreaterThan(0);
-    expect(least?.high).toBeLessThanOrEqual(1000);
-  });
-
-  it("takes hold of edges near them, of the middle inside, of nothing outside", () => {
-    expect(partAt(203, range, 10)).toBe("low");
-    expect(partAt(396, range, 10)).toBe("high");
-    expect(partAt(300, range, 10)).toBe("middle");
-    expect(partAt(700, range, 10)).toBe("new");
-    expect(partAt(300, null, 10)).toBe("new");
-    expect(partAt(205, { low: 204, high: 206 }, 10)).not.toBe("new");
   });
 });

@@ -4,21 +4,29 @@
  * in numbers.
  */
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { TimelineResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
+import type { Command } from "../../base/commands";
 import { parseRankSet } from "../../base/rank_set";
+import { useCommands } from "../../base/use_commands";
 import { formatQuantity } from "../../model/quantity";
 import { localPeaks, nextPeak } from "../../model/peaks";
 import { originOf } from "../../model/origin";
 import { exportCommands } from "../../widgets/export/export_commands";
 import { ALL_FORMATS, type ExportSource } from "../../widgets/export/source";
 import { LineChart } from "../../widgets/line_chart/line_chart";
-import type { ChartData } from "../../widgets/line_chart/shapes";
+import {
+  chartShapes,
+  fitY,
+  paintShapes,
+  type ChartData,
+} from "../../widgets/line_chart/shapes";
 import type { ChartPick, XRange } from "../../widgets/line_chart/types";
 import { useWidth } from "../../widgets/line_chart/use_size";
+import { Minimap, MINIMAP_PX } from "../../widgets/minimap/minimap";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { RankTable } from "../../widgets/rank_table/rank_table";
 import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
@@ -40,7 +48,6 @@ import {
   rankOfId,
   seriesLabel,
 } from "./lines";
-import { Minimap } from "./minimap";
 import { readParams } from "./params";
 
 import { RankMap } from "./rank_map";
@@ -80,7 +87,7 @@ export function TimelineView(props: ViewProps) {
   const chartExport = useRef<ExportSource | null>(null);
   const mapExport = useRef<ExportSource | null>(null);
 
-  useEffect(() => {
+  const make = (): readonly Command[] => {
     const tell = (sentence: string): void => {
       say.current(sentence);
     };
@@ -122,7 +129,7 @@ export function TimelineView(props: ViewProps) {
         source: () => source.current,
         say: tell,
       });
-    return commands.register([
+    return [
       ...peakCommands("Timeline", { toHighest: toPeak, toNext }),
       ...rangeCommands("Timeline", {
         extent: () => latest.current.extent,
@@ -133,8 +140,9 @@ export function TimelineView(props: ViewProps) {
       }),
       ...exporting("chart", chartExport),
       ...(hasMap ? exporting("heatmap", mapExport) : []),
-    ]);
-  }, [commands, cursor, hasMap]);
+    ];
+  };
+  useCommands(commands, make, [cursor, hasMap]);
 
   const togglePin = (rank: number): void => {
     const { pinned } = ranks;
@@ -162,7 +170,9 @@ export function TimelineView(props: ViewProps) {
       )}
       {answer !== null && (
         <>
-          <Controls answer={answer} params={params} setParams={props.setParams} />
+          {answer.series !== null && (
+            <Controls answer={answer} params={params} setParams={props.setParams} />
+          )}
           {answer.series === null ? (
             <Nothing title="Nothing to draw yet">
               <p>
@@ -291,6 +301,18 @@ function Chart(props: ChartProps) {
           },
     [whole, parts],
   );
+  const drawMap = useMemo(
+    () =>
+      map === null
+        ? null
+        : (context: CanvasRenderingContext2D, widthPx: number): void => {
+            const y = fitY(map, extent, { logScale: false, fromZero: false });
+            const heightPx = MINIMAP_PX;
+            const frame = { x: extent, y, widthPx, heightPx, logScale: false };
+            paintShapes(context, chartShapes(map, frame, theme));
+          },
+    [map, extent.low, extent.high, theme],
+  );
   const limit = useMemo(() => chartLimit(drawn, byteUnit), [drawn, byteUnit]);
   const { series } = drawn;
   if (series === null) return null;
@@ -323,13 +345,13 @@ function Chart(props: ChartProps) {
         exporter={props.exporter}
         origin={originOf(run)}
       >
-        {map !== null && (
+        {drawMap !== null && (
           <Minimap
-            data={map}
+            label="The whole run; drag to choose the part that is shown"
+            draw={drawMap}
             extent={extent}
             range={range}
             onRange={setRange}
-            theme={theme}
           />
         )}
       </LineChart>

@@ -7,10 +7,13 @@ import { valueTicks, type Tick } from "../../model/axis";
 
 export type StackAxis = ModuleTimelineResponse["axis"];
 
-export const AXIS_LABEL: Readonly<Record<StackAxis, string>> = {
-  time: "time since the window began",
-  event: "allocations and frees since the window began",
-};
+export const WINDOW_BEGAN = "the window began";
+
+/** `began`: since when x counts. */
+export function axisLabel(axis: StackAxis, began: string): string {
+  const what = axis === "time" ? "time" : "allocations and frees";
+  return `${what} since ${began}`;
+}
 
 const US_PER_S = 1e6;
 
@@ -27,7 +30,7 @@ export function axisTicks(
 }
 
 /** x exactly, in words. */
-export function axisText(x: number, axis: StackAxis): string {
+export function axisText(x: number, axis: StackAxis, began: string): string {
   if (axis === "event") return `event ${formatInteger(Math.round(x))}`;
-  return `${formatSeconds(x / US_PER_S)} after the window began`;
+  return `${formatSeconds(x / US_PER_S)} after ${began}`;
 }

@@ -1,6 +1,5 @@
 /** The stacked categories as a vector drawing, and as a table. Pure. */
 
-import type { ModuleTimelineResponse } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { valueTicks } from "../../model/axis";
@@ -10,10 +9,11 @@ import type { SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import type { Figure } from "../export/source";
 import { pathData, svg, svgDocument, type SvgNode } from "../export/svg";
-import { AXIS_LABEL, axisTicks } from "./axis";
+import { axisLabel, axisTicks } from "./axis";
 import { stackOutlines } from "./layout";
 import { MARK_LABEL, SPAN_ROW_PX, spanFill } from "./paint";
 import { numRows, shortName, spansOf } from "./spans";
+import type { StackAnswer } from "./types";
 
 const LEFT_PX = 76;
 const TOP_PX = 44;
@@ -25,7 +25,8 @@ const LETTER_PX = 6;
 
 export interface StackFigure {
   readonly title: string;
-  readonly answer: ModuleTimelineResponse;
+  readonly answer: StackAnswer;
+  readonly began: string;
   readonly colours: readonly string[];
   readonly view: Viewport;
   readonly size: SizePx;
@@ -33,7 +34,7 @@ export interface StackFigure {
   readonly byteUnit: ByteUnit;
 }
 
-function axes({ answer, view, size, theme, byteUnit }: StackFigure): SvgNode[] {
+function axes({ answer, began, view, size, theme, byteUnit }: StackFigure): SvgNode[] {
   const { grid, secondary } = tokens(theme);
   const text = { fill: secondary };
   const y = valueTicks(0, view.y0, 5, "bytes", byteUnit).flatMap((tick) => {
@@ -58,7 +59,7 @@ function axes({ answer, view, size, theme, byteUnit }: StackFigure): SvgNode[] {
   const name = svg(
     "text",
     { x: size.widthPx, y: size.heightPx + 30, "text-anchor": "end", ...text },
-    AXIS_LABEL[answer.axis],
+    axisLabel(answer.axis, began),
   );
   return [...y, ...x, name];
 }
@@ -181,7 +182,7 @@ export function stackFigure(input: StackFigure): Figure {
 }
 
 /** A row for each column in sight; x is where the column's highest total stands. */
-export function stackTable(answer: ModuleTimelineResponse, view: Viewport): Table {
+export function stackTable(answer: StackAnswer, view: Viewport): Table {
   const shown = Array.from(answer.totalBytes.keys()).filter((c) => {
     const left = answer.x0 + c * answer.xPerColumn;
     return left < view.x1 && left + answer.xPerColumn > view.x0;

@@ -4,9 +4,9 @@
  */
 
 import type { ModuleTimelineResponse } from "../../api/types.gen";
-import { pixelOf } from "../../render/palette";
-import { PATTERN, type Quads } from "../../render/raster";
+import type { Quads } from "../../render/raster";
 import type { SizePx, Viewport } from "../../render/viewport";
+import { bandOutlines, bandQuads, type Bands } from "../stack_frame/bands";
 
 /** The part of an answer that is drawn as a stack. */
 export type StackData = Pick<
@@ -57,6 +57,18 @@ function runsOf(data: StackData): readonly number[] {
   return [...starts, num];
 }
 
+/** Runs of equal columns side by side. */
+function bandsOf(data: StackData): Bands {
+  const runs = runsOf(data);
+  const starts = runs.slice(0, -1);
+  return {
+    edges: runs.map((column) => data.x0 + column * data.xPerColumn),
+    layers: data.categories.map(({ bytes }) =>
+      starts.map((column) => bytes[column] ?? NaN),
+    ),
+  };
+}
+
 /** One quad per category and run of equal columns; a quad's id is its category. */
 export function stackQuads(
   data: StackData,
@@ -65,36 +77,8 @@ export function stackQuads(
   view: Viewport,
   size: SizePx,
 ): Quads {
-  const runs = runsOf(data);
-  const pixels = colours.map(pixelOf);
-  const line = pixelOf(edge);
-  const edged = (EDGED_PX / size.heightPx) * Math.abs(view.y1 - view.y0);
-  const rows: [number, number, number, number, number, number][] = [];
-  for (let run = 0; run + 1 < runs.length; run += 1) {
-    const column = runs[run] ?? 0;
-    const x0 = data.x0 + column * data.xPerColumn;
-    const x1 = data.x0 + (runs[run + 1] ?? 0) * data.xPerColumn;
-    if (x1 <= view.x0 || x0 >= view.x1) continue;
-    let base = 0;
-    data.categories.forEach(({ bytes }, id) => {
-      const value = bytes[column] ?? NaN;
-      if (!(value > 0)) return;
-      rows.push([x0, x1, base, base + value, pixels[id] ?? 0, id]);
-      base += value;
-      if (value >= edged) rows.push([x0, x1, base, base, line, id]);
-    });
-  }
-  const column = (at: 0 | 1 | 2 | 3): Float64Array =>
-    Float64Array.from(rows, (row) => row[at]);
-  return {
-    x0: column(0),
-    x1: column(1),
-    y0: column(2),
-    y1: column(3),
-    colour: Uint32Array.from(rows, (row) => row[4]),
-    id: Int32Array.from(rows, (row) => row[5]),
-    pattern: new Uint8Array(rows.length).fill(PATTERN.solid),
-  };
+  const look = { colours, edge, edgedPx: EDGED_PX, linedPx: 0, apartPx: Infinity };
+  return bandQuads(bandsOf(data), look, view, size);
 }
 
 /** The outline of each category in px of the plot, as x, y, x, y ...; closed. */
@@ -103,27 +87,5 @@ export function stackOutlines(
   view: Viewport,
   size: SizePx,
 ): readonly Float64Array[] {
-  const runs = runsOf(data);
-  const num = Math.max(0, runs.length - 1);
-  const base = new Float64Array(num);
-  const toX = (x: number): number =>
-    ((x - view.x0) / (view.x1 - view.x0)) * size.widthPx;
-  const toY = (y: number): number =>
-    ((y - view.y0) / (view.y1 - view.y0)) * size.heightPx;
-  return data.categories.map(({ bytes }) => {
-    const points = new Float64Array(8 * num);
-    for (let run = 0; run < num; run += 1) {
-      const column = runs[run] ?? 0;
-      const low = base[run] ?? 0;
-      const value = bytes[column] ?? NaN;
-      const high = low + (value > 0 ? value : 0);
-      const left = toX(data.x0 + column * data.xPerColumn);
-      const right = toX(data.x0 + (runs[run + 1] ?? 0) * data.xPerColumn);
-      points.set([left, toY(high), right, toY(high)], 4 * run);
-      // The way back, from right to left.
-      points.set([right, toY(low), left, toY(low)], 4 * (2 * num - 1 - run));
-      base[run] = high;
-    }
-    return points;
-  });
+  return bandOutlines(bandsOf(data), view, size);
 }

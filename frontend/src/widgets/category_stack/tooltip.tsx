@@ -1,14 +1,15 @@
 /** The exact values under the pointer, and which module's boundaries are near. */
 
-import type { ModuleTimelineResponse } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
 import { formatExact, formatQuantity } from "../../model/quantity";
 import { axisText } from "./axis";
 import type { Boundary, Span } from "./spans";
+import type { StackAnswer } from "./types";
 
 export interface StackTipProps {
-  readonly answer: ModuleTimelineResponse;
+  readonly answer: StackAnswer;
+  readonly began: string;
   readonly colours: readonly string[];
   readonly column: number;
   readonly x: number;
@@ -56,7 +57,7 @@ export function StackTip(props: StackTipProps) {
       style={{ ...side, top: `${props.topPx}px` }}
       aria-hidden="true"
     >
-      <div class="chart-tip-x">{axisText(props.x, answer.axis)}</div>
+      <div class="chart-tip-x">{axisText(props.x, answer.axis, props.began)}</div>
       {span !== null && <div>{spanWords(span)}</div>}
       {column >= 0 && (
         <table>

@@ -15,9 +15,26 @@ export interface StackHandle {
   readonly toNextPeak: (side: -1 | 1) => boolean;
 }
 
+/** What is drawn. */
+export type StackAnswer = Pick<
+  ModuleTimelineResponse,
+  | "axis"
+  | "xLow"
+  | "xHigh"
+  | "x0"
+  | "xPerColumn"
+  | "totalBytes"
+  | "peakX"
+  | "categories"
+  | "spans"
+  | "marks"
+>;
+
 export interface CategoryStackProps {
   readonly label: string;
-  readonly answer: ModuleTimelineResponse;
+  readonly answer: StackAnswer;
+  /** Since when x counts; "the window began" where nothing is said. */
+  readonly began?: string;
   /** The part shown, in units of the axis; null shows everything. */
   readonly range: XRange | null;
   readonly onRange: (range: XRange | null) => void;

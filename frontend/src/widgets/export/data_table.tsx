@@ -18,9 +18,10 @@ export function firstRow(scrollPx: number, numRows: number, heightPx: number): n
   return Math.max(0, Math.floor((scrollPx * scale) / ROW_PX));
 }
 
-function numberText(text: string): string {
+/** Numbers with their thousands apart; addresses and all other texts as they are. */
+export function numberText(text: string): string {
   if (text === "") return "–";
-  const value = Number(text);
+  const value = text.startsWith("0x") ? NaN : Number(text);
   return Number.isFinite(value)
     ? value.toLocaleString("en-US", { maximumFractionDigits: 9 })
     : text;

@@ -24,10 +24,15 @@ export function downloadBlob(stem: string, extension: string, blob: Blob): void 
 
 export function downloadText(
   stem: string,
-  extension: "csv" | "json" | "svg",
+  extension: "csv" | "json" | "svg" | "txt",
   text: string,
 ): void {
-  const types = { csv: "text/csv", json: "application/json", svg: "image/svg+xml" };
+  const types = {
+    csv: "text/csv",
+    json: "application/json",
+    svg: "image/svg+xml",
+    txt: "text/plain",
+  };
   const type = `${types[extension]};charset=utf-8`;
   downloadBlob(stem, extension, new Blob([text], { type }));
 }

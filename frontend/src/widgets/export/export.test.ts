@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { alignTo, mergeX } from "../../model/table";
 import { toCsv, toJson } from "./csv";
 import { figureTitle } from "../../model/origin";
+import { numberText } from "./data_table";
 import { safeFileName } from "./download";
 import { exportCsv, exportJson, fileStem, type ExportSource } from "./source";
 import { pathData, svg, svgDocument } from "./svg";
@@ -64,6 +65,15 @@ describe("pathData", () => {
   it("moves, draws and closes", () => {
     expect(pathData(Float64Array.of(0, 1, 2.005, 3), false)).toBe("M0 1L2.01 3");
     expect(pathData(Float64Array.of(0, 1, 2, 3), true)).toBe("M0 1L2 3Z");
+  });
+});
+
+describe("a cell of a table", () => {
+  it("has its thousands apart, and shows addresses as they are written", () => {
+    expect(numberText("2097152")).toBe("2,097,152");
+    expect(numberText("0x48cc000000")).toBe("0x48cc000000");
+    expect(numberText("")).toBe("–");
+    expect(numberText("models.py:176")).toBe("models.py:176");
   });
 });
 

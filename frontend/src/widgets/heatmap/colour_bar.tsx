@@ -5,7 +5,7 @@ import type { ByteUnit } from "../../base/bytes";
 import { formatQuantity } from "../../model/quantity";
 import { FLAGGED_SHARE, hexOf, paletteAt } from "../../render/palette";
 import type { Domain } from "./layout";
-import { HEATMAP_PALETTE, heatColours } from "./colours";
+import { heatColours, paletteOf } from "./colours";
 import type { Theme } from "../../base/tokens";
 
 const STOPS = 12;
@@ -20,14 +20,17 @@ export interface ColourBarProps {
 
 export function ColourBar({ domain, unit, byteUnit, theme }: ColourBarProps) {
   const stops = Array.from({ length: STOPS + 1 }, (_, i) =>
-    hexOf(paletteAt(HEATMAP_PALETTE, i / STOPS)),
+    hexOf(paletteAt(paletteOf(domain, theme), i / STOPS)),
   );
   const { flag, absent, absentAccent } = heatColours(theme);
   const flagPx = domain.capacity ? Math.max(5, WIDTH_PX * FLAGGED_SHARE) : 0;
   const hatch = `repeating-linear-gradient(135deg, ${absentAccent} 0 1px, ${absent} 1px 6px)`;
   return (
     <div class="colour-bar">
-      <span>{formatQuantity(domain.low, unit, byteUnit)}</span>
+      <span>
+        {domain.diverging && "−"}
+        {formatQuantity(domain.diverging ? -domain.low : domain.low, unit, byteUnit)}
+      </span>
       <span
         class="colour-bar-scale"
         style={{
@@ -43,6 +46,7 @@ export function ColourBar({ domain, unit, byteUnit, theme }: ColourBarProps) {
         />
       )}
       <span>
+        {domain.diverging && "+"}
         {formatQuantity(domain.high, unit, byteUnit)}
         {domain.capacity && " capacity"}
       </span>

@@ -9,7 +9,10 @@ import type { SceneColours } from "../../render/scene";
 import type { HeatmapResponse } from "../../api/types.gen";
 import type { Domain } from "./layout";
 
-export const HEATMAP_PALETTE: PaletteName = "viridis";
+export function paletteOf(domain: Domain, theme: Theme): PaletteName {
+  if (!domain.diverging) return "viridis";
+  return theme === "dark" ? "diverging_dark" : "diverging_light";
+}
 
 export interface HeatColours {
   /** The last 3 % of the capacity. Not part of the palette, far from its bright end. */
@@ -32,7 +35,7 @@ function cellColours(
 ): CellColours {
   const { flag, absent, absentAccent } = heatColours(theme);
   const lut = buildLut({
-    palette: HEATMAP_PALETTE,
+    palette: paletteOf(domain, theme),
     valueLow: answer.valueLow,
     valueHigh: answer.valueHigh,
     domainLow: domain.low,

@@ -5,7 +5,7 @@ import { tokens } from "../../base/tokens";
 import { FLAGGED_SHARE, hexOf, paletteAt } from "../../render/palette";
 import { xToPx, yToPx, type SizePx, type Viewport } from "../../render/viewport";
 import { svg, svgDocument, type SvgNode } from "../export/svg";
-import { heatColours, HEATMAP_PALETTE } from "./colours";
+import { heatColours, paletteOf } from "./colours";
 import type { Domain } from "./layout";
 import { rankTicks, stepTicks } from "./paint";
 
@@ -33,7 +33,7 @@ function colourBar(input: FigureInput): readonly SvgNode[] {
   const stops = Array.from({ length: 13 }, (_, i) =>
     svg("stop", {
       offset: i / 12,
-      "stop-color": hexOf(paletteAt(HEATMAP_PALETTE, i / 12)),
+      "stop-color": hexOf(paletteAt(paletteOf(domain, theme), i / 12)),
     }),
   );
   const flagPx = domain.capacity ? Math.max(4, BAR_PX * FLAGGED_SHARE) : 0;

@@ -33,6 +33,7 @@ const ANSWER: HeatmapResponse = {
     deviceType: "cuda",
     numProblems: 0,
     imported: false,
+    madeOf: "recording",
   },
   series: null,
   xLow: 0,
@@ -100,6 +101,29 @@ describe("factsOf", () => {
   });
 });
 
+describe("the words of a cell", () => {
+  const facts = {
+    ...{ value: 0.0123456, tolerance: 1e-8, firstStep: 4, lastStep: 4 },
+    ...{ firstRank: 4, lastRank: 7 },
+  };
+
+  it("keep the digits of seconds, and round what has no parts", () => {
+    expect(cellWords(facts, "seconds", "auto", null)).toMatchObject({
+      value: "12.3 ms",
+      exact: "0.0123456 s ± 0.01 µs",
+    });
+    const bytes = { ...facts, value: 1023.6 };
+    expect(cellWords(bytes, "bytes", "auto", null).exact).toMatch(/^1,024 bytes/);
+  });
+
+  it("say which of several ranks is shown", () => {
+    const rank = (pooled?: "highest" | "farthest") =>
+      cellWords(facts, "seconds", "auto", null, false, pooled).rank;
+    expect(rank()).toBe("highest of ranks 4–7");
+    expect(rank("farthest")).toBe("farthest from the middle rank of ranks 4–7");
+  });
+});
+
 describe("needOf", () => {
   const size = { widthPx: 800, heightPx: 400 };
   const world = worldOf(ANSWER, RANKS.length);
@@ -133,8 +157,18 @@ describe("domainOf", () => {
     expect(defaultsToCapacity(ANSWER)).toBe(true);
     const idle = { ...ANSWER, valueLow: GIB, valueHigh: 2 * GIB };
     expect(defaultsToCapacity(idle)).toBe(false);
-    expect(domainOf(idle, false)).toEqual({ low: GIB, high: 2 * GIB, capacity: false });
-    expect(domainOf(idle, true)).toEqual({ low: 0, high: 80 * GIB, capacity: true });
+    expect(domainOf(idle, false)).toEqual({
+      low: GIB,
+      high: 2 * GIB,
+      capacity: false,
+      diverging: false,
+    });
+    expect(domainOf(idle, true)).toEqual({
+      low: 0,
+      high: 80 * GIB,
+      capacity: true,
+      diverging: false,
+    });
     expect(domainOf({ ...idle, capacityBytes: null }, true).capacity).toBe(false);
   });
 });

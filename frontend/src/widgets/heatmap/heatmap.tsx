@@ -17,9 +17,14 @@ import { HeatmapController, type Hovered } from "./controller";
 import { cellTable, summaryTable } from "./data_table";
 import { heatmapFigure } from "./figure";
 import "./heatmap.css";
-import { defaultsToCapacity, domainOf, type CellFacts } from "./layout";
+import {
+  defaultsToCapacity,
+  divergingDomain,
+  domainOf,
+  type CellFacts,
+} from "./layout";
 import { GUTTER } from "./paint";
-import { CellTip, cellWords } from "./tooltip";
+import { CellTip, cellWords, type CellWords } from "./tooltip";
 import type { HeatmapProps } from "./types";
 
 export function Heatmap(props: HeatmapProps) {
@@ -35,12 +40,13 @@ export function Heatmap(props: HeatmapProps) {
   const descriptionId = useId();
   const widthPx = useWidth(root);
   const unit = overview.series?.unit ?? "bytes";
+  const diverging = props.diverging === true;
   const scaled = byCapacity ?? defaultsToCapacity(overview);
   const { capacityBytes, valueLow, valueHigh } = overview;
   const domain = useMemo(
-    () => domainOf(overview, scaled),
+    () => (diverging ? divergingDomain(overview) : domainOf(overview, scaled)),
     // A poll brings a new answer; colours change only when their ends do.
-    [capacityBytes, valueLow, valueHigh, scaled],
+    [capacityBytes, valueLow, valueHigh, scaled, diverging],
   );
   const inputs = { overview, detail, ranks, pinned, range, theme, domain };
   const latest = useRef({ props, inputs });
@@ -70,9 +76,13 @@ export function Heatmap(props: HeatmapProps) {
     if (widthPx > 0) controller?.resize(widthPx, props.heightPx);
   }, [controller, widthPx, props.heightPx]);
 
+  function wordsOf(facts: CellFacts): CellWords {
+    return cellWords(facts, unit, byteUnit, capacityBytes, diverging, props.pooled);
+  }
+
   function announce(facts: CellFacts | null): void {
     if (facts === null) return;
-    const words = cellWords(facts, unit, byteUnit, capacityBytes);
+    const words = wordsOf(facts);
     spoken.value = `${words.rank}, ${words.steps}, ${words.value}`;
   }
 
@@ -193,10 +203,7 @@ export function Heatmap(props: HeatmapProps) {
             <canvas ref={over} class="heatmap-over" />
             <div ref={plot} class="heatmap-input" />
             {controller !== null && (
-              <HoverTip
-                controller={controller}
-                words={(facts) => cellWords(facts, unit, byteUnit, capacityBytes)}
-              />
+              <HoverTip controller={controller} words={wordsOf} />
             )}
           </div>
         )}
@@ -229,7 +236,7 @@ function HoverTip({
   words,
 }: {
   readonly controller: HeatmapController;
-  readonly words: (facts: CellFacts) => ReturnType<typeof cellWords>;
+  readonly words: (facts: CellFacts) => CellWords;
 }) {
   const hovered: Hovered | null = controller.hovered.value;
   const failure = controller.failure.value;

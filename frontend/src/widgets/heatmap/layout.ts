@@ -126,6 +126,28 @@ export interface Domain {
   readonly high: number;
   /** Whether `high` is the capacity. */
   readonly capacity: boolean;
+  /** Whether 0 is neither: less and more have colours of their own. */
+  readonly diverging: boolean;
+}
+
+/** Of what differs at all, this share lies within the ends of a diverging scale. */
+const WITHIN_SHARE = 0.99;
+/** Differences below this, in per cent, are the same to the eye. */
+const LEAST_DIVERGENCE = 5;
+
+/** As far to both sides; a few wild cells must not take all the shades. */
+export function divergingDomain(answer: HeatmapResponse): Domain {
+  const { values, valueLow, valueHigh } = answer;
+  const sizes: number[] = [];
+  const stride = Math.max(1, Math.floor(values.length / 20_000));
+  for (let i = 0; i < values.length; i += stride) {
+    const value = cellValue(values[i] ?? 0, valueLow, valueHigh);
+    if (!Number.isNaN(value)) sizes.push(Math.abs(value));
+  }
+  sizes.sort((a, b) => a - b);
+  const usual = sizes[Math.floor((sizes.length - 1) * WITHIN_SHARE)] ?? 0;
+  const most = Math.max(LEAST_DIVERGENCE, usual);
+  return { low: -most, high: most, capacity: false, diverging: true };
 }
 
 /** Data that fill less of the capacity than this are shown by their own range. */
@@ -140,7 +162,13 @@ export function defaultsToCapacity(answer: HeatmapResponse): boolean {
 export function domainOf(answer: HeatmapResponse, byCapacity: boolean): Domain {
   const { capacityBytes, valueLow, valueHigh } = answer;
   if (byCapacity && capacityBytes !== null) {
-    return { low: 0, high: Math.max(capacityBytes, 1), capacity: true };
+    return {
+      low: 0,
+      high: Math.max(capacityBytes, 1),
+      capacity: true,
+      diverging: false,
+    };
   }
-  return { low: valueLow, high: Math.max(valueHigh, valueLow), capacity: false };
+  const high = Math.max(valueHigh, valueLow);
+  return { low: valueLow, high, capacity: false, diverging: false };
 }

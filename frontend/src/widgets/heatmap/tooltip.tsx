@@ -4,6 +4,7 @@ import type { Unit } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatExact, formatQuantity } from "../../model/quantity";
 import type { CellFacts } from "./layout";
+import type { Pooled } from "./types";
 
 export interface CellWords {
   readonly rank: string;
@@ -14,11 +15,21 @@ export interface CellWords {
   readonly share: string | null;
 }
 
+const POOLED_WORDS: Readonly<Record<Pooled, string>> = {
+  highest: "highest",
+  farthest: "farthest from the middle rank",
+};
+
+/** Units that have no parts: what lies between is of the cells' own steps. */
+const WHOLE: ReadonlySet<Unit> = new Set<Unit>(["bytes", "count"]);
+
 export function cellWords(
   facts: CellFacts,
   unit: Unit,
   byteUnit: ByteUnit,
   capacity: number | null,
+  diverging = false,
+  pooled: Pooled = "highest",
 ): CellWords {
   const { firstRank, lastRank, firstStep, lastStep, value, tolerance } = facts;
   const recorded = Number.isFinite(value);
@@ -27,14 +38,18 @@ export function cellWords(
     rank:
       firstRank === lastRank
         ? `rank ${firstRank}`
-        : `highest of ranks ${firstRank}–${lastRank}`,
+        : `${POOLED_WORDS[pooled]} of ranks ${firstRank}–${lastRank}`,
     steps: one
       ? `step ${formatInteger(firstStep)}`
       : `highest of steps ${formatInteger(firstStep)}–${formatInteger(lastStep)}`,
-    value: recorded ? formatQuantity(value, unit, byteUnit) : "not recorded",
-    exact: recorded
-      ? `${formatExact(Math.round(value), unit)} ± ${formatQuantity(tolerance, unit)}`
-      : null,
+    value: !recorded
+      ? "not recorded"
+      : `${diverging && value > 0 ? "+" : ""}${formatQuantity(value, unit, byteUnit)}`,
+    exact:
+      // Beside what is as usual, digits mean nothing.
+      recorded && !diverging
+        ? `${formatExact(WHOLE.has(unit) ? Math.round(value) : value, unit)} ± ${formatQuantity(tolerance, unit)}`
+        : null,
     share:
       recorded && capacity !== null && capacity > 0
         ? `${((value / capacity) * 100).toFixed(1)} % of the capacity`

@@ -31,6 +31,9 @@ export interface CellPick {
   readonly lastStep: number;
 }
 
+/** Of several ranks the one with the highest value, or farthest from the middle rank's. */
+export type Pooled = "highest" | "farthest";
+
 export interface HeatmapProps {
   readonly label: string;
   /** Everything, coarse: stays below while a finer answer is under way. */
@@ -52,6 +55,10 @@ export interface HeatmapProps {
   readonly theme: Theme;
   readonly byteUnit: ByteUnit;
   readonly heightPx: number;
+  /** Values are more or less than 0, which is as usual; default no. */
+  readonly diverging?: boolean;
+  /** Which one a cell of several ranks shows; default the highest. */
+  readonly pooled?: Pooled;
   /** Said by exported files and pictures. */
   readonly origin: Origin;
   /** Filled with what the heatmap's export menu writes, for menus elsewhere. */

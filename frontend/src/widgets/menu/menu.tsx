@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { useOutside } from "./use_outside";
 import "./menu.css";
 
 export interface MenuItem {
@@ -28,21 +29,11 @@ export function Menu(props: MenuProps) {
     if (opened > 0) setOpen(true);
   }, [opened]);
   useEffect(() => {
-    if (!open) return;
-    root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
-    const outside = (event: Event): void => {
-      if (
-        event.target instanceof Node &&
-        root.current?.contains(event.target) !== true
-      ) {
-        setOpen(false);
-      }
-    };
-    document.addEventListener("pointerdown", outside);
-    return () => {
-      document.removeEventListener("pointerdown", outside);
-    };
+    if (open) root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
   }, [open]);
+  useOutside(root, open, () => {
+    setOpen(false);
+  });
   const close = (): void => {
     setOpen(false);
     root.current?.querySelector<HTMLElement>("button")?.focus();

@@ -18,6 +18,7 @@ import { formatExact, formatQuantity } from "../../model/quantity";
 import { ExportMenu } from "../export/export_menu";
 import { Icon } from "../icon/icon";
 import { makeHeadersFocusable, span } from "../tabulator/elements";
+import { useRowPressed } from "../tabulator/use_pressed";
 import "./rank_table.css";
 import { compareAbsentLow, rankRows, rowsTable, type RankRow } from "./rows";
 
@@ -35,6 +36,10 @@ export interface RankTableProps {
   readonly origin: Origin;
 }
 
+const HELP_GROWTH =
+  "Theil–Sen slope over the steps: the median of the slopes between all pairs, behind the warm-up (the first tenth, at least 5 steps). Single spikes do not move it; – where there are too few steps.";
+const HELP_RETRIES =
+  "Times the allocator had to free its cache and try again; each makes a step slow";
 const ROW_PX = 24;
 const ROW_BORDERED_PX = ROW_PX + 1;
 /** The heading row and the frame. */
@@ -76,13 +81,21 @@ function columnsOf(
       const row = rowOf(cell);
       return row === undefined ? span("") : draw(row);
     };
+  const headed = (
+    title: string,
+    hint: string,
+  ): Pick<ColumnDefinition, "title" | "titleFormatter"> => ({
+    title,
+    titleFormatter: () => span(title, hint),
+  });
   const number = (
     title: string,
+    hint: string,
     field: keyof RankRow,
     text: (row: RankRow) => HTMLElement,
     widthGrow = 1,
   ): ColumnDefinition => ({
-    title,
+    ...headed(title, hint),
     field,
     hozAlign: "right",
     headerHozAlign: "right",
@@ -96,7 +109,7 @@ function columnsOf(
     span(Number.isFinite(value) ? formatInteger(value) : "–");
   return [
     {
-      title: "Pin",
+      ...headed("Pin", "Ranks that are always drawn"),
       field: "pinned",
       width: 64,
       hozAlign: "center",
@@ -112,33 +125,38 @@ function columnsOf(
       },
     },
     {
-      ...number("Rank", "rank", (row) =>
+      ...number("Rank", "A click on a row opens the rank", "rank", (row) =>
         span(String(row.rank), undefined, "rank-link"),
       ),
       headerSortStartingDir: "asc",
       minWidth: 72,
     },
     {
-      title: "Host",
+      ...headed("Host", "Where the rank runs"),
       field: "host",
       minWidth: 90,
       widthGrow: 2,
       formatter: drawn((row) => span(row.host, row.host)),
     },
-    number("Peak", "peakBytes", (row) =>
+    number("Peak", "The highest value of any of its steps", "peakBytes", (row) =>
       span(
         formatQuantity(row.peakBytes, "bytes", byteUnit()),
         formatExact(row.peakBytes, "bytes"),
       ),
     ),
-    number("At step", "peakStep", (row) => count(row.peakStep)),
+    number("At step", "The step of its peak", "peakStep", (row) => count(row.peakStep)),
     {
-      ...number("Of capacity", "share", shareBar),
+      ...number(
+        "Of capacity",
+        "Peak ÷ what the device, or the host, has",
+        "share",
+        shareBar,
+      ),
       minWidth: 120,
       widthGrow: 2,
     },
     {
-      ...number("Growth/step", "growthBytesPerStep", (row) =>
+      ...number("Growth/step", HELP_GROWTH, "growthBytesPerStep", (row) =>
         span(
           formatQuantity(row.growthBytesPerStep, "bytes", byteUnit()),
           formatExact(row.growthBytesPerStep, "bytes_per_step"),
@@ -146,18 +164,22 @@ function columnsOf(
       ),
       minWidth: 118,
     },
-    number("Retries", "numAllocRetries", (row) => count(row.numAllocRetries)),
-    number("OOMs", "numOoms", (row) =>
+    number("Retries", HELP_RETRIES, "numAllocRetries", (row) =>
+      count(row.numAllocRetries),
+    ),
+    number("OOMs", "Out-of-memory errors that were recorded", "numOoms", (row) =>
       row.numOoms > 0
         ? span(`✖ ${formatInteger(row.numOoms)}`, "Out of memory", "rank-bad")
         : count(row.numOoms),
     ),
     {
-      ...number("Last step", "lastStep", (row) => count(row.lastStep)),
+      ...number("Last step", "The last step it recorded", "lastStep", (row) =>
+        count(row.lastStep),
+      ),
       minWidth: 104,
     },
     {
-      title: "Ended",
+      ...headed("Ended", "Lost: its recording was not closed"),
       field: "lost",
       minWidth: 84,
       sorter: (a: unknown, b: unknown) => Number(a) - Number(b),
@@ -165,7 +187,7 @@ function columnsOf(
         row.lost
           ? span(
               "⚠ lost",
-              "The recording was not closed: killed, or the disk went away",
+              "No goodbye: killed, or its machine or disk was lost",
               "rank-bad",
             )
           : span(""),
@@ -178,15 +200,18 @@ export function RankTable(props: RankTableProps) {
   const { strip, ranks, pinned, byteUnit } = props;
   const root = useRef<HTMLDivElement>(null);
   const [table, setTable] = useState<Tabulator | null>(null);
+  const isPressed = useRowPressed(root);
   const rows = useMemo(() => rankRows(strip, ranks, pinned), [strip, ranks, pinned]);
   const wantedPx = Math.max(rows.length, 1) * ROW_BORDERED_PX + HEAD_PX;
   const heightPx = Math.min(props.heightPx, wantedPx);
   const byRank = useMemo(() => new Map(rows.map((row) => [row.rank, row])), [rows]);
   const latest = useRef({ props, rows, byRank, heightPx });
   latest.current = { props, rows, byRank, heightPx };
+  const drawn = useRef({ rows, byteUnit });
 
   useEffect(() => {
     if (root.current === null) return;
+    drawn.current = { rows: latest.current.rows, byteUnit };
     const rowOf: RowOf = (of) => {
       const row = "getRow" in of ? of.getRow() : of;
       return latest.current.byRank.get(Number(row.getIndex()));
@@ -226,9 +251,13 @@ export function RankTable(props: RankTableProps) {
     };
   }, []);
   useEffect(() => {
+    if (table === null || isPressed) return;
+    const before = drawn.current;
+    drawn.current = { rows, byteUnit };
+    if (before.rows === rows && before.byteUnit === byteUnit) return;
     // Keeps the order chosen and the place scrolled to.
-    void table?.replaceData(rows);
-  }, [table, rows, byteUnit]);
+    void table.replaceData(rows);
+  }, [table, rows, byteUnit, isPressed]);
   useEffect(() => {
     table?.setHeight(heightPx);
   }, [table, heightPx]);

@@ -13,15 +13,18 @@ import {
 import type { TreeRow } from "../../model/tree";
 import { useWidth } from "../line_chart/use_size";
 import { makeHeadersFocusable } from "../tabulator/elements";
+import { useRowPressed } from "../tabulator/use_pressed";
 import { heading, numberCell, treeCell } from "./cells";
+import { headingLines } from "./headings";
 import { afterKey } from "./keys";
 import "./tree_table.css";
 import type { TreeTableProps } from "./types";
 
 const ROW_PX = 24;
 const ROW_BORDERED_PX = ROW_PX + 1;
-/** The heading row and the frame. */
+/** The heading row and the frame; and what each line more of a heading takes. */
 const HEAD_PX = 36;
+const HEAD_LINE_PX = 20;
 /** The scroll bar below, where the columns need more than there is. */
 const SCROLL_BAR_PX = 16;
 
@@ -73,26 +76,31 @@ export function TreeTable(props: TreeTableProps) {
   const root = useRef<HTMLDivElement>(null);
   const [table, setTable] = useState<Tabulator | null>(null);
   const widthPx = useWidth(root);
+  const isPressed = useRowPressed(root);
   const leastPx = props.columns.reduce((sum, { minWidthPx }) => sum + minWidthPx, 0);
-  const framePx = HEAD_PX + (leastPx > widthPx ? SCROLL_BAR_PX : 0);
+  const numLines = props.columns.map(({ title }) => headingLines(title).length);
+  const headPx = HEAD_PX + (Math.max(1, ...numLines) - 1) * HEAD_LINE_PX;
+  const framePx = headPx + (leastPx > widthPx ? SCROLL_BAR_PX : 0);
   // Without rows there is a sentence, which needs a little more room.
   const wantedPx = (rows.length === 0 ? 2 : rows.length) * ROW_BORDERED_PX + framePx;
   const heightPx = Math.min(props.heightPx, wantedPx);
   const latest = useRef(props);
   latest.current = props;
   const key = columnsKey(props);
-  const drawnKey = useRef("");
+  const drawn = useRef({ key: "", rows, columns: props.columns });
   const scrolledTo = useRef<number | null>(null);
 
   useEffect(() => {
     if (root.current === null) return;
-    drawnKey.current = columnsKey(latest.current);
+    const { rows: first, columns } = latest.current;
+    drawn.current = { key: columnsKey(latest.current), rows: first, columns };
     const made = new Tabulator(root.current, {
-      data: [...latest.current.rows],
+      data: [...first],
       index: "id",
       layout: "fitColumns",
       height: heightPx,
       rowHeight: ROW_PX,
+      columnHeaderVertAlign: "bottom",
       placeholder: () => latest.current.empty,
       columns: definitions(latest),
       rowFormatter: (row) => {
@@ -114,12 +122,17 @@ export function TreeTable(props: TreeTableProps) {
     };
   }, []);
   useEffect(() => {
-    if (table === null) return;
+    if (table === null || isPressed) return;
     const holder = root.current?.querySelector(".tabulator-tableholder") ?? null;
     const place = { left: holder?.scrollLeft ?? 0, top: holder?.scrollTop ?? 0 };
-    const reheaded = drawnKey.current !== key;
+    const before = drawn.current;
+    drawn.current = { key, rows, columns: props.columns };
+    const reheaded = before.key !== key;
+    if (!reheaded && before.rows === rows && before.columns === props.columns) {
+      scrollToSelected(table);
+      return;
+    }
     if (reheaded) {
-      drawnKey.current = key;
       table.setColumns(definitions(latest));
       makeHeadersFocusable(table);
     }
@@ -128,7 +141,7 @@ export function TreeTable(props: TreeTableProps) {
       if (reheaded) holder?.scrollTo(place);
       scrollToSelected(table);
     });
-  }, [table, key, rows, props.columns]);
+  }, [table, key, rows, props.columns, isPressed]);
   useEffect(() => {
     table?.setHeight(heightPx);
   }, [table, heightPx]);

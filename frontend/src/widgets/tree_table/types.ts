@@ -22,6 +22,7 @@ export interface CellBar {
 
 export interface TreeColumn {
   readonly key: string;
+  /** May have several lines. */
   readonly title: string;
   /** What the column means; shown when its heading is pointed at. */
   readonly hint?: string;

@@ -1,0 +1,143 @@
+/**
+ * Where a frame of a trace stands in the source, and the link that opens it there. Pure.
+ *
+ * Frames and paths come from files that anyone may have written: a link is only ever made
+ * of a template that the user chose, or ours, and a path cannot leave its place in it.
+ */
+
+export interface SourcePlace {
+  readonly filename: string;
+  /** From 1; 0: not known. */
+  readonly line: number;
+  readonly name: string;
+}
+
+/** Opens a file in VS Code on the machine that shows the page. */
+export const VSCODE_TEMPLATE = "vscode://file/{path}:{line}";
+
+export interface SourceSettings {
+  /** With `{path}` and `{line}`. */
+  readonly template: string;
+  readonly mapping: readonly PathMapping[];
+}
+
+/** Paths of the machine that trained, and what they are on the one that shows. */
+export interface PathMapping {
+  readonly from: string;
+  readonly to: string;
+}
+
+export const USUAL_SETTINGS: SourceSettings = {
+  template: VSCODE_TEMPLATE,
+  mapping: [],
+};
+
+const FRAME = /^(.+)\((\d{1,9})\): (.*)$/s;
+
+/** `<string>`, `<frozen importlib._bootstrap>`, `??`: made while running, in no file. */
+export function isFile(filename: string): boolean {
+  return filename !== "" && !/^[<?]/.test(filename);
+}
+
+/** A frame as torch's profiler writes it, `file(line): function`; null: no such place. */
+export function parseFrame(frame: string): SourcePlace | null {
+  const found = FRAME.exec(frame);
+  const [, filename = "", line = "0", name = ""] = found ?? [];
+  if (!isFile(filename)) return null;
+  return { filename, line: Math.max(1, Number(line)), name };
+}
+
+/**
+ * Lines of `from=>to`; what is not of that form is left out. `=>to` is for all paths that
+ * are not absolute: the profiler cuts off what `sys.path` holds.
+ */
+export function parseMapping(text: string): readonly PathMapping[] {
+  return text.split(/[\r\n]+/).flatMap((line) => {
+    const arrow = line.indexOf("=>");
+    if (arrow < 0) return [];
+    return [{ from: line.slice(0, arrow).trim(), to: line.slice(arrow + 2).trim() }];
+  });
+}
+
+/** The line of a mapping's text that is not understood; null: all are. */
+export function mappingProblem(text: string): string | null {
+  const wrong = text
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .find((line) => line !== "" && parseMapping(line).length === 0);
+  return wrong === undefined
+    ? null
+    : `"${wrong}" is not understood: write from=>to, such as /workspace/=>/home/me/repo/.`;
+}
+
+/** The path with its longest known beginning replaced. */
+export function mappedPath(path: string, mapping: readonly PathMapping[]): string {
+  let best: PathMapping | null = null;
+  for (const one of mapping) {
+    const fits = one.from === "" ? !isAbsolute(path) : path.startsWith(one.from);
+    if (fits && one.from.length > (best?.from.length ?? -1)) best = one;
+  }
+  return best === null ? path : best.to + path.slice(best.from.length);
+}
+
+/** A scheme that only opens things, and a host that no path can change. */
+const TEMPLATE = /^(?:vscode:\/\/file|https?:\/\/[^/?#{}\\\s]+)\//i;
+
+/** Why a template is refused; null: it is not. */
+export function templateProblem(template: string): string | null {
+  if (!TEMPLATE.test(template)) {
+    return "It must begin with vscode://file/, or with http:// or https:// and a host.";
+  }
+  return template.includes("{path}") ? null : "It must hold {path}.";
+}
+
+function isAbsolute(path: string): boolean {
+  return path.startsWith("/") || /^[A-Za-z]:[\\/]/.test(path);
+}
+
+/** The link that opens a place; null where none can be made. */
+export function linkOf(place: SourcePlace, settings: SourceSettings): string | null {
+  const { template } = settings;
+  if (templateProblem(template) !== null) return null;
+  const path = mappedPath(place.filename, settings.mapping).replaceAll("\\", "/");
+  const parts = path.split("/");
+  // A path that climbs would lead out of the folder which the template names.
+  if (parts.some((part) => part === ".." || part === ".")) return null;
+  if (/^vscode:/i.test(template) && !isAbsolute(path)) return null;
+  const encoded = parts
+    .filter((part) => part !== "")
+    .map(encodedPart)
+    .join("/")
+    .replace(/^([A-Za-z])%3A(?=\/)/, "$1:");
+  if (encoded === "") return null;
+  // Functions: a `$&` of a path is no order to `replaceAll`.
+  const known = place.line > 0 ? template : template.replace(/[:#]L?\{line\}/, "");
+  return known
+    .replaceAll("{path}", () => encoded)
+    .replaceAll("{line}", () => String(place.line));
+}
+
+/** Half a pair of surrogates cannot be encoded; a replacement character can. */
+function encodedPart(part: string): string {
+  try {
+    return encodeURIComponent(part);
+  } catch {
+    return encodeURIComponent(part.replaceAll(/[\ud800-\udfff]/g, "\ufffd"));
+  }
+}
+
+/** What VS Code's TensorBoard host listens for; its lines count from 0. */
+export interface EditorMessage {
+  readonly filename: string;
+  readonly line: number;
+}
+
+export function editorMessage(
+  place: SourcePlace,
+  mapping: readonly PathMapping[],
+): EditorMessage {
+  return {
+    filename: mappedPath(place.filename, mapping),
+    line: Math.max(0, place.line - 1),
+  };
+}

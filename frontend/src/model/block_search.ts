@@ -1,0 +1,163 @@
+/**
+ * What is typed to find blocks: words that a frame, file or module of the stack holds,
+ * and sizes. `forward >100MiB` finds blocks larger than that with a frame or file like
+ * `forward`; `-adam` leaves out; `file:`, `frame:` and `module:` say where to look. Pure.
+ */
+
+import type { CallStacks } from "./call_stacks";
+
+type Place = "any" | "frame" | "file" | "module";
+
+interface Term {
+  readonly place: Place;
+  /** In lower case. */
+  readonly text: string;
+  readonly wanted: boolean;
+}
+
+export interface BlockSearch {
+  readonly terms: readonly Term[];
+  /** Bytes; both ends included. */
+  readonly least: number;
+  readonly most: number;
+  /** What could not be understood, each as a sentence. */
+  readonly problems: readonly string[];
+}
+
+const UNIT: Readonly<Record<string, number>> = { "": 0, b: 0, k: 1, m: 2, g: 3, t: 4 };
+const SIZE = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i;
+
+/** `100MiB`, `1.5g`, `4096` in bytes; null where it is no size. IEC: 1 k is 1,024. */
+export function parseSize(text: string): number | null {
+  const found = SIZE.exec(text.trim());
+  if (found === null) return null;
+  const power = UNIT[(found[2] ?? "").toLowerCase()] ?? 0;
+  return Number(found[1]) * 1024 ** power;
+}
+
+/** More terms than this are no search; the rest is not looked at. */
+const MOST_TERMS = 16;
+
+/** Words, and texts in quotes as one word. */
+function wordsOf(text: string): readonly string[] {
+  return [...text.matchAll(/[^\s"]*"[^"]*"?|[^\s"]+/g)].map(([word]) => word);
+}
+
+export function parseSearch(text: string): BlockSearch {
+  const terms: Term[] = [];
+  const problems: string[] = [];
+  let [least, most] = [0, Infinity];
+  for (const word of wordsOf(text)) {
+    const size = /^(>=|<=|>|<|=)(.*)$/.exec(word);
+    if (size === null) {
+      const term = termOf(word);
+      if (term !== null && terms.length < MOST_TERMS) terms.push(term);
+      continue;
+    }
+    const bytes = parseSize(size[2] ?? "");
+    if (bytes === null) {
+      problems.push(`“${size[2] ?? ""}” is no size; write it like 100MiB or 4096.`);
+      continue;
+    }
+    const sign = size[1];
+    if (sign === ">" || sign === ">=" || sign === "=") {
+      least = Math.max(least, sign === ">" ? Math.floor(bytes) + 1 : bytes);
+    }
+    if (sign === "<" || sign === "<=" || sign === "=") {
+      most = Math.min(most, sign === "<" ? Math.ceil(bytes) - 1 : bytes);
+    }
+  }
+  return { terms, least, most, problems };
+}
+
+function termOf(word: string): Term | null {
+  const wanted = !word.startsWith("-");
+  const rest = wanted ? word : word.slice(1);
+  const placed = /^(frame|file|module):(.*)$/i.exec(rest);
+  const place = (placed?.[1]?.toLowerCase() ?? "any") as Place;
+  const text = (placed?.[2] ?? rest).replaceAll('"', "").toLowerCase();
+  return text === "" ? null : { place, text, wanted };
+}
+
+export function isEmptySearch({ terms, least, most }: BlockSearch): boolean {
+  return terms.length === 0 && least <= 0 && most === Infinity;
+}
+
+export function sizeMatches({ least, most }: BlockSearch, bytes: number): boolean {
+  return bytes >= least && bytes <= most;
+}
+
+/** Whether each frame by itself holds one of the words that are looked for. */
+export function matchingFrames(search: BlockSearch, stacks: CallStacks): Uint8Array {
+  const wanted = search.terms.filter((term) => term.wanted && term.place !== "module");
+  const bits = frameBits(wanted, stacks);
+  return Uint8Array.from(bits, (mask) => (mask === 0 ? 0 : 1));
+}
+
+/** By frame: bit i where term i is found in it. */
+function frameBits(terms: readonly Term[], stacks: CallStacks): Uint32Array {
+  // Texts repeat in many frames: each is looked at once.
+  const byText = stacks.strings.map((text) => {
+    const lower = text.toLowerCase();
+    return terms.reduce(
+      (mask, term, i) => (lower.includes(term.text) ? mask | (1 << i) : mask),
+      0,
+    );
+  });
+  const inName = terms.reduce(
+    (mask, { place }, i) =>
+      place === "any" || place === "frame" ? mask | (1 << i) : mask,
+    0,
+  );
+  const inFile = terms.reduce(
+    (mask, { place }, i) =>
+      place === "any" || place === "file" ? mask | (1 << i) : mask,
+    0,
+  );
+  const bits = new Uint32Array(stacks.numFrames);
+  for (let frame = 0; frame < bits.length; frame += 1) {
+    const [name, file] = stacks.textsOf(frame);
+    bits[frame] = ((byText[name] ?? 0) & inName) | ((byText[file] ?? 0) & inFile);
+  }
+  return bits;
+}
+
+/** By stack, and one more at the end for blocks without one: 1 where the words fit. */
+export function matchingStacks(search: BlockSearch, stacks: CallStacks): Uint8Array {
+  const { terms } = search;
+  const bits = frameBits(terms, stacks);
+  const moduleBits = new Map<number, number>();
+  const inModule = terms.reduce(
+    (mask, { place }, i) =>
+      place === "any" || place === "module" ? mask | (1 << i) : mask,
+    0,
+  );
+  const wanted = terms.reduce(
+    (mask, term, i) => (term.wanted ? mask | (1 << i) : mask),
+    0,
+  );
+  const matches = new Uint8Array(stacks.numStacks + 1);
+  for (let stack = 0; stack < stacks.numStacks; stack += 1) {
+    let found = 0;
+    for (const frame of stacks.of(stack)) found |= bits[frame] ?? 0;
+    const text = stacks.moduleText(stack);
+    let own = moduleBits.get(text);
+    if (own === undefined) {
+      const lower = (stacks.strings[text] ?? "").toLowerCase();
+      own = terms.reduce(
+        (mask, term, i) => (lower.includes(term.text) ? mask | (1 << i) : mask),
+        0,
+      );
+      moduleBits.set(text, own);
+    }
+    found |= own & inModule;
+    matches[stack] = found === wanted ? 1 : 0;
+  }
+  matches[stacks.numStacks] = wanted === 0 ? 1 : 0;
+  return matches;
+}
+
+/** Whether a stack matches; `stack` below 0 has none. */
+export function stackMatches(matches: Uint8Array, stack: number): boolean {
+  return matches[stack < 0 ? matches.length - 1 : stack] === 1;
+}

@@ -1,0 +1,80 @@
+import { describe, expect, test } from "vitest";
+import { boxAt, buildFlame, flameBoxes, ROOT_FRAME } from "./flame_tree";
+
+const PATHS = [[1, 2, 3], [1, 2, 4], [1, 5], [-1]];
+const WEIGHTS = [10, 40, 30, 5];
+
+describe("flame tree", () => {
+  test("children stand heaviest first, parents before them", () => {
+    const tree = buildFlame(PATHS, WEIGHTS);
+    expect([...tree.frame]).toEqual([ROOT_FRAME, 1, 2, 4, 3, 5, -1]);
+    expect([...tree.depth]).toEqual([0, 1, 2, 3, 3, 2, 1]);
+    expect([...tree.end]).toEqual([7, 6, 5, 4, 5, 6, 7]);
+    expect([...tree.leaf]).toEqual([4, 3, 5, 6]);
+    expect(tree.maxDepth).toBe(3);
+  });
+
+  test("sums reach the root, whatever bytes come later", () => {
+    const tree = buildFlame(PATHS, WEIGHTS);
+    expect([...tree.sums(WEIGHTS)]).toEqual([85, 80, 50, 40, 10, 30, 5]);
+    const kept = new Float64Array(7);
+    expect(tree.sums([1, 0, 0, 1], kept)).toBe(kept);
+    expect([...kept]).toEqual([2, 1, 1, 0, 1, 0, 1]);
+  });
+
+  test("a path that ends where another goes on holds bytes of its own", () => {
+    const tree = buildFlame([[1], [1, 2]], [3, 4]);
+    expect([...tree.sums([3, 4])]).toEqual([7, 7, 4]);
+  });
+
+  test("boxes of a level lie side by side inside their parent", () => {
+    const tree = buildFlame(PATHS, WEIGHTS);
+    const boxes = flameBoxes(tree, tree.sums(WEIGHTS), 0, 0);
+    expect(boxes.num).toBe(7);
+    expect(boxes.numRows).toBe(4);
+    const of = (node: number): [number, number] => {
+      const i = boxes.node.indexOf(node);
+      return [(boxes.x[i] ?? NaN) * 85, (boxes.width[i] ?? NaN) * 85];
+    };
+    expect(of(5).map(Math.round)).toEqual([50, 30]);
+    expect(of(4).map(Math.round)).toEqual([40, 10]);
+    expect(of(6).map(Math.round)).toEqual([80, 5]);
+  });
+
+  test("what is too narrow is left out with all below it, and takes its room", () => {
+    const tree = buildFlame(PATHS, WEIGHTS);
+    const boxes = flameBoxes(tree, tree.sums([0.1, 0, 99, 0.9]), 0, 0.005);
+    expect([...boxes.node]).toEqual([0, 1, 5, 6]);
+    expect(boxes.x[2]).toBeCloseTo(0.001);
+  });
+
+  test("zoomed in, the ancestors take the whole width", () => {
+    const tree = buildFlame(PATHS, WEIGHTS);
+    const boxes = flameBoxes(tree, tree.sums(WEIGHTS), 2, 0);
+    expect([...boxes.node]).toEqual([0, 1, 2, 3, 4]);
+    expect([...boxes.width].slice(0, 3)).toEqual([1, 1, 1]);
+    expect(boxes.width[3]).toBeCloseTo(0.8);
+    expect(boxAt(boxes, 0.9, 3)).toBe(4);
+    expect(boxAt(boxes, 0.9, 9)).toBe(-1);
+  });
+
+  test("a path finds the same node in another tree", () => {
+    const tree = buildFlame(PATHS, WEIGHTS);
+    const other = buildFlame(
+      [
+        [1, 5],
+        [1, 2, 4],
+      ],
+      [1, 2],
+    );
+    expect(other.find(tree.path(3))).toBe(3);
+    expect(other.find(tree.path(6))).toBeNull();
+    expect(other.find([])).toBe(0);
+  });
+
+  test("nothing is a root alone", () => {
+    const tree = buildFlame([], []);
+    expect(tree.numNodes).toBe(1);
+    expect(flameBoxes(tree, tree.sums([]), 0, 0).num).toBe(0);
+  });
+});

@@ -1,0 +1,259 @@
+/**
+ * Blocks of memory stacked in columns, into pixels. A run is one block at one height of
+ * its band over neighbouring columns; bands lie upon each other, column by column. What
+ * is thinner than a pixel is summed up on top of its band and hatched. Nothing overlaps,
+ * so a drawing costs no more than its pixels.
+ */
+
+import { mixHalf, type Raster } from "./raster";
+import type { Viewport } from "./viewport";
+import { xToPx } from "./viewport";
+
+export interface Runs {
+  /** World x of the columns' edges: one more than there are columns. */
+  readonly edges: Float64Array;
+  /** By run: which block, its first and last column, and its height above the band's. */
+  readonly slot: Int32Array;
+  readonly first: Uint16Array;
+  readonly last: Uint16Array;
+  readonly offset: Float64Array;
+  /** By block. */
+  readonly size: Float64Array;
+  readonly band: Uint16Array;
+  /** Bands x columns: world y where a band begins, its height, and its hatched part. */
+  readonly below: Float64Array;
+  readonly height: Float64Array;
+  readonly rest: Float64Array;
+  /** World y between which the blocks are known; what else was drawn there is cleared. */
+  readonly yLow: number;
+  readonly yHigh: number;
+}
+
+export interface RunColours {
+  /** 0xAABBGGRR by block. */
+  readonly bySlot: Uint32Array;
+  /** By band. */
+  readonly byBand: Uint32Array;
+  /** What edges and hatching are mixed with. */
+  readonly edge: number;
+}
+
+/** A run this tall has a line along its upper edge and where its block begins. */
+const EDGED_PX = 4;
+
+export function numColumns({ edges }: Runs): number {
+  return Math.max(0, edges.length - 1);
+}
+
+/** Ids of the drawing: a run's own, then one for each band and column. */
+export function numRunIds(runs: Runs): number {
+  return runs.slot.length + runs.rest.length;
+}
+
+/** Whether runs leave nothing of a view to what lies below them. */
+export function runsFill(runs: Runs, view: Viewport): boolean {
+  const { edges, yLow, yHigh } = runs;
+  const [left, right] = [edges[0] ?? Infinity, edges.at(-1) ?? -Infinity];
+  return left <= view.x0 && right >= view.x1 && yLow <= view.y1 && yHigh >= view.y0;
+}
+
+/** What an id of the drawing stands for. */
+export type RunPick =
+  | { readonly kind: "block"; readonly run: number }
+  | { readonly kind: "rest"; readonly band: number; readonly column: number };
+
+export function runPick(runs: Runs, id: number): RunPick {
+  const beyond = id - runs.slot.length;
+  if (beyond < 0) return { kind: "block", run: id };
+  const columns = Math.max(1, numColumns(runs));
+  return { kind: "rest", band: Math.floor(beyond / columns), column: beyond % columns };
+}
+
+/** World y of a run's lower edge in one of its columns. */
+export function runBelow(runs: Runs, run: number, column: number): number {
+  const band = runs.band[runs.slot[run] ?? 0] ?? 0;
+  const below = runs.below[band * numColumns(runs) + column] ?? 0;
+  return below + (runs.offset[run] ?? 0);
+}
+
+/** Bands upon each other: where each begins, from the height of each. */
+export function stackedBelow(height: Float64Array, columns: number): Float64Array {
+  const below = new Float64Array(height.length);
+  for (let i = columns; i < height.length; i += 1) {
+    below[i] = (below[i - columns] ?? 0) + (height[i - columns] ?? 0);
+  }
+  return below;
+}
+
+function clamped(px: number, most: number): number {
+  return px < 0 ? 0 : px > most ? most : px;
+}
+
+interface Canvas {
+  readonly raster: Raster;
+  readonly runs: Runs;
+  readonly colours: RunColours;
+  readonly firstId: number;
+  /** The columns' edges in px; equal ones are columns that are not seen. */
+  readonly px: Int32Array;
+  /** Bands x columns: the first column after it where the band begins elsewhere. */
+  readonly until: Uint16Array;
+  readonly toY: (y: number) => number;
+}
+
+function edgesPx(runs: Runs, view: Viewport, widthPx: number): Int32Array {
+  const px = new Int32Array(runs.edges.length);
+  for (let i = 0; i < px.length; i += 1) {
+    px[i] = clamped(Math.round(xToPx(view, widthPx, runs.edges[i] ?? NaN)), widthPx);
+  }
+  return px;
+}
+
+function steps({ below }: Runs, columns: number): Uint16Array {
+  const until = new Uint16Array(below.length);
+  for (let i = below.length - 1; i >= 0; i -= 1) {
+    const column = i % columns;
+    const same = column + 1 < columns && below[i] === below[i + 1];
+    until[i] = same ? (until[i + 1] ?? 0) : column + 1;
+  }
+  return until;
+}
+
+/** Draw all runs and bands; ids are `firstId` + those of `runPick`. */
+export function drawRuns(
+  raster: Raster,
+  view: Viewport,
+  runs: Runs,
+  colours: RunColours,
+  firstId: number,
+  background: number,
+): void {
+  const scale = raster.heightPx / (view.y1 - view.y0);
+  const canvas: Canvas = {
+    raster,
+    runs,
+    colours,
+    firstId,
+    px: edgesPx(runs, view, raster.widthPx),
+    until: steps(runs, Math.max(1, numColumns(runs))),
+    toY: (y) => clamped(Math.round((y - view.y0) * scale), raster.heightPx),
+  };
+  clear(canvas, background);
+  drawBlocks(canvas);
+  drawRests(canvas);
+}
+
+/** What a coarser drawing left here. */
+function clear({ raster, runs, px, toY }: Canvas, background: number): void {
+  const { widthPx, pixels, ids } = raster;
+  const left = px[0] ?? 0;
+  const right = px[px.length - 1] ?? 0;
+  for (let y = toY(runs.yHigh); y < toY(runs.yLow); y += 1) {
+    pixels.fill(background, y * widthPx + left, y * widthPx + right);
+    ids.fill(-1, y * widthPx + left, y * widthPx + right);
+  }
+}
+
+function drawBlocks(canvas: Canvas): void {
+  const { runs, colours, firstId, px, until, toY } = canvas;
+  const { slot, first, last, offset, size, band, below } = runs;
+  const columns = numColumns(runs);
+  for (let run = 0; run < slot.length; run += 1) {
+    const from = first[run] ?? 0;
+    const end = (last[run] ?? 0) + 1;
+    if ((px[end] ?? 0) <= (px[from] ?? 0)) continue;
+    const block = slot[run] ?? 0;
+    const row = (band[block] ?? 0) * columns;
+    const colour = colours.bySlot[block] ?? 0;
+    const edge = mixHalf(colour, colours.edge);
+    const begins = from > 0 && slot[run - 1] !== block;
+    let column = from;
+    while (column < end) {
+      const next = Math.min(until[row + column] ?? end, end);
+      const low = (below[row + column] ?? 0) + (offset[run] ?? 0);
+      const bottom = toY(low);
+      const top = toY(low + (size[block] ?? 0));
+      const left = px[column] ?? 0;
+      const right = px[next] ?? 0;
+      if (bottom > top && right > left) {
+        const edged = bottom - top >= EDGED_PX;
+        fill(canvas.raster, left, right, top, bottom, colour, firstId + run);
+        if (edged) line(canvas.raster, left, right, top, edge);
+        if (edged && begins && column === from && right - left >= EDGED_PX) {
+          post(canvas.raster, left, top, bottom, edge);
+        }
+      }
+      column = next;
+    }
+  }
+}
+
+function fill(
+  { widthPx, pixels, ids }: Raster,
+  left: number,
+  right: number,
+  top: number,
+  bottom: number,
+  colour: number,
+  id: number,
+): void {
+  for (let y = top; y < bottom; y += 1) {
+    const start = y * widthPx + left;
+    const end = y * widthPx + right;
+    if (right - left < 8) {
+      // Most runs are narrow, and there a call costs more than a loop.
+      for (let at = start; at < end; at += 1) {
+        pixels[at] = colour;
+        ids[at] = id;
+      }
+    } else {
+      pixels.fill(colour, start, end);
+      ids.fill(id, start, end);
+    }
+  }
+}
+
+function line(
+  { widthPx, pixels }: Raster,
+  left: number,
+  right: number,
+  y: number,
+  colour: number,
+): void {
+  pixels.fill(colour, y * widthPx + left, y * widthPx + right);
+}
+
+function post(
+  { widthPx, pixels }: Raster,
+  x: number,
+  top: number,
+  bottom: number,
+  colour: number,
+): void {
+  for (let y = top; y < bottom; y += 1) pixels[y * widthPx + x] = colour;
+}
+
+function drawRests({ raster, runs, colours, firstId, px, toY }: Canvas): void {
+  const { widthPx, pixels, ids } = raster;
+  const columns = numColumns(runs);
+  for (let i = 0; i < runs.rest.length; i += 1) {
+    const bytes = runs.rest[i] ?? 0;
+    if (!(bytes > 0)) continue;
+    const column = i % columns;
+    const left = px[column] ?? 0;
+    const right = px[column + 1] ?? 0;
+    if (right <= left) continue;
+    const high = (runs.below[i] ?? 0) + (runs.height[i] ?? 0);
+    const bottom = toY(high - bytes);
+    const colour = colours.byBand[Math.floor(i / columns)] ?? 0;
+    // Softly: large hatched areas would else outshine what they stand between.
+    const second = mixHalf(colour, mixHalf(colour, colours.edge));
+    const id = firstId + runs.slot.length + i;
+    for (let y = toY(high); y < bottom; y += 1) {
+      for (let x = left; x < right; x += 1) {
+        pixels[y * widthPx + x] = ((x + y) & 7) < 3 ? second : colour;
+        ids[y * widthPx + x] = id;
+      }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/** Controls that choose one of a few: a list, or words of which one is pressed. */
+
+import type { ComponentChildren } from "preact";
+
+export function Choice(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <label>
+      <span class="quiet">{props.label}</span>{" "}
+      <select
+        value={props.value}
+        onChange={(event) => {
+          props.onChange(event.currentTarget.value);
+        }}
+      >
+        {props.children}
+      </select>
+    </label>
+  );
+}
+
+/** A few words of which one is pressed. */
+export function Segmented<T extends string>(props: {
+  readonly label: string;
+  /** Said before the buttons; left out where the buttons say it. */
+  readonly title?: string;
+  readonly options: readonly T[];
+  readonly chosen: T;
+  readonly words: (option: T) => readonly [text: string, hint: string];
+  readonly disabled?: (option: T) => boolean;
+  readonly onChoose: (option: T) => void;
+}) {
+  return (
+    <div class="segmented" role="group" aria-label={props.label}>
+      {props.title !== undefined && <span class="quiet">{props.title}</span>}
+      {props.options.map((option) => {
+        const [text, hint] = props.words(option);
+        return (
+          <button
+            key={option}
+            type="button"
+            class="button"
+            aria-pressed={option === props.chosen}
+            title={hint}
+            disabled={props.disabled?.(option) === true}
+            onClick={() => {
+              props.onChoose(option);
+            }}
+          >
+            {text}
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+/** One row of a history's table, such as its streams; null: all of them. */
+export function RowChoice(props: {
+  readonly label: string;
+  readonly names: readonly string[];
+  readonly chosen: number | null;
+  readonly onChoose: (row: string | null) => void;
+}) {
+  if (props.names.length < 2) return null;
+  return (
+    <Choice
+      label={props.label}
+      value={props.chosen?.toString() ?? ""}
+      onChange={(value) => {
+        props.onChoose(value === "" ? null : value);
+      }}
+    >
+      <option value="">all</option>
+      {props.names.map((name, row) => (
+        <option key={row} value={row}>
+          {name}
+        </option>
+      ))}
+    </Choice>
+  );
+}

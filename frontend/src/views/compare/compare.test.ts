@@ -1,0 +1,277 @@
+import { describe, expect, it } from "vitest";
+import type {
+  CompareResponse,
+  CompareSide,
+  HistoriesResponse,
+  HistoryDevice,
+  RankHistoriesResponse,
+  RankHistory,
+} from "../../api/types.gen";
+import type { SvgNode } from "../../widgets/export/svg";
+import { bytesAt, curveOf, overlayNodes } from "./overlay";
+import { readCompare } from "./params";
+import { lineOf, rankOrder, ranksTable, rankStrip } from "./ranks";
+import { changePercent, chosenRows, comparedStacks, rowsOf, rowsTable } from "./rows";
+import { namedMoments, otherHistory } from "./sides";
+import { waterfallNodes, waterfallSteps } from "./waterfall";
+
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+
+function side(activeBytes: number): CompareSide {
+  return { activeBytes } as unknown as CompareSide;
+}
+
+/** Two stacks of both sides, one that only A has and one that only B has. */
+const ANSWER: CompareResponse = {
+  a: side(6 * GIB),
+  b: side(8 * GIB),
+  categories: ["param", "activation"],
+  tables: [
+    {
+      by: "category",
+      labels: ["activation", "param"],
+      aBytes: Float64Array.of(1 * GIB, 5 * GIB),
+      bBytes: Float64Array.of(3 * GIB, 5 * GIB),
+      aBlocks: Int32Array.of(1, 5),
+      bBlocks: Int32Array.of(3, 5),
+    },
+    {
+      by: "size",
+      labels: [String(2 * MIB)],
+      aBytes: Float64Array.of(1),
+      bBytes: Float64Array.of(2),
+      aBlocks: Int32Array.of(1),
+      bBlocks: Int32Array.of(1),
+    },
+  ],
+  stacks: {
+    strings: ["forward", "/me/model.py", "main"],
+    name: Int32Array.of(0, 2),
+    filename: Int32Array.of(1, 1),
+    line: Int32Array.of(3, 9),
+    kind: Uint8Array.of(0, 0),
+    start: Int32Array.of(0, 2, 3, 4),
+    frame: Int32Array.of(0, 1, 0, 1),
+    userFrame: Int32Array.of(0, 0, 1),
+    category: Uint8Array.of(1, 0, 0),
+    aBytes: Float64Array.of(1 * GIB, 5 * GIB, 0),
+    bBytes: Float64Array.of(4 * GIB, 0, 4 * GIB),
+    aBlocks: Int32Array.of(1, 5, 0),
+    bBlocks: Int32Array.of(4, 0, 4),
+    numStacks: 3,
+  },
+};
+
+/** All that is written in a drawing. */
+function textsOf(nodes: readonly SvgNode[]): string {
+  const texts = nodes.flatMap(({ children }) => children);
+  return texts.filter((one) => typeof one === "string").join(" | ");
+}
+
+const CHANGE = { key: "change", descending: true };
+
+describe("the rows of a comparison", () => {
+  const stacks = comparedStacks(ANSWER);
+  const rows = rowsOf(ANSWER, stacks, "stack");
+
+  it("name the line and who called it", () => {
+    expect(rows.labels[0]).toContain("model.py:3");
+    expect(rows.labels[0]).toContain("←");
+    expect(rows.titles[0]).toContain("/me/model.py:9 in main");
+  });
+
+  it("are those of the side asked for", () => {
+    const of = (only: "all" | "a" | "b"): number[] => [
+      ...chosenRows(rows, { only, find: "", sort: CHANGE }),
+    ];
+    expect(of("all")).toEqual([1, 2, 0]);
+    expect(of("a")).toEqual([1]);
+    expect(of("b")).toEqual([2]);
+  });
+
+  it("are found by any of their words, and sorted by what is asked", () => {
+    const find = "MAIN model";
+    expect([...chosenRows(rows, { only: "all", find, sort: CHANGE })]).toEqual([2, 0]);
+    const sort = { key: "percent", descending: true };
+    expect([...chosenRows(rows, { only: "all", find: "", sort })]).toEqual([2, 0, 1]);
+  });
+
+  it("say how much more it is, where that means something", () => {
+    expect(changePercent(4, 5)).toBe(25);
+    expect(changePercent(0, 0)).toBe(0);
+    expect(changePercent(0, 5)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it("read sizes and categories as words, and leave as a table", () => {
+    expect(rowsOf(ANSWER, stacks, "size").labels).toEqual(["2 MiB to 4 MiB"]);
+    expect(rowsOf(ANSWER, stacks, "category").labels).toEqual([
+      "Activations",
+      "Params",
+    ]);
+    expect(rowsOf(ANSWER, stacks, "module").labels).toEqual([]);
+    const table = rowsTable(rows, [1, 0], "stack");
+    expect(table.columns[3]?.values).toEqual(Float64Array.of(-5 * GIB, 3 * GIB));
+  });
+});
+
+describe("the waterfall", () => {
+  it("leads from A to B over what differs", () => {
+    const steps = waterfallSteps(ANSWER, "light");
+    expect(steps.map(({ label }) => label)).toEqual(["A", "Activations", "B"]);
+    expect(steps[1]).toMatchObject({ from: 6 * GIB, to: 8 * GIB });
+    const nodes = waterfallNodes(steps, {
+      widthPx: 400,
+      heightPx: 200,
+      theme: "light",
+      byteUnit: "auto",
+    });
+    expect(textsOf(nodes)).toContain("+2.00 GiB");
+    expect(textsOf(nodes)).not.toContain("axis begins");
+  });
+
+  it("says where its axis begins if that is not zero", () => {
+    const near: CompareResponse = {
+      ...ANSWER,
+      a: side(78 * GIB),
+      b: side(80 * GIB),
+    };
+    const nodes = waterfallNodes(waterfallSteps(near, "dark"), {
+      widthPx: 400,
+      heightPx: 200,
+      theme: "dark",
+      byteUnit: "auto",
+    });
+    expect(textsOf(nodes)).toContain("The axis begins at");
+  });
+});
+
+function device(numEvents: number, bytes: readonly number[]): HistoryDevice {
+  const event = Int32Array.from(bytes, (_, i) =>
+    Math.floor((i * numEvents) / bytes.length),
+  );
+  return {
+    numEvents,
+    firstMs: 1000,
+    lastMs: 5000,
+    curve: {
+      event,
+      active: Float64Array.from(bytes),
+      timeMs: Float64Array.from(event, (one) => 1000 + one),
+    },
+    marks: {
+      kinds: ["oom", "step"],
+      kind: Uint8Array.of(1, 0),
+      moment: Int32Array.of(0, 7),
+    },
+  } as unknown as HistoryDevice;
+}
+
+describe("both timelines", () => {
+  it("stand on one axis", () => {
+    const [a, b] = [device(100, [1, 4, 2, 0]), device(1000, [2, 2, 2, 2])];
+    const curve = curveOf(a, "share");
+    expect([...curve.x]).toEqual([0, 0.25, 0.5, 0.75]);
+    expect(curveOf(b, "event").last).toBe(1000);
+    expect(curveOf(a, "time").last).toBe(4);
+    expect([0, 0.3, 1, 1.1].map((at) => bytesAt(curve, at))).toEqual([1, 4, 0, NaN]);
+    const nodes = overlayNodes(curve, curveOf(b, "share"), {
+      axis: "share",
+      widthPx: 500,
+      heightPx: 180,
+      theme: "light",
+      byteUnit: "auto",
+      aAt: 0.5,
+      bAt: NaN,
+    });
+    const marks = nodes.flatMap(({ children }) => children);
+    expect(marks).toContain("A");
+    expect(marks).not.toContain("B");
+  });
+});
+
+describe("the sides", () => {
+  const histories = [
+    ["x", 0],
+    ["y", 1],
+    ["z", 0],
+    ["w", 1],
+  ].map(([id, rank]) => ({ reference: { id, rank } }));
+  const list = { histories, default: "y" } as unknown as HistoriesResponse;
+
+  it("begin with the rank's history before, else with a near one", () => {
+    expect(otherHistory(list, "z", true)).toBe("x");
+    expect(otherHistory(list, "w", true)).toBe("y");
+    expect(otherHistory(list, "x", true)).toBe("y");
+    expect(otherHistory(list, "z", false)).toBe("y");
+    const alone = { ...list, histories: list.histories.slice(0, 1) };
+    expect(otherHistory(alone, "x", true)).toBe("x");
+  });
+
+  it("offer peak, errors and the end", () => {
+    expect(namedMoments(device(100, [1])).map(({ value }) => value)).toEqual([
+      "",
+      "7",
+      "99",
+    ]);
+  });
+
+  it("come from the URL", () => {
+    const params = readCompare(
+      new Map([
+        ["history", "h"],
+        ["b_moment", "12"],
+        ["by", "nonsense"],
+        ["match", "function"],
+        ["part", "ranks"],
+      ]),
+    );
+    expect(params).toMatchObject({
+      part: "ranks",
+      match: "function",
+      rows: "line",
+      a: { history: "h", moment: null },
+      b: { history: "", moment: 12 },
+    });
+  });
+});
+
+function rank(number: number, peak: number | null): RankHistory {
+  return {
+    rank: number,
+    reference: { step: 3 },
+    problem: "",
+    peakActiveBytes: peak,
+    reservedBytes: peak,
+    fragmentationBytes: peak === null ? null : 0,
+    topLabel: "model.py:3",
+    topBytes: peak,
+    numOoms: peak === null ? null : 1,
+  } as unknown as RankHistory;
+}
+
+describe("all ranks", () => {
+  const answer = {
+    ranks: [rank(0, 5), rank(1, null), rank(2, 9)],
+    medianPeakBytes: 7,
+    lines: ["model.py:3", "model.py:9"],
+    lineBytes: Float64Array.of(1, NaN, 3, 4, NaN, 6),
+  } as unknown as RankHistoriesResponse;
+
+  it("are sorted with those not read last, either way", () => {
+    const by = (key: "peak" | "rank", descending: boolean): number[] => [
+      ...rankOrder(answer, { key, descending }),
+    ];
+    expect(by("peak", true)).toEqual([2, 0, 1]);
+    expect(by("peak", false)).toEqual([0, 2, 1]);
+    expect(by("rank", false)).toEqual([0, 1, 2]);
+  });
+
+  it("make a strip, a row for each line, and a table", () => {
+    expect([...rankStrip(answer).peakBytes]).toEqual([5, NaN, 9]);
+    expect([...lineOf(answer, 1)]).toEqual([4, NaN, 6]);
+    const table = ranksTable(answer, [2, 0]);
+    expect(table.columns[2]?.values).toEqual(Float64Array.of(2, -2));
+    expect(table.columns.at(-1)?.values).toEqual(Float64Array.of(6, 4));
+  });
+});

@@ -1,0 +1,309 @@
+/** All ranks: peaks, what holds them, the difference from the median, line by line. */
+
+import { useMemo, useState } from "preact/hooks";
+import { worthSaying } from "../../api/client";
+import type { RankHistoriesResponse } from "../../api/types.gen";
+import { useLive } from "../../api/use_live";
+import { formatBytes, formatBytesExact, formatInteger } from "../../base/bytes";
+import { divergingColours } from "../../model/category";
+import { originOf } from "../../model/origin";
+import { formatSigned, formatSignedExact } from "../../model/signed";
+import { ExportMenu } from "../../widgets/export/export_menu";
+import type { ExportSource } from "../../widgets/export/source";
+import { RankBars } from "../../widgets/rank_bars/rank_bars";
+import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
+import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import { Segmented } from "../choices";
+import type { ViewProps } from "../view_props";
+import { LineHeat } from "./line_heat";
+import { rankOrder, ranksTable, rankStrip, type RankSort } from "./ranks";
+
+const READING_POLL_MS = 700;
+const RESTING_POLL_MS = 20_000;
+const BARS_PX = 150;
+const TABLE_PX = 340;
+
+export interface RanksPartProps {
+  readonly view: ViewProps;
+  readonly history: string;
+  readonly exporter: { current: ExportSource | null };
+}
+
+export function RanksPart({ view, history, exporter }: RanksPartProps) {
+  const [pollMs, setPollMs] = useState(READING_POLL_MS);
+  const query = { run: view.run.id, history: history === "" ? null : history };
+  const { data, error } = useLive(view.client, "rank_histories", query, pollMs);
+  const wanted = data?.stillReading === false ? RESTING_POLL_MS : READING_POLL_MS;
+  if (wanted !== pollMs) setPollMs(wanted);
+  return (
+    <>
+      {error !== null && worthSaying(error, data !== null) && (
+        <Failure failure={error} />
+      )}
+      {data === null && error === null && <Skeleton heightPx={480} />}
+      {data?.ranks.length === 0 && (
+        <Nothing title="No rank has an allocator history">
+          <p>
+            Snapshots get their rank from their name, such as rank3_snapshot.pickle; the
+            recorder writes it by itself.
+          </p>
+        </Nothing>
+      )}
+      {data !== null && data.ranks.length > 0 && (
+        <Ranks view={view} answer={data} exporter={exporter} />
+      )}
+    </>
+  );
+}
+
+function Ranks({
+  view,
+  answer,
+  exporter,
+}: {
+  readonly view: ViewProps;
+  readonly answer: RankHistoriesResponse;
+  readonly exporter: { current: ExportSource | null };
+}) {
+  const { theme, byteUnit } = view;
+  const [sort, setSort] = useState<{
+    readonly key: RankSort;
+    readonly descending: boolean;
+  }>({
+    key: "peak",
+    descending: true,
+  });
+  const rows = useMemo(() => rankOrder(answer, sort), [answer, sort]);
+  const strip = useMemo(() => rankStrip(answer), [answer]);
+  const [barOrder, setBarOrder] = useState<"rank" | "peak">("rank");
+  const { ranks, numRanks, numReady, stillReading, medianPeakBytes } = answer;
+  const source: ExportSource = {
+    origin: originOf(view.run),
+    name: "ranks",
+    table: () => ranksTable(answer, rows),
+    about: () => ({ title: answer.title, median_peak_bytes: medianPeakBytes }),
+    figure: null,
+  };
+  exporter.current = source;
+  const open = (row: number): void => {
+    const one = ranks[row];
+    if (one === undefined) return;
+    view.showPage("allocations", {
+      history: one.reference.id,
+      history_device: one.device?.toString() ?? null,
+      moment: one.peakMoment?.toString() ?? null,
+      life: null,
+      part: null,
+    });
+  };
+  const failed = ranks.filter(({ problem }) => problem !== "").length;
+  return (
+    <>
+      <p class="compare-sentence" role="status">
+        <strong>{sentence(answer, byteUnit)}</strong>{" "}
+        <span class="quiet">
+          {answer.title !== "" && `${answer.title} · `}
+          {formatInteger(numReady)} of {formatInteger(ranks.length)} ranks read
+          {numRanks > ranks.length && `, spread over all ${formatInteger(numRanks)}`}
+          {view.run.numRanks > numRanks &&
+            `; the other ${formatInteger(view.run.numRanks - numRanks)} of the run have no history`}
+          {stillReading && "; the rest is being opened"}
+          {failed > 0 && `; ${formatInteger(failed)} cannot be opened`}
+        </span>
+      </p>
+      <section aria-label="Peaks of all ranks">
+        <div class="panel-head">
+          <h2>Peak of live memory by rank</h2>
+          <Segmented
+            label="Order of the bars"
+            options={["rank", "peak"] as const}
+            chosen={barOrder}
+            words={(one) =>
+              one === "rank"
+                ? ["By rank", "In order of ranks"]
+                : ["By peak", "Highest first"]
+            }
+            onChoose={setBarOrder}
+          />
+        </div>
+        <RankBars
+          label="Peak of live memory"
+          strip={strip}
+          order={barOrder}
+          rank={null}
+          filter={null}
+          facts={(i) => {
+            const one = ranks[i];
+            if (one === undefined) return [];
+            return [
+              ["peak", formatBytes(one.peakActiveBytes, byteUnit)],
+              ["fragmentation", formatBytes(one.fragmentationBytes, byteUnit)],
+              ["holds most", one.topLabel],
+            ];
+          }}
+          onPick={(rank) => {
+            open(ranks.findIndex((one) => one.rank === rank));
+          }}
+          theme={theme}
+          byteUnit={byteUnit}
+          heightPx={BARS_PX}
+        />
+      </section>
+      <section aria-label="Ranks">
+        <div class="panel-head">
+          <h2>Ranks</h2>
+          <span class="quiet">a click opens the rank’s history at its peak</span>
+          <span class="compare-fill" />
+          <ExportMenu subject="the table of ranks" source={source} />
+        </div>
+        <RowTable
+          label="Ranks"
+          columns={columnsOf(answer, view)}
+          rows={rows}
+          selected={null}
+          onSelect={open}
+          sort={sort}
+          onSort={(key) => {
+            setSort({
+              key: key as RankSort,
+              descending: sort.key === key ? !sort.descending : key !== "rank",
+            });
+          }}
+          empty="No rank."
+          heightPx={Math.min(TABLE_PX, 30 + 24 * rows.length + 2)}
+        />
+      </section>
+      <LineHeat
+        answer={answer}
+        order={
+          barOrder === "rank" ? rankOrder(answer, BY_RANK) : rankOrder(answer, BY_PEAK)
+        }
+        onRank={open}
+        theme={theme}
+        byteUnit={byteUnit}
+      />
+    </>
+  );
+}
+
+const BY_RANK = { key: "rank", descending: false } as const;
+const BY_PEAK = { key: "peak", descending: true } as const;
+
+/** Who stands out, in one sentence. */
+function sentence(
+  { ranks, medianPeakBytes, numReady }: RankHistoriesResponse,
+  byteUnit: ViewProps["byteUnit"],
+): string {
+  if (numReady === 0 || medianPeakBytes === null) return "No rank is read yet";
+  const known = ranks.filter((one) => one.peakActiveBytes !== null);
+  const top = known.reduce((best, one) =>
+    (one.peakActiveBytes ?? 0) > (best.peakActiveBytes ?? 0) ? one : best,
+  );
+  const by = (top.peakActiveBytes ?? 0) - medianPeakBytes;
+  const peak = formatBytes(top.peakActiveBytes, byteUnit);
+  const ooms = known.filter((one) => (one.numOoms ?? 0) > 0).map(({ rank }) => rank);
+  const failed =
+    ooms.length === 0
+      ? ""
+      : ooms.length === 1
+        ? `; rank ${ooms[0] ?? 0} ran out of memory`
+        : `; ${formatInteger(ooms.length)} ranks ran out of memory`;
+  if (by <= 0.005 * medianPeakBytes) return `All ranks peak at about ${peak}${failed}`;
+  return `Rank ${top.rank} peaks at ${peak}, ${formatBytes(by, byteUnit)} above the median${failed}`;
+}
+
+function columnsOf(
+  answer: RankHistoriesResponse,
+  { theme, byteUnit }: ViewProps,
+): readonly RowColumn[] {
+  const { ranks, medianPeakBytes: median } = answer;
+  const [less, more] = divergingColours(theme);
+  const farthest = ranks.reduce(
+    (most, { peakActiveBytes: peak }) =>
+      peak === null || median === null ? most : Math.max(most, Math.abs(peak - median)),
+    1,
+  );
+  const bytes = (
+    key: RankSort,
+    title: string,
+    hint: string,
+    of: (row: number) => number | null | undefined,
+  ): RowColumn => ({
+    key,
+    title,
+    hint,
+    numeric: true,
+    width: "100px",
+    sortable: true,
+    cell: (row) => {
+      const value = of(row) ?? null;
+      return { text: formatBytes(value, byteUnit), title: formatBytesExact(value) };
+    },
+  });
+  return [
+    {
+      key: "rank",
+      title: "Rank",
+      numeric: true,
+      width: "56px",
+      sortable: true,
+      cell: (row) => ({ text: formatInteger(ranks[row]?.rank ?? 0) }),
+    },
+    bytes("peak", "Peak", "Highest live bytes", (row) => ranks[row]?.peakActiveBytes),
+    {
+      key: "delta",
+      title: "From the median",
+      numeric: true,
+      width: "120px",
+      sortable: true,
+      cell: (row) => {
+        const peak = ranks[row]?.peakActiveBytes ?? null;
+        if (peak === null || median === null) return { text: "–" };
+        const by = peak - median;
+        return {
+          text: formatSigned(by, "bytes", byteUnit),
+          title: formatSignedExact(by, "bytes"),
+          bar: { share: Math.abs(by) / farthest, colour: by > 0 ? more : less },
+        };
+      },
+    },
+    bytes("reserved", "Reserved", "At the peak", (row) => ranks[row]?.reservedBytes),
+    bytes(
+      "fragmentation",
+      "Fragmentation",
+      "Reserved less live bytes, at the peak",
+      (row) => ranks[row]?.fragmentationBytes,
+    ),
+    bytes(
+      "top",
+      "Holds most",
+      "Bytes of the line that holds most",
+      (row) => ranks[row]?.topBytes,
+    ),
+    {
+      key: "line",
+      title: "At line",
+      numeric: false,
+      width: "minmax(140px, 1fr)",
+      cell: (row) => {
+        const one = ranks[row];
+        if (one === undefined) return { text: "" };
+        if (one.problem !== "") return { text: one.problem };
+        return { text: one.state === "ready" ? one.topLabel : "being opened…" };
+      },
+    },
+    {
+      key: "ooms",
+      title: "Out of memory",
+      numeric: true,
+      width: "104px",
+      sortable: true,
+      cell: (row) => {
+        const num = ranks[row]?.numOoms ?? null;
+        return {
+          text: num === null ? "–" : num === 0 ? "" : `✖ ${formatInteger(num)}`,
+        };
+      },
+    },
+  ];
+}

@@ -1,0 +1,110 @@
+/** What our own recordings say of the traces they saved: tables, operators, memory. */
+
+import { useEffect, useState } from "preact/hooks";
+import { worthSaying, type Query } from "../../../api/client";
+import type { Recorded, TraceReport } from "../../../api/types.gen";
+import { useLive } from "../../../api/use_live";
+import { useOnce } from "../../../api/use_once";
+import { asSentence } from "../../../model/source_label";
+import { Icon } from "../../../widgets/icon/icon";
+import { Failure, Skeleton } from "../../../widgets/state/state";
+import { Choice } from "../../choices";
+import type { ViewProps } from "../../view_props";
+import { MemoryPart } from "./memory_part";
+import { NoReports } from "./no_reports";
+import { OperatorsPart } from "./operators_part";
+import "./summary.css";
+import { chosenReport, factsOf, reportTitle } from "./words";
+
+const READING_POLL_MS = 1_000;
+
+export function Summary(view: ViewProps) {
+  const { rank, filter } = view.ranks;
+  const query: Query = {
+    run: view.run.id,
+    rank,
+    ranks: rank === null ? filter : null,
+  };
+  const [reading, setReading] = useState(true);
+  const { data, error } = useLive(
+    view.client,
+    "trace_reports",
+    query,
+    reading ? READING_POLL_MS : view.pollMs,
+  );
+  useEffect(() => {
+    setReading(data === null || data.stillReading);
+  }, [data]);
+  const chosen =
+    data === null ? null : chosenReport(data.reports, view.params.get("report"));
+  return (
+    <div class="trace-report" aria-busy={data === null}>
+      {error !== null && worthSaying(error, data !== null) && (
+        <Failure failure={error} note="It is asked again by itself." />
+      )}
+      {data === null && error === null && <Skeleton heightPx={420} />}
+      {data !== null && chosen === null && !data.stillReading && (
+        <NoReports absent={data.absent} hasTraces={view.run.madeOf === "traces"} />
+      )}
+      {data !== null && chosen !== null && (
+        <>
+          <Head view={view} reports={data.reports} chosen={chosen} />
+          <OneReport key={chosen.id} view={view} chosen={chosen} absent={data.absent} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Head(props: {
+  readonly view: ViewProps;
+  readonly reports: readonly TraceReport[];
+  readonly chosen: TraceReport;
+}) {
+  const { view, reports, chosen } = props;
+  return (
+    <header class="trace-report-head">
+      <Choice
+        label="Trace"
+        value={chosen.id}
+        onChange={(report) => {
+          view.setParams({ report, m0: null, m1: null }, "push");
+        }}
+      >
+        {reports.map((one) => (
+          <option key={one.id} value={one.id}>
+            {reportTitle(one)}
+          </option>
+        ))}
+      </Choice>
+      <span class="quiet">{factsOf(chosen).join(" · ")}</span>
+      {chosen.problem !== "" && (
+        <p role="alert" class="trace-report-problem">
+          <Icon name="warning" sizePx={14} /> {asSentence(chosen.problem)}
+        </p>
+      )}
+    </header>
+  );
+}
+
+function OneReport(props: {
+  readonly view: ViewProps;
+  readonly chosen: TraceReport;
+  readonly absent: readonly Recorded[];
+}) {
+  const { view, chosen } = props;
+  const { data, error } = useOnce(view.client, "trace_report", {
+    run: view.run.id,
+    report: chosen.id,
+    px: 1,
+  });
+  if (data === null) {
+    return error === null ? <Skeleton heightPx={420} /> : <Failure failure={error} />;
+  }
+  return (
+    <>
+      <OperatorsPart view={view} answer={data} />
+      <MemoryPart view={view} chosen={chosen} answer={data} absent={props.absent} />
+    </>
+  );
+}

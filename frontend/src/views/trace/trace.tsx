@@ -1,0 +1,104 @@
+/** Trace: what ran when, of all ranks on one clock, with memory and host beside it. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { worthSaying, type Query } from "../../api/client";
+import type { TraceResponse } from "../../api/types.gen";
+import { useLive } from "../../api/use_live";
+import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import { Segmented } from "../choices";
+import type { ViewProps } from "../view_props";
+import { NoTrace } from "./nothing";
+import { readTrace, type TraceParams } from "./params";
+import { Sources } from "./sources";
+import { Summary } from "./summary/summary";
+import { Timeline } from "./timeline";
+import "../history.css";
+import "../../widgets/line_chart/line_chart.css";
+import "./trace.css";
+
+const OPENING_POLL_MS = 400;
+
+const TABS = ["timeline", "summary"] as const;
+type Tab = (typeof TABS)[number];
+
+const TAB_WORDS: Readonly<Record<Tab, readonly [string, string]>> = {
+  timeline: ["Timeline", "What ran when, on all ranks"],
+  summary: ["Summary", "Operators and memory by category of each recorded trace"],
+};
+
+export function TraceView(view: ViewProps) {
+  const tab: Tab = view.params.get("tab") === "summary" ? "summary" : "timeline";
+  return (
+    <div class="trace-page">
+      <Segmented
+        label="What is shown of traces"
+        options={TABS}
+        chosen={tab}
+        words={(one) => TAB_WORDS[one]}
+        onChoose={(one) => {
+          view.setParams({ tab: one === "timeline" ? null : one }, "push");
+        }}
+      />
+      {tab === "summary" ? <Summary {...view} /> : <TimelineTab {...view} />}
+    </div>
+  );
+}
+
+function TimelineTab(view: ViewProps) {
+  const params = useMemo(() => readTrace(view.params), [view.params]);
+  const { rank, filter } = view.ranks;
+  const query: Query = {
+    run: view.run.id,
+    rank,
+    ranks: rank === null ? filter : null,
+    cycle: params.cycle,
+  };
+  const [opening, setOpening] = useState(true);
+  const pollMs = opening ? OPENING_POLL_MS : view.pollMs;
+  const { data, error } = useLive(view.client, "trace", query, pollMs);
+  useEffect(() => {
+    setOpening(
+      data === null ||
+        data.stillReading ||
+        data.sources.some(({ state }) => state === "opening"),
+    );
+  }, [data]);
+  return (
+    <div class="trace" aria-busy={opening}>
+      {error !== null && worthSaying(error, data !== null) && (
+        <Failure failure={error} note="It is asked again by itself." />
+      )}
+      {data === null && error === null && <Skeleton heightPx={520} />}
+      {data !== null && <OfRun view={view} params={params} answer={data} />}
+    </div>
+  );
+}
+
+function OfRun(props: {
+  readonly view: ViewProps;
+  readonly params: TraceParams;
+  readonly answer: TraceResponse;
+}) {
+  const { view, params, answer } = props;
+  const ready = answer.sources.some(
+    ({ kind, state }) => kind !== "counters" && state === "ready",
+  );
+  const nothing = answer.choices.length === 0 && !answer.stillReading;
+  return (
+    <>
+      {nothing && <NoTrace hasNumbers={answer.tracks.length > 0} />}
+      <Sources answer={answer} view={view} cycle={params.cycle} />
+      {ready && answer.tracks.length === 0 && (
+        <Nothing title="The trace holds no slices">
+          <p>
+            Its file was read and nothing in it took a time: was the profiler on while
+            something ran?
+          </p>
+        </Nothing>
+      )}
+      {(ready || nothing) && answer.tracks.length > 0 && answer.endNs > 0 && (
+        <Timeline view={view} params={params} answer={answer} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,110 @@
+/**
+ * The x axis of a device's history: its events one after the other, or the time since
+ * the first of them. An event takes the room from its index to the next. Pure.
+ */
+
+import type { HistoryDevice } from "../../api/types.gen";
+import { formatInteger } from "../../base/bytes";
+import { formatSeconds } from "../../base/durations";
+import { valueTicks, type Tick } from "../../model/axis";
+
+export type BlockAxisKind = "event" | "time";
+
+/** Room a tick's text needs. */
+const TICK_PX = 96;
+const MS_PER_S = 1000;
+
+export class BlockAxis {
+  readonly low = 0;
+  readonly high: number;
+  readonly kind: BlockAxisKind;
+  readonly #event: Float64Array;
+  readonly #timeMs: Float64Array;
+
+  constructor(device: HistoryDevice, wanted: BlockAxisKind) {
+    const { firstMs, lastMs, numEvents, hasTimes, curve } = device;
+    const timed = hasTimes && firstMs !== null && lastMs !== null && lastMs > firstMs;
+    this.kind = wanted === "time" && timed ? "time" : "event";
+    const first = firstMs ?? 0;
+    const events = [...curve.event, Math.max(0, numEvents - 1)];
+    const times = [...curve.timeMs, lastMs ?? NaN].map((ms) => ms - first);
+    let latest = 0;
+    this.#event = Float64Array.from(events);
+    // Clocks may go back; an axis does not.
+    this.#timeMs = Float64Array.from(times, (ms) => {
+      latest = ms > latest ? ms : latest;
+      return latest;
+    });
+    this.high = this.kind === "time" ? latest : Math.max(1, numEvents);
+  }
+
+  /** Where an event stands; what was before all stands at the beginning. */
+  xOf(moment: number): number {
+    if (moment < 0) return this.low;
+    if (this.kind === "event") return Math.min(moment + 0.5, this.high);
+    return interpolated(this.#event, this.#timeMs, moment);
+  }
+
+  /** Where the state after an event begins: spans start there. */
+  xAfter(moment: number): number {
+    if (this.kind === "event") return Math.min(Math.max(moment + 1, 0), this.high);
+    return this.xOf(moment);
+  }
+
+  /** The event at x, as near as the curve of the whole history tells. */
+  momentAt(x: number): number {
+    if (this.kind === "event") {
+      return Math.min(Math.max(Math.floor(x), 0), this.high - 1);
+    }
+    return Math.round(interpolated(this.#timeMs, this.#event, x));
+  }
+
+  /** Milliseconds since the first event; NaN without times. */
+  msOf(moment: number): number {
+    return interpolated(this.#event, this.#timeMs, Math.max(0, moment));
+  }
+
+  ticks(low: number, high: number, widthPx: number): readonly Tick[] {
+    const most = Math.max(2, Math.floor(widthPx / TICK_PX));
+    if (this.kind === "event") return valueTicks(low, high, most, "count");
+    const seconds = valueTicks(low / MS_PER_S, high / MS_PER_S, most, "seconds");
+    return seconds.map(({ value, text }) => ({ value: value * MS_PER_S, text }));
+  }
+
+  get name(): string {
+    return this.kind === "event" ? "allocator events" : "time since the first event";
+  }
+}
+
+/** `event 1,203,441`, or that it is before all of them. */
+export function momentText(moment: number): string {
+  return moment < 0 ? "before the first event" : `event ${formatInteger(moment)}`;
+}
+
+/** `at event 1,203,441`. */
+export function atMoment(moment: number): string {
+  return moment < 0 ? momentText(moment) : `at ${momentText(moment)}`;
+}
+
+/** `1.20 s after the first event`; empty where it is not known. */
+export function sinceText(ms: number): string {
+  return Number.isFinite(ms)
+    ? `${formatSeconds(ms / MS_PER_S)} after the first event`
+    : "";
+}
+
+/** y at x between known points, both ascending; held at the ends. */
+function interpolated(xs: Float64Array, ys: Float64Array, x: number): number {
+  let low = 0;
+  let high = xs.length - 1;
+  if (high < 0) return NaN;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((xs[middle] ?? 0) <= x) low = middle;
+    else high = middle;
+  }
+  const [x0, x1] = [xs[low] ?? 0, xs[high] ?? 0];
+  const [y0, y1] = [ys[low] ?? NaN, ys[high] ?? NaN];
+  if (x1 <= x0) return y0;
+  return y0 + Math.min(Math.max((x - x0) / (x1 - x0), 0), 1) * (y1 - y0);
+}

@@ -1,0 +1,182 @@
+/** Colours of blocks: by group, a little apart where neighbours would run together. Pure. */
+
+import type { AllocationColour, AllocationGroup } from "../../api/types.gen";
+import { tokens, type Theme } from "../../base/tokens";
+import { categoryColour, categoryLabel } from "../../model/category";
+import { hexOf, paletteAt, pixelOf } from "../../render/palette";
+import type { RunColours } from "../../render/runs";
+import type { BlockTile } from "./tile";
+
+/** Groups that are not one thing: what is beyond the largest, what nobody named. */
+const GREY_KEYS = new Set(["others", "before", "outside", "unknown", "all"]);
+
+/** How much lighter or darker blocks of one group may be. */
+const VARIANTS = [0, 0.08, -0.08, 0.04, -0.04] as const;
+/** What a block keeps of its colour where others are looked at. */
+const DIMMED_KEEPS = 0.16;
+
+/** Groups are of the whole history, so their places are the same in every tile. */
+export function groupColours(
+  theme: Theme,
+  groups: readonly AllocationGroup[],
+  colour: AllocationColour,
+): readonly string[] {
+  const named = groups.filter(({ key }) => !GREY_KEYS.has(key));
+  return groups.map((group) => {
+    const { category, key } = group;
+    if (category !== null) return categoryColour(theme, category);
+    if (GREY_KEYS.has(key)) return categoryColour(theme, "unknown");
+    const place = named.indexOf(group);
+    if (colour === "age") return ageColour(named.length - 1 - place, named.length);
+    return placeColour(theme, place);
+  });
+}
+
+/** What a group is called. */
+export function groupLabel({ category, label }: AllocationGroup): string {
+  return category === null ? label : categoryLabel(category);
+}
+
+/** From young to old, dark to light: an order needs no legend to be seen. */
+function ageColour(place: number, num: number): string {
+  return hexOf(paletteAt("viridis", num < 2 ? 0.5 : 0.05 + (0.9 * place) / (num - 1)));
+}
+
+/** Lighter (above 0) or darker than a pixel's colour by a share. */
+function shifted(pixel: number, share: number): number {
+  const target = share > 0 ? 255 : 0;
+  const part = (from: number): number =>
+    Math.round(from + (target - from) * Math.abs(share));
+  const [r, g, b] = [pixel & 255, (pixel >>> 8) & 255, (pixel >>> 16) & 255];
+  return ((255 << 24) | (part(b) << 16) | (part(g) << 8) | part(r)) >>> 0;
+}
+
+/** A pixel that keeps a share of itself beside another colour. */
+export function mixed(pixel: number, other: number, keeps: number): number {
+  const part = (shift: number): number => {
+    const [a, b] = [(pixel >>> shift) & 255, (other >>> shift) & 255];
+    return Math.round(a * keeps + b * (1 - keeps)) << shift;
+  };
+  return ((255 << 24) | part(16) | part(8) | part(0)) >>> 0;
+}
+
+/** Neighbouring numbers land far apart. */
+function scattered(value: number): number {
+  return Math.imul(value ^ 0x9e3779b9, 0x85ebca6b) >>> 7;
+}
+
+export interface BlockPaint {
+  readonly theme: Theme;
+  /** By group. */
+  readonly colours: readonly string[];
+  /** By band. */
+  readonly bandColours: readonly string[];
+  /** Whether a block is looked at; null: all are. */
+  readonly chosen: ((slot: number) => boolean) | null;
+}
+
+/**
+ * Pixels by group, and one group more in the background's colour, by variant: as it is,
+ * and dimmed.
+ */
+function variantsOf(colours: readonly string[], bg: number): Uint32Array<ArrayBuffer> {
+  const found = new Uint32Array(2 * VARIANTS.length * (colours.length + 1));
+  [...colours.map(pixelOf), bg].forEach((pixel, group) => {
+    VARIANTS.forEach((share, which) => {
+      const own =
+        share === 0 || group === colours.length ? pixel : shifted(pixel, share);
+      const at = 2 * (group * VARIANTS.length + which);
+      found[at] = own;
+      found[at + 1] = mixed(own, bg, DIMMED_KEEPS);
+    });
+  });
+  return found;
+}
+
+/** The colour of every block of a tile. */
+export function runColours(tile: BlockTile, paint: BlockPaint): RunColours {
+  const { lives } = tile.answer;
+  const bg = pixelOf(tokens(paint.theme).bg);
+  const unknown = paint.colours.length;
+  const pixels = variantsOf(paint.colours, bg);
+  const halves = new Uint16Array(pixels.buffer);
+  const ofStack = new Map<number, number>();
+  const num = lives.life.length;
+  const bySlot = new Uint32Array(num);
+  // By halves: a whole pixel is too large for a small integer, and would be an object
+  // each time until this loop is compiled.
+  const written = new Uint16Array(bySlot.buffer);
+  for (let slot = 0; slot < num; slot += 1) {
+    const stack = lives.stack[slot] ?? -1;
+    let which = ofStack.get(stack);
+    if (which === undefined) {
+      which = scattered(stack) % VARIANTS.length;
+      ofStack.set(stack, which);
+    }
+    const group = Math.min(lives.group[slot] ?? 0, unknown);
+    const seen = paint.chosen === null || paint.chosen(slot);
+    const at = 4 * (group * VARIANTS.length + which) + (seen ? 0 : 2);
+    written[2 * slot] = halves[at] ?? 0;
+    written[2 * slot + 1] = halves[at + 1] ?? 0;
+  }
+  const byBand = Uint32Array.from(paint.bandColours, (colour) => {
+    const pixel = pixelOf(colour);
+    return paint.chosen === null ? pixel : mixed(pixel, bg, DIMMED_KEEPS);
+  });
+  return { bySlot, byBand, edge: bg };
+}
+
+/** Black or white, whichever is read better on a colour. */
+export function inkOn(colour: string): string {
+  const pixel = pixelOf(colour);
+  const linear = (shift: number): number => {
+    const part = ((pixel >>> shift) & 255) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  };
+  const luminance = 0.2126 * linear(0) + 0.7152 * linear(8) + 0.0722 * linear(16);
+  return luminance > 0.22 ? "#212121" : "#ffffff";
+}
+
+/**
+ * Colours without a meaning of their own. Found by search: the smallest OKLab distance of
+ * any two and of the grey, over normal sight and three simulated colour blindnesses, is
+ * 10.2 in light and 9.1 in dark.
+ */
+const PLACES: Readonly<Record<Theme, readonly string[]>> = {
+  light: [
+    "#353b9e",
+    "#cc663d",
+    "#9cb574",
+    "#fdbf2c",
+    "#800822",
+    "#dd7ad6",
+    "#5be9aa",
+    "#625dca",
+    "#984b1b",
+    "#5b3e63",
+    "#411a5e",
+  ],
+  dark: [
+    "#76a4e5",
+    "#cb9c0a",
+    "#758d4f",
+    "#f6e59d",
+    "#a24e08",
+    "#c0e5e1",
+    "#966983",
+    "#41d2fd",
+    "#5577cc",
+    "#e3bb62",
+    "#adc4ae",
+  ],
+};
+
+/** What a colour that is used again keeps of itself. */
+const AGAIN_KEEPS = 0.55;
+
+function placeColour(theme: Theme, place: number): string {
+  const colours = PLACES[theme];
+  const colour = colours[place % colours.length] ?? "#888888";
+  if (place < colours.length) return colour;
+  return hexOf(mixed(pixelOf(colour), pixelOf(tokens(theme).bg), AGAIN_KEEPS));
+}

@@ -1,0 +1,197 @@
+/** What moves with the pointer: the line, the outlined blocks, the range being drawn. */
+
+import { tokens, type Theme } from "../../base/tokens";
+import { numColumns } from "../../render/runs";
+import type { RectPx, SizePx, Viewport } from "../../render/viewport";
+import { xToPx } from "../../render/viewport";
+import { rectOf } from "./labels";
+import type { DrawnMarks } from "./marks";
+import { FONT, GUTTER, spansHeight, spansTop } from "./paint";
+import type { BlockTile } from "./tile";
+
+/** Rectangles that are lit at once; more are a carpet nobody can read. */
+const MOST_LIT = 3000;
+
+export interface CursorScene {
+  readonly view: Viewport;
+  readonly size: SizePx;
+  readonly theme: Theme;
+  readonly marks: DrawnMarks;
+  readonly tile: BlockTile | null;
+  /** x of the cursor, and what stands beside it. */
+  readonly x: number | null;
+  readonly text: string;
+  /** Outlined: the block pointed at or pinned. */
+  readonly slot: number | null;
+  /** Lit: all of one stack. */
+  readonly stack: number | null;
+  /** The range that is drawn or chosen, in px of the plot. */
+  readonly range: RectPx | null;
+}
+
+export function paintCursor(
+  context: CanvasRenderingContext2D,
+  scene: CursorScene,
+): void {
+  const { size, tile } = scene;
+  context.save();
+  context.beginPath();
+  context.rect(GUTTER.left, GUTTER.top, size.widthPx, size.heightPx);
+  context.clip();
+  context.translate(GUTTER.left, GUTTER.top);
+  if (tile !== null) paintLit(context, scene, tile);
+  context.restore();
+  paintRange(context, scene);
+  paintLine(context, scene);
+}
+
+/** The level parts of a block's runs that are in sight: over columns `from` to `to`. */
+function eachPart(
+  tile: BlockTile,
+  view: Viewport,
+  slot: number,
+  take: (run: number, from: number, to: number) => void,
+): void {
+  const { first, last, band, below, edges } = tile.runs;
+  const columns = numColumns(tile.runs);
+  const row = (band[slot] ?? 0) * columns;
+  const [from, to] = tile.runsOf(slot);
+  for (let run = from; run < to; run += 1) {
+    const end = (last[run] ?? 0) + 1;
+    for (let column = first[run] ?? 0; column < end;) {
+      let next = column + 1;
+      while (next < end && below[row + next] === below[row + column]) next += 1;
+      const seen = (edges[next] ?? 0) > view.x0 && (edges[column] ?? 0) < view.x1;
+      if (seen) take(run, column, next);
+      column = next;
+    }
+  }
+}
+
+/** The same in px of the plot. */
+export function blockRects(
+  tile: BlockTile,
+  view: Viewport,
+  size: SizePx,
+  slot: number,
+): readonly RectPx[] {
+  const rects: RectPx[] = [];
+  eachPart(tile, view, slot, (run, from, to) => {
+    const rect = rectOf(tile, view, size, run, from, to);
+    if (rect.width > 0 && rect.height > 0) rects.push(rect);
+  });
+  return rects;
+}
+
+function paintLit(
+  context: CanvasRenderingContext2D,
+  scene: CursorScene,
+  tile: BlockTile,
+): void {
+  const { view, size, stack, slot, theme } = scene;
+  const { text, bg } = tokens(theme);
+  if (stack !== null) {
+    context.beginPath();
+    let lit = 0;
+    // Nothing of them is kept: at every frame of a gesture it would be garbage.
+    const add = (run: number, from: number, to: number): void => {
+      const { x, y, width, height } = rectOf(tile, view, size, run, from, to);
+      if (width <= 0 || height <= 0) return;
+      context.rect(x, y, Math.max(width, 1), Math.max(height, 1));
+      lit += 1;
+    };
+    const slots = tile.slotsOf(stack);
+    for (let i = 0; i < slots.length && lit <= MOST_LIT; i += 1) {
+      const other = slots[i] ?? -1;
+      if (other !== slot) eachPart(tile, view, other, add);
+    }
+    context.fillStyle = text;
+    context.globalAlpha = 0.32;
+    context.fill();
+    context.globalAlpha = 1;
+  }
+  if (slot === null) return;
+  const rects = blockRects(tile, view, size, slot);
+  context.lineJoin = "round";
+  for (const [colour, width] of [
+    [bg, 4],
+    [text, 2],
+  ] as const) {
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    context.beginPath();
+    outline(context, rects);
+    context.stroke();
+  }
+}
+
+/** One line around rectangles that touch: no post between neighbours. */
+function outline(context: CanvasRenderingContext2D, rects: readonly RectPx[]): void {
+  rects.forEach((rect, i) => {
+    const { x, y, width, height } = rect;
+    const before = rects[i - 1];
+    const after = rects[i + 1];
+    context.moveTo(x, y);
+    context.lineTo(x + width, y);
+    context.moveTo(x, y + height);
+    context.lineTo(x + width, y + height);
+    const joins = before !== undefined && Math.abs(before.x + before.width - x) < 0.5;
+    if (joins) {
+      context.moveTo(x, y);
+      context.lineTo(x, before.y);
+      context.moveTo(x, y + height);
+      context.lineTo(x, before.y + before.height);
+    } else {
+      context.moveTo(x, y);
+      context.lineTo(x, y + height);
+    }
+    if (after === undefined || Math.abs(after.x - x - width) >= 0.5) {
+      context.moveTo(x + width, y);
+      context.lineTo(x + width, y + height);
+    }
+  });
+}
+
+function paintRange(
+  context: CanvasRenderingContext2D,
+  { range, size, theme }: CursorScene,
+): void {
+  if (range === null) return;
+  const { link } = tokens(theme);
+  const left = GUTTER.left + Math.max(0, range.x);
+  const right = GUTTER.left + Math.min(size.widthPx, range.x + range.width);
+  if (right <= left) return;
+  context.fillStyle = link;
+  context.globalAlpha = 0.14;
+  context.fillRect(left, GUTTER.top, right - left, size.heightPx);
+  context.globalAlpha = 1;
+  context.fillRect(left, GUTTER.top, 1, size.heightPx);
+  context.fillRect(right - 1, GUTTER.top, 1, size.heightPx);
+}
+
+function paintLine(context: CanvasRenderingContext2D, scene: CursorScene): void {
+  const { x, view, size, theme, marks, text } = scene;
+  if (x === null || x < view.x0 || x > view.x1) return;
+  const colours = tokens(theme);
+  const px = Math.round(GUTTER.left + xToPx(view, size.widthPx, x)) + 0.5;
+  context.strokeStyle = colours.text;
+  context.lineWidth = 1;
+  context.beginPath();
+  context.moveTo(px, GUTTER.top);
+  context.lineTo(px, spansTop(size) + spansHeight(marks));
+  context.stroke();
+  if (text === "") return;
+  context.font = FONT;
+  context.textBaseline = "middle";
+  const width = context.measureText(text).width + 10;
+  const room = GUTTER.left + size.widthPx + GUTTER.right;
+  const left = Math.min(Math.max(px - width / 2, GUTTER.left), room - width);
+  const top = GUTTER.top + size.heightPx + 3;
+  context.fillStyle = colours.text;
+  context.beginPath();
+  context.roundRect(left, top, width, 17, 3);
+  context.fill();
+  context.fillStyle = colours.bg;
+  context.textAlign = "left";
+  context.fillText(text, left + 5, top + 9);
+}

@@ -1,0 +1,251 @@
+/**
+ * One answer of `/allocations` as it is drawn and read: where its blocks lie, which
+ * column stands at x, and which runs belong to a stack. Pure.
+ */
+
+import type { AllocationColour, AllocationsResponse } from "../../api/types.gen";
+import { freeBuffer } from "../../base/memory";
+import { numColumns, runBelow, stackedBelow, type Runs } from "../../render/runs";
+
+/** What was asked for; null: everything. */
+export interface TileSpan {
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly y0: number | null;
+  readonly y1: number | null;
+}
+
+export const WHOLE: TileSpan = { low: null, high: null, y0: null, y1: null };
+
+/** An allocation as a tile knows it. */
+export interface BlockFacts {
+  readonly slot: number;
+  readonly life: number;
+  readonly size: number;
+  /** Events; see `AllocationLives`. */
+  readonly born: number;
+  readonly freed: number;
+  readonly gone: number;
+  readonly stack: number;
+  readonly group: number;
+  readonly band: number;
+}
+
+export class BlockTile {
+  readonly runs: Runs;
+  readonly numColumns: number;
+  readonly low: number;
+  readonly high: number;
+  /** By slot, and one more: where its runs begin. */
+  readonly #runStart: Int32Array;
+  #slotsByStack: ReadonlyMap<number, Int32Array> | null = null;
+
+  constructor(
+    readonly answer: AllocationsResponse,
+    readonly span: TileSpan,
+    readonly colour: AllocationColour,
+  ) {
+    const { columns, lives, runs, bandBytes, rest } = answer;
+    this.numColumns = columns.moment.length;
+    this.low = columns.edge[0] ?? 0;
+    this.high = columns.edge[this.numColumns] ?? this.low;
+    this.runs = {
+      edges: columns.edge,
+      slot: runs.slot,
+      first: runs.first,
+      last: runs.last,
+      offset: runs.offset,
+      size: lives.size,
+      band: lives.band,
+      below: stackedBelow(bandBytes, this.numColumns),
+      height: bandBytes,
+      rest,
+      yLow: span.y0 ?? 0,
+      yHigh: span.y1 ?? Number.MAX_VALUE,
+    };
+    const num = lives.life.length;
+    const start = new Int32Array(num + 1);
+    // An iterator would make an object for each of a hundred thousand.
+    runs.slot.forEach((slot) => {
+      start[slot + 1] = (start[slot + 1] ?? 0) + 1;
+    });
+    for (let i = 0; i < num; i += 1)
+      start[i + 1] = (start[i + 1] ?? 0) + (start[i] ?? 0);
+    this.#runStart = start;
+  }
+
+  /** Gives the memory of its blocks back; what it says of columns and bands stays. */
+  free(): void {
+    const { slot, first, last, offset } = this.runs;
+    const { life, size, born, freed, gone, stack, group, band } = this.answer.lives;
+    const ofLives = [life, size, born, freed, gone, stack, group, band];
+    for (const { byteLength, buffer } of [slot, first, last, offset, ...ofLives]) {
+      // Parts of a body lie beside others in it.
+      const isWhole = byteLength > 0 && byteLength === buffer.byteLength;
+      if (isWhole && buffer instanceof ArrayBuffer) freeBuffer(buffer);
+    }
+    this.#slotsByStack = null;
+  }
+
+  get numRuns(): number {
+    return this.runs.slot.length;
+  }
+
+  /** The column at x; -1 outside. */
+  columnAt(x: number): number {
+    const { edge } = this.answer.columns;
+    if (!(x >= this.low && x <= this.high) || this.numColumns === 0) return -1;
+    let low = 0;
+    let high = this.numColumns - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((edge[middle] ?? 0) <= x) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  /** The column that shows a moment best: the last one not after it; -1 outside. */
+  columnOf(moment: number): number {
+    const { moment: moments } = this.answer.columns;
+    let low = 0;
+    let high = this.numColumns - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((moments[middle] ?? 0) <= moment) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  middleOf(column: number): number {
+    const { edge } = this.answer.columns;
+    return ((edge[column] ?? 0) + (edge[column + 1] ?? 0)) / 2;
+  }
+
+  /** World y of the middle of a run in one of its columns. */
+  middleOfRun(run: number, column: number): number {
+    const size = this.runs.size[this.runs.slot[run] ?? 0] ?? 0;
+    return runBelow(this.runs, run, column) + size / 2;
+  }
+
+  factsOf(slot: number): BlockFacts {
+    const { lives } = this.answer;
+    return {
+      slot,
+      life: lives.life[slot] ?? -1,
+      size: lives.size[slot] ?? NaN,
+      born: lives.born[slot] ?? -1,
+      freed: lives.freed[slot] ?? -1,
+      gone: lives.gone[slot] ?? -1,
+      stack: lives.stack[slot] ?? -1,
+      group: lives.group[slot] ?? 0,
+      band: lives.band[slot] ?? 0,
+    };
+  }
+
+  /** The row of an allocation; -1 where it has no run here. */
+  slotOf(life: number): number {
+    return this.answer.lives.life.indexOf(life);
+  }
+
+  /** Rows of the runs of an allocation: from the first up to, without, the second. */
+  runsOf(slot: number): readonly [number, number] {
+    return [this.#runStart[slot] ?? 0, this.#runStart[slot + 1] ?? 0];
+  }
+
+  /** Allocations of one stack that have runs here. */
+  slotsOf(stack: number): Int32Array {
+    this.#slotsByStack ??= placesByValue(this.answer.lives.stack);
+    return this.#slotsByStack.get(stack) ?? NONE;
+  }
+
+  /** The blocks of a column from below upwards, as rows of runs. */
+  runsAt(column: number): readonly number[] {
+    const { slot, first, last, offset, band } = this.runs;
+    const found: number[] = [];
+    for (let run = 0; run < slot.length; run += 1) {
+      if ((first[run] ?? 0) <= column && column <= (last[run] ?? 0)) found.push(run);
+    }
+    const bandOf = (run: number): number => band[slot[run] ?? 0] ?? 0;
+    return found.sort(
+      (a, b) => bandOf(a) - bandOf(b) || (offset[a] ?? 0) - (offset[b] ?? 0),
+    );
+  }
+}
+
+const NONE = new Int32Array(0);
+
+/** By value: where it stands, ascending. All of them lie in one array. */
+function placesByValue(values: Int32Array): ReadonlyMap<number, Int32Array> {
+  const counts = new Map<number, number>();
+  values.forEach((value) => {
+    counts.set(value, (counts.get(value) ?? 0) + 1);
+  });
+  const places = new Int32Array(values.length);
+  const found = new Map<number, Int32Array>();
+  const next = new Map<number, number>();
+  let begin = 0;
+  for (const [value, count] of counts) {
+    found.set(value, places.subarray(begin, begin + count));
+    next.set(value, begin);
+    begin += count;
+  }
+  values.forEach((value, place) => {
+    const at = next.get(value) ?? 0;
+    places[at] = place;
+    next.set(value, at + 1);
+  });
+  return found;
+}
+
+/** Bytes of the blocks that are drawn, by colour and column, and of what is too thin. */
+export interface GroupBytes {
+  /** By group: whether it holds anything in any column. */
+  readonly occurs: Uint8Array;
+  /** Groups x columns. */
+  readonly drawn: Float64Array;
+  /** By column; 0 where every thin one could be told to a group. */
+  readonly thin: Float64Array;
+}
+
+/**
+ * What each colour holds in each column. Thin blocks belong to a colour only where the
+ * colours are what is stacked.
+ */
+export function groupBytes(tile: BlockTile): GroupBytes {
+  const { groups, bands, lives, rest } = tile.answer;
+  const { slot, first, last, size } = tile.runs;
+  const columns = numColumns(tile.runs);
+  const wide = columns + 1;
+  const change = new Float64Array(groups.length * wide);
+  for (let run = 0; run < slot.length; run += 1) {
+    const block = slot[run] ?? 0;
+    const row = (lives.group[block] ?? 0) * wide;
+    const bytes = size[block] ?? 0;
+    const from = row + (first[run] ?? 0);
+    const end = row + (last[run] ?? 0) + 1;
+    change[from] = (change[from] ?? 0) + bytes;
+    change[end] = (change[end] ?? 0) - bytes;
+  }
+  const drawn = new Float64Array(groups.length * columns);
+  const occurs = new Uint8Array(groups.length);
+  const same =
+    groups.length === bands.length &&
+    groups.every(({ key }, i) => key === bands[i]?.key);
+  for (let group = 0; group < groups.length; group += 1) {
+    let bytes = 0;
+    for (let column = 0; column < columns; column += 1) {
+      bytes += change[group * wide + column] ?? 0;
+      const at = group * columns + column;
+      drawn[at] = bytes + (same ? (rest[at] ?? 0) : 0);
+      if ((drawn[at] ?? 0) > 0) occurs[group] = 1;
+    }
+  }
+  const thin = new Float64Array(columns);
+  if (!same)
+    rest.forEach((bytes, i) => {
+      thin[i % columns] = (thin[i % columns] ?? 0) + bytes;
+    });
+  return { occurs, drawn, thin };
+}

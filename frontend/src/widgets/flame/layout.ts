@@ -1,0 +1,167 @@
+/** Boxes, labels and colours of a flamegraph; pure. */
+
+import { formatBytes, type ByteUnit } from "../../base/bytes";
+import { tokens, type Theme } from "../../base/tokens";
+import { divergingColours } from "../../model/category";
+import type { CallStacks } from "../../model/call_stacks";
+import { ROOT_FRAME, type FlameTree } from "../../model/flame_tree";
+import { formatSigned } from "../../model/signed";
+import { hexOf, pixelOf } from "../../render/palette";
+import { inkOn, mixed } from "../block_stack/colours";
+import type { FlameData } from "./types";
+
+export const ROW_PX = 18;
+/** Boxes below it are left out with all they hold. */
+export const LEAST_BOX_PX = 0.6;
+/** Narrower boxes have no label. */
+export const LABEL_LEAST_PX = 26;
+
+/** Fills are pale, so that text on them reads in the page's own colour. */
+const FILL_KEEPS: Readonly<Record<Theme, number>> = { light: 0.4, dark: 0.5 };
+
+export function fills(palette: readonly string[], theme: Theme): readonly string[] {
+  const bg = pixelOf(tokens(theme).bg);
+  return palette.map((colour) => hexOf(mixed(pixelOf(colour), bg, FILL_KEEPS[theme])));
+}
+
+/** Shades from less (first) over equal (middle) to more (last). */
+export function changeFills(theme: Theme, numSteps = 21): readonly string[] {
+  const [less, more] = divergingColours(theme);
+  const neutral = pixelOf(theme === "dark" ? "#4a4a4a" : "#e4e4e4");
+  return Array.from({ length: numSteps }, (_, i) => {
+    const share = (i / (numSteps - 1)) * 2 - 1;
+    const colour = pixelOf(share < 0 ? less : more);
+    return hexOf(mixed(colour, neutral, Math.sqrt(Math.abs(share)) * 0.8));
+  });
+}
+
+/** The fill of each node; the root, which stands for all, has none of the colours. */
+export function boxFills(
+  { colour, palette, change }: FlameData,
+  theme: Theme,
+): (node: number) => string {
+  const { surface } = tokens(theme);
+  const colours = change === null ? fills(palette, theme) : changeFills(theme);
+  return (node) => {
+    if (node === 0) return surface;
+    const at =
+      change === null
+        ? (colour[node] ?? 0)
+        : changeStep(change.before[node] ?? 0, change.after[node] ?? 0);
+    return colours[at] ?? surface;
+  };
+}
+
+/** What is read best on each fill: the shades of a difference are no backgrounds. */
+export function boxInks(): (fill: string) => string {
+  const known = new Map<string, string>();
+  return (fill) => {
+    const ink = known.get(fill) ?? inkOn(fill);
+    known.set(fill, ink);
+    return ink;
+  };
+}
+
+/** What stands in the root's box: all bytes, of a difference by how many they differ. */
+export function rootText(
+  { title, values, change }: FlameData,
+  byteUnit: ByteUnit,
+): string {
+  if (change === null) return `${title}: ${formatBytes(values[0] ?? 0, byteUnit)}`;
+  const by = (change.after[0] ?? 0) - (change.before[0] ?? 0);
+  return `${title}: ${formatSigned(by, "bytes", byteUnit)}`;
+}
+
+/** -1 (gone) to 1 (new): the change as a share of the larger side. */
+export function changeShare(before: number, after: number): number {
+  const larger = Math.max(before, after);
+  return larger > 0 ? (after - before) / larger : 0;
+}
+
+export function changeStep(before: number, after: number, numSteps = 21): number {
+  const share = changeShare(before, after);
+  return Math.round(((share + 1) / 2) * (numSteps - 1));
+}
+
+/** The node a path leads to, or as far as this tree follows it. */
+export function zoomedNode(tree: FlameTree, path: readonly number[]): number {
+  for (let length = path.length; length > 0; length -= 1) {
+    const node = tree.find(path.slice(0, length));
+    if (node !== null) return node;
+  }
+  return 0;
+}
+
+/** Labels with their widths, measured once for each frame. */
+export class FlameLabels {
+  readonly #known = new Map<
+    number,
+    { readonly text: string; readonly width: number }
+  >();
+
+  constructor(
+    private readonly stacks: CallStacks,
+    private readonly widthOf: (text: string) => number,
+  ) {}
+
+  /** As much of a frame's name as there is room for; "" where that says nothing. */
+  fitting(frame: number, roomPx: number): string {
+    let known = this.#known.get(frame);
+    if (known === undefined) {
+      const text = this.stacks.boxLabel(frame);
+      known = { text, width: this.widthOf(text) };
+      this.#known.set(frame, known);
+    }
+    if (known.width <= roomPx) return known.text;
+    // Measuring each cut text would take longer than all else of a drawing.
+    const letters = Math.floor((roomPx - 6) / (known.width / known.text.length));
+    return letters < 3 ? "" : `${known.text.slice(0, letters).trimEnd()}…`;
+  }
+}
+
+/** Bytes of all boxes that were found, none counted twice. */
+export function foundBytes(
+  { tree, values }: FlameData,
+  found: Uint8Array,
+  root: number,
+): number {
+  let bytes = 0;
+  const end = tree.end[root] ?? 0;
+  for (let node = root; node < end;) {
+    const frame = tree.frame[node] ?? ROOT_FRAME;
+    if (frame >= 0 && found[frame] === 1) {
+      bytes += values[node] ?? 0;
+      node = tree.end[node] ?? end;
+    } else node += 1;
+  }
+  return bytes;
+}
+
+/** Above this share of a node's bytes one colour stands for all of it. */
+const MOSTLY = 0.66;
+
+/**
+ * The colour of each node: that of most of its bytes, `mixture` where no colour has two
+ * thirds. `slotColour` is by slot of the tree.
+ */
+export function nodeColours(
+  tree: FlameTree,
+  slotColour: ArrayLike<number>,
+  weights: ArrayLike<number>,
+  mixture: number,
+): Uint8Array {
+  const sums = Array.from({ length: mixture }, (_, colour) =>
+    tree.sums(
+      Float64Array.from({ length: tree.leaf.length }, (__, slot) =>
+        slotColour[slot] === colour ? (weights[slot] ?? 0) : 0,
+      ),
+    ),
+  );
+  const all = tree.sums(weights);
+  return Uint8Array.from({ length: tree.numNodes }, (_, node) => {
+    const best = sums.findIndex(
+      (sum) => (sum[node] ?? 0) >= MOSTLY * (all[node] ?? 0) && (sum[node] ?? 0) > 0,
+    );
+    return best < 0 ? mixture : best;
+  });
+}

@@ -1,0 +1,46 @@
+/** What a flamegraph shows, and its props. */
+
+import type { ReadonlySignal } from "@preact/signals";
+import type { ByteUnit } from "../../base/bytes";
+import type { Theme } from "../../base/tokens";
+import type { CallStacks } from "../../model/call_stacks";
+import type { FlameTree } from "../../model/flame_tree";
+
+export interface FlameData {
+  readonly tree: FlameTree;
+  /** Bytes by node: what a box is as wide as. */
+  readonly values: Float64Array;
+  /** By node: which of `palette` it has. */
+  readonly colour: Uint8Array;
+  /** "#rrggbb"; the last one is of mixtures. */
+  readonly palette: readonly string[];
+  /** Of a difference: bytes by node at both moments; colours then say the change. */
+  readonly change: {
+    readonly before: Float64Array;
+    readonly after: Float64Array;
+    /** What the two are called: "before", "after". */
+    readonly names?: readonly [string, string];
+  } | null;
+  /** What the root stands for: "live at event 1,203". */
+  readonly title: string;
+}
+
+export interface FlameProps {
+  readonly label: string;
+  readonly data: ReadonlySignal<FlameData | null>;
+  readonly stacks: CallStacks;
+  /** By frame: 1 where it was searched for; null: nothing was. */
+  readonly found: Uint8Array | null;
+  /** The root lies at the bottom and boxes grow upwards. */
+  readonly upwards?: boolean;
+  /** Without the row of the root, which here says nothing. */
+  readonly hideRoot?: boolean;
+  /** The frames from the root that is zoomed to. */
+  readonly zoom: readonly number[];
+  readonly onZoom: (path: readonly number[]) => void;
+  /** Shift-click: look at a frame from both sides. */
+  readonly onFrame: (frame: number) => void;
+  readonly theme: Theme;
+  readonly byteUnit: ByteUnit;
+  readonly heightPx: number;
+}

@@ -1,0 +1,76 @@
+/** Columns of a `RowTable` in one call each: what most of them have in common. Pure. */
+
+import { formatInteger } from "../../base/bytes";
+import { formatSeconds } from "../../base/durations";
+import type { RowCell, RowColumn } from "./row_table";
+
+type CellOf = (row: number) => RowCell;
+
+/** A sortable column of numbers. `hint`: what it is, and how it is reckoned. */
+export function numberColumn(
+  key: string,
+  title: string,
+  width: string,
+  cell: CellOf,
+  hint?: string,
+): RowColumn {
+  return {
+    ...{ key, title, width, cell, numeric: true, sortable: true },
+    ...(hint === undefined ? {} : { hint }),
+  };
+}
+
+/** A sortable column of texts; `cells` are the texts, or make a cell of a row. */
+export function textColumn(
+  key: string,
+  title: string,
+  width: string,
+  cells: readonly string[] | CellOf,
+  hint?: string,
+): RowColumn {
+  const cell: CellOf =
+    typeof cells === "function" ? cells : (row) => ({ text: cells[row] ?? "" });
+  return {
+    ...{ key, title, width, cell, numeric: false, sortable: true },
+    ...(hint === undefined ? {} : { hint }),
+  };
+}
+
+/** Down to the nanosecond, which is what traces hold. */
+const EXACT = { maximumFractionDigits: 6 } as const;
+
+/** A time in a unit that fits; every digit where it is pointed at. */
+export function durationCell(ms: number): RowCell {
+  return {
+    text: formatSeconds(ms / 1e3),
+    title: `${ms.toLocaleString("en-US", EXACT)} ms`,
+  };
+}
+
+export function countCell(count: number): RowCell {
+  return { text: formatInteger(count) };
+}
+
+/** What was not recorded, and why. */
+export function absentCell(why: string): RowCell {
+  return { text: "–", title: why };
+}
+
+/** The largest of a column, as the length of its bars; 0 of nothing. */
+export function longestOf(values: Iterable<number>): number {
+  let longest = 0;
+  for (const value of values) {
+    const size = Math.abs(value);
+    if (size > longest) longest = size;
+  }
+  return longest;
+}
+
+/** A length of `longest` as a share of the cell; none where all are 0. */
+export function barOf(
+  value: number,
+  longest: number,
+  colour: string,
+): NonNullable<RowCell["bar"]> {
+  return { share: longest > 0 ? value / longest : 0, colour };
+}

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import {
+  clampedMoment,
+  columnsIn,
+  momentAfterKey,
+  momentAt,
+  playStep,
+  rangeHolding,
+  shareOf,
+  wholeRange,
+  zoomedRange,
+} from "./place";
+
+describe("the scrubber", () => {
+  it("keeps what is under the pointer where it is while zooming", () => {
+    const zoomed = zoomedRange({ low: 0, high: 1000 }, 250, 0.5, 1000);
+    expect(zoomed).toEqual({ low: 125, high: 625 });
+    expect(zoomedRange({ low: 125, high: 625 }, 125, 4, 1000)).toBeNull();
+    const least = zoomedRange({ low: 10, high: 18 }, 14, 0.1, 1000);
+    expect((least?.high ?? 0) - (least?.low ?? 0)).toBe(8);
+  });
+
+  it("brings a moment into the part in sight without changing its width", () => {
+    const range = { low: 100, high: 200 };
+    expect(rangeHolding(range, 150, 1000)).toBe(range);
+    expect(rangeHolding(range, 500, 1000)).toEqual({ low: 450, high: 550 });
+    expect(rangeHolding(range, 999, 1000)).toEqual({ low: 900, high: 1000 });
+  });
+
+  it("finds the moment at a place and the place of a moment", () => {
+    const range = wholeRange(10);
+    expect(momentAt(range, 0, 10)).toBe(0);
+    expect(momentAt(range, 1, 10)).toBe(9);
+    for (let moment = 0; moment < 10; moment += 1) {
+      expect(momentAt(range, shareOf(range, moment), 10)).toBe(moment);
+    }
+    expect(shareOf(range, -1)).toBe(0);
+    expect(clampedMoment(-8, 10)).toBe(-1);
+  });
+
+  it("steps by keys and ignores all others", () => {
+    const range = wholeRange(1000);
+    const after = (key: string, far = false): number | null =>
+      momentAfterKey(key, far, 500, range, 1000);
+    expect(after("ArrowRight")).toBe(501);
+    expect(after("ArrowLeft", true)).toBe(490);
+    expect(after("PageUp")).toBe(550);
+    expect(after("Home")).toBe(-1);
+    expect(after("End")).toBe(999);
+    expect(after("x")).toBeNull();
+  });
+
+  it("draws only the columns in sight", () => {
+    const event = Int32Array.of(0, 10, 20, 30);
+    expect(columnsIn({ event }, { low: 12, high: 25 })).toEqual([1, 3]);
+    expect(columnsIn({ event }, { low: 0, high: 40 })).toEqual([0, 4]);
+    expect(columnsIn({ event: new Int32Array(0) }, { low: 0, high: 1 })).toEqual([
+      0, 0,
+    ]);
+  });
+
+  it("plays any range in about the same time", () => {
+    expect(playStep(wholeRange(100), 20, 10)).toBe(1);
+    expect(playStep(wholeRange(1_000_000), 20, 10)).toBe(5000);
+  });
+});

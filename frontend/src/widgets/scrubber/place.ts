@@ -1,0 +1,108 @@
+/** Where moments stand on the scrubber, and what keys and wheels make of them. Pure. */
+
+import type { HistoryCurve } from "../../api/types.gen";
+
+/** Events: from the first up to the second. */
+export interface EventRange {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Fewer events than this are not zoomed into. */
+const LEAST_EVENTS = 8;
+const PAGE_SHARE = 0.05;
+const FAR = 10;
+
+export function wholeRange(numEvents: number): EventRange {
+  return { low: 0, high: Math.max(1, numEvents) };
+}
+
+/** The part in sight around a point, held inside the whole; null where it is all. */
+export function zoomedRange(
+  range: EventRange,
+  at: number,
+  factor: number,
+  numEvents: number,
+): EventRange | null {
+  const all = wholeRange(numEvents);
+  const most = all.high - all.low;
+  const wide = Math.min(
+    Math.max((range.high - range.low) * factor, LEAST_EVENTS),
+    most,
+  );
+  if (wide >= most) return null;
+  const share = (at - range.low) / (range.high - range.low);
+  const low = Math.min(Math.max(at - share * wide, all.low), all.high - wide);
+  return { low, high: low + wide };
+}
+
+/** A range as wide as before that holds a moment. */
+export function rangeHolding(
+  range: EventRange,
+  moment: number,
+  numEvents: number,
+): EventRange {
+  if (moment >= range.low && moment < range.high) return range;
+  const wide = range.high - range.low;
+  const low = Math.min(Math.max(moment - wide / 2, 0), Math.max(0, numEvents - wide));
+  return { low, high: low + wide };
+}
+
+export function clampedMoment(moment: number, numEvents: number): number {
+  return Math.min(Math.max(Math.round(moment), -1), numEvents - 1);
+}
+
+/** The moment at a share of the width. */
+export function momentAt(range: EventRange, share: number, numEvents: number): number {
+  const event = Math.floor(range.low + share * (range.high - range.low));
+  return clampedMoment(event, numEvents);
+}
+
+/** The share of the width where an event's middle stands. */
+export function shareOf(range: EventRange, moment: number): number {
+  return (Math.max(moment, -0.5) + 0.5 - range.low) / (range.high - range.low);
+}
+
+/** Where a key leads; null where it is none of the scrubber's. */
+export function momentAfterKey(
+  key: string,
+  far: boolean,
+  moment: number,
+  range: EventRange,
+  numEvents: number,
+): number | null {
+  const page = Math.max(1, Math.round((range.high - range.low) * PAGE_SHARE));
+  const steps: Readonly<Record<string, number>> = {
+    ArrowRight: far ? FAR : 1,
+    ArrowUp: far ? FAR : 1,
+    ArrowLeft: far ? -FAR : -1,
+    ArrowDown: far ? -FAR : -1,
+    PageUp: page,
+    PageDown: -page,
+    Home: -numEvents - 1,
+    End: numEvents + 1,
+  };
+  const by = steps[key];
+  return by === undefined ? null : clampedMoment(moment + by, numEvents);
+}
+
+/** Columns of the curve any part of which is in a range. */
+export function columnsIn(
+  { event }: Pick<HistoryCurve, "event">,
+  { low, high }: EventRange,
+): readonly [number, number] {
+  let first = 0;
+  while (first + 1 < event.length && (event[first + 1] ?? 0) <= low) first += 1;
+  let end = first;
+  while (end < event.length && (event[end] ?? 0) < high) end += 1;
+  return [first, end];
+}
+
+/** A step of playing, so that a range takes about so long at so many frames a second. */
+export function playStep(
+  range: EventRange,
+  seconds: number,
+  perSecond: number,
+): number {
+  return Math.max(1, Math.round((range.high - range.low) / (seconds * perSecond)));
+}

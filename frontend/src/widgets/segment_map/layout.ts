@@ -1,0 +1,185 @@
+/**
+ * Where segments and their blocks lie on the map: a row for each segment, its bytes from
+ * left to right, going on in the next line where it is longer than one. Pure.
+ */
+
+import type { SegmentsResponse } from "../../api/types.gen";
+
+/** CSS px of a line and of its bar; a row has room for two lines of words. */
+export const LINE_PX = 24;
+export const BAR_PX = 22;
+export const LEAST_ROW_PX = 34;
+const ROW_GAP_PX = 12;
+const ABOVE_PX = 3;
+
+const MIB = 2 ** 20;
+/** What one line stands for at least: the allocator's smallest segment. */
+const LEAST_LINE_BYTES = 2 * MIB;
+/** Of many segments the long ones may need this many lines more, all together. */
+const MORE_LINES = 24;
+const FEW_LINES = 32;
+const MOST_LINES = 20_000;
+
+/** Bytes of one line: alike for all, so that lengths compare, or each segment's own. */
+export type SegmentScale = "auto" | "fit" | number;
+
+export interface SegmentLayout {
+  /** By row: bytes that one of its lines stands for. */
+  readonly lineBytes: Float64Array;
+  readonly numLines: Int32Array;
+  /** CSS px; one more than rows. */
+  readonly top: Float64Array;
+  /** The same for all rows; null where each segment fills its line. */
+  readonly equalBytes: number | null;
+}
+
+function linesAt(totalBytes: Float64Array, lineBytes: number): number {
+  let lines = 0;
+  for (const size of totalBytes) lines += Math.max(1, Math.ceil(size / lineBytes));
+  return lines;
+}
+
+/** The least bytes a line may stand for, so that the map is not endlessly long. */
+export function leastLineBytes(totalBytes: Float64Array): number {
+  let bytes = LEAST_LINE_BYTES / 16;
+  while (linesAt(totalBytes, bytes) > MOST_LINES + totalBytes.length) bytes *= 2;
+  return bytes;
+}
+
+/** Bytes of a line at which most segments can be seen into, and few lines are needed. */
+export function chosenLineBytes(totalBytes: Float64Array): number {
+  const most = Math.max(FEW_LINES, totalBytes.length + MORE_LINES);
+  let bytes = LEAST_LINE_BYTES;
+  while (linesAt(totalBytes, bytes) > most) bytes *= 2;
+  return bytes;
+}
+
+export function segmentLayout(
+  totalBytes: Float64Array,
+  scale: SegmentScale,
+): SegmentLayout {
+  const num = totalBytes.length;
+  const equalBytes =
+    scale === "fit"
+      ? null
+      : scale === "auto"
+        ? chosenLineBytes(totalBytes)
+        : Math.max(scale, leastLineBytes(totalBytes));
+  const lineBytes = new Float64Array(num);
+  const numLines = new Int32Array(num);
+  const top = new Float64Array(num + 1);
+  for (let row = 0; row < num; row += 1) {
+    const size = totalBytes[row] ?? 0;
+    lineBytes[row] = equalBytes ?? Math.max(size, 1);
+    numLines[row] = Math.max(1, Math.ceil(size / (lineBytes[row] ?? 1)));
+    const needed = (numLines[row] ?? 1) * LINE_PX + ROW_GAP_PX;
+    top[row + 1] = (top[row] ?? 0) + Math.max(LEAST_ROW_PX, needed);
+  }
+  return { lineBytes, numLines, top, equalBytes };
+}
+
+/** The row at a height; -1 above the first or below the last. */
+export function rowAt({ top }: SegmentLayout, y: number): number {
+  let low = 0;
+  let high = top.length - 2;
+  if (high < 0 || !(y >= 0) || y >= (top[high + 1] ?? 0)) return -1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((top[middle] ?? 0) <= y) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Rows any part of which lies between two heights: from the first up to the second. */
+export function rowsBetween(
+  layout: SegmentLayout,
+  y0: number,
+  y1: number,
+): readonly [number, number] {
+  const num = layout.top.length - 1;
+  if (num <= 0) return [0, 0];
+  const first = y0 <= 0 ? 0 : rowAt(layout, y0);
+  const last = rowAt(layout, Math.max(0, y1));
+  return [first < 0 ? num : first, last < 0 ? num : last + 1];
+}
+
+/** A part of a block in one line: shares of the width, and heights. */
+export interface Piece {
+  readonly x0: number;
+  readonly x1: number;
+  readonly y0: number;
+  readonly y1: number;
+}
+
+/** A part of a segment, line by line. */
+export function pieces(
+  layout: SegmentLayout,
+  row: number,
+  offset: number,
+  size: number,
+): readonly Piece[] {
+  const bytes = layout.lineBytes[row] ?? 1;
+  const above = (layout.top[row] ?? 0) + ABOVE_PX;
+  const end = offset + size;
+  const found: Piece[] = [];
+  const last = Math.max(Math.ceil(end / bytes) - 1, Math.floor(offset / bytes));
+  for (let line = Math.floor(offset / bytes); line <= last; line += 1) {
+    const begin = line * bytes;
+    const y0 = above + line * LINE_PX;
+    found.push({
+      x0: Math.max(0, (offset - begin) / bytes),
+      x1: Math.min(1, (end - begin) / bytes),
+      y0,
+      y1: y0 + BAR_PX,
+    });
+  }
+  return found;
+}
+
+/** Rows of blocks of a segment: from the first up to, without, the second. */
+export function blocksOf(
+  { segments }: Pick<SegmentsResponse, "segments">,
+  row: number,
+): readonly [number, number] {
+  const first = segments.firstBlock[row] ?? 0;
+  return [first, first + (segments.numBlocks[row] ?? 0)];
+}
+
+/** The row of the segment that a block lies in; -1: there is no such block. */
+export function rowOfBlock(
+  { segments }: Pick<SegmentsResponse, "segments">,
+  block: number,
+): number {
+  const { firstBlock, numBlocks } = segments;
+  let low = 0;
+  let high = firstBlock.length - 1;
+  if (high < 0 || block < 0) return -1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((firstBlock[middle] ?? 0) <= block) low = middle;
+    else high = middle - 1;
+  }
+  const inside = block < (firstBlock[low] ?? 0) + (numBlocks[low] ?? 0);
+  return inside ? low : -1;
+}
+
+/** The block of a segment that holds an offset; -1 where none does. */
+export function blockAt(
+  answer: Pick<SegmentsResponse, "segments" | "blocks">,
+  row: number,
+  offset: number,
+): number {
+  const [first, end] = blocksOf(answer, row);
+  const { blocks } = answer;
+  let low = first;
+  let high = end - 1;
+  if (high < low) return -1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((blocks.offset[middle] ?? 0) <= offset) low = middle;
+    else high = middle - 1;
+  }
+  const from = blocks.offset[low] ?? 0;
+  return offset >= from && offset < from + (blocks.size[low] ?? 0) ? low : -1;
+}

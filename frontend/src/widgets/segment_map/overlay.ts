@@ -1,0 +1,144 @@
+/** What lies over the blocks: outlines of segments, of what is chosen, and who pins. */
+
+import type { SegmentsResponse } from "../../api/types.gen";
+import { tokens, type Theme } from "../../base/tokens";
+import {
+  blocksOf,
+  pieces,
+  rowOfBlock,
+  rowsBetween,
+  type SegmentLayout,
+} from "./layout";
+
+const FONT = "11px Roboto, Helvetica, Arial, sans-serif";
+/** A note is written where a free block has this much room for it. */
+const NOTE_LEAST_PX = 120;
+/** Of a segment that is freer than this it is said who pins it. */
+const NOTE_LEAST_FREE = 0.5;
+
+export interface Overlay {
+  readonly answer: SegmentsResponse;
+  readonly layout: SegmentLayout;
+  readonly theme: Theme;
+  readonly widthPx: number;
+  readonly heightPx: number;
+  readonly scrollPx: number;
+  /** Rows of blocks; -1: none. */
+  readonly hovered: number;
+  readonly selected: number;
+  /** All blocks of it are outlined; null: none. */
+  readonly stack: number | null;
+  /** What pins a segment open, by its address. */
+  readonly pinned: ReadonlyMap<number, string>;
+}
+
+export function paintOverlay(context: CanvasRenderingContext2D, of: Overlay): void {
+  const { answer, layout, theme, heightPx, scrollPx, stack } = of;
+  const { border, link, text } = tokens(theme);
+  const [first, end] = rowsBetween(layout, scrollPx, scrollPx + heightPx);
+  const { segments, blocks } = answer;
+  context.font = FONT;
+  context.textBaseline = "middle";
+  for (let row = first; row < end; row += 1) {
+    outline(context, of, row, 0, segments.totalBytes[row] ?? 0, border, 1);
+    note(context, of, row);
+    if (stack === null || stack < 0) continue;
+    const [from, to] = blocksOf(answer, row);
+    for (let block = from; block < to; block += 1) {
+      if (blocks.stack[block] !== stack) continue;
+      const [offset, size] = [blocks.offset[block] ?? 0, blocks.size[block] ?? 0];
+      outline(context, of, row, offset, size, text, 1);
+    }
+  }
+  outlineBlock(context, of, of.hovered, text, 1.5);
+  outlineBlock(context, of, of.selected, link, 2.5);
+}
+
+function outlineBlock(
+  context: CanvasRenderingContext2D,
+  of: Overlay,
+  block: number,
+  colour: string,
+  lineWidth: number,
+): void {
+  const row = rowOfBlock(of.answer, block);
+  if (row < 0) return;
+  const { blocks } = of.answer;
+  const [offset, size] = [blocks.offset[block] ?? 0, blocks.size[block] ?? 0];
+  outline(context, of, row, offset, size, colour, lineWidth);
+}
+
+function outline(
+  context: CanvasRenderingContext2D,
+  { layout, widthPx, scrollPx }: Overlay,
+  row: number,
+  offset: number,
+  size: number,
+  colour: string,
+  lineWidth: number,
+): void {
+  context.strokeStyle = colour;
+  context.lineWidth = lineWidth;
+  for (const { x0, x1, y0, y1 } of pieces(layout, row, offset, size)) {
+    const left = Math.min(x0 * widthPx, widthPx - 1);
+    const wide = Math.max((x1 - x0) * widthPx, 1);
+    const half = lineWidth / 2;
+    context.strokeRect(
+      left + half,
+      y0 - scrollPx + half,
+      Math.max(0.5, wide - lineWidth),
+      y1 - y0 - lineWidth,
+    );
+  }
+}
+
+/** Who keeps a mostly free segment, written into its largest free block. */
+function note(context: CanvasRenderingContext2D, of: Overlay, row: number): void {
+  const { answer, layout, widthPx, scrollPx, theme, pinned } = of;
+  const { segments, blocks } = answer;
+  const words = pinned.get(segments.address[row] ?? -1);
+  const free = segments.freeBytes[row] ?? 0;
+  if (words === undefined || free < NOTE_LEAST_FREE * (segments.totalBytes[row] ?? 0)) {
+    return;
+  }
+  const [first, end] = blocksOf(answer, row);
+  let widest = -1;
+  for (let block = first; block < end; block += 1) {
+    if (blocks.state[block] !== 0) continue;
+    if ((blocks.size[block] ?? 0) > (blocks.size[widest] ?? 0)) widest = block;
+  }
+  const room = pieces(
+    layout,
+    row,
+    blocks.offset[widest] ?? 0,
+    blocks.size[widest] ?? 0,
+  ).reduce<{ x0: number; x1: number; y0: number; y1: number } | null>(
+    (best, one) => (best === null || one.x1 - one.x0 > best.x1 - best.x0 ? one : best),
+    null,
+  );
+  if (room === null || (room.x1 - room.x0) * widthPx < NOTE_LEAST_PX) return;
+  const most = (room.x1 - room.x0) * widthPx - 20;
+  const text = fitted(context, words, most);
+  const { bg, text: ink } = tokens(theme);
+  const middle = (room.y0 + room.y1) / 2 - scrollPx;
+  const left = room.x0 * widthPx + 8;
+  context.fillStyle = bg;
+  context.globalAlpha = 0.86;
+  context.fillRect(left - 3, middle - 8, context.measureText(text).width + 6, 16);
+  context.globalAlpha = 1;
+  context.fillStyle = ink;
+  context.fillText(text, left, middle + 0.5);
+}
+
+function fitted(
+  context: CanvasRenderingContext2D,
+  words: string,
+  mostPx: number,
+): string {
+  if (context.measureText(words).width <= mostPx) return words;
+  let kept = words.length;
+  while (kept > 1 && context.measureText(`${words.slice(0, kept)}…`).width > mostPx) {
+    kept -= 1;
+  }
+  return `${words.slice(0, kept)}…`;
+}

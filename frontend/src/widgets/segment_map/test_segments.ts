@@ -1,0 +1,109 @@
+/** Answers of `/segments` for tests, written as lists of blocks. */
+
+import type { SegmentsResponse } from "../../api/types.gen";
+
+/** State (0 free, 1 allocated, 2 pending) and bytes. */
+export type TestBlock = readonly [state: 0 | 1 | 2, bytes: number];
+
+export interface TestSegment {
+  readonly address: number;
+  readonly blocks: readonly TestBlock[];
+  /** Set where the answer lists no blocks of it. */
+  readonly unlisted?: boolean;
+}
+
+export function segmentsAnswer(of: readonly TestSegment[]): SegmentsResponse {
+  const listed = of.map((one) => (one.unlisted === true ? [] : one.blocks));
+  const blocks = listed.flat();
+  const sum = (one: TestSegment, state: number): number =>
+    one.blocks.reduce((bytes, [own, size]) => bytes + (own === state ? size : 0), 0);
+  const total = (state: number): number =>
+    of.reduce((bytes, one) => bytes + sum(one, state), 0);
+  const column = (value: (one: TestSegment) => number): Float64Array =>
+    Float64Array.from(of, value);
+  const offsets = listed.flatMap((own) =>
+    own.map((_, i) => own.slice(0, i).reduce((bytes, [, size]) => bytes + size, 0)),
+  );
+  const ones = Int32Array.from(blocks, ([state], i) => (state === 0 ? -1 : i));
+  return {
+    device: 0,
+    moment: { moment: 7, timeMs: null, step: null, phase: "" },
+    action: "alloc",
+    actionBytes: null,
+    numSegments: of.length,
+    reservedBytes: total(0) + total(1) + total(2),
+    allocatedBytes: total(1),
+    pendingBytes: total(2),
+    freeBytes: total(0),
+    requestedBytes: total(1) + total(2),
+    segments: {
+      address: column(({ address }) => address),
+      totalBytes: column((one) => sum(one, 0) + sum(one, 1) + sum(one, 2)),
+      allocatedBytes: column((one) => sum(one, 1)),
+      pendingBytes: column((one) => sum(one, 2)),
+      freeBytes: column((one) => sum(one, 0)),
+      requestedBytes: column((one) => sum(one, 1) + sum(one, 2)),
+      largestFreeBytes: column((one) =>
+        Math.max(0, ...one.blocks.map(([state, size]) => (state === 0 ? size : 0))),
+      ),
+      numActive: Int32Array.from(
+        of,
+        (one) => one.blocks.filter(([state]) => state > 0).length,
+      ),
+      stream: new Int32Array(of.length),
+      pool: new Int32Array(of.length),
+      isLarge: new Uint8Array(of.length).fill(1),
+      isExpandable: new Uint8Array(of.length),
+      opened: Int32Array.from(of, (_, i) => i - 1),
+      stack: new Int32Array(of.length).fill(-1),
+      firstBlock: Int32Array.from(listed, (_, i) => listed.slice(0, i).flat().length),
+      numBlocks: Int32Array.from(listed, (own) => own.length),
+    },
+    blocks: {
+      offset: Float64Array.from(offsets),
+      size: Float64Array.from(blocks, ([, size]) => size),
+      requestedBytes: Float64Array.from(blocks, ([state, size]) =>
+        state === 0 ? 0 : size,
+      ),
+      state: Uint8Array.from(blocks, ([state]) => state),
+      life: ones,
+      stack: ones.slice(),
+      category: Uint8Array.from(blocks, ([state]) => (state === 0 ? 2 : 1)),
+    },
+    categories: ["param", "activation"],
+    freeSizes: {
+      fromBytes: new Float64Array(0),
+      numSplit: new Int32Array(0),
+      splitBytes: new Float64Array(0),
+      numWhole: new Int32Array(0),
+      wholeBytes: new Float64Array(0),
+    },
+    arenas: {
+      pool: new Int32Array(0),
+      stream: new Int32Array(0),
+      isLarge: new Uint8Array(0),
+      reservedBytes: new Float64Array(0),
+      freeBytes: new Float64Array(0),
+      largestFreeBytes: new Float64Array(0),
+      numFree: new Int32Array(0),
+      releasableBytes: new Float64Array(0),
+    },
+    request: null,
+    pins: {
+      segmentAddress: new Float64Array(0),
+      freeBytes: new Float64Array(0),
+      liveBytes: new Float64Array(0),
+      numLive: new Int32Array(0),
+      stack: new Int32Array(0),
+      stackBytes: new Float64Array(0),
+    },
+    pinners: {
+      stack: new Int32Array(0),
+      aloneBytes: new Float64Array(0),
+      sharedBytes: new Float64Array(0),
+      liveBytes: new Float64Array(0),
+      numSegments: new Int32Array(0),
+    },
+    oddities: [],
+  };
+}

@@ -1,0 +1,137 @@
+"""MemBoard's page without TensorBoard: what `memboard open` serves.
+
+The plugin's own routes stand where TensorBoard would have them, on a small server of
+werkzeug's: it is there in a fraction of the time that TensorBoard takes to start.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.wrappers import Request, Response
+
+from tb_plugin.loader import PLUGIN_NAME
+from tb_plugin.plugin import MemBoardPlugin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from typing_extensions import Self
+
+    from tb_plugin.given import Given
+
+PREFIX: Final = f"/data/plugin/{PLUGIN_NAME}"
+PAGE: Final = f"{PREFIX}/app.html"
+
+_WAKE_SECONDS: Final = 0.25
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+class Alone:
+    """A server that runs while the block does, in threads of its own."""
+
+    def __init__(self, given: Given, host: str, port: int) -> None:
+        """`port` 0 takes a free one.
+
+        Raises:
+            OSError: there is nothing to listen on.
+        """
+        self.plugin = MemBoardPlugin(None, given)
+        application = Application(self.plugin, host)
+        try:
+            self._server = make_server(
+                host, port, application, threaded=True, request_handler=_Quiet
+            )
+        except SystemExit as error:  # werkzeug's answer to a port that is taken
+            raise OSError(f"port {port} of {host} is taken") from error
+        name = f"[{host}]" if ":" in host else host
+        self.url = f"http://{name}:{self._server.port}{PAGE}"
+        """Of the page."""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def wait(self) -> None:
+        """Until the user interrupts, which is the normal end."""
+        try:
+            # A signal may be delivered to any thread, and is handled where this one
+            # wakes: waiting without an end it would not.
+            while not self._ended.wait(_WAKE_SECONDS):
+                pass
+        except KeyboardInterrupt:
+            return
+
+    def _serve(self) -> None:
+        try:
+            self._server.serve_forever()
+        finally:
+            self._ended.set()
+
+
+class Application:
+    """The plugin's routes as one WSGI application."""
+
+    def __init__(self, plugin: MemBoardPlugin, host: str) -> None:
+        """`host`: what is listened on.
+
+        One that only this machine reaches is asked for by its own names alone: another
+        site's name that leads here is refused.
+        """
+        routes = plugin.get_plugin_apps()
+        self._exact = {
+            PREFIX + route: route_of
+            for route, route_of in routes.items()
+            if not route.endswith("*")
+        }
+        self._below = {
+            PREFIX + route[:-1]: route_of
+            for route, route_of in routes.items()
+            if route.endswith("*")
+        }
+        self._hosts = _LOOPBACK if host in _LOOPBACK else None
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        """See PEP 3333."""
+        answer = self._route(Request(environ, populate_request=False))
+        found: Iterable[bytes] = answer(environ, start_response)
+        return found
+
+    def _route(self, request: Request) -> Callable[..., Any]:
+        host = request.headers.get("Host", "").rpartition(":")
+        name = host[0] if host[2].isdigit() else host[2]
+        if self._hosts is not None and name not in self._hosts:
+            return _plain("Ask for localhost.", 403)
+        if request.path == "/":
+            return Response(status=302, headers={"Location": PAGE})
+        if request.path == "/favicon.ico":  # browsers ask, and complain of a 404
+            return _plain("", 204)
+        if request.path in self._exact:
+            return self._exact[request.path]
+        for prefix, route in self._below.items():
+            if request.path.startswith(prefix):
+                return route
+        return _plain("There is nothing here.", 404)
+
+
+def _plain(text: str, status: int) -> Response:
+    headers = {"X-Content-Type-Options": "nosniff"}
+    return Response(text, status, headers, content_type="text/plain; charset=utf-8")
+
+
+class _Quiet(WSGIRequestHandler):
+    """Says nothing of requests, as TensorBoard does."""
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Nothing."""

@@ -1,0 +1,140 @@
+"""What a replayed history says of an out-of-memory error: the state at that event.
+
+The end of a snapshot says nothing of it: by then the exception has let go of whatever
+the step held. The allocator gave back all it could before it gave up, so what is free
+at the event itself is what no rule allowed it to use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.free_blocks import arenas, fit
+from tb_plugin.analysis.growth_of_sites import growth_of_sites
+from tb_plugin.analysis.lifetimes import ALLOC, BEFORE
+from tb_plugin.analysis.live import live_rows
+from tb_plugin.analysis.oom import Elsewhere, FreeBlocks, Growth, OomFacts, Place
+from tb_plugin.analysis.rounds import rounds
+from tb_plugin.analysis.snapshot import MAX_BYTES
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.oom_holders import Lines
+    from tb_plugin.analysis.replay import Replay
+    from tb_plugin.analysis.segments import SegmentState
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+LOST: Final = 0.05
+"""Memory from before the first event is worth a word from this share of the live on."""
+
+_MAX_LINES: Final = 3
+_WORTH: Final = 0.1
+"""Of what grew: what a line has to have kept to be named."""
+
+
+def facts_at(
+    replay: Replay, event: int, lines: Lines, step: Ints | None = None
+) -> OomFacts:
+    """The facts at an oom event of a device.
+
+    `step`: of each event, negative where it is not known; None: of none.
+    """
+    device = replay.device
+    events, lives = device.events, replay.lives
+    asked = int(events.size[event])
+    free = int(events.device_free[event])
+    state = replay.at(event)
+    blocks, elsewhere = _free(replay, state, event, asked)
+    before = live_rows(lives, event)
+    before = before[lives.born[before] == BEFORE]
+    active = int(replay.active.after[event])
+    return OomFacts(
+        requested_bytes=asked,
+        device_free_bytes=free if 0 <= free <= MAX_BYTES else None,
+        reserved_bytes=int(replay.reserved.levels.after[event]),
+        allocated_bytes=int(replay.allocated.after[event]),
+        active_bytes=active,
+        private_pool_bytes=int(
+            state.segments.total_size[state.segments.pool > 0].sum()
+        ),
+        free=blocks,
+        elsewhere=elsewhere,
+        largest_before_bytes=_largest_before(replay, event),
+        most_reserved_bytes=max(
+            replay.reserved.levels.first,
+            int(replay.reserved.levels.after[: event + 1].max()),
+        ),
+        growth=_growth(replay, event, lines, step),
+        beginning_is_lost=int(lives.size[before].sum()) > LOST * max(1, active),
+    )
+
+
+def _free(
+    replay: Replay, state: SegmentState, event: int, asked: int
+) -> tuple[FreeBlocks, Elsewhere | None]:
+    """Free blocks where the request belongs, and the largest that was kept from it."""
+    events = replay.device.events
+    pool, stream = max(0, int(events.pool[event])), int(events.stream[event])
+    found = fit(state, replay.segments.rounding, asked, pool=pool, stream=stream)
+    by_place = arenas(state)
+    here = (np.maximum(by_place.pool, 0) == pool) & (by_place.stream == stream)
+    here &= by_place.is_large == found.is_large
+    free = FreeBlocks(
+        num_bytes=found.free,
+        largest_bytes=found.largest,
+        num_blocks=int(by_place.num_blocks[here].sum()),
+    )
+    kept: list[tuple[int, Place]] = [
+        (found.other_stream_largest, "stream"),
+        (found.other_pool_largest, "pool"),
+    ]
+    if found.largest >= found.size and not found.fits:
+        kept.append((found.largest, "split"))
+    largest, place = max(kept, key=lambda one: one[0])
+    return free, Elsewhere(largest, place) if largest else None
+
+
+def _largest_before(replay: Replay, event: int) -> int | None:
+    """The largest request served before; None where none is known."""
+    events, lives = replay.device.events, replay.lives
+    served = events.size[:event][events.action[:event] == ALLOC]
+    early = lives.size[lives.born == BEFORE]
+    sizes = [int(column.max()) for column in (served, early) if len(column)]
+    return max(sizes, default=None)
+
+
+def _growth(
+    replay: Replay, event: int, lines: Lines, step: Ints | None
+) -> Growth | None:
+    """What was kept from round to round; None where nothing was, or rounds are not known."""
+    lives = replay.lives
+    found = rounds(lives, step, event, _outside_modules(replay, lines))
+    if found.by == "nothing":
+        return None
+    group = lines.groups(lives.stack)
+    grown = growth_of_sites(lives, group, found, event)
+    if not grown.total_bytes:
+        return None
+    labels = []
+    for place in np.flatnonzero(grown.kept_bytes >= _WORTH * grown.total_bytes):
+        of_line = np.flatnonzero(group == grown.group[place])
+        labels.append(lines.label(int(lives.stack[of_line[-1]])))
+    return Growth(
+        num_bytes=grown.total_bytes,
+        bytes_per_round=grown.bytes_per_round,
+        num_rounds=grown.num_between,
+        by=found.by,
+        before_bytes=int(grown.before_bytes.sum()),
+        lines=tuple(label for label in labels[:_MAX_LINES] if label),
+    )
+
+
+def _outside_modules(replay: Replay, lines: Lines) -> Ints:
+    """Events that allocated outside any module's call."""
+    events = replay.device.events
+    inside = np.append(lines.in_module, np.False_)[events.stack]
+    return np.flatnonzero((events.action == ALLOC) & ~inside)

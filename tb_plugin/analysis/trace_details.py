@@ -1,0 +1,130 @@
+"""What only some slices of a trace have: operators, launches, kernels, collectives.
+
+Each class is a table of columns of equal length, sorted by `row`, which is a row of
+`trace.Slices`. Where the source says nothing a whole number is -1, a float is NaN and a
+text is the row of the empty text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operators:
+    """Slices that `record_function` made: operators and annotations."""
+
+    row: Ints
+    external_id: Ints
+    sequence: Ints
+    """`Sequence number`: forward and backward share it."""
+    forward_thread: Ints
+    """`Fwd thread id`."""
+    input_dims: Ints
+    """JSON as written, as rows of `Trace.strings`; likewise the next two."""
+    input_types: Ints
+    concrete_inputs: Ints
+    call_stack: Ints
+    """`Call stack`, of traces older than torch 1.13; likewise."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PythonCalls:
+    """Slices of category `python_function`."""
+
+    row: Ints
+    python_id: Ints
+    parent_id: Ints
+    module_id: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launches:
+    """Calls of a device's runtime or driver."""
+
+    row: Ints
+    correlation: Ints
+    external_id: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceWork:
+    """Kernels, copies and fills, as the device ran them."""
+
+    row: Ints
+    device: Ints
+    stream: Ints
+    correlation: Ints
+    external_id: Ints
+    context: Ints
+    graph: Ints
+    grid: Ints
+    """JSON as written, `[x, y, z]`, as rows of `Trace.strings`."""
+    block: Ints
+    registers: Ints
+    """Per thread."""
+    shared_memory_bytes: Ints
+    blocks_per_sm: Floats
+    """May be infinite in the source; NaN here then."""
+    warps_per_sm: Floats
+    occupancy_pct: Floats
+    """`est. achieved occupancy %`."""
+    num_bytes: Ints
+    """Of copies and fills."""
+    bandwidth_gbps: Floats
+    """`memory bandwidth (GB/s)`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collectives:
+    """Collective metadata, on `record_param_comms` and on the kernels it launched."""
+
+    row: Ints
+    name: Ints
+    """Row of `Trace.strings`, as the next text columns."""
+    dtype: Ints
+    group: Ints
+    """`Process Group Name`."""
+    group_description: Ints
+    group_ranks: Ints
+    """JSON or Python text as written, cut by the profiler where it is long."""
+    in_elements: Ints
+    out_elements: Ints
+    in_splits: Ints
+    out_splits: Ints
+    group_size: Ints
+    sequence: Ints
+    rank: Ints
+    source_rank: Ints
+    destination_rank: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryEvents:
+    """`[memory]` instants, sorted by time."""
+
+    time_ns: Ints
+    track: Ints
+    num_bytes: Ints
+    """Signed: frees are negative."""
+    address: Ints
+    """As signed 64 bits; 0 where old traces have none."""
+    device_type: Ints
+    """torch's `DeviceType`: 0 CPU, 1 CUDA, 6 HIP, 12 XPU, 13 MPS, 20 PrivateUse1, ..."""
+    device: Ints
+    """-1 for the CPU."""
+    allocated_bytes: Ints
+    """Total after the event; -1 where the source has none."""
+    reserved_bytes: Ints
+    args: Ints
+
+    def __len__(self) -> int:
+        return len(self.time_ns)

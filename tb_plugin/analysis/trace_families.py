@@ -1,0 +1,101 @@
+"""What kind of work a slice is, from what its source calls it: the page's colours."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, TypeAlias, get_args
+
+TraceFamily: TypeAlias = Literal[
+    "kernel",
+    "operator",
+    "runtime",
+    "python",
+    "communication",
+    "memory",
+    "step",
+    "forward",
+    "backward",
+    "optimizer",
+    "dataloader",
+    "annotation",
+    "other",
+]
+
+FAMILIES: Final[tuple[TraceFamily, ...]] = get_args(TraceFamily)
+
+_OF_CATEGORY: Final[dict[str, TraceFamily]] = {
+    "kernel": "kernel",
+    "gpu_op": "kernel",
+    "hpu_op": "kernel",
+    "privateuse1_kernel": "kernel",
+    "cpu_op": "operator",
+    "operator": "operator",
+    "cuda_runtime": "runtime",
+    "cuda_driver": "runtime",
+    "runtime": "runtime",
+    "xpu_runtime": "runtime",
+    "mtia_runtime": "runtime",
+    "privateuse1_runtime": "runtime",
+    "hip_runtime": "runtime",
+    "overhead": "runtime",
+    "cuda_sync": "runtime",
+    "python_function": "python",
+    "python": "python",
+    "gpu_memcpy": "memory",
+    "gpu_memset": "memory",
+    "memcpy": "memory",
+    "memset": "memory",
+    "step": "step",
+    "forward": "forward",
+    "backward": "backward",
+    "optimizer": "optimizer",
+    "zero_grad": "optimizer",
+    "dataloader": "dataloader",
+    "communication": "communication",
+    "collective_comm": "communication",
+    "gpu_collective_comm": "communication",
+    "user_annotation": "annotation",
+    "gpu_user_annotation": "annotation",
+    "checkpoint": "annotation",
+    "eval": "annotation",
+    "callback": "annotation",
+    "user": "annotation",
+}
+
+_COLLECTIVE: Final = re.compile(
+    r"nccl|rccl|(^|:)gloo:|^c10d::|record_param_comms|_c10d_functional|oneccl|"
+    r"(^|[_:])all_?gather|(^|[_:])all_?reduce|reduce_?scatter|all_?to_?all|::barrier",
+    re.IGNORECASE,
+)
+_STEP: Final = re.compile(r"^ProfilerStep[#*]?")
+_COPY: Final = re.compile(r"^(Memcpy|Memset)\b|^(cuda|hip)Mem(cpy|set)", re.IGNORECASE)
+_DATALOADER: Final = re.compile(r"DataLoader.*__next__|^dataloader", re.IGNORECASE)
+_OPTIMIZER: Final = re.compile(r"^Optimizer\.|^(optimizer|zero_grad)\b")
+_PART: Final = re.compile(
+    r"(^|[.\s#:])(forward|backward|optimizer)[\s#]*$", re.IGNORECASE
+)
+"""How people name the parts of a step in annotations of their own."""
+_BACKWARD: Final = re.compile(r"^autograd::engine|Backward\d*$")
+
+_TOLD_BY_NAME: Final[
+    tuple[tuple[TraceFamily, re.Pattern[str], frozenset[str]], ...]
+] = (
+    ("communication", _COLLECTIVE, frozenset({"kernel", "operator", "annotation"})),
+    ("step", _STEP, frozenset({"annotation", "operator", "other"})),
+    ("dataloader", _DATALOADER, frozenset({"annotation", "operator", "other"})),
+    ("optimizer", _OPTIMIZER, frozenset({"annotation", "operator", "other"})),
+    ("backward", _BACKWARD, frozenset({"operator"})),
+    ("memory", _COPY, frozenset({"kernel", "other"})),
+)
+"""What a name says more exactly than the families it may be found in."""
+
+
+def family_of(category: str, name: str) -> TraceFamily:
+    """The family of a slice."""
+    family = _OF_CATEGORY.get(category.lower(), "other")
+    for told, pattern, among in _TOLD_BY_NAME:
+        if family in among and pattern.search(name):
+            return told
+    if family == "annotation" and (part := _PART.search(name)):
+        return part[2].lower()  # type: ignore[return-value]  # one of these words
+    return family

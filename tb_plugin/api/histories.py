@@ -1,0 +1,222 @@
+"""Responses about allocator histories: which there are, and what one of them says.
+
+A *history* is one allocator snapshot with the events that led to it. A *moment* is the
+index of an event of one device and means the state just after it; -1 is the state before
+all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tb_plugin.api.base import (
+        F64Column,
+        I32Column,
+        Problem,
+        RunSummary,
+        U8Column,
+    )
+    from tb_plugin.api.functions import HistoryReference
+    from tb_plugin.api.series import Recorded
+
+HistoryOrigin: TypeAlias = Literal[
+    "call", "by_hand", "oom", "exception", "signal", "file"
+]
+"""What took it: a collected call's side; `rec.snapshot`; an out-of-memory error; an
+exception nobody caught; a signal that ended the process. `file`: another tool wrote it."""
+
+HistoryState: TypeAlias = Literal["closed", "opening", "ready", "failed"]
+"""closed: nobody asked for it yet."""
+
+HistoryLevel: TypeAlias = Literal["active", "allocated", "reserved"]
+"""As torch counts: active until free_completed, allocated until free_requested; reserved
+is what the segments take of the device."""
+
+HistoryMarkKind: TypeAlias = Literal["oom", "snapshot", "annotation", "step", "tag"]
+"""An event `oom` or `snapshot`; a span of `external_annotations`; a step of our tags;
+a span of events whose `user_metadata` is the program's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryChoice:
+    """One history of the list."""
+
+    reference: HistoryReference
+    """`id` names it in requests (`history`)."""
+    origin: HistoryOrigin
+    state: HistoryState
+    problem: str
+    """Why it cannot be opened, where it failed; else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoriesResponse:
+    """Route `/histories` (run, rank): every history of a run, of all ranks, by time."""
+
+    run: RunSummary
+    histories: tuple[HistoryChoice, ...]
+    """The newest 1,000."""
+    num_histories: int
+    """All that were found so far."""
+    ranks: tuple[int, ...]
+    """Ranks that have any, ascending, whatever `rank` asks for."""
+    default: str | None
+    """`id` of what is opened first: the first out-of-memory error's, else the newest."""
+    still_reading: bool
+    """Files of some ranks were not looked through yet: ask again."""
+    absent: tuple[Recorded, ...]
+    """Why there is none, or less than could be, and how to record it."""
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPeak:
+    """The highest level of one kind."""
+
+    level: HistoryLevel
+    bytes: float
+    """active and allocated: of known allocations, as the pictures show them."""
+    moment: int
+    """The first event that reached it; -1: it was so before all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryMarks:
+    """Events and spans that have names; columns of equal length, by `moment`."""
+
+    kind: U8Column
+    """Index in `kinds`."""
+    kinds: tuple[HistoryMarkKind, ...]
+    moment: I32Column
+    """Of spans: the last event before it began, -1 where it began before all."""
+    end: I32Column
+    """Of spans: the last event of it; equal to `moment` where it is no span."""
+    label: I32Column
+    """Index in `labels`."""
+    labels: tuple[str, ...]
+    """May hold any text, at most 200 characters each."""
+    bytes: F64Column
+    """oom: asked for; snapshot: active; else NaN."""
+    device_free: F64Column
+    """oom: bytes the device had free; else NaN."""
+    step: F64Column
+    """The step under way; NaN where unknown."""
+    num_marks: int
+    """All of the device. Of a whole history the columns hold at most 2,000, of a part of
+    it (`AllocationsResponse`) 600: out-of-memory errors first, then, everywhere in it,
+    the longest."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryCurve:
+    """The whole history in at most 2,000 columns of equally many events."""
+
+    event: I32Column
+    """First event of each column."""
+    peak: I32Column
+    """The event inside it with the highest active level."""
+    active: F64Column
+    """Bytes at `peak`, of known allocations; likewise `allocated`."""
+    allocated: F64Column
+    """Highest bytes inside the column."""
+    reserved: F64Column
+    """Highest bytes inside the column."""
+    time_ms: F64Column
+    """Since the epoch, of the first event; NaN where the file has no times."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryDevice:
+    """One device of a history."""
+
+    device: int
+    num_events: int
+    num_allocations: int
+    """With those from before the first event; `life` counts to this."""
+    has_times: bool
+    first_ms: float | None
+    """Since the epoch, of the first event; None without times."""
+    last_ms: float | None
+    capacity_bytes: float | None
+    """Of the device; None where it was not recorded."""
+    active_bytes: float
+    """At the end, blocks as rounded by the allocator; likewise the next two."""
+    allocated_bytes: float
+    reserved_bytes: float
+    num_before: int
+    """Allocations from before the first event: their stack and birth are not known,
+    unless they were still there at the end."""
+    before_bytes: float
+    num_lost: int
+    """Frees of what was free already: events in between were lost, or are wrong."""
+    residual_bytes: float
+    """How much higher torch's own active level is than that of known allocations, by what
+    it was at the end: rounding, and what was lost. May be negative."""
+    peaks: tuple[HistoryPeak, ...]
+    """One per `HistoryLevel`."""
+    marks: HistoryMarks
+    curve: HistoryCurve
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOddity:
+    """Something that contradicts itself in the file: set right, or drawn as it is."""
+
+    what: str
+    """In words that go on "The file holds 3 ..."."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySetting:
+    """One of the allocator's settings."""
+
+    name: str
+    value: str
+    """As text; may hold any."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFacts:
+    """What a history that was opened says."""
+
+    devices: tuple[HistoryDevice, ...]
+    """By number."""
+    default_device: int | None
+    """Where an out-of-memory error happened, else the one with the highest peak; None:
+    there is no device."""
+    streams: tuple[str, ...]
+    """By row: `default`, or its pointer in hexadecimal."""
+    pools: tuple[str, ...]
+    """By row: `default` (always row 0), or the private pool's id, e.g. `(0, 1)`."""
+    settings: tuple[HistorySetting, ...]
+    num_stacks: int
+    has_tensors: bool
+    """The training said what lies at which address: categories rest on that."""
+    oddities: tuple[HistoryOddity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryResponse:
+    """Route `/history` (run, history, again): opens it, and says what it holds.
+
+    `again`: any number that was not used before, e.g. the time, has a history that could
+    not be opened tried once more.
+
+    Answers within about a second: while `state` is `opening`, ask again.
+    """
+
+    run: RunSummary
+    reference: HistoryReference
+    origin: HistoryOrigin
+    state: HistoryState
+    progress: float
+    """0 to 1."""
+    doing: str
+    """What is being done, in words; empty when it is ready."""
+    facts: HistoryFacts | None
+    """None unless it is ready."""
+    problem: Problem | None
+    """Why it failed, or what could not be read of it."""

@@ -1,0 +1,261 @@
+"""Responses about the operators of a trace: time and memory.
+
+Parameters besides those of `api.profile`::
+
+    by      "name" | "shapes": what one row of the table is
+    sort    a column of the table, the largest first; `-column`: the smallest first
+    name, shapes  one row of it
+    device  TraceDevice.key
+    charge  "allocating" | "freeing": whom a release is charged to
+    t0, t1  milliseconds since the trace's start: a range of it
+    px      width in pixels of the curve
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tb_plugin.api.base import F64Column, I32Column, RunSummary, U8Column
+    from tb_plugin.api.modules import CategoryGroup
+    from tb_plugin.api.profile import ProfileChoice
+
+OperatorsBy: TypeAlias = Literal["name", "shapes"]
+OperatorCharge: TypeAlias = Literal["allocating", "freeing"]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTotals:
+    """Sums over all operators, those not in the table included."""
+
+    host_self_ms: float
+    device_self_ms: float
+    num_calls: float
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorsResponse:
+    """Route `/operators` (run, source, by, sort, text, top): the table of operators."""
+
+    run: RunSummary
+    choice: ProfileChoice
+    by: OperatorsBy
+    name: tuple[str, ...]
+    shapes: tuple[str, ...]
+    """Input shapes as the profiler wrote them; empty texts where `by` is name."""
+    num_calls: F64Column
+    host_self_ms: F64Column
+    host_total_ms: F64Column
+    device_self_ms: F64Column
+    device_total_ms: F64Column
+    is_eligible: U8Column
+    """1: its kernels could use tensor cores."""
+    tensor_core_self_share: F64Column
+    """Of the time of its own kernels; NaN without kernels."""
+    tensor_core_total_share: F64Column
+    num_rows: int
+    """All rows that hold `text`; those sent are the first by `sort`."""
+    totals: OperatorTotals
+    has_devices: bool
+    has_stacks: bool
+    has_shapes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorStack:
+    """Calls of an operator from one place."""
+
+    frames: tuple[str, ...]
+    """`file(line): function`, the innermost first."""
+    num_calls: float
+    host_ms: float
+    device_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorResponse:
+    """Route `/operator` (run, source, by, name, shapes): where one is called from.
+
+    By shapes, empty `shapes` mean the calls whose shapes are not known.
+    """
+
+    run: RunSummary
+    choice: ProfileChoice
+    name: str
+    stacks: tuple[OperatorStack, ...]
+    """The longest first."""
+    num_calls: float
+    num_looked_at: float
+    """Calls whose stacks were looked at: the longest."""
+    callees: tuple[OperatorStack, ...]
+    """What those calls call, the outermost first and with no place; times are self times,
+    so that they add up to the calls'. Without frames: the calls themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceDevice:
+    """A device with memory events."""
+
+    key: str
+    """`device type:index`, as torch numbers them."""
+    kind: str
+    """CPU, CUDA, HIP, XPU, ..."""
+    index: int
+    """-1 for the CPU."""
+    num_events: int
+    peak_allocated_bytes: float | None
+    peak_reserved_bytes: float | None
+    capacity_bytes: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorMemoryRows:
+    """Memory by operator; columns of equal length."""
+
+    name: tuple[str, ...]
+    num_calls: F64Column
+    increase_bytes: F64Column
+    """Allocated less freed, with the operators in it."""
+    self_increase_bytes: F64Column
+    num_allocations: F64Column
+    self_num_allocations: F64Column
+    allocated_bytes: F64Column
+    self_allocated_bytes: F64Column
+
+
+@dataclass(frozen=True, slots=True)
+class TraceMemoryCurve:
+    """The allocator's totals over time; no peak of either is lost."""
+
+    time_ms: F64Column
+    """Since the trace's start."""
+    allocated_bytes: F64Column
+    reserved_bytes: F64Column
+    """NaN where the trace does not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceAllocations:
+    """Allocations of a trace, the largest first; columns of equal length."""
+
+    operator: I32Column
+    """Row of `OperatorMemoryResponse.operators`; -1: none is known.
+
+    Where no operator is around it, what is: an annotation, or a frame of Python.
+    """
+    num_bytes: F64Column
+    allocated_ms: F64Column
+    """NaN: before the trace began."""
+    released_ms: F64Column
+    """NaN: not before it ended."""
+    category: U8Column
+    """Row of `OperatorMemoryResponse.categories`; likewise evidence."""
+    evidence: U8Column
+    module: I32Column
+    """Row of `OperatorMemoryResponse.modules`, -1: none is known; likewise the phase."""
+    phase: I32Column
+
+
+@dataclass(frozen=True, slots=True)
+class TraceMemoryCategory:
+    """What memory is for."""
+
+    name: str
+    """Fine name, e.g. `unsharded_param`; `other`: not known."""
+    group: CategoryGroup
+
+
+@dataclass(frozen=True, slots=True)
+class TraceMemoryHolders:
+    """What is alive at a moment, most bytes first; columns of equal length."""
+
+    category: U8Column
+    """Row of `OperatorMemoryResponse.categories`."""
+    module: I32Column
+    """Row of `OperatorMemoryResponse.modules`; -1: none is known."""
+    phase: I32Column
+    """Row of `OperatorMemoryResponse.phases`, in which it was made; -1: in none."""
+    num_bytes: F64Column
+    num_allocations: F64Column
+
+
+@dataclass(frozen=True, slots=True)
+class TraceMemoryPeak:
+    """The moment at which most of a device was allocated, in the range shown."""
+
+    time_ms: float
+    """Since the trace's start."""
+    allocated_bytes: float | None
+    """The allocator's total; null: the trace does not say it."""
+    seen_bytes: float
+    """Of what the trace shows events of: `holders` add up to it."""
+    unseen_bytes: float
+    """Of the total, what no event explains: made before the trace began, and kept."""
+    unknown_bytes: float
+    """Unseen, or of no known category."""
+    holders: TraceMemoryHolders
+    num_holders: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorMemoryResponse:
+    """Route `/operator_memory` (run, source, device, charge, t0, t1, px, sort, text, top)."""
+
+    run: RunSummary
+    choice: ProfileChoice
+    devices: tuple[TraceDevice, ...]
+    device: str | None
+    """The one shown; None: the trace has no memory events."""
+    charge: OperatorCharge
+    duration_ms: float
+    """Of the trace."""
+    curve: TraceMemoryCurve
+    rows: OperatorMemoryRows
+    num_rows: int
+    operators: tuple[str, ...]
+    categories: tuple[TraceMemoryCategory, ...]
+    evidence: tuple[str, ...]
+    """How categories are known."""
+    modules: tuple[str, ...]
+    phases: tuple[str, ...]
+    """forward, backward, optimizer, zero_grad, dataloader, or FSDP2's annotations."""
+    peak: TraceMemoryPeak | None
+    """None: no event, or without addresses, so that nothing is known of lives."""
+    allocations: TraceAllocations
+    num_allocations: int
+    """In the range; those sent are the largest."""
+    has_addresses: bool
+    """False: releases are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelsResponse:
+    """Route `/kernels` (run, source, by, sort, text, top): the table of kernels."""
+
+    run: RunSummary
+    choice: ProfileChoice
+    by: Literal["name", "properties"]
+    name: tuple[str, ...]
+    operator: tuple[str, ...]
+    """That launched it; empty where unknown, or where `by` is name; so are the next."""
+    grid: tuple[str, ...]
+    block: tuple[str, ...]
+    registers: I32Column
+    """Per thread; -1: not known."""
+    shared_memory_bytes: F64Column
+    num_calls: F64Column
+    total_ms: F64Column
+    min_us: F64Column
+    mean_us: F64Column
+    max_us: F64Column
+    blocks_per_sm: F64Column
+    """Mean, weighted by time; NaN: not said."""
+    occupancy: F64Column
+    """Est. achieved; 0 to 1."""
+    uses_tensor_cores: U8Column
+    is_communication: U8Column
+    num_rows: int
+    total_all_ms: float
+    tensor_core_ms: float
+    has_kernels: bool

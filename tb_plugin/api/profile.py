@@ -1,0 +1,195 @@
+"""Responses about where the time of profiled steps went: one trace of a run.
+
+Parameters besides run::
+
+    source  TraceSource.id of a profiler's trace; default: the newest of `rank`, or of
+            the first rank that has one
+    step    number of a profiled step: what devices did in it alone
+    top     how many rows of a table at most
+    sort    the column that decides which: its name
+    text    what names must hold
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary
+    from tb_plugin.api.trace import TraceState
+
+ProfileRole: TypeAlias = Literal[
+    "kernel",
+    "memcpy",
+    "memset",
+    "communication",
+    "runtime",
+    "dataloader",
+    "cpu_exec",
+    "other",
+]
+"""In the order in which they claim time: each moment counts for the first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledTrace:
+    """A profiler's trace that may be chosen."""
+
+    id: str
+    name: str
+    rank: int | None
+    cycle: int | None
+    """Number of the profiling window; None: the only one, or not known."""
+    num_bytes: float
+    time_ms: float | None
+    """About when it was recorded, since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileChoice:
+    """Which trace an answer is about, and how far opening it is."""
+
+    traces: tuple[ProfiledTrace, ...]
+    """Of the run, by cycle and rank; the newest where there are very many."""
+    num_traces: int
+    source: str | None
+    """The one chosen; None: the run has none."""
+    state: TraceState
+    progress: float
+    """0 to 1."""
+    doing: str
+    problem: Problem | None
+    """Why it cannot be opened."""
+    problems: tuple[Problem, ...]
+    """What was left out of the one that is open, or set right."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePart:
+    """Time of one role; a column of steps."""
+
+    role: ProfileRole
+    ms: F64Column
+    mean_ms: float
+    share: float
+    """Of the time of all steps; 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledDevice:
+    """A device of the trace, and how it was used; null: the trace does not say it."""
+
+    device: int
+    name: str | None
+    total_bytes: float | None
+    capability: str | None
+    """Compute capability."""
+    num_sms: int | None
+    num_kernels: int
+    """All of the trace; of one step those that began in it."""
+    kernel_ms: float
+    """Sum over kernels; those that run at once count each. Of one step what lies in it."""
+    busy_ms: float
+    span_ms: float
+    utilization: float | None
+    """Shares are 0 to 1."""
+    sm_efficiency: float | None
+    occupancy: float | None
+    tensor_core_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFinding:
+    """What slows the training down, in plain words."""
+
+    key: Literal[
+        "loading",
+        "single_process",
+        "no_nccl",
+        "communicating",
+        "idle",
+        "no_tensor_cores",
+        "near_capacity",
+        "small_kernels",
+        "empty_device",
+        "host_bound",
+        "straggler",
+    ]
+    sentence: str
+    evidence: tuple[str, ...]
+    advice: tuple[str, ...]
+    rule: str
+    """Where the rule and its threshold come from."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFact:
+    """Something the trace says of where and how it was recorded."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileResponse:
+    """Route `/profile` (run, source, step): step time by role, devices, findings."""
+
+    run: RunSummary
+    choice: ProfileChoice
+    step: I32Column
+    """Numbers of the profiled steps; 0 where the trace marks none and counts as one."""
+    are_marked: bool
+    start_ms: F64Column
+    """Since the first step's start."""
+    duration_ms: F64Column
+    parts: tuple[ProfilePart, ...]
+    computation_ms: F64Column
+    """Kernels; without a device what computes on the host: not what waits for others."""
+    communication_ms: F64Column
+    overlap_ms: F64Column
+    """Of communication, what computation hides."""
+    devices: tuple[ProfiledDevice, ...]
+    devices_step: int | None
+    """Of which profiled step they tell; null: of all, from the first one's start to the
+    last one's end."""
+    findings: tuple[ProfileFinding, ...]
+    facts: tuple[ProfileFact, ...]
+
+
+ModuleBackward: TypeAlias = Literal[
+    "arrows", "sequence_numbers", "not_run", "not_linked", "not_in_modules"
+]
+"""What says whose an operator of backward is: the profiler's arrows or its numbers; or
+why nothing does: no backward ran, its operators name none of forward, or those that they
+name lie in no module."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTimesResponse:
+    """Route `/module_times` (run, source): modules of a trace, parents first."""
+
+    run: RunSummary
+    choice: ProfileChoice
+    name: tuple[str, ...]
+    parent: I32Column
+    """Row of the module around it; -1: none."""
+    num_calls: F64Column
+    num_operators: F64Column
+    """Operators that it called itself."""
+    host_ms: F64Column
+    host_self_ms: F64Column
+    device_ms: F64Column
+    device_self_ms: F64Column
+    backward_host_ms: F64Column
+    """Of what it and the modules in it called. All four are NaN where nobody knows."""
+    backward_host_self_ms: F64Column
+    """Of the operators that it called itself."""
+    backward_device_ms: F64Column
+    backward_device_self_ms: F64Column
+    backward: ModuleBackward
+    has_devices: bool
+    has_modules: bool
+    """False: the trace was recorded without stacks or modules."""
+    num_modules: int
+    """All there are; more than rows where there are very many."""

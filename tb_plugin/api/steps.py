@@ -1,0 +1,221 @@
+"""Responses about steps: what their time went to, and which ranks the others wait for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tb_plugin.api.base import (
+        F64Column,
+        I32Column,
+        RunSummary,
+        XKind,
+    )
+    from tb_plugin.api.series import HeatmapResponse, Mark
+    from tb_plugin.api.verdict import VerdictEvidence
+
+StepsOf: TypeAlias = Literal["rank", "worst", "median"]
+"""Whose steps are shown: one rank's, of each column those of the rank that was slowest
+there, or those of the rank in the middle there (of two the faster)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepPart:
+    """One part of the steps' time, in the order in which parts are stacked."""
+
+    name: str
+    """dataloader, forward, backward, optimizer, zero_grad, checkpoint, eval,
+    communication; other is what they leave of the step's time."""
+    seconds: F64Column
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentPart:
+    """A part no rank recorded, and which setting records it."""
+
+    name: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepRate:
+    """Throughput, one value per column: of one rank, and of all ranks together."""
+
+    key: Literal["steps", "samples", "tokens", "flops", "mfu"]
+    """Per second each; mfu is a percentage of what the devices could do."""
+    values: F64Column
+    """Of the rank."""
+    summed: F64Column
+    """Over all ranks, of mfu their mean; empty where that was not asked for or known."""
+    median: float | None
+    """Of `values`, over the columns behind the warm-up."""
+    summed_median: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepFlops:
+    """Where the number of floating point operations comes from."""
+
+    origin: Literal["settings", "trace", "nothing"]
+    """settings: `flops.per_step`, `.per_sample` and `.per_token` of the recording; trace:
+    counted by torch's profiler, of the steps of one trace."""
+    per_step: float | None
+    """Of one step on the rank, at the median."""
+    device_peak: float | None
+    """Operations per second that the device could do, as the settings say."""
+    missing: str
+    """What has to be set for an MFU; empty: nothing is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepsResponse:
+    """Route `/steps` (run, rank, ranks, x, x0, x1, px, phase, of): the steps' time by part.
+
+    A column holds `steps_per_column` steps and shows the slowest of them: none is ever
+    hidden. Columns of parts have one value per column of the picture.
+    """
+
+    run: RunSummary
+    x: XKind
+    of: StepsOf
+    rank: int | None
+    """Whose times place the columns and whose throughput is shown; None: no steps."""
+    x_low: float
+    x_high: float
+    """Full extent of the data."""
+    edges: F64Column
+    """Borders of the columns on the x axis: one more than there are columns."""
+    steps_per_column: int
+    first_step: F64Column
+    shown_step: F64Column
+    """The step shown, where one was kept by itself; else the first that it may be."""
+    column_rank: I32Column
+    """Whose step is shown; -1: nothing was recorded."""
+    seconds: F64Column
+    """Of the step shown: the sum of all parts where any was recorded."""
+    parts: tuple[StepPart, ...]
+    """Those that were recorded, and other; empty where none was."""
+    exact: bool
+    """False where parts of the slowest step had to be told from means and maxima."""
+    num_ranks: int
+    """Ranks that were looked at."""
+    num_summed: int
+    """Ranks of which the throughputs over all ranks are made."""
+    rates: tuple[StepRate, ...]
+    flops: StepFlops
+    absent: tuple[AbsentPart, ...]
+    memory_series: str | None
+    """`SeriesInfo.key` of the step's memory peak: allocated, else resident."""
+    marks: tuple[Mark, ...]
+    phases: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepHeatmapResponse:
+    """Route `/step_heatmap` (run, rank, ranks, x0, x1, px, rows, phase, part).
+
+    Ranks by steps: how far each is beyond the rank in the middle of the same step, in
+    per cent of that one's step time. Of a cell that covers several ranks or steps, the
+    one that is furthest behind is shown.
+    """
+
+    part: str
+    """step, a part of the step's time, or other."""
+    cells: HeatmapResponse
+
+
+@dataclass(frozen=True, slots=True)
+class StragglerRow:
+    """One rank beside the rank in the middle of the same steps."""
+
+    rank: int
+    host: str
+    slowest_share: float
+    """Share of the steps in which it was the slowest; 0 to 1."""
+    excess_seconds: float | None
+    """Median over the steps of what its step took beyond that of the middle rank."""
+    part: str
+    """Where it is longest beyond the middle rank; empty: nowhere, or not recorded."""
+    part_excess_seconds: float | None
+    stands_out: bool
+    words: str
+    """`rank 12: dataloader +38.0 ms`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinding:
+    """What slows the training down, in plain words, with what that rests on."""
+
+    key: Literal["dataloader_bound", "straggler", "slow_every_n", "growing"]
+    sentence: str
+    advice: tuple[str, ...]
+    rank: int | None
+    step: int | None
+    """A step that shows it."""
+    seconds_per_step: float
+    """What it costs each step on average: findings come in this order."""
+    evidence: tuple[VerdictEvidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepPartMean:
+    """What a part takes on average, over all steps and all ranks that recorded it."""
+
+    name: str
+    seconds: float
+    share: float
+    """Of the step's time; 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class StragglersResponse:
+    """Route `/stragglers` (run, rank, ranks, phase): who is waited for, and what is slow.
+
+    Of all steps. With `rank` or `ranks`, those alone are compared.
+    """
+
+    run: RunSummary
+    num_ranks: int
+    num_left_out: int
+    """Ranks without step times, or not read for lack of time."""
+    num_steps: int
+    steps_per_column: int
+    """1 where each step counts by itself; else means of so many are compared."""
+    step_seconds: float | None
+    """The middle rank's step, at the median."""
+    parts: tuple[StepPartMean, ...]
+    rows: tuple[StragglerRow, ...]
+    """At most 64, those that cost most first."""
+    num_standing_out: int
+    part: str
+    """What tells the ranks apart: step, or the part that the others wait for."""
+    findings: tuple[StepFinding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepResponse:
+    """Route `/step` (run, rank, ranks, phase, step): one step on every rank.
+
+    Columns have one value per rank, the slowest rank first; at most 1,024 ranks.
+    """
+
+    run: RunSummary
+    step: int
+    num_ranks: int
+    """Ranks that have the step; more than are listed where there are very many."""
+    num_unread: int
+    """Ranks that were not read, for lack of time: asking again goes on."""
+    ranks: I32Column
+    host: I32Column
+    """Index into `hosts`."""
+    hosts: tuple[str, ...]
+    seconds: F64Column
+    start_ms: F64Column
+    """When the step began and ended, milliseconds since the epoch."""
+    end_ms: F64Column
+    parts: tuple[StepPart, ...]
+    memory_series: str | None
+    memory_bytes: F64Column
+    absent: tuple[AbsentPart, ...]

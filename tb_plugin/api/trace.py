@@ -1,0 +1,399 @@
+"""Responses about what ran when: tracks of slices and counters of many ranks, one clock.
+
+Parameters besides run::
+
+    rank, ranks  whose sources are shown; default: the first 4 ranks that have any
+    cycle   the profiler's cycle whose traces are shown; default: each rank's newest
+    source  TraceSource.id
+    tracks  "id:0-4,7;id:1": by TraceSource.id, indices of its tracks
+    t0, t1  nanoseconds since 1970, as whole numbers
+    px      how wide the window will be drawn
+    row     a slice of `source`
+    text    what names are searched for
+    only    instants: no slices are searched
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tb_plugin.api.base import (
+        F64Column,
+        I32Column,
+        Problem,
+        RunSummary,
+        U8Column,
+        U16Column,
+        Unit,
+    )
+
+TraceTrackKind: TypeAlias = Literal[
+    "host", "device", "python", "span", "counter", "other"
+]
+
+TraceSourceKind: TypeAlias = Literal["trace", "spans", "counters"]
+"""trace: a profiler's file. spans: what the recording itself timed. counters: numbers of
+the recording's step and host tables over time."""
+
+TraceFamily: TypeAlias = Literal[
+    "kernel",
+    "operator",
+    "runtime",
+    "python",
+    "communication",
+    "memory",
+    "step",
+    "forward",
+    "backward",
+    "optimizer",
+    "dataloader",
+    "annotation",
+    "other",
+]
+"""What kind of work a slice is: its colour. runtime: calls that launch work or wait for
+it. memory: copies and fills on a device."""
+
+TraceInstantKind: TypeAlias = Literal["oom", "checkpoint", "other"]
+"""What is drawn apart: errors of memory, and checkpoints that were written."""
+
+TraceReduced: TypeAlias = Literal["exact", "highest", "mean"]
+
+TraceState: TypeAlias = Literal["opening", "ready", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceClock:
+    """How a source's clock was put on the common one."""
+
+    method: str
+    """reference (rank 0's own), distributed, files, same_host, wall; or none: its times are
+    no wall clock's, so it was put where the others begin."""
+    offset_ns: float
+    """What was added to its own times."""
+    error_ns: float | None
+    """How far off that may be; None: nobody measured it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSource:
+    """Something that holds tracks of one rank."""
+
+    id: str
+    kind: TraceSourceKind
+    name: str
+    """A file's name, or `spans`; may hold any text."""
+    rank: int | None
+    cycle: int | None
+    """The profiler's cycle it was traced in."""
+    state: TraceState
+    progress: float
+    """0 to 1."""
+    doing: str
+    problem: Problem | None
+    """Why it failed; the others are shown."""
+    num_bytes: float
+    num_slices: int
+    start_ns: float
+    """Since `TraceResponse.base_ns`; with end_ns; both 0 until it is ready."""
+    end_ns: float
+    clock: TraceClock | None
+    """None until it is ready."""
+    notes: tuple[str, ...]
+    """What of it was set right or left out."""
+    has_file: bool
+    """Whether /trace_file has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceTrack:
+    """A thread, a stream, the spans of a recorder, or a counter."""
+
+    source: int
+    """Index in `TraceResponse.sources`."""
+    index: int
+    """In its source: what `tracks` asks for."""
+    name: str
+    """May hold any text; likewise `process`."""
+    process: str
+    kind: TraceTrackKind
+    rank: int | None
+    device: int | None
+    stream: int | None
+    num_slices: int
+    num_levels: int
+    num_instants: int
+    unit: Unit | None
+    """Of counters."""
+    most: float | None
+    """A counter's highest value anywhere."""
+    least: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSteps:
+    """Training steps; columns of equal length, by start; of the lowest rank shown."""
+
+    number: I32Column
+    start_ns: F64Column
+    """Since `TraceResponse.base_ns`."""
+    end_ns: F64Column
+
+
+@dataclass(frozen=True, slots=True)
+class TraceChoice:
+    """A trace or spans that a run has, shown or not."""
+
+    id: str
+    kind: TraceSourceKind
+    name: str
+    rank: int | None
+    cycle: int | None
+    num_bytes: float
+    shown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TraceResponse:
+    """Route `/trace` (run, rank, ranks, cycle): what is on the axis, and how far it is.
+
+    Asking opens the sources; until none is `opening` the next answer has more.
+    """
+
+    run: RunSummary
+    base_ns: str
+    """A whole number, as a text because it needs 61 bits: nanoseconds since 1970 at 0."""
+    end_ns: float
+    """End of the last slice, since `base_ns`."""
+    sources: tuple[TraceSource, ...]
+    tracks: tuple[TraceTrack, ...]
+    """By rank, source and the source's own order."""
+    steps: TraceSteps
+    choices: tuple[TraceChoice, ...]
+    """Every file and recording of spans there is, at most 2,000."""
+    num_ranks: int
+    """Ranks that have any."""
+    shown_ranks: tuple[int, ...]
+    problems: tuple[Problem, ...]
+    """Of files that no source could be made of."""
+    still_reading: bool
+    """The run is still being read: there may be more."""
+    perfetto: Literal["hosted", "local"]
+    """Where `Open in Perfetto` leads: to ui.perfetto.dev, or the build given by flag."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLane:
+    """A level of a track in a tile."""
+
+    track: str
+    """`id:index`, as in `tracks`."""
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLine:
+    """A counter in a tile: it has a value from one point to the next."""
+
+    track: str
+    series: str
+    """Of several series of one counter: which; may hold any text."""
+    time_ns: F64Column
+    """Since `t0` of the tile."""
+    value: F64Column
+    """Where several points fall into one pixel: one of them, as `reduced` says."""
+    reduced: TraceReduced
+    """exact: every point of the window is there. highest: of each pixel. mean: over the
+    time of each pixel; so are shares of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceInstants:
+    """Instants in a tile, by track and time; columns of equal length.
+
+    Those that a few pixels cannot tell apart are one, of the first of them.
+    """
+
+    tracks: tuple[str, ...]
+    """`id:index`."""
+    track: U16Column
+    """Index in `tracks`."""
+    time_ns: F64Column
+    """Since `t0` of the tile."""
+    row: I32Column
+    """What `/trace_instant` asks for."""
+    name: U16Column
+    """Index in `names`."""
+    kind: U8Column
+    """Index in `kinds`."""
+    count: I32Column
+    """How many there are."""
+    names: tuple[str, ...]
+    """At most 160 characters each; may hold any text."""
+    kinds: tuple[TraceInstantKind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSlicesResponse:
+    """Route `/trace_slices` (run, tracks, t0, t1, px): what is drawn in a window of time.
+
+    A piece is a slice, or a block: short slices of one level that lie next to each
+    other. Which ones depends on `zoom` alone. Columns are by piece, in order of lanes.
+    """
+
+    t0: str
+    """Nanoseconds since 1970, a whole number."""
+    unit_ns: float
+    """What start and duration count: 1 for windows below 2 seconds."""
+    zoom: int
+    """Of the coarsest source: pieces of one slice are at least 2^zoom ns."""
+    lanes: tuple[TraceLane, ...]
+    lane_start: I32Column
+    """One more than lanes: where the pieces of each begin."""
+    start: I32Column
+    """Units since `t0`; below 0: before it."""
+    duration: I32Column
+    row: I32Column
+    """The slice; of a block its longest."""
+    name: U16Column
+    """Index in `names`: of the slice; of a block, of its longest; 65,535: of too many."""
+    family: U8Column
+    """Index in `families`."""
+    count: I32Column
+    """Slices of the piece."""
+    busy: I32Column
+    """Units: their durations summed up."""
+    names: tuple[str, ...]
+    """At most 160 characters each; may hold any text."""
+    families: tuple[TraceFamily, ...]
+    lines: tuple[TraceLine, ...]
+    instants: TraceInstants
+
+
+@dataclass(frozen=True, slots=True)
+class TraceArg:
+    """One argument of a slice."""
+
+    name: str
+    value: str
+    """As JSON where it is no text; at most 4,000 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class TracePartner:
+    """A slice that stands in a relation to another one."""
+
+    relation: Literal["parent", "launch", "fwdbwd", "flow"]
+    category: str
+    outgoing: bool
+    """Whether an arrow leads to it."""
+    source: str
+    row: int
+    track: str
+    """`id:index`."""
+    level: int
+    name: str
+    start_ns: float
+    """Since the slice asked for began."""
+    duration_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSliceResponse:
+    """Route `/trace_slice` (run, source, row): everything of one slice, exactly."""
+
+    source: str
+    row: int
+    track: str
+    level: int
+    name: str
+    category: str
+    family: TraceFamily
+    start_ns: str
+    """Nanoseconds since 1970 on the common clock, a whole number."""
+    duration_ns: float
+    self_ns: float
+    """Without the slices directly in it."""
+    num_children: int
+    args: tuple[TraceArg, ...]
+    args_problem: str
+    """Why the arguments cannot be read; empty where they can."""
+    stack: tuple[TracePartner, ...]
+    """The slices it lies in, innermost first; at most 200."""
+    partners: tuple[TracePartner, ...]
+    """At most 200."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceInstantResponse:
+    """Route `/trace_instant` (run, source, row): everything of one instant."""
+
+    source: str
+    row: int
+    track: str
+    name: str
+    category: str
+    kind: TraceInstantKind
+    time_ns: str
+    """Nanoseconds since 1970 on the common clock, a whole number."""
+    args: tuple[TraceArg, ...]
+    args_problem: str
+    """Why the arguments cannot be read; empty where they can."""
+    stack: tuple[TracePartner, ...]
+    """The slices of its track it falls into, innermost first; at most 200. Their times
+    are since the instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSearchResponse:
+    """Route `/trace_search` (run, tracks, text, only): what has a text in its name.
+
+    Columns by hit, in order of time; at most 10,000. `only=instants` leaves slices out,
+    and then needs no text.
+    """
+
+    t0: str
+    num_hits: int
+    """All there are."""
+    num_names: int
+    """Different names among those in the columns."""
+    tracks: tuple[str, ...]
+    """`id:index`."""
+    track: U16Column
+    """Index in `tracks`."""
+    level: U16Column
+    row: I32Column
+    """Of a slice, or of an instant."""
+    is_instant: U8Column
+    """1: of an instant, whose level and duration are 0."""
+    start_ns: F64Column
+    """Since `t0`."""
+    duration_ns: F64Column
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRangeResponse:
+    """Route `/trace_range` (run, tracks, t0, t1): sums by name over a range of time.
+
+    Columns by name, longest in all first; at most 20,000.
+    """
+
+    num_slices: int
+    num_names: int
+    names: tuple[str, ...]
+    categories: tuple[str, ...]
+    family: U8Column
+    families: tuple[TraceFamily, ...]
+    count: I32Column
+    """Slices that touch the range."""
+    total_ns: F64Column
+    """Of their times what lies in it."""
+    self_ns: F64Column
+    """The same without what lies in slices inside them."""
+    max_ns: F64Column
+    """The whole duration of the longest; with its place:"""
+    source: U16Column
+    """Index in `sources`."""
+    row: I32Column
+    sources: tuple[str, ...]

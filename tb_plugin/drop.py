@@ -1,0 +1,277 @@
+"""Files dropped onto the page: the one route that takes something.
+
+Only our own page may send them: a browser says where a request comes from, and no other
+page can set the header that is asked for. What arrives is written to a private temporary
+directory under a name of our own, and read like any other file; the name it was given is
+only shown. It all goes when TensorBoard ends.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from werkzeug.exceptions import ClientDisconnected
+
+from tb_plugin import api
+from tb_plugin.drop_folder import DropFolder
+from tb_plugin.errors import (
+    BadRequestError,
+    BusyError,
+    ForbiddenError,
+    LengthError,
+    NoRoomError,
+    NoSnapshotError,
+    TooLargeError,
+)
+from tb_plugin.listing import FoundRun
+from tb_plugin.readers.snapshot_files.found import snapshot_id
+from tb_plugin.readers.snapshot_files.heads import fault_of
+from tb_plugin.readers.snapshot_files.listing import Candidate, SnapshotListing
+from tb_plugin.readers.trace_files.found import trace_id
+from tb_plugin.readers.trace_files.heads import looks_like_trace
+from tb_plugin.readers.trace_files.listing import Candidate as TraceCandidate
+from tb_plugin.readers.trace_files.listing import TraceListing
+from tb_plugin.run_names import run_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import IO
+
+    from werkzeug.wrappers import Request
+
+Dropped: TypeAlias = Candidate | TraceCandidate
+"""A snapshot's file, or a trace's."""
+
+MAX_BYTES: Final = 4 << 30
+"""Of one file."""
+MAX_FILES: Final = 200
+"""Until TensorBoard ends."""
+HEADER: Final = "X-MemBoard-Drop"
+RUN_NAME: Final = "dropped files"
+
+_SPARE_BYTES: Final = 1 << 30
+"""Left free on the disk."""
+_MAX_AT_ONCE: Final = 2
+_PIECE: Final = 1 << 20
+_MAX_NAME: Final = 200
+
+
+class Drops:
+    """The files that were dropped. Safe for threads, but for `run` and `add`."""
+
+    def __init__(self, *, allowed: bool = True) -> None:
+        """`allowed`: whether files are taken at all."""
+        self.allowed = allowed
+        self.run: FoundRun | None = None
+        """The run they make; None before the first."""
+        self._folder = DropFolder()
+        self._snapshots: tuple[Candidate, ...] = ()
+        self._traces: tuple[TraceCandidate, ...] = ()
+        self._lock = threading.Lock()
+        self._num_coming = 0
+
+    @property
+    def limit_bytes(self) -> int:
+        """The largest file that is taken; 0 where none is."""
+        return MAX_BYTES if self.allowed else 0
+
+    def receive(self, request: Request) -> Dropped:
+        """Write the body of a request to a file of our own.
+
+        Raises:
+            DropError: it is not taken, or not from our page.
+            BadRequestError: it broke off.
+        """
+        if not self.allowed:
+            raise ForbiddenError(
+                "Dropping files is switched off.",
+                "--memboard_drop=false",
+                "Open the file with `memboard open`, or start TensorBoard without this"
+                " flag.",
+            )
+        check_origin(request)
+        length = request.content_length
+        if length is None:
+            raise LengthError(
+                "The size of the dropped file is not said.",
+                "Content-Length",
+                "Send the file whole, not in chunks.",
+            )
+        if length > MAX_BYTES:
+            raise TooLargeError(
+                f"The file has {length:,} bytes; at most {MAX_BYTES:,} are taken.",
+                shown_name(request.args.get("name", "")),
+                "Open it where it lies: memboard open FILE",
+            )
+        with self._lock:
+            if self._num_coming >= _MAX_AT_ONCE:
+                raise BusyError(
+                    "Other dropped files are still on their way.",
+                    f"{self._num_coming} files",
+                    "Drop this one again in a moment.",
+                )
+            num_files = len(self._snapshots) + len(self._traces)
+            if num_files + self._num_coming >= MAX_FILES:
+                raise TooLargeError(
+                    f"{MAX_FILES} files were dropped, and more are not kept.",
+                    RUN_NAME,
+                    "Restart TensorBoard, or put them into a directory: memboard open"
+                    " DIR",
+                )
+            self._num_coming += 1
+        try:
+            return self._received(request, length)
+        finally:
+            with self._lock:
+                self._num_coming -= 1
+
+    def add(self, dropped: Dropped) -> FoundRun:
+        """Take a received file into the run; whoever calls it holds the store's lock."""
+        folder = str(self._folder.path())
+        run = self.run
+        if run is None:
+            identity = run_id(folder, RUN_NAME, "dropped")
+            run = FoundRun(identity, RUN_NAME, folder, RUN_NAME, folder)
+            self.run = run
+        if isinstance(dropped, TraceCandidate):
+            if run.traces is None:
+                run.traces = TraceListing(RUN_NAME, None)
+            self._traces = (*self._traces, dropped)
+            run.traces.put(folder, self._traces)
+        else:
+            if run.snapshots is None:
+                run.snapshots = SnapshotListing(RUN_NAME, None)
+            self._snapshots = (*self._snapshots, dropped)
+            run.snapshots.put(folder, self._snapshots)
+        run.only_traces = run.snapshots is None
+        run.list_files()
+        return run
+
+    def runs(self) -> tuple[FoundRun, ...]:
+        """The run, once there is one."""
+        return () if self.run is None else (self.run,)
+
+    def response(self, dropped: Dropped, run: FoundRun) -> api.DropResponse:
+        """What the page is told."""
+        is_trace = isinstance(dropped, TraceCandidate)
+        return api.DropResponse(
+            run=run.id,
+            view="trace" if is_trace else "allocations",
+            history="" if is_trace else dropped.id,
+            name=dropped.shown_path,
+            rank=dropped.said.rank,
+        )
+
+    def _received(self, request: Request, length: int) -> Dropped:
+        name = shown_name(request.args.get("name", ""))
+        try:
+            folder = self._folder.path()
+            if shutil.disk_usage(folder).free < length + _SPARE_BYTES:
+                raise _no_room(folder)
+            path = folder / f"{secrets.token_hex(16)}.snapshot"
+            try:
+                with path.open("xb") as file:
+                    num_bytes = _copy(request.stream, file, length)
+                is_trace = _check(path, name, num_bytes, length)
+            except BaseException:
+                with suppress(OSError):
+                    path.unlink()
+                raise
+        except OSError as error:
+            raise NoRoomError(
+                f"The dropped file cannot be kept: {error.strerror or error}.",
+                "the directory for temporary files",
+                "Make room there, or point TMPDIR at another directory.",
+            ) from error
+        if is_trace:
+            return TraceCandidate(str(path), name, id=trace_id(path.name))
+        return Candidate(str(path), name, id=snapshot_id(path.name))
+
+
+def check_origin(request: Request) -> None:
+    """Refuse what does not come from our own page.
+
+    Browsers name the page that sends a request, and send a header of one's own to another
+    site only if that site agrees, which nobody here does.
+
+    Raises:
+        ForbiddenError: it does not.
+    """
+    site = request.headers.get("Sec-Fetch-Site")
+    origin = request.headers.get("Origin")
+    if site is not None:
+        own = site == "same-origin"
+    elif origin is not None:
+        parts = urlsplit(origin)
+        own = parts.scheme in ("http", "https") and parts.netloc == request.host
+    else:
+        own = False
+    if not own:
+        raise ForbiddenError(
+            "Files are taken from MemBoard's own page alone.",
+            f"Origin: {(origin or 'not said')[:200]}",
+            "Drop the file onto the page itself.",
+        )
+    if request.headers.get(HEADER) != "1":
+        raise ForbiddenError(
+            f"The header {HEADER} is missing.",
+            request.path,
+            "Drop the file onto the page itself.",
+        )
+
+
+def shown_name(name: str) -> str:
+    """The last part of a name, without what must not be shown; never a path."""
+    last = re.split(r"[/\\]", name)[-1]
+    shown = "".join(c if c.isprintable() else "?" for c in last).strip()
+    return shown[-_MAX_NAME:] if shown.strip(".") else "unnamed"
+
+
+def _copy(source: IO[bytes], target: IO[bytes], length: int) -> int:
+    num_bytes = 0
+    while num_bytes < length:
+        try:
+            piece = source.read(min(_PIECE, length - num_bytes))
+        except ClientDisconnected:
+            break
+        if not piece:
+            break
+        target.write(piece)
+        num_bytes += len(piece)
+    return num_bytes
+
+
+def _check(path: Path, name: str, num_bytes: int, length: int) -> bool:
+    """Whether a file that arrived is a trace, and no snapshot.
+
+    Raises:
+        BadRequestError: it is not whole.
+        NoSnapshotError: it is neither.
+    """
+    if num_bytes != length:
+        raise BadRequestError(
+            f"The file broke off after {num_bytes:,} of {length:,} bytes.",
+            name,
+            "Drop it again.",
+        )
+    fault = fault_of(str(path))
+    if fault is None:
+        return False
+    if not looks_like_trace(str(path)):
+        raise NoSnapshotError(fault[0], name, fault[1])
+    return True
+
+
+def _no_room(folder: Path) -> NoRoomError:
+    return NoRoomError(
+        "The disk for temporary files is too full for this file.",
+        str(folder.parent),
+        "Make room there, point TMPDIR at another directory, or open the file where it"
+        " lies: memboard open FILE",
+    )

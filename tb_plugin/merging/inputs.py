@@ -1,0 +1,78 @@
+"""What is merged: ranks with their clocks, recordings and traces, and what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from tb_plugin.analysis.rank_clocks import UNCOMPARED
+from tb_plugin.merging.recorded import EVER
+
+if TYPE_CHECKING:
+    from tb_plugin.analysis.rank_clocks import RankClock
+    from tb_plugin.merging.heads import TraceHead
+    from tb_plugin.merging.recorded import Window
+    from tb_plugin.readers.rank_file import RankFile
+
+MAX_PROBLEMS: Final = 1000
+
+
+class Ranks(Protocol):
+    """Some ranks."""
+
+    def __contains__(self, rank: int, /) -> bool:
+        """Whether a rank is one of them."""
+
+
+class Problem(NamedTuple):
+    """What could not be merged, in words."""
+
+    rank: int | None
+    path: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceFile:
+    """A trace of one rank."""
+
+    path: str
+    """Of a store a URL."""
+    shown: str
+    """As it is named to people."""
+    head: TraceHead
+
+
+@dataclass(slots=True, kw_only=True)
+class RankInput:
+    """All that is merged of one rank."""
+
+    rank: int | None
+    """None: its files do not say."""
+    label: str
+    clock: RankClock = UNCOMPARED
+    recording: RankFile | None = None
+    window: Window = EVER
+    cycle: int | None = None
+    traces: list[TraceFile] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Inputs:
+    """All that is merged."""
+
+    ranks: list[RankInput]
+    """In the order of the merged trace."""
+    reference: str
+    """Whose clock the merged trace is on, in words."""
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to merge."""
+        return not any(one.recording or one.traces for one in self.ranks)
+
+    def tell(self, rank: int | None, path: str, what: str) -> None:
+        """Keep a problem; beyond `MAX_PROBLEMS` they are only counted by the last."""
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(rank, path, what))

@@ -1,0 +1,93 @@
+"""Writes a merged trace: into a file or a stream, deflated or not."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import zlib
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+    from pathlib import Path
+
+_FAST: Final = 1
+_GZIP: Final = 31
+_QUEUED: Final = 4
+"""Pieces that wait between merging and deflating."""
+
+
+def deflated(pieces: Iterable[bytes]) -> Generator[bytes, None, None]:
+    """A gzip stream; deflating goes on beside the making of pieces, on a thread.
+
+    Where nobody wants the rest, the thread ends.
+    """
+    waiting: queue.Queue[bytes | BaseException | None] = queue.Queue(_QUEUED)
+    unwanted = threading.Event()
+
+    def make() -> None:
+        end: BaseException | None = None
+        try:
+            for piece in pieces:
+                _put(waiting, piece, unwanted)
+                if unwanted.is_set():
+                    return
+        except BaseException as error:  # noqa: BLE001  # raised where it is awaited
+            end = error
+        finally:
+            close = getattr(pieces, "close", None)
+            if close is not None:  # a generator: it gives its files back
+                close()
+        _put(waiting, end, unwanted)
+
+    thread = threading.Thread(target=make, name="memboard-merge", daemon=True)
+    thread.start()
+    deflating = zlib.compressobj(_FAST, zlib.DEFLATED, _GZIP)
+    try:
+        while (piece := waiting.get()) is not None:
+            if isinstance(piece, BaseException):
+                raise piece
+            if data := deflating.compress(piece):
+                yield data
+        yield deflating.flush()
+    finally:
+        unwanted.set()
+        thread.join()
+
+
+def write_file(path: Path, pieces: Iterable[bytes]) -> int:
+    """Write all pieces, deflated where the name ends in .gz; returns the file's size.
+
+    The file appears under its name when it is whole.
+
+    Raises:
+        OSError: it cannot be written; nothing is left behind.
+    """
+    if path.suffix == ".gz":
+        pieces = deflated(pieces)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with unfinished.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+            size = file.tell()
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    return size
+
+
+def _put(
+    waiting: queue.Queue[bytes | BaseException | None],
+    piece: bytes | BaseException | None,
+    unwanted: threading.Event,
+) -> None:
+    while not unwanted.is_set():
+        try:
+            waiting.put(piece, timeout=0.1)
+        except queue.Full:
+            continue
+        return

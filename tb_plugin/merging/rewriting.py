@@ -1,0 +1,246 @@
+"""The events of one trace's file, moved to the merged trace's clock, places and ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tb_plugin.merging.events import AnyEvent, Event, WholeEvents, encoded, plain, raw
+from tb_plugin.merging.heads import RELATIVE_BELOW_NS
+from tb_plugin.readers.traces.exact_times import NO_TIME
+from tb_plugin.readers.traces.inflated import Inflated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.clock_line import ClockLine
+    from tb_plugin.merging.places import Places
+
+    Ints = npt.NDArray[np.int64]
+
+_NAMES: Final = frozenset(
+    {
+        "process_name",
+        "process_labels",
+        "process_sort_index",
+        "thread_name",
+        "thread_sort_index",
+    }
+)
+_MOST_US: Final = 2.0**50
+"""Longer than any trace; sums of a few still fit 64 bits as nanoseconds."""
+_ID_BITS: Final = 32
+_MAX_FILES: Final = 1 << 20
+"""Numbers of ids stay below 2**53: viewers hold them as floats."""
+
+
+class Shift:
+    """From a trace's own times to the merged trace's."""
+
+    def __init__(
+        self, *, base_ns: int, relative_base_ns: int, line: ClockLine, zero_ns: int
+    ) -> None:
+        """Both bases lead to the clock that `line` is of.
+
+        Args:
+            base_ns: added to every time.
+            relative_base_ns: added besides to those below `RELATIVE_BELOW_NS`.
+            line: from there to the reference's clock.
+            zero_ns: the reference's time that the merged trace counts from.
+        """
+        self._base_ns = base_ns
+        self._relative_base_ns = relative_base_ns
+        self._zero_ns = zero_ns
+        parts = line.stretches()
+        self._starts = np.array([part.from_ns for part in parts], np.int64)
+        self._offsets = np.array([part.offset_ns for part in parts], np.int64)
+        self._slopes = np.array([part.rise_ns / part.span_ns for part in parts])
+        self.is_stretching = bool(self._slopes.any())
+        """Whether the clocks drift apart, and so does what lasts."""
+
+    def us(self, times_ns: Ints) -> npt.NDArray[np.float64]:
+        """Microseconds of the merged trace; NaN where an event says no time."""
+        at = self._moved(self._based(times_ns))
+        return np.where(times_ns == NO_TIME, np.nan, at / 1000)
+
+    def lasting_us(self, times_ns: Ints, durations_ns: Ints) -> npt.NDArray[np.float64]:
+        """How long what begins at these times lasts there.
+
+        Both ends go by the line: what lies in another slice must stay inside, or viewers
+        drop it.
+        """
+        begins = self._based(times_ns)
+        return (self._moved(begins + durations_ns) - self._moved(begins)) / 1000
+
+    def _based(self, times_ns: Ints) -> Ints:
+        at = times_ns + self._base_ns
+        if self._relative_base_ns:
+            at += np.where(times_ns < RELATIVE_BELOW_NS, self._relative_base_ns, 0)
+        return at
+
+    def _moved(self, at: Ints) -> Ints:
+        """By the line, to nanoseconds of the merged trace; in order as before."""
+        part = np.clip(
+            np.searchsorted(self._starts, at, "right") - 1, 0, len(self._starts) - 1
+        )
+        with np.errstate(invalid="ignore"):  # a note may claim anything
+            drifted = np.floor((at - self._starts[part]) * self._slopes[part])
+            moved: Ints = at + self._offsets[part] + drifted.astype(np.int64)
+        return moved - self._zero_ns
+
+
+class Rewriting:
+    """One file; iterate it, then ask what was wrong."""
+
+    def __init__(
+        self, file: IO[bytes], shift: Shift, places: Places, number: int
+    ) -> None:
+        """`number` is the file's: no other file may have it, or ids collide."""
+        self._stream = Inflated(file)
+        self._chunks = WholeEvents(self._stream)
+        self._shift = shift
+        self._places = places
+        self._number = number
+        self.num_events = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Events with commas between, some hundred KB at a time.
+
+        Raises:
+            ImportFailedError: it is no trace.
+            OSError: it cannot be read.
+        """
+        for chunk in self._chunks:
+            times = self._shift.us(chunk.times_ns)
+            if self._shift.is_stretching:
+                self._stretch(chunk.events, chunk.times_ns)
+            text = encoded(self._rewritten(chunk.events, times.tolist()))
+            if text:
+                yield text
+
+    def problems(self) -> list[str]:
+        """What could not be read of it, in words."""
+        around, found = self._chunks.around, []
+        if self._stream.problem:
+            found.append(self._stream.problem)
+        elif around.cut_off or not around.ended:
+            found.append("The file ends before its events do: it is truncated.")
+        if around.bad:
+            first = around.bad[0][1]
+            found.append(
+                f"{len(around.bad)} events could not be read, the first at byte {first}."
+            )
+        return found
+
+    def _stretch(self, events: Any, times_ns: Ints) -> None:
+        """Have each slice last as long as it does by the reference's clock."""
+        found = [
+            (index, ns)
+            for index, event in enumerate(events)
+            if event is not None and (ns := _duration_ns(event)) > 0
+        ]
+        if not found:
+            return
+        places, durations = np.array(found, np.int64).T
+        lasting = self._shift.lasting_us(times_ns[places], durations)
+        for index, us in zip(places.tolist(), lasting.tolist(), strict=True):
+            event = events[index]
+            if times_ns[index] == NO_TIME:
+                continue
+            if event.__class__ is Event:
+                event.dur = raw(us)
+            else:
+                event["dur"] = us
+
+    def _rewritten(self, events: Any, times: list[float]) -> list[Event | AnyEvent]:
+        known, kept = self._places.known, []
+        for event, time in zip(events, times, strict=True):
+            if event.__class__ is not Event:
+                if event is not None and self._rewrite_any(event, time):
+                    kept.append(event)
+                continue
+            if event.ph == "M" and self._takes_name(
+                plain(event.name), event.pid, event.tid, event.args
+            ):
+                continue
+            place = known.get((event.pid, event.tid))
+            if place is None:
+                place = self._places.of(event.pid, event.tid)
+            event.pid, event.tid = place
+            event.ts = time if time == time else None  # noqa: PLR0124  # NaN
+            if event.id is not None:
+                event.id = self._id(event.id)
+            if event.bind_id is not None:
+                event.bind_id = self._id(event.bind_id)
+            kept.append(event)
+        self.num_events += len(kept)
+        return kept
+
+    def _rewrite_any(self, event: AnyEvent, time: float) -> bool:
+        pid, tid = plain(event.get("pid")), plain(event.get("tid"))
+        if plain(event.get("ph")) == "M" and self._takes_name(
+            plain(event.get("name")), pid, tid, event.get("args")
+        ):
+            return False
+        event["pid"], event["tid"] = self._places.of(_key(pid), _key(tid))
+        if time == time:  # noqa: PLR0124  # not NaN
+            event["ts"] = time
+        else:
+            event.pop("ts", None)
+        for name in ("id", "bind_id"):
+            if name in event:
+                event[name] = self._id(plain(event[name]))
+        if "id2" in event:
+            ids = plain(event["id2"])
+            if isinstance(ids, dict) and "global" in ids:
+                event["id2"] = {**ids, "global": self._id(ids["global"])}
+        return True
+
+    def _id(self, value: Any) -> int | str:
+        """Ids connect events of one file; those of another must not be equal."""
+        if (
+            isinstance(value, int)
+            and 0 <= value < 1 << _ID_BITS
+            and self._number < _MAX_FILES
+        ):
+            return self._number << _ID_BITS | value
+        return f"{self._number}:{value}"
+
+    def _takes_name(self, name: Any, pid: Any, tid: Any, args: Any) -> bool:
+        """Keep what a metadata event says; False where it says something else."""
+        if name not in _NAMES:
+            return False
+        found = plain(args)
+        if not isinstance(found, dict):
+            return True
+        text = found.get("name", found.get("labels", ""))
+        text = text if isinstance(text, str) else ""
+        sort = found.get("sort_index")
+        sort = sort if isinstance(sort, int) else None
+        pid, tid = _key(pid), _key(tid)
+        if name == "process_labels":
+            self._places.tell_process(pid, label=text)
+        elif name.startswith("process"):
+            self._places.tell_process(pid, name=text, sort=sort)
+        else:
+            self._places.tell_thread(pid, tid, name=text, sort=sort)
+        return True
+
+
+def _duration_ns(event: Event | AnyEvent) -> int:
+    """How long an event says it lasts; 0 where it says nothing of use."""
+    text = event.dur if isinstance(event, Event) else event.get("dur", b"")
+    try:
+        us = float(bytes(text))
+    except ValueError:
+        return 0
+    return round(us * 1000) if 0 < us < _MOST_US else 0
+
+
+def _key(value: Any) -> Any:
+    """What a process or thread is told apart by."""
+    return value if isinstance(value, (int, str, float)) else str(value)

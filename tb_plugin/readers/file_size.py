@@ -1,0 +1,17 @@
+"""How large an open file is, whether or not it is one of the system's."""
+
+from __future__ import annotations
+
+import os
+from typing import IO
+
+
+def size_of(file: IO[bytes]) -> int:
+    """Its bytes; it stays where it is."""
+    try:
+        return os.fstat(file.fileno()).st_size
+    except (OSError, AttributeError):  # in memory
+        at = file.tell()
+        size = file.seek(0, os.SEEK_END)
+        file.seek(at)
+        return size

@@ -1,0 +1,84 @@
+"""Why a file is not imported.
+
+ImportFailedError            what, where, remedy; the base of all
+├── RefusedError         damaged, hostile, or of another kind
+├── LimitError           needs more memory or time than one file may take
+├── ReaderError          the reader itself failed: a fault of ours
+├── FileError            the file, or the cache, cannot be read or written
+└── CancelledError       nobody wants it any more
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+REPORT: Final = "Please report this with the log of TensorBoard."
+"""What to do about a fault of ours."""
+
+
+class ImportFailedError(Exception):
+    """A file that gives no tables."""
+
+    kind: ClassVar[str] = "error"
+
+    def __init__(self, what: str, where: str, remedy: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.where})" if self.where else self.what
+
+
+class RefusedError(ImportFailedError):
+    """The file is damaged, hostile, or of another kind; `offset` says where."""
+
+    kind = "refused"
+
+    def __init__(
+        self,
+        what: str,
+        offset: int,
+        where: str | None = None,
+        remedy: str = "Dump the snapshot again, and copy it whole. Where it was not"
+        " torch that wrote the file, do not open it anywhere else either.",
+    ) -> None:
+        super().__init__(what, f"byte {offset}" if where is None else where, remedy)
+        self.offset = offset
+
+
+class LimitError(ImportFailedError):
+    """More memory or time than one file may take."""
+
+    kind = "limit"
+
+
+class ReaderError(ImportFailedError):
+    """The reader failed."""
+
+    kind = "reader"
+
+
+class FileError(ImportFailedError):
+    """The file cannot be read, or its tables cannot be kept."""
+
+    kind = "file"
+
+
+class CancelledError(ImportFailedError):
+    """The import was called off."""
+
+    kind = "cancelled"
+
+
+_KINDS: Final[dict[str, type[ImportFailedError]]] = {
+    error.kind: error for error in (LimitError, ReaderError, FileError, CancelledError)
+}
+
+
+def error_of(kind: str, what: str, where: str, remedy: str) -> ImportFailedError:
+    """The error that another process met."""
+    if kind == RefusedError.kind:
+        return RefusedError(what, 0, where, remedy)
+    return _KINDS.get(kind, ReaderError)(what, where, remedy)

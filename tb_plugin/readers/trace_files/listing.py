@@ -1,0 +1,123 @@
+"""The trace files of one run: looked at, not read."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.readers.imports.column_cache import FileKey
+from tb_plugin.readers.named_files import NamedFile, NamedFiles
+from tb_plugin.readers.trace_files.found import FoundTrace, FoundTraces, trace_id
+from tb_plugin.readers.trace_files.heads import rank_in
+from tb_plugin.readers.trace_files.names import parse_names
+from tb_plugin.storage import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tb_plugin.readers.trace_files.names import TraceName
+    from tb_plugin.storage.contract import Status
+
+LOOK_SECONDS: Final = 0.25
+"""For heads of files at one listing; the others come at the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(NamedFile):
+    """A file that somebody found."""
+
+    @property
+    def said(self) -> TraceName:
+        """What its name says, and its folders'."""
+        return parse_names(self.name, self.folders)
+
+    @property
+    def rank(self) -> int | None:
+        """As they say."""
+        return self.said.rank
+
+
+class TraceListing(NamedFiles[Candidate, FoundTrace, FoundTraces]):
+    """The files of one run, and their latest listing."""
+
+    _plural = "trace files"
+
+    def __init__(
+        self,
+        shown_folder: str,
+        root: str | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """See `NamedFiles` for `root`."""
+        super().__init__(shown_folder, root)
+        self._clock = clock
+        self._deadline = 0.0
+        self._unlooked: set[Candidate] = set()
+
+    def list_files(self) -> bool:
+        """Stat every file, and look into some; whether anything changed."""
+        self._deadline = self._clock() + LOOK_SECONDS
+        changed = super().list_files()
+        self._unlooked &= self._known.keys()
+        return changed
+
+    def _file(
+        self,
+        candidate: Candidate,
+        path: str,
+        status: Status,
+        known: FoundTrace | None,
+    ) -> FoundTrace:
+        key = FileKey.of(status)
+        if known is not None and (known.path, known.key) == (path, key):
+            return self._with_rank(candidate, known)
+        said = candidate.said
+        self._unlooked.add(candidate)
+        return self._with_rank(
+            candidate,
+            FoundTrace(
+                candidate.id or trace_id(candidate.shown_path),
+                path,
+                candidate.shown_path,
+                key,
+                said.worker,
+                rank=said.rank,
+                order=said.order,
+                is_timeline=said.is_timeline,
+            ),
+        )
+
+    def _with_rank(self, candidate: Candidate, found: FoundTrace) -> FoundTrace:
+        """The file with the rank that it tells itself, once it was looked into."""
+        if candidate not in self._unlooked or self._clock() > self._deadline:
+            return found
+        try:
+            rank = None if found.is_timeline else rank_in(found.path)
+        except StorageError:
+            return found  # at the next listing
+        self._unlooked.discard(candidate)
+        return found if rank is None else replace(found, rank=rank)
+
+    def _in_order(self, files: Iterable[FoundTrace]) -> FoundTraces:
+        return FoundTraces(_numbered(files))
+
+
+def _numbered(files: Iterable[FoundTrace]) -> list[FoundTrace]:
+    """By rank, worker and cycle, the cycles of each worker numbered from 1."""
+    ordered = sorted(files, key=_place)
+    numbers: dict[tuple[int | None, str, bool], int] = {}
+    found = []
+    for file in ordered:
+        cycle = None
+        if file.order is not None:
+            of = (file.rank, file.worker, file.is_timeline)
+            cycle = numbers[of] = numbers.get(of, 0) + 1
+        found.append(file if file.cycle == cycle else replace(file, cycle=cycle))
+    return found
+
+
+def _place(found: FoundTrace) -> tuple[int, str, bool, tuple[int, int], str]:
+    rank = -1 if found.rank is None else found.rank
+    order = found.order or (-1, -1)
+    return rank, found.worker, found.is_timeline, order, found.shown_path

@@ -1,0 +1,148 @@
+"""Worker, rank and cycle of a trace's file, out of its name and its folders'.
+
+What is understood, with who writes it so:
+
+host_123.1700000000000.pt.trace.json       torch's tensorboard_trace_handler; also .gz
+rank3.12.pt.trace.json                     Composer; also rank3.ba12.pt.trace.json
+ep0-ba5-rank3.json                         Composer's JSONTraceHandler, below `rank_3/`
+merged_trace.json, profiler_traces.json    the same, of all ranks
+rank3_trace.json.gz                        torchtitan: below `iteration_40/`
+rank-0.json.gz, trace_rank_0.json          HolisticTraceAnalysis, torch.profiler by hand
+memory_timeline.raw.json.gz, .html         export_memory_timeline
+
+Cycles are ordered as numbers. Times of 10, 13, 16 and 19 digits are seconds to
+nanoseconds since 1970, whatever else the same worker wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_NAME: Final = 255
+_TORCH: Final = re.compile(
+    r"(?P<worker>.*?)(?:\.(?P<time>\d{1,30}))?\.pt\.trace\.json(?:\.gz)?", re.DOTALL
+)
+_BATCH: Final = re.compile(r"(?P<worker>.*)\.ba(?P<batch>\d{1,15})", re.DOTALL)
+_COMPOSER: Final = re.compile(
+    r"ep(?P<epoch>\d{1,9})-ba(?P<batch>\d{1,15})-rank(?P<rank>\d{1,7})\.json(?:\.gz)?"
+)
+_JSON: Final = re.compile(r"\.json(?:\.gz)?$", re.IGNORECASE)
+_TIMELINE: Final = re.compile(
+    r"mem(?:ory)?[-_.]?timeline.*\.(?:json|json\.gz|raw\.gz|html)$|\.raw\.json\.gz$",
+    re.IGNORECASE,
+)
+_TRACE: Final = re.compile(r"(?<![a-z])traces?(?![a-z])", re.IGNORECASE)
+_ONLY_RANK: Final = re.compile(r"rank[-_]?\d{1,7}", re.IGNORECASE)
+_RANK: Final = re.compile(
+    r"(?:(?P<of>[a-z]+)[-_. ])?(?<![a-z])rank[-_= ]?(?P<rank>\d{1,7})(?!\d)",
+    re.IGNORECASE,
+)
+_OTHER_RANKS: Final = frozenset(
+    {"local", "node", "group", "tp", "pp", "dp", "ep", "cp"}
+)
+_WORKER: Final = re.compile(r"(?:worker|host)[-_]?(?P<rank>\d{1,5})", re.IGNORECASE)
+_ITERATION: Final = re.compile(
+    r"(?:global[-_]?)?(?:step|iteration|iter)[-_=]?(?P<number>\d{1,15})", re.IGNORECASE
+)
+_UNITS: Final = {10: 10**9, 13: 10**6, 16: 10**3, 19: 1}
+"""By its digits: nanoseconds of one, of a time since 1970."""
+_MAX_WORKER: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class TraceName:
+    """What names say of one file."""
+
+    worker: str
+    """Who wrote it; files of one worker are its cycles."""
+    order: tuple[int, int] | None = None
+    """Where it stands among the worker's; None where no name says it."""
+    rank: int | None = None
+    is_timeline: bool = False
+    """Whether it is what `export_memory_timeline` wrote."""
+
+
+def is_trace(name: str) -> bool:
+    """Whether a file of this base name is taken for a trace or a memory timeline."""
+    if len(name) > MAX_NAME or "." not in name:
+        return False
+    if _TORCH.fullmatch(name) or _COMPOSER.fullmatch(name) or _TIMELINE.search(name):
+        return True
+    stem = _stem(name)
+    if stem is None:
+        return False
+    return bool(_TRACE.search(stem) or _ONLY_RANK.fullmatch(stem))
+
+
+def parse_names(name: str, folders: Sequence[str] = ()) -> TraceName:
+    """What a file's base name says, and for the rest the folders', the nearest first.
+
+    `folders` are base names from the outermost to the innermost.
+    """
+    name = name[:MAX_NAME]
+    found = _parse(name)
+    rank, order = found.rank, found.order
+    for folder in reversed(folders):
+        rank = _rank(folder) if rank is None else rank
+        number = _ITERATION.search(folder[:MAX_NAME])
+        if order is None and number is not None:
+            order = (0, int(number["number"]))
+    return TraceName(found.worker, order, rank, found.is_timeline)
+
+
+def _parse(name: str) -> TraceName:
+    composer = _COMPOSER.fullmatch(name)
+    if composer is not None:
+        rank = int(composer["rank"])
+        place = (int(composer["epoch"]), int(composer["batch"]))
+        return TraceName(f"rank{rank}", place, rank)
+    is_timeline = _TIMELINE.search(name) is not None
+    torch = _TORCH.fullmatch(name)
+    if torch is None:
+        stem = _stem(name) or name
+        return TraceName(_shown(stem), None, _rank(stem), is_timeline)
+    worker, time = torch["worker"], torch["time"]
+    order = None if time is None else _order(time)
+    batch = _BATCH.fullmatch(worker) if order is None else None
+    if batch is not None:
+        worker, order = batch["worker"], (0, int(batch["batch"]))
+    return TraceName(_shown(worker), order, _rank_of_worker(worker), is_timeline)
+
+
+def _order(digits: str) -> tuple[int, int]:
+    """Times after plain numbers, and all times in nanoseconds."""
+    unit = _UNITS.get(len(digits))
+    number = int(digits)
+    return (0, number) if unit is None else (1, number * unit)
+
+
+def _stem(name: str) -> str | None:
+    match = _JSON.search(name)
+    return None if match is None or match.start() == 0 else name[: match.start()]
+
+
+def _rank(text: str) -> int | None:
+    """The global rank that a name tells."""
+    for match in _RANK.finditer(text[:MAX_NAME]):
+        if (match["of"] or "").lower() not in _OTHER_RANKS:
+            return int(match["rank"])
+    return None
+
+
+def _rank_of_worker(worker: str) -> int | None:
+    """The rank of a worker: `rank3`, or `worker3` and `host_3` as examples have it."""
+    found = _rank(worker)
+    if found is None:
+        match = _WORKER.fullmatch(worker)
+        found = None if match is None else int(match["rank"])
+    return found
+
+
+def _shown(worker: str) -> str:
+    shown = "".join(c if c.isprintable() else "?" for c in worker[:_MAX_WORKER])
+    return shown or "default"

@@ -1,0 +1,80 @@
+"""The trace files of a run as sources of its Trace view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tb_plugin.readers.trace_files.captured import CapturedTraces
+from tb_plugin.readers.trace_sources import FoundSource
+from tb_plugin.readers.traces import open_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tb_plugin.analysis.trace import Trace
+    from tb_plugin.budget import Budget
+    from tb_plugin.readers.imports.importer import Importer
+    from tb_plugin.readers.trace_files.found import FoundTrace
+    from tb_plugin.readers.trace_sources import Note
+    from tb_plugin.run import Run
+
+
+class TraceFiles:
+    """All trace files of runs, by whichever way they were found."""
+
+    def __init__(self, importer: Callable[[], Importer]) -> None:
+        """`importer` is called when the first file is opened."""
+        self._importer = importer
+        self._captured = CapturedTraces()
+
+    def __call__(self, run: Run, budget: Budget) -> list[FoundSource]:
+        """The sources of a run, whose lock is held."""
+        return [self._source(found) for found in self.of(run, budget)]
+
+    def of(self, run: Run, budget: Budget) -> Iterator[FoundTrace]:
+        """The files of a run, whose lock is held: each once.
+
+        What a recording says of a file goes before what its name says.
+        """
+        known: set[str] = set()
+        for key in sorted(run.files):
+            for found in self._captured.of(run.files[key], budget):
+                if found.path not in known:
+                    known.add(found.path)
+                    yield found
+        for found in run.traces.files:
+            if found.path not in known:
+                known.add(found.path)
+                yield found
+
+    def _source(self, found: FoundTrace) -> FoundSource:
+        return FoundSource(
+            id=found.id,
+            kind="trace",
+            name=found.name,
+            rank=found.rank,
+            cycle=found.cycle,
+            num_bytes=found.num_bytes,
+            key=tuple(found.key),
+            load=_Load(found, self._importer),
+            path=found.path,
+            shown_path=found.shown_path,
+            time_ns=found.key.mtime_ns,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """Opens one file; see `trace_sources.Load`."""
+
+    found: FoundTrace
+    importer: Callable[[], Importer]
+
+    def __call__(self, note: Note) -> Trace:
+        return open_trace(
+            self.found.path,
+            self.importer(),
+            listed=self.found.key,
+            note=lambda share: note(share, "reading the file"),
+        )

@@ -1,0 +1,175 @@
+"""What is decoded of an event: three shapes of one thing, from fast to tolerant.
+
+`Event` is for events as Kineto writes them. `ExactEvent` keeps the digits of `ts`, where
+a float would lose some. `AnyEvent` keeps all arguments, for counters and what is odd.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+Number: TypeAlias = bool | int | float | str | None
+Name: TypeAlias = str | int | float | bool | None
+NO_RAW: Final = Raw()
+
+_NAMES: Final = {
+    "external_id": "External id",
+    "old_external_id": "external id",
+    "sequence": "Sequence number",
+    "forward_thread": "Fwd thread id",
+    "input_dims": "Input Dims",
+    "input_types": "Input type",
+    "concrete_inputs": "Concrete Inputs",
+    "call_stack": "Call stack",
+    "python_id": "Python id",
+    "python_parent_id": "Python parent id",
+    "python_module_id": "Python module id",
+    "graph": "graph id",
+    "registers": "registers per thread",
+    "shared_memory": "shared memory",
+    "blocks_per_sm": "blocks per SM",
+    "warps_per_sm": "warps per SM",
+    "occupancy": "est. achieved occupancy %",
+    "num_bytes": "bytes",
+    "bandwidth": "memory bandwidth (GB/s)",
+    "collective": "Collective name",
+    "in_elements": "In msg nelems",
+    "out_elements": "Out msg nelems",
+    "group_size": "Group size",
+    "in_splits": "In split size",
+    "out_splits": "Out split size",
+    "group": "Process Group Name",
+    "group_description": "Process Group Description",
+    "group_ranks": "Process Group Ranks",
+    "collective_sequence": "Seq",
+    "rank": "Rank",
+    "source_rank": "Src Rank",
+    "destination_rank": "Dst Rank",
+    "memory_bytes": "Bytes",
+    "address": "Addr",
+    "device_type": "Device Type",
+    "memory_device": "Device Id",
+    "allocated": "Total Allocated",
+    "reserved": "Total Reserved",
+}
+
+
+class Args(msgspec.Struct, gc=False, rename=_NAMES):
+    """The arguments that become columns; -1 where there is none."""
+
+    external_id: Number = -1
+    old_external_id: Number = -1
+    sequence: Number = -1
+    forward_thread: Number = -1
+    input_dims: Raw = NO_RAW
+    input_types: Raw = NO_RAW
+    concrete_inputs: Raw = NO_RAW
+    call_stack: Raw = NO_RAW
+    python_id: Number = -1
+    python_parent_id: Number = -1
+    python_module_id: Number = -1
+    device: Number = -1
+    stream: Number = -1
+    correlation: Number = -1
+    context: Number = -1
+    graph: Number = -1
+    grid: Raw = NO_RAW
+    block: Raw = NO_RAW
+    registers: Number = -1
+    shared_memory: Number = -1
+    blocks_per_sm: Number = None
+    warps_per_sm: Number = None
+    occupancy: Number = None
+    num_bytes: Number = -1
+    bandwidth: Number = None
+    collective: Raw = NO_RAW
+    dtype: Raw = NO_RAW
+    in_elements: Number = -1
+    out_elements: Number = -1
+    group_size: Number = -1
+    in_splits: Raw = NO_RAW
+    out_splits: Raw = NO_RAW
+    group: Raw = NO_RAW
+    group_description: Raw = NO_RAW
+    group_ranks: Raw = NO_RAW
+    collective_sequence: Number = -1
+    rank: Number = -1
+    source_rank: Number = -1
+    destination_rank: Number = -1
+    memory_bytes: Number = 0
+    address: Number = 0
+    device_type: Number = -1
+    memory_device: Number = -1
+    allocated: Number = -1
+    reserved: Number = -1
+    name: Raw = NO_RAW
+    """Of metadata events, likewise the next two."""
+    labels: Raw = NO_RAW
+    sort_index: Number = 0
+
+
+NO_ARGS: Final = Args()
+NO_TIME: Final = float("nan")
+
+
+class EventFields(msgspec.Struct, gc=False):
+    """What all three shapes decode alike."""
+
+    ph: str = ""
+    cat: Name = None
+    name: Name = ""
+    pid: Name = ""
+    tid: Name = ""
+    id: Name = None
+    bp: Name = None
+
+
+class Event(EventFields, gc=False):
+    """One event."""
+
+    ts: float = NO_TIME
+    """Microseconds, likewise `dur`."""
+    dur: float = NO_TIME
+    args: Args | None = None
+
+
+class ExactEvent(EventFields, gc=False):
+    """One event with the digits of its time."""
+
+    ts: Raw = NO_RAW
+    dur: float = NO_TIME
+    args: Args | None = None
+
+
+class AnyEvent(EventFields, gc=False):
+    """One event with all that it says."""
+
+    ts: Raw = NO_RAW
+    dur: Raw = NO_RAW
+    args: Raw = NO_RAW
+
+
+FAST: Final = msgspec.json.Decoder(list[Event])
+EXACT: Final = msgspec.json.Decoder(list[ExactEvent])
+ANY: Final = msgspec.json.Decoder(list[AnyEvent])
+ONE: Final = msgspec.json.Decoder(AnyEvent)
+ARGS: Final = msgspec.json.Decoder(Args)
+PLAIN: Final = msgspec.json.Decoder()
+FAULTS: Final = (
+    msgspec.MsgspecError,
+    UnicodeDecodeError,
+    RecursionError,
+    OverflowError,
+)
+"""What decoding may raise."""
+
+
+def plain(raw: bytes | Raw) -> Any:
+    """Any JSON as Python's own objects; None where it is none."""
+    try:
+        return PLAIN.decode(raw)
+    except FAULTS:
+        return None

@@ -1,0 +1,74 @@
+"""An open file to the tables of a trace, within bounded memory."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tb_plugin.readers.imports.errors import RefusedError
+from tb_plugin.readers.traces import timelines
+from tb_plugin.readers.traces.assembling import tables_of
+from tb_plugin.readers.traces.chunks import Chunks
+from tb_plugin.readers.traces.gathering import Gathering
+from tb_plugin.readers.traces.inflated import Inflated
+from tb_plugin.readers.traces.top_level import base_of, facts_of, top_level
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MAX_EVENTS: Final = 10_000_000
+"""Of one trace that are shown: the first."""
+
+
+def imported(
+    file: IO[bytes], report: Callable[[float], None] | None = None
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The tables of a trace or a memory timeline; see `stored` for what they mean.
+
+    Raises:
+        RefusedError: it is neither.
+        OSError: the file cannot be read.
+    """
+    stream = Inflated(file, report)
+    chunks = Chunks(stream)
+    start = chunks.peek()
+    if not start:
+        raise RefusedError(
+            stream.problem or "The file is empty.",
+            0,
+            remedy="Copy it again, when it is written whole.",
+        )
+    gathered = Gathering()
+    if timelines.is_timeline(start):
+        facts = timelines.gather(start, stream, gathered)
+        return tables_of(gathered, {}, facts, 0)
+    places = _gather(chunks, gathered)
+    around = chunks.around
+    problems = gathered.problems
+    for number, offset in around.bad[:1]:
+        what = "events that could not be read are not shown"
+        problems.note(what, len(around.bad), f"event {number}, byte {offset}")
+    if stream.problem:
+        problems.note(stream.problem, 1)
+    elif (around.cut_off or not around.ended) and not (
+        around.is_list and not around.cut_off
+    ):
+        problems.note("The file ends inside its list of events: it is not whole.", 1)
+    top = top_level(around)
+    return tables_of(gathered, places, facts_of(top), base_of(top))
+
+
+def _gather(chunks: Chunks, gathered: Gathering) -> dict[str, Any]:
+    """All events; where they lie in the inflated file."""
+    places: list[tuple[int, int, int]] = []
+    for chunk in chunks:
+        gathered.add(chunk)
+        places.append((chunk.offset, chunk.num_bytes, chunk.first))
+        if chunks.num_events >= MAX_EVENTS:
+            what = f"Only the first {chunks.num_events:,} events are shown."
+            gathered.problems.note(what, 1)
+            chunks.around.ended = True
+            break
+    columns = np.array(places, np.int64).reshape(-1, 3).T
+    return {"offset": columns[0], "num_bytes": columns[1], "first": columns[2]}

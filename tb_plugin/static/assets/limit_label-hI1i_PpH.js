@@ -1,1 +1,0 @@
-var e={device:`device capacity`,cgroup_limit:`memory limit`,host_memory:`host memory`,none:``};export{e as t};

@@ -1,1 +1,0 @@
-import{f as e,p as t}from"./line_chart-mUMjdbM-.js";import{y as n}from"./app-j3VtgHo4.js";function r(r){return n(`div`,{class:`segmented`,role:`group`,"aria-label":`Horizontal axis`,children:e.map(e=>n(`button`,{type:`button`,class:`button`,"aria-pressed":e===r.x,onClick:()=>{r.setX(e)},children:t[e]},e))})}export{r as t};

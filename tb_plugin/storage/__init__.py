@@ -1,0 +1,91 @@
+"""Where files lie: on a disk, or at any store that fsspec reaches; read only.
+
+- `contract`: what both do, which is what `os` does;
+- `local`: the disk;
+- `urls`: a URL of a person's, without its secrets;
+- `remote`: a store; `folders` its listings, `blocks` the bytes that were read, `ranges` its
+  files;
+- `system`: what fsspec is asked, on the threads of `fetching`;
+- `refusals`: what a store refused, in words.
+
+A store is known once it was mounted, which `--logdir` and the command line do and nothing
+else: a path of any other is refused. Its paths are URLs without secrets, below the mounted
+one, and name what was listed there.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.storage.contract import PendingError, StorageError
+from tb_plugin.storage.local import LOCAL
+
+if TYPE_CHECKING:
+    from tb_plugin.storage.contract import Storage
+    from tb_plugin.storage.remote import Remote
+    from tb_plugin.storage.urls import Url
+
+__all__ = [
+    "LOCAL",
+    "PendingError",
+    "StorageError",
+    "at",
+    "is_inside",
+    "is_remote",
+    "mount",
+    "remote_at",
+]
+
+_lock: Final = threading.Lock()
+_mounted: dict[str, Remote] = {}
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a store's; those of a disk are absolute and hold no `://`."""
+    return "://" in path and not path.startswith(os.sep)
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Whether a path is a folder's own or below it; both absolute and free of links."""
+    sep = "/" if is_remote(root) else os.sep
+    return path == root or path.startswith(root.rstrip(sep) + sep)
+
+
+def at(path: str) -> Storage:
+    """Where a path lies.
+
+    Raises:
+        StorageError: nobody mounted it.
+    """
+    return remote_at(path) if is_remote(path) else LOCAL
+
+
+def remote_at(path: str) -> Remote:
+    """The store of a path.
+
+    Raises:
+        StorageError: nobody mounted it.
+    """
+    known = _mounted.get(path)
+    at_path = path
+    while known is None and "/" in at_path:
+        at_path = at_path.rpartition("/")[0]
+        known = _mounted.get(at_path)
+    if known is None:
+        raise StorageError(
+            "This is no logdir that was asked for.", "Name it with --logdir."
+        )
+    return known
+
+
+def mount(url: Url) -> Remote:
+    """Make a store known by what a person wrote; asks it for nothing yet."""
+    from tb_plugin.storage.remote import Remote
+
+    with _lock:
+        known = _mounted.get(url.root)
+        if known is None:
+            known = _mounted[url.root] = Remote(url)
+        return known

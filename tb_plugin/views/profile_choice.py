@@ -1,0 +1,100 @@
+"""Which profiler's trace of a run is shown, and how far opening it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin import api
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tb_plugin.readers.trace_sources import FoundSource, Opening
+
+MAX_LISTED: Final = 1_000
+MAX_PROBLEMS: Final = 20
+
+
+def profiler_traces(sources: Sequence[FoundSource]) -> list[FoundSource]:
+    """Those that a profiler wrote, by cycle and rank."""
+    return sorted(
+        (one for one in sources if one.kind == "trace"),
+        key=lambda one: (
+            one.cycle or 0,
+            one.rank is None,
+            one.rank or 0,
+            one.time_ns,
+            one.name,
+        ),
+    )
+
+
+def chosen_of(
+    traces: Sequence[FoundSource], source: str | None, rank: int | None = None
+) -> FoundSource | None:
+    """The one asked for; else the newest cycle's first rank, or that rank's newest.
+
+    An id that is not there chooses nothing: the page says so.
+    """
+    if source is not None:
+        return next((one for one in traces if one.id == source), None)
+    own = [one for one in traces if rank is None or one.rank == rank] or list(traces)
+    if not own:
+        return None
+    newest = own[-1].cycle
+    return next(one for one in own if one.cycle == newest)
+
+
+def choice_of(
+    traces: Sequence[FoundSource], opening: Opening | None, missing: str | None
+) -> api.ProfileChoice:
+    """What may be chosen, and what was; `missing`: an id that is not there."""
+    problem = None if opening is None else opening.problem
+    if opening is None and missing is not None:
+        problem = api.Problem(
+            severity="error",
+            path="",
+            what="This trace is not in the run (any more).",
+            where=f"source={missing}",
+            salvaged="",
+            remedy="Choose another one.",
+            rank=None,
+        )
+    return api.ProfileChoice(
+        traces=tuple(
+            api.ProfiledTrace(
+                id=one.id,
+                name=one.name,
+                rank=one.rank,
+                cycle=one.cycle,
+                num_bytes=one.num_bytes,
+                time_ms=one.time_ns / 1e6 if one.time_ns else None,
+            )
+            for one in traces[-MAX_LISTED:]
+        ),
+        num_traces=len(traces),
+        source=None if opening is None else opening.found.id,
+        state="ready" if opening is None else opening.state,
+        progress=1.0 if opening is None else opening.progress,
+        doing="" if opening is None else opening.doing,
+        problem=problem,
+        problems=() if opening is None else _left_out(opening),
+    )
+
+
+def _left_out(opening: Opening) -> tuple[api.Problem, ...]:
+    """Of a trace that is open."""
+    if opening.source is None:
+        return ()
+    return tuple(
+        api.Problem(
+            severity="warning",
+            path=opening.found.name,
+            what=f"{one.what} ({one.count:,})" if one.count > 1 else one.what,
+            where=one.where,
+            salvaged="The rest of the trace is shown.",
+            remedy="",
+            rank=opening.found.rank,
+        )
+        for one in opening.source.trace.problems[:MAX_PROBLEMS]
+    )

@@ -1,0 +1,46 @@
+"""One error with all that is known of it, as its words, evidence and advice take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tb_plugin.analysis.oom import OomFacts
+    from tb_plugin.analysis.oom_holders import Holder
+    from tb_plugin.analysis.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is known."""
+
+    facts: OomFacts
+    verdict: Verdict
+    device: int | None
+    replayed: bool
+    """The state at the error was replayed from a history; else only a report says it."""
+    is_out_of_memory: bool = True
+    """False: the process ended otherwise, and nothing has to be explained."""
+    parsed: bool = False
+    """Numbers are from the exception's text, and rounded."""
+    expandable: bool | None = None
+    """Whether segments are expandable."""
+    holders: tuple[Holder, ...] = ()
+    live_bytes: int | None = None
+    """What the holders are shares of."""
+    by_category: Mapping[str, int] = field(default_factory=dict)
+    """Live bytes by category as pages colour it; empty where it is not known."""
+    stack: tuple[str, ...] = ()
+    """Of the request, innermost frame first."""
+    asked_at: str = ""
+    """The line that asked for it."""
+    world_size: int = 1
+
+    @property
+    def scope(self) -> str:
+        """Of what and when the numbers are."""
+        where = "the device" if self.device is None else f"device {self.device}"
+        return f"{where}, at the {'error' if self.is_out_of_memory else 'end'}"
