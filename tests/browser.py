@@ -63,10 +63,10 @@ def tensorboard(
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
+        process.wait(120)
 
 
-def _url(log: Path, process: subprocess.Popen, seconds: float = 60) -> str:
+def _url(log: Path, process: subprocess.Popen, seconds: float = 240) -> str:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         text = log.read_text()

@@ -215,7 +215,13 @@ class RankBuilder:
             self._captures, self._captures_before = [], start
 
     def close(
-        self, how: str = "closed", message: str = "", *, digest: bool = True
+        self,
+        how: str = "closed",
+        message: str = "",
+        *,
+        digest: bool = True,
+        step: int | None = None,
+        phase: str = "",
     ) -> None:
         """The orderly end."""
         if digest:
@@ -225,6 +231,8 @@ class RankBuilder:
                 time_ns=self._next_ns,
                 how=how,
                 message=message,
+                step=step,
+                phase=phase,
                 digest_offset=self.digest_offset,
                 num_dropped=self._num_dropped,
             )

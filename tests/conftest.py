@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
+from pathlib import Path
+
+import pytest
+
+PATIENCE = str(Path(__file__).parent / "patience")
+"""Belongs to a PYTHONPATH: processes with it give nothing up because it is slow."""
+
+
+def pytest_configure() -> None:
+    """What the programs that tests start are to inherit."""
+    # A shell's background jobs ignore Ctrl-C, and so would they.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ["PYTHONPATH"] = with_patience(os.environ.get("PYTHONPATH", ""))
+
+
+def with_patience(*paths: str) -> str:
+    """A PYTHONPATH of these and `PATIENCE`."""
+    others = (entry for path in paths for entry in path.split(os.pathsep))
+    return os.pathsep.join([PATIENCE, *(p for p in others if p not in ("", PATIENCE))])
 
 
 def pytest_collection_finish() -> None:
     """Tests read `MEMBOARD_REAL_DATA` while they are collected, which is before."""
     for name in [name for name in os.environ if name.startswith("MEMBOARD_")]:
         del os.environ[name]
+
+
+@pytest.fixture
+def no_garbage():
+    """Garbage is collected where the test says so: that of other tests stays meanwhile."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

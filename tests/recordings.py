@@ -94,6 +94,8 @@ def read_run(run_dir: Path) -> dict[int, Recording]:
     """Every rank's recording below a run, by rank."""
     recordings = {}
     for path in sorted(run_dir.joinpath(*RANK_FILES_DIR).iterdir()):
+        if path.is_dir():  # artifacts, or questions about clocks
+            continue
         name = parse_rank_file_name(path.name)
         assert name is not None, path
         recording = read_recording(path)

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.cli import main
+from collector.cli import VERBS, main
+from collector.simulate import OOM_CAUSES
+from tb_plugin.analysis.verdict import CAUSES
+from tb_plugin.readers.snapshot_files.names import likelihood, parse_names
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -51,14 +54,40 @@ def documented_commands() -> list[str]:
 @pytest.mark.parametrize("command", documented_commands())
 def test_commands_of_the_readme_have_arguments_that_exist(command, monkeypatch):
     words = shlex.split(command.partition(">")[0])[1:]
-    verb = importlib.import_module(f"collector.cli.{words[0].replace('-', '_')}")
+    verb = importlib.import_module(f"collector.cli.{VERBS[words[0]]}")
     monkeypatch.setattr(verb, "run", lambda _: 0)
     assert main(words) == 0
 
 
-def test_the_readme_shows_export_and_report():
+def test_the_readme_shows_every_verb():
     verbs = {command.split()[1] for command in documented_commands()}
-    assert {"export", "report", "import-config"} <= verbs
+    assert verbs | {"demo"} == set(VERBS)
+    assert "memboard demo" in README
+
+
+def rows_of(marker: str) -> list[list[str]]:
+    """The cells of a table, without its head."""
+    lines = [line for line in between(marker).splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[2:]]
+
+
+@pytest.mark.parametrize("row", rows_of("names"), ids=lambda row: row[0])
+def test_names_of_snapshots_tell_what_the_readme_says(row):
+    names, rank, step = row
+    for name in re.findall(r"`([^`]+)`", names):
+        *folders, file = name.split("/")
+        assert likelihood(file) != "no"
+        said = parse_names(file, folders)
+        assert said.rank == int(rank)
+        assert said.step == (int(step) if step else None)
+
+
+def test_the_verdicts_are_those_that_the_code_knows():
+    assert [row[0].strip("`") for row in rows_of("verdicts")] == list(CAUSES)
+    matrix = rows_of("matrix")
+    assert [row[0].strip("`") for row in matrix] == list(OOM_CAUSES)
+    assert all(sum(int(cell or 0) for cell in row[1:]) == 30 for row in matrix)
+    assert "tests/perf/oom_verdicts.py" in between("matrix")
 
 
 def test_links_into_the_repository_lead_somewhere():

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
-from hypothesis import settings
 
 from collector import lifecycle
+from tests.examples_of_properties import load_profile
+from tests.patience.sitecustomize import LIMITS
 
-# How long an example takes says something about the machine, not about the code.
-settings.register_profile("memboard", deadline=None)
-settings.load_profile("memboard")
+load_profile()
 
 LAUNCHERS = ("OMPI_", "MV2_", "PMI_", "PMIX_", "PALS_", "SLURM_", "TORCHELASTIC_")
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK")
 NAMES += ("NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+ENDS = ("collector.engine", "collector.writer", "collector.profiling.windows")
+ENDS += ("collector.dumps", "collector.merge_process", "collector.cli.open_files")
+"""What waits at the end of a recording, and of a search, for what may hang."""
 
 
 @pytest.fixture(autouse=True)
@@ -29,3 +33,19 @@ def _alone(monkeypatch):
     while (recorder := lifecycle.newest()) is not None:
         recorder.close_for(None)
     assert left is None, "a test left its recorder running"
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch):
+    """Closing gives a disk up after 2 s; a busy machine's is not to be given up."""
+    for name in ENDS:
+        for limit, value in LIMITS[name].items():
+            monkeypatch.setattr(f"{name}.{limit}", value)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled():
+    """Another test of this process may have compiled something: hooks would stay away."""
+    dynamo = sys.modules.get("torch._dynamo")
+    if dynamo is not None:
+        dynamo.reset()

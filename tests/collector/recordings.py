@@ -147,7 +147,7 @@ def read_only_file(run_dir: Path) -> Recording:
     return read(path)
 
 
-def wait_until(condition: Any, seconds: float = 10.0) -> None:
+def wait_until(condition: Any, seconds: float = 300.0) -> None:
     """Poll: fails where the condition does not come true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -158,7 +158,10 @@ def wait_until(condition: Any, seconds: float = 10.0) -> None:
 TIMED = ("device_free", "gpu", "pinned", "process", "process_full", "workers")
 TIMED += ("cpu", "memory", "swap", "disk", "network")
 
-ONLY_STEPS = {**dict.fromkeys((*TIMED, "functions"), False), "flush_seconds": 0.1}
+ONLY_STEPS = {
+    **dict.fromkeys((*TIMED, "functions", "spans"), False),
+    "flush_seconds": 0.1,
+}
 """Settings for tests that look at steps alone."""
 
 

@@ -204,6 +204,12 @@ def test_an_unknown_variable(monkeypatch):
     )
 
 
+def test_a_variable_of_the_viewer_is_no_setting(monkeypatch):
+    monkeypatch.setenv("MEMBOARD_CACHE_DIR", "/tmp/cache")
+    monkeypatch.setenv("MEMBOARD_PLUGIN_ANYTHING", "1")
+    assert load() == RecordConfig()
+
+
 def test_a_wrong_type_in_a_file(yaml_file):
     path = yaml_file("\n\nflush_seconds: fast\n")
     assert error_of(path) == (
@@ -328,18 +334,34 @@ def values_of(setting):
         float: st.floats(least, most),
         type(None): st.none(),
     }
+    if setting.takes_options:
+        return st.just({})  # what is in them is not recorded
+    if setting.path == "remote.prune":
+        return st.just(False)  # which merge_on_close and dumps do not go with
+    if setting.path == "remote.url":
+        return st.sampled_from(["", "memory://a/{run_name}", "s3://b/{rank:05d}"])
+    if setting.path.startswith("remote.") and setting.takes_text:
+        return st.none() | st.sampled_from(["{path}", "/a {node_rank}/{name}"])
+    if setting.path.startswith("torch_profiler.") and setting.path.endswith(
+        "_filename"
+    ):
+        return st.just("")  # which needs others to be on
+    if setting.path in ("torch_profiler.folder", "torch_profiler.filename"):
+        return st.sampled_from(["{rank}", "a b/ep{epoch:03d}", "x.{total_wct:.2f}"])
     choices = [kinds[kind] for kind in setting.accepts if kind in kinds]
     choices += [*map(st.just, setting.words)]
-    if setting.takes_text or setting.many:
+    if setting.takes_text or (setting.many and not setting.words):
         choices.append(st.text(printable, min_size=1 if setting.many else 0))
     if setting.takes_code:
         choices = [st.sampled_from(["os.getcwd", "os.path.join", "package.mod.func"])]
     if setting.path == "activations.functions":
         return st.just(()) | st.tuples(*choices * 2)
     if setting.many:
-        return st.lists(choices[0], unique=True).map(tuple)
+        return st.lists(st.one_of(choices), unique=True).map(tuple)
     return st.one_of(choices)
 
+
+SWITCHES = ("remote.url", "dumps.fsdp_report", "torch_profiler.stacks_filename")
 
 printable = st.characters(exclude_categories=["C", "Z"])
 
@@ -347,11 +369,15 @@ printable = st.characters(exclude_categories=["C", "Z"])
 @given(
     st.fixed_dictionaries(
         # With a callable of one's own, all else in the schedule may be anything.
-        {"schedule.choose": st.just("os.getcwd")},
+        # Switches are always said: without them options are on, or refused.
+        {
+            "schedule.choose": st.just("os.getcwd"),
+            **{path: values_of(settings()[path]) for path in SWITCHES},
+        },
         optional={
             path: values_of(setting)
             for path, setting in settings().items()
-            if path != "schedule.choose"
+            if path not in ("schedule.choose", *SWITCHES)
         },
     )
 )
@@ -383,13 +409,22 @@ def test_every_setting_has_its_own_variable():
 
 def test_every_leaf_can_be_set_by_its_variable(monkeypatch):
     for path, setting in settings().items():
-        if setting.takes_code or setting.many:
+        if path in ("torch_profiler.memory_filename", "remote.prune"):
+            continue  # not together with others of them
+        if setting.takes_options:
+            text = '{"anon": true}'
+        elif path.startswith("remote.") and setting.takes_text:
+            text = "memory://a" if path == "remote.url" else "{name}"
+        elif setting.many and setting.words:
+            text = ", ".join(setting.words[:2])
+        elif setting.takes_code or setting.many:
             text = "os.path.join, os.getcwd" if setting.many else "os.getcwd"
         elif setting.takes_text:
             text = "text"
         else:
             switch = str(not setting.default).lower()
-            kinds = {bool: switch, int: "17", float: "17"}
+            number = str(int(max(17, setting.limits.get("least", 0))))
+            kinds = {bool: switch, int: number, float: number}
             text = kinds.get(setting.accepts[0]) or setting.words[-1]
         monkeypatch.setenv(variable(path), text)
     config, default = load(), RecordConfig()

@@ -27,10 +27,11 @@ from collector.errors import ConfigError
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """A package of the user's; `write` adds a module to it."""
-    monkeypatch.syspath_prepend(str(tmp_path))
     folder = tmp_path / "mine_for_hooks"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
+    # Afterwards: what an import of another thread looks up here is remembered.
+    monkeypatch.syspath_prepend(str(tmp_path))
 
     def write(name, text):
         (folder / f"{name}.py").write_text(text)

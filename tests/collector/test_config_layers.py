@@ -86,7 +86,8 @@ def test_the_effective_settings_are_in_the_recording(tmp_path, write):
     [
         (True, ModulesConfig(enabled=True)),
         (False, ModulesConfig()),
-        ({"root": "model"}, ModulesConfig(root="model")),
+        ({"root": "model"}, ModulesConfig(enabled=True, root="model")),
+        ({"enabled": False, "root": "model"}, ModulesConfig(root="model")),
         (ModulesConfig(enabled=True), ModulesConfig(enabled=True)),
         (None, ModulesConfig()),
     ],
@@ -132,11 +133,13 @@ def test_yaml_sets_are_lists(write):
 )
 def test_variables_of_sections(monkeypatch, name, text, path, expected):
     monkeypatch.setenv(f"MEMBOARD_{name}", text)
+    monkeypatch.setenv("MEMBOARD_DUMPS_FSDP_REPORT", "1")
     assert load().leaf(path) == expected
 
 
 def test_a_path_is_text_where_text_is_due():
-    assert load(dumps={"dir": Path("/tmp/x")}).dumps.dir == "/tmp/x"
+    dumps = {"yaml": True, "dir": Path("/tmp/x")}
+    assert load(dumps=dumps).dumps.dir == "/tmp/x"
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,23 @@ def test_packing_without_unpacking():
     )
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"merge_on_close": True},
+        {"dumps": {"yaml": True}},
+        {"dumps": {"history": True}},
+    ],
+)
+def test_what_is_read_at_the_end_is_not_pruned_before(made):
+    pruned = {"url": "memory://a", "prune": True}
+    text = error_of(made, remote=pruned)
+    assert "'remote.prune' in the keywords deletes what" in text
+    assert "memboard merge" in text
+    load(made, remote={**pruned, "prune": False})
+    load(made, remote={**pruned, "url": ""})
+
+
 def test_settings_made_by_hand_are_held_to_it_too():
     with pytest.raises(ConfigError, match=r"'schedule.wait' in RecordConfig\(\)"):
         RecordConfig(schedule=ScheduleConfig(wait=1))

@@ -58,6 +58,23 @@ def test_a_second_start_keeps_the_files_of_the_first(tmp_path):
     assert names_in(beside) == {"rank_5_memory_stats.yaml"}
 
 
+def test_what_was_dumped_is_mirrored_and_still_known_as_ours(tmp_path):
+    there = tmp_path / "there"
+    run_dir = tmp_path / "here" / "exp"
+    asked = {"yaml": True}
+    config = {**SNAPPED, "remote": f"file://{there}/{{run_name}}"}
+    with collector.record(run_dir, rank=5, config=config, dumps=asked) as rec:
+        for _ in range(3):
+            with rec.span("work", memory=True):
+                pass
+            rec.step()
+    copied = there / "exp" / "memprofiler"
+    assert names_in(copied) == {"rank_5_memory_stats.yaml"}
+    for name in ("rank_5_memory_stats.yaml", EXPORT_MARK):
+        here = run_dir / "memprofiler" / name
+        assert (copied / name).read_bytes() == here.read_bytes()
+
+
 def test_another_directory_is_that_of_the_start(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = {"yaml": True, "dir": "mine"}
@@ -99,8 +116,24 @@ def one_warning(caplog) -> str:
 def test_what_was_asked_for_and_never_collected_is_one_warning(tmp_path, caplog):
     record(tmp_path / "exp", fsdp_report=True)
     said = one_warning(caplog)
-    assert "holds nothing of what was asked for" in said
-    assert "memboard export" in said
+    assert "holds nothing of what was asked for (modules: switched off" in said
+    assert "memboard export" not in said  # it would say the same again
+
+
+def test_what_could_not_be_recorded_is_named_with_its_reason(tmp_path, caplog):
+    asked = {"yaml": True, "history": True}
+    with collector.record(
+        tmp_path / "exp", rank=5, **{**SNAPPED, "history": True}, dumps=asked
+    ) as rec:
+        for _ in range(3):
+            with rec.span("work", memory=True):
+                pass
+            rec.step()
+    assert names_in(tmp_path / "exp" / "memprofiler") == {"rank_5_memory_stats.yaml"}
+    said = one_warning(caplog)
+    assert "the recording holds nothing for --history (history: " in said
+    assert f"All others are in {tmp_path / 'exp' / 'memprofiler'}." in said
+    assert "could not be written" not in said
 
 
 @pytest.mark.parametrize("python", ["/nowhere/python", "/bin/false"])

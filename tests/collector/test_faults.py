@@ -41,15 +41,7 @@ def told(caplog, words):
 def small_disk(path, size, options=""):
     """A tmpfs of its own."""
     path.mkdir()
-    mount = [
-        "mount",
-        "-t",
-        "tmpfs",
-        "-o",
-        f"size={size}{options}",
-        "memboard",
-        str(path),
-    ]
+    mount = [*f"mount -t tmpfs -o size={size}{options} memboard".split(), str(path)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"needs the right to mount a tmpfs: {done.stderr.strip()}")
@@ -75,21 +67,24 @@ def test_a_full_disk_costs_rows_and_one_warning_and_never_the_training(
     with small_disk(tmp_path / "disk", "256k") as disk:
         run_dir = disk / "run"
         rec = record(run_dir, queue_rows=500, flush_seconds=0.05)
-        for step in range(3000):  # marks fill the disk
+
+        def is_full():
+            for _ in range(20):
+                rec.step()
+                rec.mark("x" * 900)
+            return told(caplog, "cannot be written")
+
+        for _ in range(10):
             rec.step()
-            rec.mark(f"{step} " + "x" * 900)
-            if step % 20 == 0:
-                time.sleep(0.005)
-            if told(caplog, "cannot be written"):
-                break
+        assert rec.flush(60)
+        wait_until(is_full)
         (warning,) = told(caplog, "cannot be written")
         assert "No space left" in warning
         assert "Free space there" in warning
         for _ in range(2000):
             rec.step()
-        before = time.monotonic()
         rec.close()
-        assert time.monotonic() - before < 3.0
+        assert "could not be completed" not in caplog.text
         assert rec.num_dropped > 1000
         found = read_only_file(run_dir)
         assert found.damages == []  # the file ends on a whole record
@@ -102,7 +97,7 @@ def test_recording_resumes_when_a_full_disk_has_room_again(tmp_path, caplog):
         ballast = disk / "ballast"
         with record(disk / "run", flush_seconds=0.05) as rec:
             rec.step()
-            assert rec.flush()
+            assert rec.flush(60)
             fill(ballast)
             for index in range(200):
                 rec.step()
@@ -156,10 +151,10 @@ def test_a_directory_deleted_while_recording_is_told_once_and_started_anew(
     with record(tmp_path / "run", flush_seconds=0.05) as rec:
         for _ in range(2000):
             rec.step()
-        assert rec.flush()
+        assert rec.flush(60)
         shutil.rmtree(tmp_path / "run")
         rec.step()
-        wait_until(lambda: rec.flush() and rank_files(tmp_path / "run"))
+        wait_until(lambda: rec.flush(60) and rank_files(tmp_path / "run"))
         shutil.rmtree(tmp_path / "run")
         for _ in range(10):
             rec.step()
@@ -197,7 +192,7 @@ def test_a_log_handler_that_raises_never_reaches_training(tmp_path):
 CLOSE_ALL = """
 import os, sys, time, collector
 rec = collector.record(sys.argv[1], flush_seconds=0.05)
-rec.step(); assert rec.flush()
+rec.step(); assert rec.flush(60)
 os.closerange(3, 256)
 for _ in range(20): rec.step(); time.sleep(0.02)
 rec.close()
@@ -211,7 +206,7 @@ def test_a_program_that_closes_every_descriptor_goes_on_in_a_new_file(tmp_path):
         check=True,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     first, second = (read(path) for path in rank_files(tmp_path / "run"))
     assert first.steps() == [0]
@@ -231,9 +226,10 @@ def handler(*_):
 end = time.monotonic() + 1.5
 signal.signal(signal.SIGALRM, handler)
 signal.setitimer(signal.ITIMER_REAL, 0.001)
-while time.monotonic() < end + 0.1:
+while True:
     rec.step()
     with rec.span("s"): rec.flush(0.0)
+    if time.monotonic() > end + 0.1: break
 rec.close()
 """
 
@@ -243,7 +239,7 @@ def test_a_signal_handler_may_call_whatever_it_interrupts(tmp_path):
         [sys.executable, "-c", HANDLER, str(tmp_path / "run")],
         cwd=ROOT,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     found = read_only_file(tmp_path / "run")
     assert found.close.how == "closed"
@@ -332,7 +328,7 @@ def test_a_device_that_does_not_answer_is_told_once(tmp_path, monkeypatch, caplo
     with record(tmp_path / "run", flush_seconds=0.05) as rec:
         for _ in range(20):
             rec.step()
-            assert rec.flush()
+            assert rec.flush(60)
     assert len(told(caplog, "the device does not answer")) == 1
     assert read_only_file(tmp_path / "run").steps() == list(range(20))
 
@@ -358,7 +354,7 @@ def test_a_timed_source_that_fails_is_closed_and_the_others_keep_their_pace():
     sampler = Sampler(lambda: [bad, good], listener)
     sampler.start()
     wait_until(lambda: listener.count("good") >= 10)
-    sampler.stop(2.0)
+    sampler.stop(60)
     assert [name for name, _ in listener.failures] == ["bad"]
     assert (bad.num_samples, bad.num_closed, good.num_closed) == (1, 1, 1)
     samples = good.num_samples
@@ -372,7 +368,7 @@ def test_a_timed_source_that_gives_the_wrong_number_of_values_is_switched_off():
     sampler = Sampler(lambda: [odd], listener)
     sampler.start()
     wait_until(lambda: listener.failures)
-    sampler.stop(2.0)
+    sampler.stop(60)
     assert "3 values for 2 columns" in str(listener.failures[0][1])
     assert listener.rows == []
 
@@ -380,18 +376,18 @@ def test_a_timed_source_that_gives_the_wrong_number_of_values_is_switched_off():
 def test_a_source_that_does_not_come_back_is_left_behind():
     stuck, good = Source("stuck", SWAP), Source("good", RSS)
     release, listener = threading.Event(), Listener()
-    stuck.behave = lambda: release.wait(20) and None
+    stuck.behave = lambda: release.wait(60) and None
     sampler = Sampler(lambda: [stuck, good], listener)
     sampler.start()
     wait_until(lambda: stuck.num_samples == 1)
-    assert sampler.replace_if_stuck() is None  # a slow sample is no hang yet
-    assert sampler.replace_if_stuck(time.monotonic() + 29) is None
-    assert sampler.replace_if_stuck(time.monotonic() + 31) is stuck
+    _, since = sampler._round.busy
+    assert sampler.replace_if_stuck(since + 29.9) is None  # slow is no hang yet
+    assert sampler.replace_if_stuck(since + 30.1) is stuck
     wait_until(lambda: listener.count("good") >= 3)
     assert sampler.replace_if_stuck(time.monotonic() + 0.1) is None
     release.set()
     wait_until(lambda: stuck.num_closed == 1)
-    sampler.stop(2.0)
+    sampler.stop(60)
     assert listener.count("stuck") == 0  # what came too late is not recorded
     assert (stuck.num_samples, stuck.num_closed, good.num_closed) == (1, 1, 1)
 
@@ -401,17 +397,17 @@ def test_a_hanging_source_delays_neither_flushes_nor_close(tmp_path, monkeypatch
     from collector.sources import Opened
 
     release, stuck = threading.Event(), Source("stuck", SWAP)
-    stuck.behave = lambda: release.wait(20) and None
+    stuck.behave = lambda: release.wait(60) and None
     opened = Opened(sources=(stuck,), not_opened=())
     monkeypatch.setattr(engine, "open_timed_sources", lambda *_: opened)
+    monkeypatch.setattr(engine, "_SAMPLER_SHARE", 0.01)
     rec = record(tmp_path / "run", flush_seconds=0.2)
     wait_until(lambda: stuck.num_samples == 1)
     wait_until(lambda: rec.path is not None)
     rec.step()
-    wait_until(lambda: read(rec.path).steps() == [0], 2.0)
-    before = time.monotonic()
+    wait_until(lambda: read(rec.path).steps() == [0])
     rec.close()
-    assert time.monotonic() - before < 2.5
+    assert stuck.num_closed == 0, "closing waited for the source"
     assert read(rec.path).close.how == "closed"
     release.set()
 
@@ -421,7 +417,7 @@ def test_moments_missed_are_skipped_and_the_pace_is_kept():
     now = time.monotonic()
     for late in (0.0, 0.2, 0.7, 100.3, 86_400.0):
         due = next_due(now - late, source)
-        assert now < due <= now + 0.5 + 0.1
+        assert now < due <= time.monotonic() + 0.5
         beats = (due - (now - late)) / 0.5
         assert abs(beats - round(beats)) < 1e-6  # still on its own grid
 
@@ -439,7 +435,7 @@ for n in range(3):
     if pid == 0:
         rec.step(); rec.mark("child"); rec.epoch(5)
         with rec.phase("val"), rec.span("child"): rec.step()
-        rec.flush(); rec.close()
+        rec.flush(60); rec.close()
         sys.exit(0)  # runs the child's exit handlers
     children.append(pid)
     rec.step()
@@ -455,7 +451,7 @@ def test_a_forked_child_never_writes_into_the_parents_file_nor_hangs(tmp_path):
         [sys.executable, "-c", FORK, str(tmp_path / "run")],
         cwd=ROOT,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     found = read_only_file(tmp_path / "run")
     assert found.steps() == list(range(54))
@@ -477,7 +473,7 @@ def test_a_forked_child_may_record_for_itself(tmp_path):
         "rec.step(1)\n"
     )
     subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, timeout=60
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, timeout=300
     )
     assert read_only_file(tmp_path / "child").steps() == [7]
     assert read_only_file(tmp_path / "parent").steps() == [1]
@@ -496,16 +492,21 @@ def test_dataloader_workers_live_beside_a_recording(tmp_path):
             return torch.tensor([index])
 
     data = torch.utils.data.DataLoader(
-        Data(), batch_size=4, num_workers=2, multiprocessing_context="fork", timeout=60
+        Data(), batch_size=4, num_workers=2, multiprocessing_context="fork", timeout=300
     )
     config = {**ONLY_STEPS, "workers": 0.05}
     seen = []
+
+    def both_seen():
+        return rec.flush(60) and 2 in read(rec.path).column("num_workers", "workers")
+
     with collector.record(tmp_path / "run", config=config) as rec:
         for _ in range(3):
             for batch in rec.loader(data):
                 seen.append(batch)
-                time.sleep(0.01)
                 rec.step(samples=len(batch))
+                if len(seen) == 20:  # in the middle of an epoch, so both are there
+                    wait_until(both_seen)
     assert len(seen) == rec.num_batches == 48
     found = read_only_file(tmp_path / "run")
     assert found.steps() == list(range(48))
@@ -536,7 +537,7 @@ def test_however_a_program_ends_in_order_its_rows_are_there(tmp_path, end, code)
         cwd=ROOT,
         check=False,
         capture_output=True,
-        timeout=60,
+        timeout=300,
     )
     assert result.returncode == code
     found = read_only_file(tmp_path / "run")
@@ -567,7 +568,7 @@ def test_ranks_spawned_without_a_launcher_find_their_names_later(tmp_path):
         )
         for rank in range(2)
     ]
-    assert [process.communicate(timeout=60)[0].strip() for process in ranks] == [
+    assert [process.communicate(timeout=300)[0].strip() for process in ranks] == [
         "0",
         "1",
     ]
@@ -582,13 +583,13 @@ def test_the_file_is_readable_at_every_moment_of_a_live_recording(tmp_path):
     """A tail of whole records, however often one looks."""
     with record(tmp_path / "run", flush_seconds=0.05) as rec:
         wait_until(lambda: rec.path is not None and rec.path.exists())
-        deadline, last = time.monotonic() + 1.5, 0
-        while time.monotonic() < deadline:
+        looks = last = 0
+        while looks < 100 or last <= 100:
+            looks += 1
             for _ in range(50):
                 rec.step()
             found = read(rec.path, last=False)
             assert found.damages == []
             assert len(found.steps()) >= last
             last = len(found.steps())
-        assert last > 100
     assert json.dumps(dict(read(rec.path).header.config))

@@ -19,6 +19,7 @@ import pytest
 import collector
 from collector.null_recorder import NullRecorder
 from collector.recorder import Recorder
+from collector.sink import Sink
 from tests.collector.recordings import (
     ONLY_STEPS,
     rank_files,
@@ -46,7 +47,7 @@ def run_python(code, *arguments, check=True):
         capture_output=True,
         text=True,
         check=check,
-        timeout=120,
+        timeout=300,
     )
 
 
@@ -67,22 +68,25 @@ def test_each_step_is_one_row_with_its_time_and_memory(tmp_path):
     assert times == sorted(times)
     seconds = found.column("step_time_seconds")
     assert seconds[0] is None  # nobody knows when the first step began
-    assert all(0.009 < value < 5 for value in seconds[1:])
+    assert all(0.009 < value <= (after - before) / 1e9 for value in seconds[1:])
     assert all(2**20 < value < 2**40 for value in found.column("rss_bytes"))
     assert found.close.how == "closed"
     assert found.damages == []
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_rows_seen_by_the_page_equal_the_process_itself(tmp_path):
     psutil = pytest.importorskip("psutil")
-    with record(tmp_path / "run") as rec:
+    with record(tmp_path / "run", flush_seconds=3600) as rec:
+        rec.step()
+        assert rec.flush(60)  # what the writer loads, it has loaded
         ballast = np.ones(2**24)  # 128 MiB, touched
         rec.step()
         high = psutil.Process().memory_info().rss
         del ballast
         rec.step()
         low = psutil.Process().memory_info().rss
-    rows = read_only_file(tmp_path / "run").column("rss_bytes")
+    rows = read_only_file(tmp_path / "run").column("rss_bytes")[1:]
     assert abs(rows[0] - high) < 8 * 2**20
     assert abs(rows[1] - low) < 8 * 2**20
     assert rows[0] - rows[1] > 100 * 2**20
@@ -220,7 +224,7 @@ def test_the_header_says_who_and_how(tmp_path):
 def test_sources_say_whether_they_record_and_why_not(tmp_path):
     with record(tmp_path / "run", rss=True) as rec:
         rec.step()
-        wait_until(lambda: rec.flush() and b"network" in rec.path.read_bytes())
+        wait_until(lambda: rec.flush(60) and b"network" in rec.path.read_bytes())
     found = read_only_file(tmp_path / "run")
     assert found.source("rss")["status"] == "recorded"
     network = found.source("network")
@@ -232,15 +236,20 @@ def test_sources_say_whether_they_record_and_why_not(tmp_path):
 def test_timed_sources_record_at_their_own_pace(tmp_path):
     only = {name: off for name, off in ONLY_STEPS.items() if off is False}
     config = {**only, "memory": 0.05, "cpu": 0.2, "flush_seconds": 0.1}
+    before = time.monotonic()
     with collector.record(tmp_path / "run", config=config) as rec:
         rec.step(41)
-        time.sleep(1.0)
+        wait_until(
+            lambda: rec.flush(60) and len(read(rec.path).column("step", "cpu")) >= 4
+        )
+    seconds = time.monotonic() - before
     found = read_only_file(tmp_path / "run")
     tables = {schema.table: schema for schema in found.schemas.values()}
     assert tables["memory"].interval_seconds == 0.05
     used = found.column("memory_used_bytes", table="memory")
-    assert 10 <= len(used) <= 24
-    assert 3 <= len(found.column("cpu_total_pct", table="cpu")) <= 8
+    shares = found.column("cpu_total_pct", table="cpu")
+    assert 4 <= len(shares) <= seconds / 0.2 + 1
+    assert len(shares) <= len(used) <= seconds / 0.05 + 1
     assert all(value > 2**20 for value in used)
     assert set(found.column("step", table="memory")) <= {0, 42}
 
@@ -318,7 +327,7 @@ def test_after_close_every_call_returns_at_once(tmp_path):
     with rec.phase("val"), rec.span("late"):
         pass
     assert list(rec.loader([1, 2])) == [1, 2]
-    assert rec.flush() is False
+    assert rec.flush(60) is False
     assert rec.path.stat().st_size == size
     assert collector.active() is None
 
@@ -327,7 +336,7 @@ def test_flush_puts_everything_on_disk_now(tmp_path):
     with record(tmp_path / "run", flush_seconds=3600) as rec:
         for done in range(3):
             rec.step()
-            assert rec.flush()
+            assert rec.flush(60)
             assert read(rec.path).steps() == list(range(done + 1))
 
 
@@ -493,9 +502,11 @@ def test_the_null_recorder_overrides_everything_public():
     def public(cls):
         return {n for n, v in vars(cls).items() if not n.startswith("_") and v}
 
-    assert public(NullRecorder) == public(Recorder)
-    for name in public(Recorder):
-        ours, theirs = vars(NullRecorder)[name], vars(Recorder)[name]
+    named = public(Recorder) | public(Sink)
+    assert public(NullRecorder) == named
+    for name in named:
+        ours = vars(NullRecorder)[name]
+        theirs = inspect.getattr_static(Recorder, name)
         if inspect.isfunction(theirs):
             names = inspect.signature(theirs).parameters
             assert list(inspect.signature(ours).parameters) == list(names), name

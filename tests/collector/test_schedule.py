@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import collector
 from collector.config_sections import ScheduleConfig
 from collector.errors import ConfigError
 from collector.schedule import Action, Cycles, Schedule, Window, schedule_of
@@ -41,6 +42,41 @@ def test_cycles(schedule, expected):
     assert text(schedule, len(expected)) == expected
 
 
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ({}, "wAAAS........."),
+        ({"skip_first": 1, "wait": 1, "active": 2}, "..wAS........."),
+        ({"skip_first": 1, "wait": 1, "active": 2, "repeat": 2}, "..wAS.wAS....."),
+    ],
+)
+def test_the_public_schedule_is_one_of_cycles(numbers, expected):
+    schedule = collector.Schedule(**numbers)
+    assert text(schedule, len(expected)) == expected
+    letters = {".": "SKIP", "w": "WARMUP", "A": "ACTIVE", "S": "ACTIVE_AND_SAVE"}
+    for at, letter in enumerate(expected):
+        assert schedule.action(at) is collector.Action[letters[letter]]
+
+
+def test_a_cycle_of_nothing_is_a_value_error():
+    with pytest.raises(ValueError, match="a cycle collects at least one call"):
+        collector.Schedule(wait=0, warmup=0, active=0)
+
+
+def test_repeat_counts_windows():
+    for repeat in (1, 2, 3):
+        letters = text(collector.Schedule(wait=2, active=2, repeat=repeat), 40)
+        assert letters.count("S") == repeat
+
+
+def test_only_the_first_epoch_was_partly_seen_by_an_earlier_start():
+    schedule = cycles(1, 2, 3, 4, 1, resume=4)
+    first = "".join(schedule.action(at, epoch=0).value for at in range(4, 16))
+    later = "".join(schedule.action(at, epoch=1).value for at in range(16))
+    assert first == "...wwwAAAS.."
+    assert later == "...wwwAAAS......"
+
+
 def test_a_resumed_training_warms_up_where_a_fresh_one_collects():
     assert cycles(1, 2, 3, 4, 1).action(7) is Action.ACTIVE
     assert cycles(1, 2, 3, 4, 1, resume=4).action(7) is Action.WARMUP
@@ -68,7 +104,7 @@ def test_windows(warmup, last, collected):
     schedule = Schedule(Window(warmup, last))
     actions = [schedule.action(at) for at in range(20)]
     assert [at + 1 for at, a in enumerate(actions) if a.collects] == collected
-    assert actions[collected[-1] - 1] is Action.SAVE
+    assert actions[collected[-1] - 1] is Action.ACTIVE_AND_SAVE
     assert actions[:warmup] == [Action.WARMUP] * warmup
 
 
@@ -94,8 +130,8 @@ def test_a_batch_is_collected_where_any_of_its_samples_is():
 def test_a_batch_that_reaches_into_the_next_cycle_does_not_end_it():
     schedule = cycles(0, 1, 0, 3, 0)  # .AAS.AAS
     assert schedule.action(5, 2) is Action.ACTIVE
-    assert schedule.action(4, 2) is Action.SAVE
-    assert schedule.action(400, 0) is Action.SAVE
+    assert schedule.action(4, 2) is Action.ACTIVE_AND_SAVE
+    assert schedule.action(400, 0) is Action.ACTIVE_AND_SAVE
 
 
 # Your own.
@@ -106,6 +142,7 @@ def test_a_callable_decides_with_a_yes_or_an_action():
     assert text(schedule, 7) == "S..S..S"
     schedule = Schedule(lambda at: Action.ACTIVE if at else Action.WARMUP)
     assert text(schedule, 3) == "wAA"
+    assert text(schedule, 3, epoch=3) == "wAS"
 
 
 # Bad input.
@@ -175,3 +212,26 @@ def test_a_range_is_collected_exactly_where_one_of_its_positions_is(
         assert (whole is Action.ACTIVE) == (single[-1] is Action.ACTIVE)
     else:
         assert (whole is Action.WARMUP) == (Action.WARMUP in single)
+
+
+@given(PATTERNS, st.integers(0, 9), st.integers(0, 60), st.integers(0, 1))
+def test_a_stretch_is_of_one_action(pattern, resume, position, epoch):
+    schedule = Schedule(pattern, resume=resume)
+    action = schedule.action(position, epoch=epoch)
+    until = schedule.same_until(position, action, epoch=epoch)
+    assert until > position
+    assert {
+        schedule.action(at, epoch=epoch)
+        for at in range(position, min(until, position + 200))
+    } == {action}
+
+
+def test_a_stretch_without_an_end_is_asked_for_seldom():
+    window = Schedule(Window(1, 3))
+    assert window.same_until(3, Action.SKIP) > 10_000
+    assert Schedule(Window(0, 0)).same_until(0, Action.ACTIVE) > 10_000
+
+
+def test_of_a_callable_each_position_is_asked_for():
+    schedule = Schedule(lambda position: position == 7)
+    assert schedule.same_until(3, Action.SKIP) == 4

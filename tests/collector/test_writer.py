@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from collector.clock.process_clock import PROCESS_CLOCK
 from collector.config import load
 from collector.format.codec import decode_chunk
 from collector.format.columns import AXES, RSS, TIMING
@@ -25,7 +26,7 @@ from collector.sources.accelerator import DeviceIdentity
 from collector.trouble import Troubles
 from collector.writer import Writer, WriterPlan
 from collector.writing.append import AppendFile, DeletedError
-from collector.writing.header import clock_anchor, make_header
+from collector.writing.header import make_header
 from collector.writing.notebook import Notebook
 from collector.writing.rank_file import RankFile
 from collector.writing.tables import Table, to_column
@@ -57,7 +58,7 @@ def header(who=None, attempt="20231114T221320001-00000000"):
         run_dir=Path("run"),
         attempt=attempt,
         identity=who or identity(),
-        started=clock_anchor(),
+        started=PROCESS_CLOCK.anchor(),
         device=DeviceIdentity(device_type="cpu"),
         memory=(None, None),
         mesh={},
@@ -144,9 +145,10 @@ def test_a_number_that_is_another_files_by_now_is_never_written_to(tmp_path):
     """A program that closes all descriptors may open its own under the same number."""
     file = AppendFile(tmp_path / "a")
     file.append(b"ours")
-    os.close(file.fileno())
-    theirs = os.open(tmp_path / "b", os.O_RDWR | os.O_CREAT)
-    assert theirs == file.fileno()
+    theirs = file.fileno()
+    other = os.open(tmp_path / "b", os.O_RDWR | os.O_CREAT)
+    os.dup2(other, theirs)  # in one go: another thread may open files too
+    os.close(other)
     with pytest.raises(DeletedError):
         file.append(b"x")
     file.close()
@@ -371,17 +373,15 @@ class Clockwork:
         return self.writer
 
     def __exit__(self, *_):
-        self.writer.close("closed", "", 5)
+        self.writer.close("closed", "", 60)
 
 
-def test_rows_are_on_disk_within_the_flush_time_by_themselves(tmp_path):
-    with Clockwork(tmp_path, flush_seconds=0.4) as writer:
+def test_rows_come_to_the_disk_by_themselves(tmp_path):
+    with Clockwork(tmp_path, flush_seconds=0.1) as writer:
         wait_until(lambda: writer.path is not None)
         for step in range(3):
             writer.put_row(0, row(step))
-            put = time.monotonic()
             wait_until(lambda step=step: step in read(writer.path).steps())
-            assert time.monotonic() - put < 0.4 + 1.0  # a loaded machine wakes late
 
 
 def test_a_full_queue_drops_the_newest_counts_them_and_says_so(tmp_path):
@@ -437,11 +437,12 @@ def test_failures_back_off_and_the_rows_wait(tmp_path, monkeypatch, caplog):
         monkeypatch.setattr(AppendFile, "append", append)
         for step in range(50):
             writer.put_row(0, row(step))
-        time.sleep(2.5)
-        tries = len(attempts)
+        wait_until(lambda: len(attempts) >= 3)
         failing = False
         wait_until(lambda: len(read(writer.path).steps()) == 50)
-    assert 2 <= tries <= 3  # after 1 s, after 2 s: not every 0.04 s
+    first, second, third = attempts[:3]  # after 1 s, after 2 s: not every 0.04 s
+    assert second - first >= 1
+    assert third - second >= 2
     assert read_only_file(tmp_path).close.num_dropped == 0
     warnings = [r for r in caplog.records if "cannot be written" in r.getMessage()]
     assert len(warnings) == 1
@@ -452,7 +453,8 @@ def test_an_unsettled_rank_moves_to_its_right_name(tmp_path):
     clockwork = Clockwork(tmp_path, who=identity(settled=False))
     with clockwork as writer:
         writer.put_row(0, row(0))
-        wait_until(lambda: rank_files(tmp_path) and read(writer.path).steps() == [0])
+        wait_until(lambda: writer.path is not None)
+        wait_until(lambda: read(writer.path).steps() == [0])
         assert writer.path.name.startswith("rank00000-")
         clockwork.who = identity(2, 4)
         writer.put_row(0, row(1))
@@ -518,7 +520,7 @@ def test_closing_waits_no_longer_than_it_may(tmp_path, monkeypatch, caplog):
     real = AppendFile.append
 
     def slow(self, data):
-        release.wait(20)
+        release.wait(60)
         return real(self, data)
 
     clockwork = Clockwork(tmp_path)
@@ -527,12 +529,11 @@ def test_closing_waits_no_longer_than_it_may(tmp_path, monkeypatch, caplog):
     wait_until(lambda: writer.path is not None)
     monkeypatch.setattr(AppendFile, "append", slow)
     writer.put_row(0, row(0))
-    before = time.monotonic()
     writer.close("closed", "", 0.3)
-    assert time.monotonic() - before < 1.5
+    assert writer._thread.is_alive(), "closing waited for the disk"
     assert "could not be completed within 0.3 s" in caplog.text
     release.set()
-    writer._thread.join(5)
+    writer._thread.join(60)
 
 
 def test_clocks_are_noted_so_that_processes_can_be_aligned(tmp_path):

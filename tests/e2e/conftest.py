@@ -14,6 +14,7 @@ import pytest
 
 from tests.browser import launch
 from tests.browser import tensorboard as running
+from tests.e2e.looking import PATIENCE_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,8 +78,14 @@ class Board:
     log: Path
 
     def get(self, path: str) -> bytes:
-        with urllib.request.urlopen(self.url + path, timeout=30) as response:
+        with urllib.request.urlopen(self.url + path, timeout=120) as response:
             return response.read()
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch) -> None:
+    """Nothing of snapshots that were imported before, and nothing left behind."""
+    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -99,9 +106,13 @@ def serving(viewer: Path, folder: Path, arguments: tuple[str | Path, ...]):
         yield Board(url=url, log=log)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium, driven by Playwright."""
+    """Debian's Chromium, driven by Playwright.
+
+    As long as Playwright is there an event loop runs in this thread, and no test that
+    comes next in the same process could run one of its own.
+    """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -121,9 +132,10 @@ def open_page(browser) -> Iterator[Callable[..., Page]]:
             viewport={"width": width, "height": 900},
             color_scheme="dark" if dark else "light",
         )
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
-        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        page.on("pageerror", lambda error: note_error(error, complaints))
         page.on("console", lambda message: note(message, complaints))
         page.goto(url)
         return page
@@ -132,6 +144,13 @@ def open_page(browser) -> Iterator[Callable[..., Page]]:
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+def note_error(error, complaints: list[str]) -> None:
+    """Keep an error that nothing caught; TensorBoard's own, by its one script, is not ours."""
+    stack = error.stack or ""
+    if "/index.js" not in stack or "plugin/memboard" in stack:
+        complaints.append(f"error: {error}\n{stack}")
 
 
 def note(message, complaints: list[str]) -> None:

@@ -32,13 +32,26 @@ README = [
     ("overview", "simulated", "overview", "light", 1280),
     ("overview", "demo", "overview", "dark", 1280),
     ("host", "demo", "host", "light", 1280),
+    ("steps", "simulated", "steps", "light", 1280),
+    ("trace", "demo", "trace", "light", 1280),
+    ("trace", "simulated", "trace", "dark", 1280),
     ("modules", "simulated", "modules", "light", 1280),
     ("modules-details", "simulated", "modules", "dark", 1280),
     ("functions", "demo", "functions", "light", 1280),
+    ("allocations", "simulated", "allocations", "light", 1280),
+    ("allocations-held", "simulated", "allocations", "dark", 1280),
+    ("segments", "simulated", "segments", "light", 1280),
+    ("compare-ranks", "simulated", "compare", "dark", 1280),
 ]
 
-DETAILS = "&p.memboard.module=Transformer.layers.20"
-"""What pictures whose name ends in `-details` show of the Modules page."""
+WORDS = {
+    "-details": "&p.memboard.module=Transformer.layers.20",
+    "-ranks": "&p.memboard.part=ranks",
+}
+"""What pictures whose name ends so have in their address."""
+
+PLACES = {"-held": ".ledger"}
+"""What pictures whose name ends so have at their top."""
 
 
 def record(logdir: Path, ranks: int) -> None:
@@ -68,7 +81,16 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     wanted = README
     if options.all:
-        pages = ("overview", "timeline", "modules", "functions", "host")
+        pages = (
+            "overview",
+            "timeline",
+            "steps",
+            "trace",
+            "modules",
+            "functions",
+            "host",
+        )
+        histories = ("allocations", "allocations-held", "segments", "compare")
         combined = product(
             ("demo", "simulated"), pages, ("light", "dark"), (1280, 1920)
         )
@@ -76,6 +98,12 @@ def main() -> None:
         wanted += [
             ("simulated-modules-details", "simulated", "modules", theme, width)
             for theme, width in product(("light", "dark"), (1280, 1920))
+        ]
+        wanted += [
+            (f"simulated-{name}", "simulated", name.partition("-")[0], theme, width)
+            for name, theme, width in product(
+                (*histories, "compare-ranks"), ("light", "dark"), (1280, 1920)
+            )
         ]
     from playwright.sync_api import sync_playwright
 
@@ -89,13 +117,17 @@ def main() -> None:
             for name, run, page, theme, width in wanted:
                 shot = browser.new_page(viewport={"width": width, "height": 900})
                 state = f"p.memboard.run={ids[run]}&p.memboard.view={page}"
-                state += DETAILS if name.endswith("-details") else ""
+                state += "".join(WORDS[end] for end in WORDS if name.endswith(end))
                 dark = str(theme == "dark").lower()
                 shot.goto(f"{url}?darkMode={dark}#memboard&{state}")
                 frame = shot.frame_locator("iframe")
                 frame.locator("#run-picker").wait_for(timeout=60_000)
                 shot.wait_for_load_state("networkidle")
-                shot.wait_for_timeout(1500)
+                shot.wait_for_timeout(2500)  # histories are opened, then drawn
+                for end, place in PLACES.items():
+                    if name.endswith(end):
+                        frame.locator(place).evaluate("e => e.scrollIntoView()")
+                        shot.wait_for_timeout(500)
                 shot.screenshot(path=folder / f"{name}-{theme}-{width}.png")
                 shot.close()
             browser.close()

@@ -103,6 +103,7 @@ class Synthetic:
             live=False,
             simulated=True,
             imported=False,
+            made_of="recording",
             device_type="cuda",
             num_problems=0,
         )
@@ -115,7 +116,7 @@ class Synthetic:
         )
 
     def runs(self, _: dict[str, str]) -> api.RunsResponse:
-        return api.RunsResponse(("synthetic",), (self.run,), (), (), "0")
+        return api.RunsResponse(("synthetic",), (self.run,), (), (), "0", 0)
 
     def timeline(self, query: dict[str, str]) -> api.TimelineResponse:
         num = int(query["px"])

@@ -1,15 +1,17 @@
 """Kills recordings with SIGKILL at random moments and reads what they left.
 
-    python tests/perf/kill_nine.py [rounds]
+    python tests/perf/kill_nine.py [rounds] [segments]
 
 Each round starts a training that records a step every 2 ms and prints the last step it
 took, kills it after a random while, and reads its file: reading must not raise, all
 bytes but a torn tail must be intact, no step may be missing in the middle, and no more
-than the last 2 s may be lost. Prints one table.
+than the last 2 s may be lost. With `segments` the file is cut ten times a second, and
+all segments together must hold that. Prints one table.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import select
@@ -20,11 +22,16 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collector.format.codec import CHUNK, decode_record
 from collector.format.framing import Damage, read_frames
 from collector.format.names import RANK_FILES_DIR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 BOUND_SECONDS = 2.0
@@ -32,13 +39,14 @@ BOUND_SECONDS = 2.0
 # One process per round would be all interpreter start: a parent with everything loaded
 # forks a fresh training for each round and waits for it.
 NURSERY = """
-import os, sys, time
+import json, os, sys, time
 sys.path.insert(0, sys.argv[1])
 import collector, collector.engine, torch
+MORE = json.loads(sys.argv[2])
 OFF = dict.fromkeys(("process_full", "disk", "network"), False)
 
 def train(run_dir):
-    rec = collector.record(run_dir, config={**OFF, "cpu": 0.05, "memory": 0.05})
+    rec = collector.record(run_dir, config={**OFF, **MORE, "cpu": 0.05, "memory": 0.05})
     step = 0
     while True:
         rec.step(step, tokens=512)
@@ -72,9 +80,12 @@ class Round:
 class Nursery:
     """Forks trainings on demand."""
 
+    def __init__(self, **settings: object) -> None:
+        self._settings = json.dumps(settings)
+
     def __enter__(self):
         self._process = subprocess.Popen(
-            [sys.executable, "-c", NURSERY, str(ROOT)],
+            [sys.executable, "-c", NURSERY, str(ROOT), self._settings],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -84,11 +95,16 @@ class Nursery:
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(300)
         self._process.stdout.close()
 
-    def live_and_die(self, run_dir: Path, seconds: float) -> list[tuple[int, int]]:
-        """Train for a while, be killed; (step, wall ns) of each step taken."""
+    def live_and_die(
+        self, run_dir: Path, seconds: float, until: Callable[[], bool] = lambda: True
+    ) -> list[tuple[int, int]]:
+        """Train for a while, and until something is so, be killed.
+
+        Returns (step, wall ns) of each step taken.
+        """
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(f"{run_dir}\n".encode())
@@ -103,7 +119,9 @@ class Nursery:
                 pid = int(text.split(b"pid ", 1)[1].split(b"\n", 1)[0])
             if first is None and pid is not None and text.count(b"\n") > 1:
                 first = time.monotonic()
-            if first is not None and time.monotonic() - first > seconds:
+            if first is None or time.monotonic() - first <= seconds:
+                continue
+            if until():
                 os.kill(int(pid or 0), signal.SIGKILL)
                 seconds = float("inf")
         words = (line.split() for line in text.decode().splitlines())
@@ -114,28 +132,52 @@ class Nursery:
         ]
 
 
-def judge(run_dir: Path, taken: list[tuple[int, int]]) -> Round:
+def files_of(run_dir: Path) -> list[Path]:
+    """The rank's file, or its segments, the first one first."""
+    return sorted(run_dir.joinpath(*RANK_FILES_DIR).glob("*.events"))
+
+
+def has_steps(run_dir: Path) -> bool:
+    """Whether any step of a training is on the disk."""
+    return any(
+        steps_in(list(read_frames(path.read_bytes()))) for path in files_of(run_dir)
+    )
+
+
+def steps_in(frames: list) -> list[int]:
+    """The steps that a file's chunks hold."""
+    schema_id = step_schema(frames)
+    steps: list[int] = []
+    for frame in frames:
+        if not isinstance(frame, Damage) and frame.kind == CHUNK:
+            chunk = decode_record(frame.kind, frame.payload)
+            if chunk.schema_id == schema_id:
+                steps += chunk.columns[1].tolist()
+    return steps
+
+
+def judge(run_dir: Path, taken: list[tuple[int, int]], bound_seconds: float) -> Round:
     """Read what a killed training left; raises AssertionError where it broke its word."""
-    files = list(run_dir.joinpath(*RANK_FILES_DIR).glob("*.events"))
+    files = files_of(run_dir)
     steps: list[int] = []
     torn = size = 0
     for path in files:
         data = path.read_bytes()
-        size = len(data)
+        size += len(data)
         frames = list(read_frames(data, last=True))
         for frame in frames:
             if isinstance(frame, Damage):
-                assert frame is frames[-1], f"damage before the end: {frame}"
+                is_end = frame is frames[-1] and path is files[-1]
+                assert is_end, f"damage before the end: {frame}"
                 torn = frame.end - frame.offset
             elif frame.kind:
-                record = decode_record(frame.kind, frame.payload)
-                if frame.kind == CHUNK and record.schema_id == step_schema(frames):
-                    steps += record.columns[1].tolist()
+                decode_record(frame.kind, frame.payload)
+        steps += steps_in(frames)
     assert steps == list(range(len(steps))), "a step is missing in the middle"
     died_ns = taken[-1][1]
     lost = [wall_ns for step, wall_ns in taken if step >= len(steps)]
     lost_seconds = (died_ns - lost[0]) / 1e9 if lost else 0.0
-    assert lost_seconds <= BOUND_SECONDS, f"the last {lost_seconds:.2f} s are lost"
+    assert lost_seconds <= bound_seconds, f"the last {lost_seconds:.2f} s are lost"
     return Round(
         lived_seconds=(died_ns - taken[0][1]) / 1e9,
         taken=len(taken),
@@ -149,29 +191,50 @@ def judge(run_dir: Path, taken: list[tuple[int, int]]) -> Round:
 def step_schema(frames: list) -> int | None:
     """Id of the step table's schema."""
     for frame in frames:
-        if not isinstance(frame, Damage) and frame.kind == "schema":
-            schema = decode_record("schema", frame.payload)
-            if schema.table == "step":
-                return schema.schema_id
+        if not isinstance(frame, Damage) and frame.kind in ("schema", "segment"):
+            record = decode_record(frame.kind, frame.payload)
+            for schema in getattr(record, "schemas", (record,)):
+                if schema.table == "step":
+                    return schema.schema_id
     return None
 
 
-def run(num_rounds: int, *, longest_seconds: float = 4.0, seed: int = 0) -> list[Round]:
-    """Kill that many trainings; AssertionError at the first that breaks its word."""
+def run(
+    num_rounds: int,
+    *,
+    longest_seconds: float = 4.0,
+    seed: int = 0,
+    segments: bool = False,
+    bound_seconds: float = BOUND_SECONDS,
+    with_steps: bool = False,
+) -> list[Round]:
+    """Kill that many trainings; AssertionError at the first that breaks its word.
+
+    `with_steps`: every second one lives until steps of it are on the disk.
+    """
     moments = random.Random(seed)
     rounds = []
-    with tempfile.TemporaryDirectory() as folder, Nursery() as nursery:
+    settings = {"segments": {"enabled": True, "seconds": 0.1}} if segments else {}
+    with tempfile.TemporaryDirectory() as folder, Nursery(**settings) as nursery:
         for number in range(num_rounds):
             run_dir = Path(folder) / f"run{number}"
-            taken = nursery.live_and_die(run_dir, moments.uniform(0, longest_seconds))
-            rounds.append(judge(run_dir, taken))
+            seconds = moments.uniform(0, longest_seconds)
+            more = (
+                {"until": partial(has_steps, run_dir)}
+                if with_steps and number % 2
+                else {}
+            )
+            taken = nursery.live_and_die(run_dir, seconds, **more)
+            rounds.append(judge(run_dir, taken, bound_seconds))
     return rounds
 
 
 def main() -> None:
     num_rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    rounds = run(num_rounds)
-    print(f"{num_rounds} recordings killed with SIGKILL, one step each 2 ms")
+    is_cut = "segments" in sys.argv
+    rounds = run(num_rounds, segments=is_cut)
+    what = "recordings in segments" if is_cut else "recordings"
+    print(f"{num_rounds} {what} killed with SIGKILL, one step each 2 ms")
     print(f"{'':24}{'median':>12}{'highest':>12}")
     for name, values, unit in (
         ("lived", [r.lived_seconds for r in rounds], "s"),
@@ -179,7 +242,7 @@ def main() -> None:
         ("steps kept", [r.kept for r in rounds], ""),
         ("lost at the end", [r.lost_seconds for r in rounds], "s"),
         ("torn tail", [r.torn_bytes for r in rounds], "B"),
-        ("file", [r.file_bytes for r in rounds], "B"),
+        ("files", [r.file_bytes for r in rounds], "B"),
     ):
         print(f"{name:24}{statistics.median(values):>12.2f}{max(values):>12.2f} {unit}")
     print("unreadable files: 0, gaps: 0 (either would have ended this run)")

@@ -4,7 +4,8 @@ Run: python tests/perf/plugin_scale.py [--peer] [--sizes 8x200 64x1000 ...] [--k
 
 Ours: for each size a simulated logdir is written, then a fresh process that has read
 nothing of it opens it: build the index, answer /overview, /timeline (peak allocated, all
-ranks) and /heatmap; then one poll with nothing new. The operating system's page cache is
+ranks) and /heatmap; then one poll with nothing new. In another fresh process the Steps
+page: index and /steps, then /step_heatmap and /stragglers, which it asks for later. The operating system's page cache is
 dropped before where the machine allows it (root).
 
 Peer (--peer): the same 1,000 ranks x 1,000 steps x 8 metrics as one TensorBoard run per
@@ -66,6 +67,19 @@ print(json.dumps(dict(
     poll_ms=poll_s * 1e3, heatmap_kb=len(heatmap.data) / 1e3,
     process_mb=rss / 1e3, added_mb=(rss - imported) / 1e3)))
 """
+
+OPEN_STEPS = (
+    OPEN_OURS[: OPEN_OURS.index("series = ")]
+    + r"""
+steps, steps_s = get("/steps", query)
+ready_s = time.perf_counter() - start
+map_, map_s = get("/step_heatmap", query + "&rows=400")
+late, late_s = get("/stragglers", query)
+print(json.dumps(dict(
+    ready_s=ready_s, map_s=map_s, late_s=late_s,
+    most_kb=max(len(one.data) for one in (steps, map_, late)) / 1e3)))
+"""
+)
 
 OPEN_PEER = r"""
 import json, resource, sys, time
@@ -169,6 +183,7 @@ def main() -> None:
         print(
             "ranks x steps   write s   MB disk   page cache   ready s   +heatmap s"
             "   poll ms   process MB (added)   heatmap KB"
+            "   Steps ready s   +map s   +stragglers s   largest KB"
         )
         for size in options.sizes:
             ranks, steps = map(int, size.split("x"))
@@ -178,12 +193,17 @@ def main() -> None:
             caches = ["dropped"] if drop_page_cache() else []
             for cache in [*caches, "kept"]:
                 figures = in_fresh_process(OPEN_OURS, folder)
+                if cache == "dropped":
+                    drop_page_cache()
+                steps = in_fresh_process(OPEN_STEPS, folder)
                 print(
                     f"{size:>13s} {wrote:9.1f} {disk_bytes(folder) / 1e6:9.1f}"
                     f" {cache:>12s} {figures['ready_s']:9.2f}"
                     f" {figures['heatmap_s']:12.2f} {figures['poll_ms']:9.1f}"
                     f" {figures['process_mb']:8.0f} ({figures['added_mb']:.0f})"
-                    f" {figures['heatmap_kb']:15.0f}"
+                    f" {figures['heatmap_kb']:15.0f} {steps['ready_s']:15.2f}"
+                    f" {steps['map_s']:8.2f} {steps['late_s']:15.2f}"
+                    f" {steps['most_kb']:12.0f}"
                 )
         if options.peer:
             folder = base / "peer"

@@ -20,13 +20,15 @@ from pathlib import Path
 import numpy as np
 
 import collector
+from collector.clock.process_clock import PROCESS_CLOCK
 from collector.config import load
 from collector.format import columns as catalogue
 from collector.format.records import Schema
 from collector.rank import identify, new_attempt
 from collector.schedule import Action
+from collector.sources import TIMED
 from collector.sources.accelerator import DeviceIdentity
-from collector.writing.header import clock_anchor, make_header
+from collector.writing.header import make_header
 from collector.writing.rank_file import RankFile
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +79,7 @@ def step() -> None:
     nothing = (clock() - before) / 1e5 / 1e3
     rows = []
     for name, values in (("between 1 ms pauses", waited), ("back to back", tight)):
+        rows.append((f"{name}: p10", f"{percentile(values, 0.1):.1f} us"))
         rows.append((f"{name}: p50", f"{percentile(values, 0.5):.1f} us"))
         rows.append((f"{name}: p99", f"{percentile(values, 0.99):.1f} us"))
     rows.append(("switched off", f"{nothing:.3f} us"))
@@ -149,7 +152,7 @@ def overhead(num_rounds: int = 15, num_steps: int = 40) -> None:
 
 
 class Training:
-    """A training step of about 20 ms of CPU on one thread: a small transformer."""
+    """A training step of 20 ms of CPU on one thread: a small transformer."""
 
     def __init__(self) -> None:
         import torch
@@ -167,9 +170,19 @@ class Training:
         )
         self._torch = torch
         self._optimizer = torch.optim.AdamW(self.model.parameters(), foreach=True)
+        # As many sequences as take that long here: neither modules nor saved tensors
+        # become more.
         self._tokens = torch.randint(0, 512, (8, 64))
+        seconds = min(self._seconds() for _ in range(20))
+        batch = max(1, round(8 * STEP_SECONDS / seconds))
+        self._tokens = torch.randint(0, 512, (batch, 64))
         for _ in range(5):
             self()
+
+    def _seconds(self) -> float:
+        before = time.thread_time()
+        self()
+        return time.thread_time() - before
 
     def __call__(self) -> None:
         logits = self.model(self._tokens).flatten(0, 1)
@@ -180,74 +193,136 @@ class Training:
         self._optimizer.zero_grad()
 
 
+NOTHING, EMPTY, SNAPS, HOOKS, SAVED, ALL = (
+    "nothing",
+    "hooks that do nothing",
+    "snaps",
+    "snaps, hooks with rss",
+    "snaps, saved tensors",
+    "snaps, hooks with rss, saved tensors",
+)
 KINDS: dict[str, dict[str, object]] = {
-    "snaps alone": {"hooks": False, "activations": False},
-    "and hooks with rss": {"activations": False},
-    "and saved tensors, without hooks": {"hooks": False},
-    "all three": {},
+    NOTHING: {"functions": False},
+    EMPTY: {"functions": False},
+    SNAPS: {"hooks": False, "activations": False},
+    HOOKS: {"activations": False},
+    SAVED: {"hooks": False},
+    ALL: {},
 }
 
 
-def profiling(num_blocks: int = 60, length: int = 8) -> None:
+def profiling(num_rounds: int = 300, num_steps: int = 4) -> None:
     """CPU time that collected steps add to the training thread, by what is collected.
 
-    Blocks of collected steps take turns with blocks of others, one right after the
-    other: hooks come with the first step of a block and go with its last.
+    One recording for each, and all in one run: blocks of `num_steps` steps take turns,
+    in another order each round. The first step of a block is not collected: it begins
+    where the block before ended, and no hooks may be there in the others' turn. They come
+    at its end and go at the end of the last step, so these two are not counted. Of the
+    rest the median stands for the block; blocks of a round are compared with each other.
+    The lowest tenth of blocks says what it costs where nothing else disturbs the machine.
+
+    The floor is what torch takes to call as many hooks that do nothing.
     """
+    training = Training()
+    order = list(KINDS)
+    blocks: dict[str, list[float]] = {name: [] for name in KINDS}
+    shuffle = np.random.default_rng(0).shuffle
+
+    def choose(number: int) -> Action:
+        return Action.ACTIVE if number % num_steps else Action.SKIP
+
+    with contextlib.ExitStack() as stack:
+        recorders = {}
+        for name, kinds in KINDS.items():
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            recorders[name] = stack.enter_context(
+                collector.record(
+                    Path(folder) / "run",
+                    model=training.model,
+                    schedule={"choose": choose},
+                    scalars=False,
+                    # Five samplers at once would be in each other's way.
+                    **dict.fromkeys(TIMED, False),
+                    **kinds,
+                )
+            )
+        for round_ in range(num_rounds + 1):
+            shuffle(order)
+            for name in order:
+                steps = []
+                with (
+                    empty_hooks(training) if name == EMPTY else contextlib.nullcontext()
+                ):
+                    for _ in range(num_steps):
+                        cpu = time.thread_time()
+                        training()
+                        recorders[name].step()
+                        steps.append(time.thread_time() - cpu)
+                if round_:  # the first one warms up
+                    blocks[name].append(statistics.median(steps[1:-1]))
+
+    bare = statistics.median(blocks[NOTHING])
+
+    def compared(name: str, base: str) -> list[tuple[str, str]]:
+        pairs = zip(blocks[name], blocks[base], strict=True)
+        low, middle, high = np.quantile([a - b for a, b in pairs], (0.25, 0.5, 0.75))
+        least = np.quantile(blocks[name], 0.1) - np.quantile(blocks[base], 0.1)
+        spread = f"({low / bare:+.2%} {high / bare:+.2%})"
+        title = f"{name}, against {base}"
+        return [
+            (title, f"{middle * 1e6:+.0f} us {middle / bare:+.2%} {spread}"),
+            ("  lowest tenth", f"{least * 1e6:+.0f} us {least / bare:+.2%}"),
+        ]
+
+    rows = [
+        ("the step itself", f"{bare * 1e3:.2f} ms"),
+        ("modules, saved tensors", "{}, {}".format(*_events(training))),
+    ]
+    for name in (EMPTY, SNAPS, HOOKS, SAVED, ALL):
+        rows += compared(name, NOTHING)
+    rows += compared(ALL, SNAPS)
+    table(
+        f"Thread CPU that collected steps add: median (quartiles) of {num_rounds}", rows
+    )
+
+
+@contextlib.contextmanager
+def empty_hooks(training: Training):
+    """A hook before and after each module's forward, and one for each saved tensor."""
     import torch
 
-    training = Training()
+    def before(module: object, args: object) -> None:
+        return
+
+    def after(module: object, args: object, kwargs: object, outputs: object) -> None:
+        return
+
+    with contextlib.ExitStack() as stack:
+        for module in training.model.modules():
+            for handle in (
+                module.register_forward_pre_hook(before),
+                module.register_forward_hook(after, with_kwargs=True),
+            ):
+                stack.callback(handle.remove)
+        same = torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)
+        stack.enter_context(same)
+        yield
+
+
+def _events(training: Training) -> tuple[int, int]:
+    """Modules, and tensors that a step saves."""
+    import torch
+
     num_saved = 0
 
-    def pack(tensor):
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
         nonlocal num_saved
         num_saved += 1
         return tensor.detach()
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
         training()
-
-    def choose(number):
-        inside = number // length % 2 == 1
-        return Action.ACTIVE if inside else Action.SKIP
-
-    rows = []
-    for name, kinds in KINDS.items():
-        steps = []
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            collector.record(
-                Path(folder) / "run",
-                model=training.model,
-                schedule={"choose": choose},
-                scalars=False,
-                **kinds,
-            ) as rec,
-        ):
-            for _ in range(2 * length * (num_blocks + 1)):
-                cpu = time.thread_time()
-                training()
-                rec.step()
-                steps.append(time.thread_time() - cpu)
-        blocks = np.reshape(steps[2 * length :], (-1, 2, length))
-        bare, inside = np.median(blocks[:, :, 1:-1], axis=2).T
-        # A block's first collected step begins in the last step of the block before.
-        edges = blocks[:, 0, -1] + blocks[:, 1, -1] - bare - inside
-        low, middle, high = np.quantile(inside / bare - 1, (0.25, 0.5, 0.75))
-        rows.append(
-            (f"{name}: per step", f"{middle:+.2%} ({low:+.2%} {high:+.2%})"),
-        )
-        rows.append(
-            (
-                f"{name}: first and last of {length}, on top",
-                f"{np.median(edges) * 1e3:+.2f} ms",
-            )
-        )
-    modules = sum(1 for _ in training.model.modules())
-    rows.insert(0, ("the step itself", f"{np.median(bare) * 1e3:.2f} ms"))
-    rows.insert(1, ("modules, saved tensors", f"{modules}, {num_saved}"))
-    title = f"Thread CPU that collected steps add: median (quartiles) of {num_blocks}"
-    table(title, rows)
+    return sum(1 for _ in training.model.modules()), num_saved
 
 
 def metrics() -> tuple[catalogue.Column, ...]:
@@ -300,7 +375,7 @@ def synthetic(num_rows: int) -> list[list[int | float]]:
 def rank_file(path: Path) -> RankFile:
     config = load(None)
     identity = identify(config, {})
-    started = clock_anchor()
+    started = PROCESS_CLOCK.anchor()
     file = RankFile(max_bytes=0)
     header = make_header(
         run_dir=path.parent,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +14,18 @@ from werkzeug.test import Client, TestResponse
 from tb_plugin.plugin import MemBoardPlugin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 DTYPES = {"f64": "<f8", "i32": "<i4", "u16": "<u2", "u8": "u1"}
+
+PATIENCE_SECONDS = 600.0
+"""No test waits so long; a hang ends."""
+
+QUIET = ("--memboard_read_ahead", "false", "--reload_interval", "0")
+QUIET += ("--reload_task", "blocking")
+"""Flags of a TensorBoard inside a test's process: nobody can end the threads in which
+it would go on reading beside the tests that come next."""
 
 
 class Page:
@@ -63,6 +73,17 @@ class Ticking:
         self.now += seconds
 
 
+def answered(ask: Callable[[], Any], is_so: Callable[[Any], object]) -> Any:
+    """What is answered once it is as it should be: ask again and again, as a page does."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        found = ask()
+        if is_so(found):
+            return found
+        assert time.monotonic() < deadline, found
+        time.sleep(0.02)
+
+
 def refresh(page: Page) -> None:
     """Let time pass, so that the next request looks at the logdir again."""
     page.store.index._clock.later()
@@ -85,11 +106,7 @@ def decode_envelope(body: bytes) -> dict[str, Any]:
     for column in header["columns"]:
         assert column["offset"] % 8 == 0
         assert column["offset"] >= 4 + length
-        columns.append(
-            np.frombuffer(
-                body, DTYPES[column["dtype"]], column["length"], column["offset"]
-            )
-        )
+        columns.append(_column(body, column))
 
     def filled(value: Any) -> Any:
         if isinstance(value, dict):
@@ -103,3 +120,13 @@ def decode_envelope(body: bytes) -> dict[str, Any]:
     data: dict[str, Any] = filled(header["data"])
     data["$response"] = header["response"]
     return data
+
+
+def _column(body: bytes, entry: dict[str, Any]) -> np.ndarray:
+    name = entry["dtype"].removeprefix("packed_")
+    dtype, length = np.dtype(DTYPES[name]), entry["length"]
+    if name == entry["dtype"]:
+        return np.frombuffer(body, dtype, length, entry["offset"])
+    planes = np.frombuffer(body, np.uint8, length * dtype.itemsize, entry["offset"])
+    whole = planes.reshape(dtype.itemsize, length).T.copy().view(dtype)[:, 0]
+    return whole if dtype.kind == "f" else np.cumsum(whole, dtype=dtype)

@@ -2,19 +2,69 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
 
+from tb_plugin.budget import Budget
+from tb_plugin.readers.imports.limits import Limits
 from tests.builders import RunBuilder
+from tests.examples_of_properties import load_profile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# No deadlines: the machine is shared, and speed is what tests/perf measures.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+load_profile()
+
+PATIENCE_SECONDS = 300.0
+_HARDLY_ANY = 0.005
+"""Who gives so little means that nothing, or little at a time, is to be done."""
+
+
+@pytest.fixture(autouse=True)
+def _patient():
+    """What a request does in its time must not depend on what else the machine does."""
+    begin = Budget.__init__
+
+    def begin_later(
+        budget: Budget, seconds: float, part_of: Budget | None = None
+    ) -> None:
+        begin(budget, seconds + PATIENCE_SECONDS * (seconds > _HARDLY_ANY), part_of)
+
+    limits_of = Limits.of
+
+    def limits_of_slow_ones(*args: Any, **more: Any) -> Limits:
+        limits = limits_of(*args, **more)
+        return limits._replace(
+            cpu_s=limits.cpu_s + int(PATIENCE_SECONDS),
+            wall_s=limits.wall_s + PATIENCE_SECONDS,
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Budget, "__init__", begin_later)
+        patch.setattr(Limits, "of", limits_of_slow_ones)
+        for name in (
+            "history_routes.PICTURE_SECONDS",
+            "index._WALK_SECONDS",
+            "plugin._FIRST_LOOK_SECONDS",
+            "read_ahead._MOST_SECONDS",
+            "read_ahead._WALKING_SECONDS",
+            "readers.imports.forks._ANSWER_S",
+            "readers.trace_files.listing.LOOK_SECONDS",
+            "readers.snapshot_files.walked.LOOK_SECONDS",
+            "storage.blocks.WAIT_SECONDS",
+            "trace_routes.PICTURE_SECONDS",
+        ):
+            patch.setattr(f"tb_plugin.{name}", PATIENCE_SECONDS)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cache_of_its_own(tmp_path_factory):
+    """Nothing that other tests read before, or read at the same time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture

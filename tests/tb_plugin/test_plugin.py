@@ -15,12 +15,11 @@ from tensorboard.plugins import base_plugin
 from tensorboard.plugins.core import core_plugin
 from werkzeug.test import Client
 
-from tb_plugin import data_routes
 from tb_plugin import plugin as plugin_module
 from tb_plugin.assets import PAGE_POLICY, Assets
 from tb_plugin.loader import Loader
 from tests.builders import RunBuilder, age, flip_bit
-from tests.tb_plugin.client import Page, decode, decode_envelope, refresh
+from tests.tb_plugin.client import QUIET, Page, decode, decode_envelope, refresh
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,7 +133,7 @@ def test_whatever_goes_wrong_behind_the_border_is_logged_and_answered(
         raise ZeroDivisionError("planted")
 
     run_id = page.run_id("exp")
-    monkeypatch.setitem(data_routes._VIEWS, "heatmap", fail)
+    monkeypatch.setattr("tb_plugin.views.heatmap.heatmap", fail)
     response = page.raw("/heatmap", run=run_id)
     assert response.status_code == 500
     assert "ZeroDivisionError" in json.loads(response.data)["what"]
@@ -282,7 +281,7 @@ def tensorboard(*arguments: str):
     board = program.TensorBoard(
         plugins=[core_plugin.CorePluginLoader, Loader],
     )
-    board.configure([None, *arguments, "--port", "0", "--host", "127.0.0.1"])
+    board.configure([None, *arguments, *QUIET, "--port", "0", "--host", "127.0.0.1"])
     ingester = board._make_data_ingester()
     ingester.start()
     try:
@@ -354,11 +353,11 @@ def test_a_spec_of_several_logdirs_works_inside_tensorboard(tmp_path):
 def test_a_launched_tensorboard_serves_the_data(run, tmp_path):
     run.simple(2, 30)
     board = program.TensorBoard(plugins=[core_plugin.CorePluginLoader, Loader])
-    arguments = ["--logdir", str(tmp_path), "--load_fast", "false", "--port", "0"]
-    board.configure([None, *arguments, "--host", "127.0.0.1"])
+    arguments = ["--logdir", str(tmp_path), "--load_fast", "false", *QUIET]
+    board.configure([None, *arguments, "--port", "0", "--host", "127.0.0.1"])
     url = board.launch()
     with urllib.request.urlopen(
-        f"{url}data/plugin/memboard/runs", timeout=20
+        f"{url}data/plugin/memboard/runs", timeout=120
     ) as answer:
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         (found,) = decode_envelope(answer.read())["runs"]

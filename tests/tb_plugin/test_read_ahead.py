@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import threading
-import time
 from types import SimpleNamespace
 
 import pytest
 from tensorboard.plugins import base_plugin
 
 from tb_plugin import plugin as plugin_module
-from tb_plugin import read_ahead
+from tb_plugin import profile_routes, read_ahead
+from tb_plugin.budget import Budget
 from tb_plugin.data_routes import DataRoutes
+from tb_plugin.given import Given
 from tb_plugin.loader import Loader
 from tb_plugin.logdirs import Logdir
+from tb_plugin.plugin import MemBoardPlugin
 from tb_plugin.read_ahead import ReadAhead
+from tb_plugin.readers.history_list import listed
 from tests.builders import START_NS, RunBuilder
+from tests.made_snapshots import long_history
 
-SECONDS = 60.0
+SECONDS = 300.0
 """No test waits so long; a hang ends."""
 
 NUM_RANKS = 70
@@ -64,17 +70,62 @@ def test_the_newest_run_is_open_and_decoded_before_anyone_asks(routes, monkeypat
         routes.read_first(file)
 
 
+@pytest.mark.parametrize("most", [profile_routes.MAX_AHEAD, 10])
+def test_the_trace_that_is_shown_first_is_opened_unless_it_is_large(
+    tmp_path, monkeypatch, most
+):
+    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(profile_routes, "MAX_AHEAD", most)
+    folder = tmp_path / "logs" / "run"
+    folder.mkdir(parents=True)
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1}
+    trace = {"traceEvents": [{**event, "ts": 1, "dur": 2}]}
+    for cycle in (1, 2):
+        name = f"worker0.{cycle}.pt.trace.json"
+        (folder / name).write_text(json.dumps(trace))
+    routes = DataRoutes((Logdir(str(folder.parent), "", str(folder.parent)),))
+    read_ahead_of(routes)
+    (run,) = routes.glance_at_all()
+    sources = {one.name: one for one in routes.traces.listed(run.id)[1]}
+    opened = {
+        name: routes.traces.sources.known(run.id, one.id, one.key)
+        for name, one in sources.items()
+    }
+    assert opened["worker0.1.pt.trace.json"] is None, "nobody asked for it"
+    newest = opened["worker0.2.pt.trace.json"]
+    if most == 10:
+        assert newest is None
+        return
+    assert newest is not None
+    assert newest.wait(SECONDS)
+    assert newest.state == "ready"
+
+
+class Pauses:
+    """What the reader waits on between bites: each pause lasts until a test has looked."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended = threading.Semaphore(0), threading.Semaphore(0)
+
+    def wait(self, _seconds: float) -> bool:
+        self.begun.release()
+        assert self.ended.acquire(timeout=SECONDS)
+        return False
+
+
 def test_a_request_gets_the_lock_between_bites(routes, monkeypatch):
     monkeypatch.setattr(read_ahead, "_BITE_SECONDS", 0.0)
-    monkeypatch.setattr(read_ahead, "_PAUSE_SECONDS", 0.01)
     run = run_named(routes, "new")
     seen = []
     reader = ReadAhead(lambda: routes, wait=0.0)
+    reader._stop = pauses = Pauses()
     reader.start()
     while not reader.join(0.0):
-        with run.lock:
+        if pauses.begun.acquire(timeout=0.05):
+            assert run.lock.acquire(timeout=SECONDS)
             seen.append(len(run.files))
-        time.sleep(0.005)
+            run.lock.release()
+            pauses.ended.release()
     assert len({n for n in seen if 2 < n < NUM_RANKS}) >= 3
     assert run.is_whole
 
@@ -141,3 +192,46 @@ def test_the_plugin_reads_ahead_by_itself(tmp_path, monkeypatch):
     flags = SimpleNamespace(memboard_read_ahead="true")
     Loader().load(base_plugin.TBContext(logdir=str(tmp_path), flags=flags))
     assert begun.wait(SECONDS)
+
+
+@pytest.fixture
+def named(tmp_path, monkeypatch) -> Given:
+    """Two files that were named; in one directory, so of one run."""
+    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
+    paths = [tmp_path / "job" / f"memory_snapshot_rank{rank}.pickle" for rank in (1, 0)]
+    paths[0].parent.mkdir()
+    for path in paths:
+        path.write_bytes(pickle.dumps(long_history(200)))
+    return Given(tuple(map(str, paths)))
+
+
+def test_the_file_that_was_named_first_is_opened_before_anyone_asks(named):
+    routes = DataRoutes((), named.runs())
+    reader = ReadAhead(lambda: routes, named.files[0], wait=0.0)
+    reader.start()
+    assert reader.join(SECONDS)
+    (run,) = routes.store.runs()
+    with run.lock:
+        found = {one.reference.path: one for one in listed(run, Budget(SECONDS))}
+    first, second = (routes.histories.reader.look_up(found[p]) for p in named.files)
+    assert first is not None
+    assert first.wait(SECONDS)
+    assert first.state == "ready"
+    assert second is None, "it was asked for by nobody"
+
+
+def test_a_named_file_that_went_is_nobodys_problem(named, tmp_path, caplog):
+    routes = DataRoutes((), named.runs())
+    reader = ReadAhead(lambda: routes, str(tmp_path / "gone.pickle"), wait=0.0)
+    reader.start()
+    assert reader.join(SECONDS)
+    assert caplog.text == ""
+
+
+def test_the_plugin_says_which_file_was_named_first(named, tmp_path, monkeypatch):
+    begun = []
+    monkeypatch.setattr(ReadAhead, "start", lambda self: begun.append(self._named))
+    MemBoardPlugin(None, named).read_ahead()
+    flags = SimpleNamespace(memboard_read_ahead="true")
+    Loader().load(base_plugin.TBContext(logdir=str(tmp_path), flags=flags))
+    assert begun == [named.files[0], ""]

@@ -7,12 +7,19 @@ import re
 import pytest
 
 from tb_plugin import api, typescript
-from tb_plugin.typescript import ContractError, parse, readers_file, types_file
+from tb_plugin.contract import (
+    API_FILES,
+    Contract,
+    ContractError,
+    parse,
+    read_contract,
+)
+from tb_plugin.typescript import readers_file, types_file
 
 HEAD = "from dataclasses import dataclass\nAPI_VERSION = 3\n"
 
 
-def contract(fields: str, before: str = "") -> typescript.Contract:
+def contract(fields: str, before: str = "") -> Contract:
     return parse(
         f"{HEAD}{before}\n@dataclass(frozen=True, slots=True)\n"
         f'class Thing:\n    """A thing."""\n\n{fields}\n'
@@ -79,11 +86,11 @@ def test_doc_comments_are_carried_over_and_cannot_close_early():
 
 
 def test_every_dataclass_and_field_of_the_contract_is_generated():
-    declared = typescript.read_contract()
+    declared = read_contract()
     types, readers = types_file(declared), readers_file(declared)
     shapes = [
         cls
-        for cls in vars(api).values()
+        for cls in (getattr(api, name) for name in api.__all__)
         if hasattr(cls, "__dataclass_fields__") and not cls.__name__.endswith("Column")
     ]
     assert len(shapes) > 10
@@ -95,8 +102,27 @@ def test_every_dataclass_and_field_of_the_contract_is_generated():
         members = re.findall(r"^  readonly (\w+):", interface[1], re.MULTILINE)
         fields = list(cls.__dataclass_fields__)
         assert members == [typescript.camel(name) for name in fields]
-        for name in fields:
-            assert f'field(fields, "{name}", ' in readers
+        reader = re.search(
+            rf"= shape<types\.{cls.__name__}>\({{\n(.*?)\n?}}\);", readers, re.DOTALL
+        )
+        assert reader is not None, cls
+        assert re.findall(r"^  (\w+): .+,$", reader[1], re.MULTILINE) == members
+        assert [typescript.wire_name(member) for member in members] == fields
+
+
+def test_a_name_that_the_page_could_not_spell_is_refused():
+    with pytest.raises(ContractError, match="cannot tell part_2 from part2"):
+        readers_file(contract("    part_2: int"))
+
+
+def test_the_page_makes_the_name_of_each_response_of_its_route():
+    declared = read_contract()
+    block = readers_file(declared).partition("export const routes")[2]
+    entries = re.findall(r"^  (\w+): read(\w+),$", block, re.MULTILINE)
+    assert [name for _, name in entries] == [shape.name for shape in declared.routes]
+    for route, name in entries:
+        words = (part[0].upper() + part[1:] for part in route.split("_"))
+        assert f"{''.join(words)}Response" == name
 
 
 def test_the_generated_files_are_those_of_the_contract():
@@ -118,3 +144,12 @@ def test_check_tells_a_stale_file(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert typescript.main(["--check"]) == 1
     assert "types.gen.ts differs" in capsys.readouterr().err
+
+
+def test_every_name_of_the_contract_is_loaded_from_the_part_that_declares_it():
+    for name in api.__all__:
+        getattr(api, name)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = api.Nothing
+    parts = {path.stem for path in API_FILES} - {"__init__"}
+    assert parts == set(api._PARTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +39,30 @@ def test_columns_and_text_come_back(text, kinds, length):
     assert [column.tolist() for column in found["columns"]] == [values.tolist()] * len(
         kinds
     )
+
+
+@given(
+    st.sampled_from([("f64", "<f8"), ("i32", "<i4"), ("u16", "<u2"), ("u8", "u1")]),
+    st.integers(-3, 3),
+    st.integers(0, 2**32 - 1),
+)
+def test_long_columns_are_packed_and_come_back_bit_by_bit(kind, more, seed):
+    name, dtype = kind
+    random = np.random.default_rng(seed)
+    num_bytes = (wire.PACKED_LENGTH + more) * np.dtype(dtype).itemsize
+    values = random.integers(0, 256, num_bytes, np.uint8).view(dtype)
+    body = wire.envelope(Everything("", None, True, (getattr(wire, name)(values),)))
+    (found,) = decode_envelope(body)["columns"]
+    assert found.dtype == np.dtype(dtype)
+    assert found.tobytes() == values.tobytes()
+    assert (b"packed_" in body[:1000]) == (more >= 0 and name != "u8")
+
+
+def test_packed_columns_deflate_to_a_fraction():
+    values = 1_000_000 + np.arange(20_000) * 3
+    body = wire.envelope(Everything("", None, True, (wire.i32(values),)))
+    plain = gzip.compress(values.astype("<i4").tobytes(), 1)
+    assert len(gzip.compress(body, 1)) < len(plain) / 10
 
 
 @pytest.mark.parametrize("num_columns", [1, 9, 10, 99, 300])

@@ -33,7 +33,7 @@ def run_demo(*arguments: str) -> subprocess.CompletedProcess[str]:
         [*DEMO, *arguments],
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=900,
         check=False,
         cwd=ROOT,
     )
@@ -78,7 +78,7 @@ def processes_naming(path: Path) -> list[psutil.Process]:
 
 
 def wait_until_gone(path: Path) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 300
     while left := processes_naming(path):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
@@ -120,13 +120,15 @@ def test_the_training_records_every_rank(tmp_path):
 
 def test_ctrl_c_while_training_closes_the_recordings_and_leaves_nothing(tmp_path):
     out = tmp_path / "logs"
-    with running_demo("--no-serve", "--ranks", "2", "--out", str(out)) as process:
+    # So many that it is not over before it is interrupted.
+    options = ("--no-serve", "--ranks", "2", "--steps", "100000")
+    with running_demo(*options, "--out", str(out)) as process:
         # Not the first step: another rank may still be in it.
-        read_until(process, r"step ([2-9]|\d\d+)/200")
+        read_until(process, r"step ([2-9]|\d\d+)/100000")
         assert processes_naming(out)
         process.send_signal(signal.SIGINT)
         said = process.stdout.read()
-        assert process.wait(15) == 130
+        assert process.wait(120) == 130
     assert "interrupted" in said
     assert "Traceback" not in said
     wait_until_gone(out)
@@ -150,14 +152,16 @@ import os, sys, time
 if os.environ["RANK"] == "1":
     for n in range(100): print("line", n)
     raise MemoryError("too much <b>memory</b>")
-open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
-time.sleep(60)
+path = {str(tmp_path / "pid")!r}
+with open(path + ".part", "w") as file: file.write(str(os.getpid()))
+os.replace(path + ".part", path)
+time.sleep(600)
 """
     plan = failing_plan(monkeypatch, script)
     started = time.monotonic()
     with pytest.raises(Failure) as caught:
         plan.run(tmp_path / "run")
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 300, "nobody waits for the other rank"
     said = str(caught.value)
     assert said.startswith("rank 1 ended with exit code 1")
     assert "MemoryError: too much <b>memory</b>" in said
@@ -266,10 +270,12 @@ def test_tensorboard_serves_the_run_and_ends_with_the_demo(tmp_path):
         url = read_until(process, r"^TensorBoard: http").split()[-1]
         read_until(process, "^Serving")
         assert url.endswith("#memboard")
-        with urllib.request.urlopen(url + "/../data/environment", timeout=20) as answer:
+        with urllib.request.urlopen(
+            url + "/../data/environment", timeout=120
+        ) as answer:
             assert answer.status == 200
         process.send_signal(signal.SIGINT)
-        assert process.wait(15) == 0
+        assert process.wait(120) == 0
         assert "Traceback" not in process.stdout.read()
     wait_until_gone(out)
 
@@ -280,7 +286,7 @@ def test_being_terminated_stops_tensorboard_too(tmp_path):
         read_until(process, "^Serving")
         assert processes_naming(out)
         process.terminate()
-        process.wait(15)
+        process.wait(120)
     wait_until_gone(out)
 
 

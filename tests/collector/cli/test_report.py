@@ -199,7 +199,7 @@ def test_the_text_says_the_most_important_numbers(run, tmp_path, capsys):
     assert "rank 1" in said
     assert "FSDPNet.layer" in said
     assert "training_step (train): 2 calls on rank 0" in said
-    assert "captures of the allocator: 1" in said
+    assert "captures of the allocator: 1 on rank " in said
     assert "not recorded: workers (absent): no workers" in said
 
 
@@ -228,6 +228,38 @@ def test_the_text_says_what_a_window_is_less_than_measured(run, tmp_path, capsys
     assert "  eager estimate: what ran may differ\n" in said
     assert "  incomplete: the call ended with RuntimeError\n" in said
     assert "  1 event dropped\n" in said
+
+
+def test_a_window_that_an_error_cut_short_is_passed_over(run, tmp_path, ask, capsys):
+    rank = run.rank(0)
+    rank.steps(range(5), rss_bytes=[1] * 5)
+    add_modules(rank, 2, scale=1)
+    add_modules(rank, 3, scale=2)
+    add_modules(rank, 4, function="forward", incomplete=True)
+    add_modules(rank, 4, scale=9, incomplete=True)
+    rank.close()
+    (found,) = ask(tmp_path)["runs"]
+    modules = found["modules"]
+    assert modules["window"] == "step/train/3"
+    assert modules["passed_over"] == ["step/train/4", "forward/train/4"]
+    assert modules["facts"]["peak_bytes"] == (4 + 12 + 2) * KIB
+    assert len(modules["windows"]) == 4
+    assert main(["report", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "modules: step/train/3 on rank 0" in said
+    assert "the last complete one: step/train/4 came after it and ended early" in said
+
+
+def test_where_no_window_is_complete_the_last_one_is_shown_as_it_is(run, tmp_path, ask):
+    rank = run.rank(0)
+    rank.steps(range(3), rss_bytes=[1, 2, 3])
+    for iteration in (2, 3):
+        add_modules(rank, iteration, incomplete=True)
+    rank.close()
+    (found,) = ask(tmp_path)["runs"]
+    assert found["modules"]["window"] == "step/train/3"
+    assert found["modules"]["passed_over"] == []
+    assert found["modules"]["facts"]["incomplete"] is True
 
 
 def test_names_from_files_cannot_steer_a_terminal(run, tmp_path, capsys):

@@ -105,6 +105,7 @@ class FakeSink:
         self.captures = []
         self.notes: list[tuple] = []
         self.folder = folder
+        self.mirrored: list[tuple] = []
 
     def put_capture(self, capture) -> bool:
         self.captures.append(capture)
@@ -118,3 +119,7 @@ class FakeSink:
 
     def artifact_dir(self):
         return self.folder
+
+    def mirror(self, kind, path) -> None:
+        assert path.is_file()
+        self.mirrored.append((kind, path))

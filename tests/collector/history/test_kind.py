@@ -12,7 +12,7 @@ from collector.config_sections import HistoryConfig
 from collector.format.capture import decode_body, encode_body
 from collector.format.snapshots import rebuilt
 from collector.format.snapshots.tags import tag_data
-from collector.history import kind
+from collector.history import keeping, kind
 from collector.history.captures import LaterTables, keep_last, num_events
 from collector.history.kind import History
 from collector.history.pickles import pickle_name, write_pickle
@@ -229,7 +229,7 @@ def test_the_tables_are_made_on_the_thread_that_writes():
 
 
 def test_the_caller_encodes_where_too_much_waits(monkeypatch):
-    monkeypatch.setattr(kind, "MAX_WAITING_ROWS", 5)
+    monkeypatch.setattr(keeping, "MAX_WAITING_ROWS", 5)
     torch = FakeTorch()
     torch.record()
     for _ in range(2):
@@ -263,6 +263,7 @@ def test_pickles_open_in_other_viewers_under_memprofilers_names(tmp_path):
         "cuda_alloc_rank_3.before_eval_.._x.9.pickle",
     ]
     assert sorted(path.name for path in sink.folder.iterdir()) == sorted(names)
+    assert sink.mirrored == [("snapshots", sink.folder / name) for name in names]
     for name, snapshot in zip(names, expected, strict=True):
         data = (sink.folder / name).read_bytes()
         assert data[:2] == b"\x80\x04"

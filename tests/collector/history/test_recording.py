@@ -18,7 +18,7 @@ def test_it_is_on_while_somebody_holds_it():
     torch = FakeTorch()
     recording = Recording(torch.allocator())
     assert recording.hold("a", **OURS)
-    assert recording.hold("b", max_entries=7, stacks="all")  # goes on as it is
+    assert recording.hold("b", max_entries=7, stacks="python")  # goes on as it is
     assert torch.calls == [("all", "all", "python", 100)]
     recording.let_go("a")
     assert torch.enabled == "all"
@@ -26,6 +26,26 @@ def test_it_is_on_while_somebody_holds_it():
     assert torch.calls[1:] == [(None, "all", "all", 2**63)]
     recording.let_go("b")
     assert len(torch.calls) == 2
+
+
+def test_the_most_demanding_holder_says_what_stacks_there_are():
+    torch = FakeTorch()
+    recording = Recording(torch.allocator())
+    recording.hold("a", max_entries=100, stacks="python", context="alloc")
+    recording.hold("b", max_entries=900, stacks="all")
+    recording.hold("c", max_entries=1, stacks="python", context=None)
+    assert torch.calls == [
+        ("all", "alloc", "python", 100),
+        ("all", "all", "all", 100),  # a ring keeps its size while it turns
+    ]
+    assert recording.is_ours
+    recording.let_go("b")
+    assert torch.calls[2:] == [("all", "alloc", "python", 100)]
+    recording.hold("a", max_entries=100, stacks="python", context=None)
+    assert torch.calls[3:] == [("all", None, "python", 100)]
+    recording.let_go("a")
+    recording.let_go("c")
+    assert torch.enabled is None
 
 
 def test_torchs_functions_are_put_back():

@@ -73,6 +73,8 @@ class Trainer:
             run_name="1790-brave-otter",
             batch=None,
             dataloader_len=None,
+            callbacks=callbacks,
+            algorithms=given.get("algorithms", ()),
             timestamp=types.SimpleNamespace(epoch=Time(0), batch=Time(0)),
         )
         for event in ("init", "before_load", "after_load"):
@@ -127,6 +129,9 @@ class Trainer:
 
     def _run(self, *events: str) -> None:
         for event in events:
+            for algorithm in self.state.algorithms:
+                if algorithm.match(event, self.state):
+                    algorithm.apply(event, self.state, self.logger)
             for callback in self.callbacks:
                 callback.run_event(event, self.state, self.logger)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
+import pickle
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,10 @@ import pytest
 import collector
 from collector.errors import ConfigError
 from collector.format.names import RANK_FILES_DIR
+from collector.loop.span_log import STATES
 from collector.trouble import logger
 from tests.collector.integrations import composer_standin as standin
+from tests.collector.loop.test_span_log import named, spans_of
 from tests.collector.recordings import read
 
 
@@ -130,3 +135,73 @@ def test_without_composer_the_import_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "collector.integrations.composer", raising=False)
     with pytest.raises(ImportError, match="pip install mosaicml"):
         importlib.import_module("collector.integrations.composer")
+
+
+ALWAYS = {"warmup_iters": 0, "max_iter": 0}
+
+
+class Algorithm:
+    """Applies at the end of each batch, and counts."""
+
+    num_applied = 0
+
+    def match(self, event, state):
+        return event == "batch_end"
+
+    def apply(self, event, state, logger):
+        self.num_applied += 1
+        return 42
+
+
+class Other(standin.Callback):
+    pass
+
+
+def test_spans_have_composers_names_and_all_events_end(module, tmp_path):
+    other, algorithm = Other(), Algorithm()
+    callback = module.MemBoardCallback(tmp_path, schedule=ALWAYS)
+    run = trainer(callback, algorithms=[algorithm])
+    run.callbacks.append(other)
+    run.fit()
+    inside = copy.deepcopy(other)
+    sent = pickle.loads(pickle.dumps(other))
+    run.close()
+    found = read(files(tmp_path)[0])
+    counts = Counter(row["name"] for row in spans_of(found))
+    # A run of two epochs has both, and each begins and ends once.
+    assert counts["event/epoch"] == 2
+    assert counts["event/fit"] == 1
+    assert counts["event/batch"] == counts["event/train_batch"] == 6
+    assert counts["event/forward"] == 6
+    assert counts["callback/Other/event/batch_end"] == 6
+    assert counts["callback/Other/event/epoch_start"] == 2
+    assert counts["algorithm/Algorithm/event/batch_end"] == 6
+    assert algorithm.num_applied == 6
+    assert not vars(other)
+    assert not {"apply"} & vars(algorithm).keys()
+    for copied in (inside, sent):  # have a method of their own in that place
+        assert copied.run_event.__self__ is copied
+
+
+def test_a_step_that_saves_has_its_events_too(module, tmp_path):
+    """Composer's engine leaves the last batch of each cycle without beginnings."""
+    schedule = {"skip_first": 1, "wait": 1, "warmup": 1, "active": 2}
+    run = trainer(module.MemBoardCallback(tmp_path, schedule=schedule), batches=6)
+    run.fit()
+    run.close()
+    found = read(files(tmp_path)[0])
+    batches = [
+        (row["step"], STATES[row["state"]]) for row in named(found, "event/forward")
+    ]
+    assert [state for _, state in batches] == ["WARMUP", "ACTIVE", "ACTIVE_AND_SAVE"]
+    assert len(named(found, "event/epoch")) == 2
+
+
+def test_events_are_named_without_when_they_are():
+    from collector.integrations.events import canonical
+
+    assert canonical("epoch_start") == ("epoch", True)
+    assert canonical("epoch_end") == ("epoch", False)
+    assert canonical("eval_before_forward") == ("eval_forward", True)
+    assert canonical("after_train_batch") == ("train_batch", False)
+    assert canonical("batch_checkpoint") == ("batch_checkpoint", None)

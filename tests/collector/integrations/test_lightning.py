@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,9 @@ from tests.collector.integrations.models import (  # noqa: E402
     TwoOptimizers,
     batches,
 )
+from tests.collector.loop.test_span_log import named, spans_of  # noqa: E402
 from tests.collector.recordings import read  # noqa: E402
+from tests.conftest import with_patience  # noqa: E402
 
 # Lightning and torch warn of things that are no business of the callback.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -196,7 +199,7 @@ def test_copies_have_the_settings_and_no_recording(tmp_path):
         assert other.recorder.path is None
         assert other._session.logdir == tmp_path
         trainer(tmp_path, other, max_epochs=1).fit(Regression(), batches(1))
-    callback.recorder.flush()
+    callback.recorder.flush(60)
     assert len(files(tmp_path)) == 3
     with callback:
         pass
@@ -243,7 +246,11 @@ def test_every_rank_records_into_the_directory_that_rank_0_chose(tmp_path, strat
     done = subprocess.run(
         [sys.executable, script, tmp_path, strategy],
         cwd=root,
-        env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        env={
+            "PYTHONPATH": with_patience(str(root)),
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+        },
         capture_output=True,
         text=True,
         timeout=300,
@@ -259,3 +266,78 @@ def test_every_rank_records_into_the_directory_that_rank_0_chose(tmp_path, strat
         assert recording.steps() == [0, 1]
         assert (recording.header.world_size, recording.header.local_rank) == (2, rank)
         assert recording.close.how == "closed"
+
+
+# Spans.
+
+ALWAYS = {"warmup_iters": 0, "max_iter": 0}
+
+
+class Quiet(pl.Callback):
+    def __init__(self):
+        self.num_batches = 0
+
+    def on_train_batch_end(self, *_):
+        self.num_batches += 1
+
+
+def test_events_and_callbacks_are_spans_and_nothing_is_left_of_it(tmp_path):
+    other = Quiet()
+    callback = MemBoardCallback(schedule=ALWAYS)
+    run = trainer(tmp_path, callback, callbacks=[callback, other], logger=False)
+    profiler = run.profiler
+    run.fit(Regression(), batches(4), batches(3))
+    assert other.num_batches == 8
+    found = read(files(tmp_path)[0])
+    counts = Counter(row["name"] for row in spans_of(found))
+    assert counts["event/fit"] == 1
+    assert counts["event/epoch"] == 2
+    assert counts["event/batch"] == 8
+    assert counts["event/training_step"] == 8
+    assert counts["callback/Quiet/event/on_train_batch_end"] == 8
+    assert not [name for name in counts if "MemBoard" in name]
+    (fit,) = named(found, "event/fit")
+    for row in named(found, "event/epoch"):
+        assert fit["start_ns"] < row["start_ns"]
+        assert (
+            row["start_ns"] + row["duration_ns"] < fit["start_ns"] + fit["duration_ns"]
+        )
+        assert row["depth"] > fit["depth"]
+    # The module's own forward is not called, its training_step is what counts.
+    assert all(seconds > 0 for seconds in found.column("forward_seconds"))
+    assert not vars(profiler).keys() & {"start", "stop"}
+    notes = {note["name"] for note in found.notes_of("span")}
+    assert not [name for name in notes if name.startswith("callback/")]
+
+
+def test_fit_and_epoch_are_there_whatever_the_schedule_and_after_an_error(tmp_path):
+    class Fails(Regression):
+        def training_step(self, batch, batch_idx):
+            if self.current_epoch == 1:
+                raise RuntimeError("the batch is bad")
+            return super().training_step(batch, batch_idx)
+
+    callback = MemBoardCallback()
+    with pytest.raises(RuntimeError, match="the batch is bad"):
+        trainer(tmp_path, callback, limit_val_batches=0).fit(Fails(), batches(4))
+    found = read(files(tmp_path)[0])
+    counts = Counter(row["name"] for row in spans_of(found))
+    assert (counts["event/fit"], counts["event/epoch"]) == (1, 2)
+    assert counts["event/training_step"] == 2  # of the schedule's steps
+
+
+def test_actions_have_the_names_that_composer_gives_them():
+    from collector.integrations.lightning import _span_of
+
+    key = "[Callback]ModelCheckpoint{'monitor': 'a.b', 'mode': 'min'}.on_train_start"
+    assert _span_of(key) == (
+        "callback/ModelCheckpoint/event/on_train_start",
+        "callback",
+    )
+    assert _span_of("[Callback]MemBoardCallback.setup") == ("", "")
+    assert _span_of("[Strategy]DDP.validation_step") == (
+        "event/validation_step",
+        "forward",
+    )
+    assert _span_of("[Strategy]DDP.backward") == ("event/backward", "event")
+    assert _span_of("my own action") == ("event/my own action", "event")

@@ -6,6 +6,7 @@ import copy
 import pickle
 import socket
 import types
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from collector.format.names import RANK_FILES_DIR  # noqa: E402
 from collector.integrations import transformers as module  # noqa: E402
 from collector.integrations.transformers import MemBoardCallback  # noqa: E402
 from collector.trouble import logger  # noqa: E402
+from tests.collector.loop.test_span_log import spans_of  # noqa: E402
 from tests.collector.recordings import read  # noqa: E402
 
 # Transformers and torch warn of things that are no business of the callback.
@@ -221,3 +223,31 @@ def test_copies_have_the_settings_and_no_recording(tmp_path):
     with callback:
         pass
     assert collector.active() is None
+
+
+class Quiet(transformers.TrainerCallback):
+    def __init__(self):
+        self.num_steps = 0
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.num_steps += 1
+
+
+def test_events_and_callbacks_are_spans_and_nothing_is_left_of_it(tmp_path):
+    callback = MemBoardCallback(schedule={"warmup_iters": 0, "max_iter": 0})
+    run = trainer(tmp_path, callback)
+    other = Quiet()
+    run.add_callback(other)
+    run.train()
+    assert other.num_steps == 8
+    (path,) = files(tmp_path / "runs" / "memory")
+    found = read(path)
+    counts = Counter(row["name"] for row in spans_of(found))
+    assert counts["event/fit"] == 1
+    assert counts["event/epoch"] == 2
+    assert counts["event/step"] == 8
+    assert counts["callback/Quiet/event/on_step_end"] == 8
+    assert counts["callback/DefaultFlowCallback/event/on_step_end"] == 8
+    assert not [name for name in counts if "MemBoard" in name]
+    assert all(seconds > 0 for seconds in found.column("forward_seconds"))
+    assert vars(other) == {"num_steps": 8}

@@ -27,11 +27,13 @@ def fail(error, rec=None, after=0.0):
 def test_phases_count_their_own_steps_and_have_their_own_rows(tmp_path):
     with record(tmp_path / "run") as rec:
         rec.step(samples=1)
+        began = time.perf_counter()
         rec.step(samples=1)
         with rec.phase("val"):
             rec.step(samples=100)
-            time.sleep(0.05)
+            time.sleep(0.2)
         rec.step(samples=1)
+        took = time.perf_counter() - began
         with rec.phase("val"):
             rec.step()
         rec.phase("test")
@@ -50,7 +52,7 @@ def test_phases_count_their_own_steps_and_have_their_own_rows(tmp_path):
         ("val", 2), ("train", 2), ("val", 3), ("train", 3), ("test", 3), ("train", 3)
     ]  # fmt: skip
     # The step after a validation does not pay for it.
-    assert found.column("step_time_seconds")[2] < 0.04
+    assert found.column("step_time_seconds")[2] <= took - 0.2
 
 
 def test_phase_names_made_up_in_a_loop_share_a_table(tmp_path):
@@ -106,12 +108,14 @@ def test_a_nested_span_of_one_object_keeps_both_times(tmp_path):
         again = rec.span("again")
         with again:
             time.sleep(0.02)
+            began = time.perf_counter_ns()
             with again:
                 pass
+            inner_us = (time.perf_counter_ns() - began) / 1000
     (note,) = read_only_file(tmp_path / "run").notes_of("span")
     assert note["num_spans"] == 2
     assert note["max_us"] >= 20_000
-    assert note["total_us"] < note["max_us"] + 10_000
+    assert note["total_us"] <= note["max_us"] + inner_us + 1
 
 
 def test_an_async_generator_is_timed_to_its_end_and_keeps_its_ways(tmp_path):
@@ -155,31 +159,36 @@ def test_an_async_generator_is_timed_to_its_end_and_keeps_its_ways(tmp_path):
 
 
 def test_one_span_in_many_threads_and_tasks_keeps_each_ones_time(tmp_path):
-    gate = threading.Barrier(2)
+    gate, most_us = threading.Barrier(2), []
 
     with record(tmp_path / "run", flush_seconds=60) as rec:
         shared = rec.span("shared")
 
         def short():
-            gate.wait(10)
+            gate.wait(60)
+            begin = time.perf_counter_ns()
             with shared:
                 pass
-            gate.wait(10)
+            most_us.append((time.perf_counter_ns() - begin) / 1000)
+            gate.wait(60)
 
         thread = threading.Thread(target=short)
         thread.start()
         with shared:  # the long one opens first and closes last
             time.sleep(0.05)
-            gate.wait(10)
-            gate.wait(10)
+            gate.wait(60)
+            gate.wait(60)
         thread.join()
 
-        async def task(seconds):
+        async def task(enter, leave):
+            await asyncio.sleep(enter)
+            begin = time.perf_counter_ns()
             with tasks:
-                await asyncio.sleep(seconds)
+                await asyncio.sleep(leave - enter)
+            most_us.append((time.perf_counter_ns() - begin) / 1000)
 
         async def overlap():  # first in, first out
-            await asyncio.gather(task(0.02), task(0.06))
+            await asyncio.gather(task(0, 0.1), task(0.05, 0.3))
 
         tasks = rec.span("tasks")
         asyncio.run(overlap())
@@ -187,8 +196,10 @@ def test_one_span_in_many_threads_and_tasks_keeps_each_ones_time(tmp_path):
     spans = {n["name"]: n for n in read_only_file(tmp_path / "run").notes_of("span")}
     assert spans["shared"]["num_spans"] == 2
     short_us = spans["shared"]["total_us"] - spans["shared"]["max_us"]
-    assert spans["shared"]["max_us"] >= 50_000 > short_us
-    assert spans["tasks"]["total_us"] - spans["tasks"]["max_us"] < 45_000
+    assert spans["shared"]["max_us"] >= 50_000
+    assert short_us <= most_us[0] + 1
+    assert 240_000 <= spans["tasks"]["max_us"] <= max(most_us[1:]) + 1
+    assert 340_000 <= spans["tasks"]["total_us"] <= sum(most_us[1:]) + 2
 
 
 def test_spans_without_a_recorder_call_straight_through():
@@ -204,21 +215,21 @@ def test_spans_without_a_recorder_call_straight_through():
 
 def test_spans_and_marks_are_bounded_per_flush_and_what_is_lost_is_counted(tmp_path):
     with record(tmp_path / "run", flush_seconds=60) as rec:
-        rec.flush()
+        rec.flush(60)
         for index in range(1000):
             rec.mark(f"mark {index} " + "x" * 5000)
             with rec.span(f"span {index}"):
                 pass
     found = read_only_file(tmp_path / "run")
     marks = found.notes_of("mark")
-    assert len(marks) == 256
+    assert 256 <= len(marks) <= 512  # a round may follow the flush by a moment
     assert max(len(note["label"]) for note in marks) == 1000
-    spans = {note["name"]: note["num_spans"] for note in found.notes_of("span")}
-    assert len(spans) == 65
-    assert sum(spans.values()) == 1000  # none is lost
-    (dropped,) = found.notes_of("dropped")
-    assert (dropped["table"], dropped["num_rows"]) == ("notes", 744)
-    assert rec.num_dropped == 744
+    spans = found.notes_of("span")
+    assert 65 <= len(spans) <= 130
+    assert sum(note["num_spans"] for note in spans) == 1000  # none is lost
+    *_, dropped = found.notes_of("dropped")  # the last one says all
+    assert (dropped["table"], dropped["num_rows"]) == ("notes", 1000 - len(marks))
+    assert rec.num_dropped == 1000 - len(marks)
 
 
 def test_the_loader_is_passed_through_and_counted(tmp_path):
@@ -318,7 +329,7 @@ def test_a_device_that_training_uses_only_later_is_noted_then(tmp_path, monkeypa
     known = DeviceIdentity(device_type="cuda", device_index=1)
     monkeypatch.setattr(Device, "identity", lambda self: known)
     with record(tmp_path / "run") as rec:
-        assert rec.flush()
+        assert rec.flush(60)
         known = DeviceIdentity(
             device_type="cuda",
             device_index=1,
@@ -326,7 +337,7 @@ def test_a_device_that_training_uses_only_later_is_noted_then(tmp_path, monkeypa
             device_uuid="u-1",
             device_total_bytes=80 * 2**30,
         )
-        assert rec.flush()
+        assert rec.flush(60)
     found = read_only_file(tmp_path / "run")
     assert (found.header.device_type, found.header.device_name) == ("cuda", None)
     (note,) = found.notes_of("device")

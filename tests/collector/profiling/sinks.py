@@ -39,6 +39,9 @@ class KeptSink:
     def artifact_dir(self):
         return None
 
+    def mirror(self, kind, path):
+        raise AssertionError("no file was written")
+
     def status(self, name):
         """The last word on a kind."""
         return [note[1] for note in self.notes if note[0] == name][-1]

@@ -11,7 +11,16 @@ import pytest
 
 import collector
 from collector import lifecycle
+from collector.loop.span_log import SpanLog
+from collector.profiling import functions
+from collector.profiling.contract import WHOLE_STEP
 from collector.profiling.functions import name_of
+
+
+class NoDevice:
+    """Nothing knows its peaks."""
+
+    ledger = None
 
 
 class Recorder:
@@ -19,6 +28,8 @@ class Recorder:
 
     def __init__(self):
         self.events = []
+        self.passing = []
+        self.span_log = SpanLog(states=0, device=NoDevice(), wake=list)
 
     def begin_call(self, function):
         self.events.append(("begin", function))
@@ -27,17 +38,27 @@ class Recorder:
     def end_call(self, call, error):
         self.events.append(("end", call, error))
 
-    def open_span(self):
-        return None
+    def open_span(self, name, how):
+        self.events.append(("open", name, how.memory))
+        return name
 
-    def close_span(self, name, duration_ns, opened):
-        self.events.append(("span", name))
+    def close_span(self, opened, error):
+        self.events.append(("close", opened, error))
+
+    def passed(self, error):
+        self.passing.append(error)
 
     def close_for(self, error):
         lifecycle.remove(self)
 
     def forget(self):
         pass
+
+
+@pytest.fixture(autouse=True)
+def _names_are_free(monkeypatch):
+    """Of two functions of one name the first has it, in whatever test it was."""
+    monkeypatch.setattr(functions, "_names", {WHOLE_STEP: functions._names[WHOLE_STEP]})
 
 
 @pytest.fixture
@@ -69,6 +90,7 @@ def test_an_error_is_passed_on_and_told(active):
     with pytest.raises(KeyError, match="mine") as raised:
         fail()
     assert active.events[-1] == ("end", "fail", raised.value)
+    assert active.passing == [raised.value]
 
 
 def test_names_of_ones_own(active):
@@ -232,15 +254,15 @@ def test_a_span_with_memory_is_a_call_and_without_it_is_none(active):
         return 1
 
     assert decorated() == 1
+    # What there is besides time is the recorder's to open and to close.
     assert active.events == [
-        ("begin", "eval"),
-        ("span", "eval"),
-        ("end", "eval", None),
-        ("span", "only time"),
-        ("begin", "decorated"),
-        ("span", "decorated"),
-        ("end", "decorated", None),
+        ("open", "eval", True),
+        ("close", "eval", None),
+        ("open", "decorated", True),
+        ("close", "decorated", None),
     ]
+    totals = active.span_log.take_spans() and active.span_log.totals.take()
+    assert [note["name"] for note in totals] == ["eval", "only time", "decorated"]
 
 
 def test_without_a_live_recorder_everything_runs_straight_through():

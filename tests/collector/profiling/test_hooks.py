@@ -12,6 +12,7 @@ from torch import nn
 
 from collector.config_sections import HooksConfig
 from collector.errors import ConfigError
+from collector.profiling import module_watch
 from collector.profiling.hooks import NPP, RSS, HooksKind
 from collector.profiling.module_watch import ModuleWatch
 from collector.sources.contract import Unavailable
@@ -28,32 +29,21 @@ class Sizes:
     def sizes(self):
         return 0, 0
 
-    def read(self):
-        return self.values.pop(0)
+    def reader(self):
+        return lambda: self.values.pop(0)
 
     def close(self):
         pass
 
 
-class Log:
-    """Saved bytes that are what a test says."""
-
-    def __init__(self, counts):
-        self.counts = counts
-
-    @property
-    def npp_compat_bytes(self):
-        return self.counts.pop(0)
-
-
 class Hooking:
     def __init__(self, model, *, resident=None, saved=None, **settings):
         self.sink = KeptSink()
-        self.kind = HooksKind(HooksConfig(**settings), self.sink, ModuleWatch(), saved)
+        self.watch = ModuleWatch()
+        self.kind = HooksKind(HooksConfig(**settings), self.sink, self.watch, saved)
         if resident is not None:
             self.kind._sizes.close()
             self.kind._sizes = Sizes(*resident)
-            self.kind._read = self.kind._sizes.read
         if model is not None:
             self.kind.attach(model, ())
 
@@ -61,7 +51,9 @@ class Hooking:
         this = this or call()
         self.kind.begin(this)
         function()
-        self.root = dict(self.kind.root_values(this))
+        found = self.kind.root_values(this).items()
+        floats = {name: math.nan if v is None else float(v) for name, v in found}
+        self.root = {k: None if math.isnan(v) else v for k, v in floats.items()}
         self.kind.end(this, None)
         self.kind.release()
         return self.sink.captures[-1]
@@ -115,11 +107,29 @@ def test_a_difference_adds_up_over_forwards_and_starts_anew_in_the_next_call():
 
 
 def test_memprofilers_saved_bytes_around_every_forward():
-    model = mlp()
-    log = Log([100, 100, 100, 612, 612, 1636, 1636, 4708, 6815844])
-    hooking = Hooking(model, rss=False, saved=lambda: log)
+    """The count stands where a test puts it, as saved tensors do between the hooks."""
+
+    class Saves(nn.Module):
+        def __init__(self, num_bytes, *inner):
+            super().__init__()
+            self.num_bytes, self.inner = num_bytes, nn.ModuleList(inner)
+
+        def forward(self, x):
+            for module in self.inner:
+                x = module(x)
+            here.saved_bytes += self.num_bytes
+            return x
+
+    model = Saves(6811136, Saves(512), Saves(1024), Saves(3072))
+    hooking = Hooking(model, rss=False, saved=lambda: here.saved_bytes)
+    here = hooking.watch.running.here
+    here.saved_bytes = 100  # of calls before
     capture = hooking(lambda: model(batch()))
-    assert values(capture, "npp_diff") == [6815744, 512, 1024, 3072]
+    found = dict(
+        zip(capture.tables["modules"]["path"], values(capture, "npp_diff"), strict=True)
+    )
+    ran = {path: value for path, value in found.items() if value is not None}
+    assert ran == {"": 6815744, "inner.0": 512, "inner.1": 1024, "inner.2": 3072}
     assert hooking.root == dict(zip(NPP, (0, 6815744, 6815744), strict=True))
 
 
@@ -179,6 +189,41 @@ def test_two_calls_at_once_have_both_what_happens():
     hooking.kind.release()
     found = {c.function: values(c, "rss_diff") for c in hooking.sink.captures}
     assert found == {"inner": [7], "outer": [12]}
+
+
+def test_many_forwards_are_added_up_meanwhile(monkeypatch):
+    monkeypatch.setattr(module_watch, "FOLD_AT", 6 * 5)
+    model = nn.Sequential(nn.Linear(32, 2))
+    readings = list(range(0, 4 * 50 * 3, 3))
+    hooking = Hooking(model, resident=readings)
+    seen = []
+
+    def many():
+        for _ in range(50):
+            model(batch())
+            seen.append(len(hooking.watch.log.entries))
+
+    capture = hooking(many)
+    assert max(seen) < 6 * 5
+    assert values(capture, "rss_diff") == [50 * 9, 50 * 3]
+    assert hooking.root == {
+        "rss_pre_forward": readings[-4],
+        "rss_post_forward": readings[-1],
+        "rss_diff": 50 * 9,
+    }
+
+
+def test_a_reading_that_fails_ends_the_kind_and_not_the_forward():
+    model = mlp()
+    hooking = Hooking(model, resident=[1, 2, 3])
+    this = call()
+    hooking.kind.begin(this)
+    assert model(batch()).shape == (4, 8)
+    assert hooking.watch.log is None
+    with pytest.raises(IndexError):
+        hooking.kind.end(this, None)
+    hooking.kind.close()
+    assert not any(module._forward_hooks for module in model.modules())
 
 
 # The user's own.

@@ -103,7 +103,7 @@ def test_a_copy_or_pickle_made_meanwhile_works_and_is_silent(tmp_path):
         "assert model(torch.ones(1, 32)).shape == (1, 8)\n"
         "assert 'collector' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=120)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=300)
 
 
 def test_a_forward_that_raises_leaves_the_stack_as_it_was():
@@ -141,14 +141,14 @@ def test_each_thread_has_its_own_innermost_module():
     class Waiting(nn.Module):
         def forward(self, x):
             ready.set()
-            done.wait(10)
+            done.wait(60)
             return x
 
     model = nn.Sequential(Waiting())
     watch, listener = watching(model)
     thread = threading.Thread(target=lambda: model(batch()))
     thread.start()
-    ready.wait(10)
+    ready.wait(60)
     found["here"] = watch.innermost()
     done.set()
     thread.join()
@@ -261,7 +261,7 @@ def test_compiled_code_is_neither_broken_nor_compiled_anew():
         [sys.executable, "-c", COMPILED],
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -392,14 +392,14 @@ def test_killed_in_a_call_its_start_is_on_disk(tmp_path):
         "from tests.collector.profiling.test_recording import record\n"
         "with record(sys.argv[1], schedule={'warmup_iters': 0}) as rec:\n"
         "    with rec.span('slow', memory=True):\n"
-        "        rec.flush(10)\n"
+        "        rec.flush(60)\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "run")],
         cwd=ROOT,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     found = read_only_file(tmp_path / "run")
     assert found.snaps("slow") == ["slow.1.start"]
@@ -536,7 +536,7 @@ def test_switched_off_nothing_is_imported_or_counted(tmp_path):
         [sys.executable, "-c", code, str(tmp_path / "run")],
         cwd=ROOT,
         check=True,
-        timeout=120,
+        timeout=300,
     )
     found = read_only_file(tmp_path / "run")
     assert found.source("functions")["status"] == "off"

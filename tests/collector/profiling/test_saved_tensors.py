@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
 import weakref
 
@@ -15,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from collector.config_code import unchanged
 from collector.config_sections import ActivationsConfig
-from collector.profiling import saved_stack
+from collector.profiling import saved_log, saved_stack
 from collector.profiling.activations import ActivationsKind
 from collector.profiling.module_watch import ModuleWatch
 from collector.sources.contract import Unavailable
@@ -196,6 +195,58 @@ def gloo():
     dist.destroy_process_group()
 
 
+def test_a_sparse_tensor_counts_for_what_it_stores():
+    sparse = torch.eye(8).to_sparse()
+    x = torch.ones(8, 2, requires_grad=True)
+
+    def work():
+        torch.sparse.mm(sparse, x).sum().backward()
+        (x * x).sum()
+
+    capture = Counting()(work)
+    assert x.grad.tolist() == [[1.0, 1.0]] * 8
+    # Two indices and a value for each element; then x.
+    assert capture.meta["bytes"] == 8 * (2 * 8 + 4) + 8 * 2 * 4
+
+
+def test_a_parameter_that_comes_later_is_one_too():
+    """It takes the place of another, or was never the model's."""
+    model = mlp()
+    x = batch()
+    counting = Counting(model)
+    this = call()
+    counting.kind.begin(this)
+    model(x).sum()
+    model[0].weight = nn.Parameter(torch.randn(64, 32))
+    own = nn.Parameter(torch.randn(4, 32))
+    (x * own).sum()
+    for _ in range(2):
+        torch.nn.functional.linear(x, model[0].weight.detach(), own.new_ones(64))
+        model(x).sum()
+    counting.kind.end(this, None)
+    counting.kind.release()
+    # The batch once; what is between the layers anew in each forward.
+    assert counting.sink.captures[0].meta["bytes"] == 512 + 3 * 1024
+
+
+def test_many_saved_tensors_are_added_up_meanwhile(monkeypatch):
+    monkeypatch.setattr(saved_log, "_FULL", 5 * 8)
+    model = mlp()
+    x = batch()
+    seen = []
+
+    def work():
+        for _ in range(20):
+            model(x).sum().backward()
+            seen.append(len(counting.kind._own.saved.log.entries))
+
+    counting = Counting(model)
+    capture = counting(work)
+    assert max(seen) < 5 * 8
+    assert capture.meta["bytes"] == 512 + 20 * 1024
+    assert capture.meta["npp_compat_bytes"] == 20 * 4608
+
+
 # Training is as it would have been.
 
 
@@ -230,6 +281,7 @@ def test_a_backward_after_the_call_works():
     assert model[0].weight.grad is not None
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_no_graph_is_kept_alive():
     """Also without a collection of cycles, and without a backward."""
     model = mlp()
@@ -241,17 +293,12 @@ def test_no_graph_is_kept_alive():
             output = model(batch()).exp()  # saved as its own node's output
             alive.append(weakref.ref(output.untyped_storage()))
 
-    gc.collect()
-    gc.disable()
-    try:
-        this = call()
-        counting.kind.begin(this)
-        work()
-        assert not any(reference() is not None for reference in alive)
-        counting.kind.end(this, None)
-        counting.kind.release()
-    finally:
-        gc.enable()
+    this = call()
+    counting.kind.begin(this)
+    work()
+    assert not any(reference() is not None for reference in alive)
+    counting.kind.end(this, None)
+    counting.kind.release()
 
 
 # Good manners.
@@ -341,8 +388,9 @@ def test_nested_calls_count_what_is_theirs():
     counting.kind.release()
     by_name = {c.function: c.meta["bytes"] for c in counting.sink.captures}
     assert by_name == {"inner": 120, "outer": 120}
+    assert sum(counting.sink.captures[0].tables["saved"]["bytes"]) == 120
     # The Timeline's row is the outermost call's.
-    assert [(t, r["saved_bytes"]) for t, _, r in counting.sink.rows] == [
+    assert [(t, int(r["saved_bytes"])) for t, _, r in counting.sink.rows] == [
         ("activations", 120)
     ]
 
@@ -355,10 +403,10 @@ def test_two_threads_count_each_their_own():
     def work(name):
         this = call(name)
         counting.kind.begin(this)
-        barrier.wait(10)
+        barrier.wait(60)
         x = torch.randn(sizes[name], requires_grad=True)
         (x * x).sum()
-        barrier.wait(10)
+        barrier.wait(60)
         counting.kind.end(this, None)
 
     threads = [threading.Thread(target=work, args=(name,)) for name in sizes]
@@ -392,6 +440,40 @@ def test_tasks_that_overlap_end_in_any_order():
     assert by_name == {"a": 80, "b": 80}  # what happens counts for all under way
 
 
+def test_between_two_whole_steps_they_stay_and_count_nothing():
+    counting = Counting()
+    x = torch.randn(10, requires_grad=True)
+    first, second = call("step", iteration=2), call("step", iteration=3)
+    counting.kind.begin(first)
+    (x * x).sum()
+    counting.kind.end(first, None)
+    ours = saved_stack.top()
+    assert ours is not None
+    torch.ones(5, requires_grad=True).exp().sum().backward()
+    counting.kind.begin(second)
+    assert saved_stack.top() == ours
+    (x * x).sum()
+    counting.kind.end(second, None)
+    counting.kind.release()
+    assert saved_stack.top() is None
+    assert [c.meta["bytes"] for c in counting.sink.captures] == [40, 40]
+    assert [c.meta["npp_compat_bytes"] for c in counting.sink.captures] == [80, 80]
+
+
+def test_what_the_training_puts_above_them_between_two_steps_is_the_trainings():
+    counting = Counting()
+    first, second = call("step", iteration=2), call("step", iteration=3)
+    counting.kind.begin(first)
+    counting.kind.end(first, None)
+    with (
+        saved_tensors_hooks(lambda x: x.detach(), lambda x: x),
+        pytest.raises(Unavailable, match="hooks of its own around"),
+    ):
+        counting.kind.begin(second)
+    assert saved_stack.top() is None
+    counting.kind.release()
+
+
 def test_a_call_that_ends_on_another_thread_is_counted_and_leaves_later():
     counting = Counting()
     this = call()
@@ -408,6 +490,23 @@ def test_a_call_that_ends_on_another_thread_is_counted_and_leaves_later():
     counting.kind.begin(again)
     counting.kind.end(again, None)
     counting.kind.release()
+
+
+def test_of_a_thread_that_has_ended_in_a_step_nothing_stays_on_torch():
+    counting = Counting()
+
+    def work():
+        this = call("step")  # after which the hooks stay: the next one begins at once
+        counting.kind.begin(this)
+        counting.kind.end(this, None)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert saved_stack._places
+    counting.kind.release()
+    assert saved_stack._places == []
+    assert (c._saved_tensors_hooks_disable, c._saved_tensors_hooks_enable) == PLAIN
 
 
 # Functions of the user's own.
@@ -431,21 +530,17 @@ def test_own_functions_are_called_around_the_counting():
     assert x.grad.tolist() == [4, 4, 4]
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_functions_that_change_nothing_make_no_cycle():
-    gc.collect()
-    gc.disable()
-    try:
-        alive = []
+    alive = []
 
-        def work():
-            y = torch.ones(3, requires_grad=True).exp()
-            alive.append(weakref.ref(y.untyped_storage()))
+    def work():
+        y = torch.ones(3, requires_grad=True).exp()
+        alive.append(weakref.ref(y.untyped_storage()))
 
-        functions = ("collector.config_code.unchanged", unchanged)
-        Counting(functions=functions)(work)
-        assert alive[0]() is None
-    finally:
-        gc.enable()
+    functions = ("collector.config_code.unchanged", unchanged)
+    Counting(functions=functions)(work)
+    assert alive[0]() is None
 
 
 def test_a_pack_function_that_raises_is_off_and_training_goes_on(caplog):
@@ -465,10 +560,11 @@ def test_counting_that_fails_is_told_at_the_end(monkeypatch):
     counting = Counting()
     this = call()
     counting.kind.begin(this)
-    saved = counting.kind._own.saved
-    monkeypatch.setattr(
-        saved, "_note", lambda *_: (_ for _ in ()).throw(RuntimeError("ours"))
-    )
+
+    def broken(storage):
+        raise RuntimeError("ours")
+
+    monkeypatch.setattr(saved_log, "_reference", broken)
     x = torch.full((3,), 2.0, requires_grad=True)
     (x * x).sum().backward()
     assert x.grad.tolist() == [4, 4, 4]

@@ -53,7 +53,15 @@ class Kind:
 class Setup:
     """Windows over two kinds that remember."""
 
-    def __init__(self, pattern=None, unit="call", functions=(("*",), ("*",))):
+    def __init__(
+        self,
+        pattern=None,
+        unit="call",
+        functions=(("*",), ("*",)),
+        *,
+        per_epoch=False,
+        resume=0,
+    ):
         self.log = []
         self.sink = KeptSink()
         self.gate = Gate(self.sink)
@@ -66,8 +74,9 @@ class Setup:
         ]
         self.progress = Progress()
         self.windows = Windows(
-            schedule=Schedule(pattern or Window()),
+            schedule=Schedule(pattern or Window(), resume=resume),
             unit=unit,
+            per_epoch=per_epoch,
             slots=self.slots,
             gate=self.gate,
             progress=self.progress,
@@ -468,3 +477,43 @@ def test_a_forked_child_does_nothing_more():
     assert setup.did("end") == []
     assert setup.windows.begin("f") is None
     setup.windows.close(None)
+
+
+# Epochs of their own.
+
+
+def collected(setup):
+    """Iterations that were collected, in their order."""
+    begun = [entry[2] for entry in setup.log if entry[:2] == ("first", "begin")]
+    return [int(name.rpartition(".")[2]) for name in begun]
+
+
+@pytest.mark.parametrize("unit", ["call", "step", "sample"])
+def test_each_epoch_has_its_own_cycles_and_resumes_once(unit):
+    """Composer skips what an earlier start has seen in every epoch, not in the first."""
+    setup = Setup(Cycles(1, 1, 1, 2, 1), unit=unit, per_epoch=True, resume=2)
+    windows, progress = setup.windows, setup.progress
+    for epoch in range(3):
+        progress.epoch = epoch
+        windows.epoch(None)
+        for _ in range(8):
+            progress.report(tokens=None, samples=1)
+            under_way = windows.begin("f")
+            if under_way is not None:
+                windows.end(under_way, None)
+            progress.advance(None)
+    # ....wAS. of the resumed one, then ..wAS... of each.
+    offset = 1 if unit == "sample" else 0  # samples are counted when they are there
+    found = [number - 1 + offset for number in collected(setup)]
+    assert found == [5, 6, 8 + 3, 8 + 4, 16 + 3, 16 + 4]
+
+
+def test_without_epochs_of_their_own_cycles_go_on():
+    setup = Setup(Cycles(1, 1, 1, 2, 1))
+    for _ in range(3):
+        setup.windows.epoch(None)
+        for _ in range(8):
+            under_way = setup.windows.begin("f")
+            if under_way is not None:
+                setup.windows.end(under_way, None)
+    assert collected(setup) == [4, 5]

@@ -65,7 +65,7 @@ def test_tables_and_columns_are_a_real_recording_s(ranks):
         recorded = {
             n for n, status in recording.sources().items() if status == "recorded"
         }
-        tracked = {"modules"} if recording.captures else set()
+        tracked = {c.kind for c in recording.captures} - {"oom"}
         assert recorded == {"device", "rss"} | tracked | (expected - {"step"})
         for name, table in recording.tables.items():
             assert (np.diff(table["time_ns"]) > 0).all(), (rank, name)

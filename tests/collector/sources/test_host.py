@@ -91,13 +91,14 @@ def test_no_time_and_time_going_back_are_no_share():
 def test_the_hosts_processors():
     source = cpu.open_source(load(), DEVICE)
     assert set(row(source).values()) == {None}
-    until = time.monotonic() + 0.4
-    while time.monotonic() < until:
+    began, spent = time.monotonic(), time.process_time()
+    while time.process_time() - spent < 0.4:
         pass
     values = row(source)
+    ours = (time.process_time() - spent) / (time.monotonic() - began)
     assert 0 < values["cpu_total_pct"] <= 100.001
     assert values["cpu_user_pct"] + values["cpu_system_pct"] <= 100.001
-    assert values["cpu_total_pct"] > 20 / psutil.cpu_count()
+    assert values["cpu_total_pct"] > 20 * ours / psutil.cpu_count()
 
 
 def test_our_sampling_leaves_the_users_own_percentages_alone(monkeypatch):
@@ -113,12 +114,14 @@ def test_our_sampling_leaves_the_users_own_percentages_alone(monkeypatch):
     assert len(source.sample()) == len(source.columns)
 
 
-def test_the_hosts_memory():
-    values = row(memory.open_source(load(), DEVICE))
+def test_the_hosts_memory(monkeypatch):
     host = psutil.virtual_memory()
+    # Once for both: another program may take or give back gigabytes in between.
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: host)
+    values = row(memory.open_source(load(), DEVICE))
     assert values["memory_total_bytes"] == host.total
-    assert abs(values["memory_available_bytes"] - host.available) < 512 * MIB
-    assert abs(values["memory_used_bytes"] - host.used) < 512 * MIB
+    assert values["memory_available_bytes"] == host.available
+    assert values["memory_used_bytes"] == host.used
     if values["memory_limit_bytes"] is not None:
         assert 0 <= values["memory_limit_used_bytes"] <= host.total
 

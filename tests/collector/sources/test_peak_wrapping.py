@@ -261,7 +261,7 @@ def test_a_child_forked_while_a_thread_holds_the_locks_does_not_hang(fakes):
         def fork():
             child = os.fork()
             if child == 0:
-                signal.alarm(10)  # a child that hangs must not outlive the test
+                signal.alarm(250)  # a child that hangs must not outlive the test
                 # Another thread of the parent holds both locks; it is not here.
                 source.sample()
                 source.close()
@@ -270,6 +270,6 @@ def test_a_child_forked_while_a_thread_holds_the_locks_does_not_hang(fakes):
 
         thread = threading.Thread(target=fork, daemon=True)
         thread.start()
-        thread.join(20)
+        thread.join(300)
     assert seen == [0]
     source.close()

@@ -202,7 +202,7 @@ def test_threads_open_and_close_spans_while_others_step_and_reset(fakes):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert not any(thread.is_alive() for thread in threads)
     assert problems == []
     assert ledger._scopes == set()

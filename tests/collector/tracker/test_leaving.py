@@ -48,31 +48,24 @@ class Counting(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_forwards_without_backward_leak_nothing(track):
     model = Keeping()
     tracking = track(model)
-    gc.collect()
-    gc.disable()
-    try:
-        for _ in range(12):
-            tracking.step(model, torch.ones(8, 32))
-            assert [ref() for ref in model.made] == [None] * len(model.made)
-    finally:
-        gc.enable()
+    for _ in range(12):
+        tracking.step(model, torch.ones(8, 32))
+        assert [ref() for ref in model.made] == [None] * len(model.made)
     assert len(model.made) == 48
 
 
+@pytest.mark.usefixtures("no_garbage")
 def test_forwards_without_backward_inside_one_window_leak_nothing(track):
     model = Keeping()
     tracking = track(model)
     call = tracking.begin()
-    gc.disable()
-    try:
-        for _ in range(12):
-            model(torch.ones(8, 32))
-            assert [ref() for ref in model.made] == [None] * len(model.made)
-    finally:
-        gc.enable()
+    for _ in range(12):
+        model(torch.ones(8, 32))
+        assert [ref() for ref in model.made] == [None] * len(model.made)
     log = reduction.Log(tracking.end(call))
     log.check()
     assert "activation" not in log.balances[-1]["cpu"]

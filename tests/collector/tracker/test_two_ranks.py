@@ -34,7 +34,7 @@ def test_two_ranks_of_gloo_hold_what_a_fake_group_says(tmp_path):
     ]
     found = []
     for rank in ranks:
-        output, errors = rank.communicate(timeout=240)
+        output, errors = rank.communicate(timeout=300)
         assert rank.returncode == 0, errors[-2000:]
         found.append(json.loads(output.splitlines()[-1]))
     fake = json.loads(json.dumps(two_ranks.findings()))
@@ -46,10 +46,4 @@ def test_two_ranks_of_gloo_hold_what_a_fake_group_says(tmp_path):
         held = {names[name]: size for name, size in first["peak"]["cpu"].items()}
         assert held == theirs["peak"]["cpu"]
         assert sum(held.values()) == 13_759_100
-        for step in (first, second):
-            for row, expected in zip(step["rows"], fake[0]["rows"], strict=True):
-                # gloo's threads may hold a buffer of theirs a little longer.
-                late = row[3]["cpu"].pop("temp", 0) - expected[3]["cpu"].get("temp", 0)
-                assert late >= 0
-                without = {k: v for k, v in expected[3]["cpu"].items() if k != "temp"}
-                assert (row[:3], row[3]["cpu"]) == (expected[:3], without)
+        assert [step["rows"] for step in (first, second)] == [fake[0]["rows"]] * 2

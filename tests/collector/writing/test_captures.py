@@ -294,7 +294,7 @@ def test_a_full_disk_costs_the_capture_after_three_tries_and_no_row(
     tmp_path, monkeypatch
 ):
     disk = Disk(monkeypatch)
-    monkeypatch.setattr("collector.writer._RETRY_SECONDS", (0.05, 0.1))
+    monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.05, 0.1))
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 50_000
@@ -316,12 +316,14 @@ def test_a_full_disk_costs_the_capture_after_three_tries_and_no_row(
 
 def test_a_disk_that_recovers_gets_the_capture(tmp_path, monkeypatch):
     disk = Disk(monkeypatch)
-    monkeypatch.setattr("collector.writer._RETRY_SECONDS", (0.3, 0.3))
+    monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.3, 0.3))
+    # However often it is asked before it has room again.
+    monkeypatch.setattr("collector.writing.captures._MAX_TRIES", 10**9)
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 50_000
         writer.put_capture(capture(1, 50_000))
-        wait_until(lambda: disk.refused == 1)
+        wait_until(lambda: disk.refused)
         disk.room = 10**12
     assert found_in(only_file(tmp_path))[0] == [1]
 
@@ -333,10 +335,10 @@ def test_a_disk_that_is_full_at_the_end_costs_captures_and_not_the_close(
     clockwork = Clockwork(tmp_path, flush_seconds=30)
     with clockwork as writer:
         wait_until(lambda: writer.path is not None)
+        disk.room = 50_000
         writer.put_row(0, row(0))
         writer.put_capture(capture(1, 50_000))
         writer.put_capture(capture(2))
-        disk.room = 50_000
     recording = read(only_file(tmp_path))
     assert recording.steps() == [0]
     assert recording.close.how == "closed"
@@ -359,7 +361,7 @@ def test_an_unsettled_rank_takes_its_captures_along(tmp_path):
     clockwork = Clockwork(tmp_path, who=identity(settled=False))
     with clockwork as writer:
         writer.put_capture(capture(1))
-        wait_until(lambda: rank_files(tmp_path) and found_in(writer.path)[0] == [1])
+        wait_until(lambda: writer.path and found_in(writer.path)[0] == [1])
         clockwork.who = identity(2, 4)
         writer.put_capture(capture(2))
         wait_until(lambda: writer.path.name.startswith("rank00002-"))
@@ -371,7 +373,7 @@ def test_the_end_does_not_wait_for_captures_that_are_not_written(tmp_path, monke
     append = AppendFile.append
 
     def hanging(file, data):
-        release.wait(20)
+        release.wait(60)
         return append(file, data)
 
     monkeypatch.setattr("collector.writer._CAPTURE_SECONDS", (0.1, 10.0))
@@ -380,11 +382,10 @@ def test_the_end_does_not_wait_for_captures_that_are_not_written(tmp_path, monke
     wait_until(lambda: writer.path is not None)
     writer.put_capture(capture(1))
     monkeypatch.setattr(AppendFile, "append", hanging)
-    before = time.monotonic()
     writer.close("closed", "", 0.1)
-    assert time.monotonic() - before < 2.0
+    assert writer._thread.is_alive(), "closing waited for the disk"
     release.set()
-    writer._thread.join(10)
+    writer._thread.join(60)
 
 
 def test_the_end_waits_for_captures_that_are_being_written(tmp_path, monkeypatch):
@@ -477,8 +478,8 @@ def test_names_without_end_do_not_take_memory_without_end(tmp_path, caplog):
             known = [START_NS, 0, 1, 5]
             sink.put_row(f"function/f{number}", "train", COLUMNS, known)
             if number % 50 == 0:
-                recorder.flush()
-        assert len(sink._sink_tables) == 512
+                recorder.flush(60)
+        assert len(sink._schemas._of_kinds) == 512
     assert caplog.text.count("more than 512 tables") == 1
     assert len(read(only_file(tmp_path)).schemas) == 512
 
@@ -528,6 +529,6 @@ def test_a_killed_process_loses_no_capture_that_was_flushed(tmp_path):
 
 def test_writer_and_queue_count_alike(tmp_path):
     writer = Clockwork(tmp_path).writer
-    writer._captures = Captures(Troubles(), max_bytes=1000)
+    writer._captures._max_bytes = 1000
     assert not writer.put_capture(capture(0, 1000))
     assert writer.num_dropped == 1

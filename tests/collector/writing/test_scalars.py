@@ -24,6 +24,7 @@ from collector.format.columns import (
 )
 from collector.format.names import SCALARS_DIR
 from collector.format.records import Schema
+from collector.writing.rank_file import RankFile
 from collector.writing.scalars import RunBusyError, ScalarsFile
 from tests.collector.recordings import (
     ONLY_STEPS,
@@ -32,7 +33,8 @@ from tests.collector.recordings import (
     read_only_file,
     wait_until,
 )
-from tests.collector.test_writer import header
+from tests.collector.test_writer import Clockwork, header, identity
+from tests.collector.test_writer import row as plain_row
 
 ROOT = Path(__file__).parents[2]
 CPU = Schema(
@@ -201,6 +203,31 @@ def test_a_rank_that_turns_out_not_to_be_0_takes_its_scalars_back(
     assert read_only_file(tmp_path / "run").steps() == [0, 1]
 
 
+def test_a_rank_that_comes_out_as_its_first_rows_come_leaves_rank_0_the_scalars(
+    tmp_path, monkeypatch
+):
+    """Between the writer's question who this is and its look at the rows."""
+    clockwork = Clockwork(
+        tmp_path, who=identity(settled=False), scalars=True, flush_seconds=3600
+    )
+    opened = RankFile.open
+
+    def slow(self, path, head):
+        opened(self, path, head)
+        clockwork.who = identity(2, 4)
+        clockwork.writer.put_row(0, plain_row(0))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RankFile, "open", slow)
+        with clockwork as writer:
+            wait_until(lambda: writer._num_finished == 1)
+            ScalarsFile(tmp_path, header(), CPU).close()
+            patch.undo()
+    (path,) = rank_files(tmp_path)
+    assert (path.name[:9], read(path).steps()) == ("rank00002", [0])
+    assert len(scalar_files(tmp_path)) == 1
+
+
 # Two jobs in one run.
 
 
@@ -228,7 +255,7 @@ def test_the_second_job_says_why_it_has_no_scalars_and_records_all_else(tmp_path
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=300,
         )
         rec.step()
     assert "Give each job its own run directory" in result.stderr
@@ -243,13 +270,13 @@ def test_a_killed_jobs_lock_dies_with_it(tmp_path):
     code = (
         "import os, sys, collector\n"
         "rec = collector.record(sys.argv[1])\n"
-        "rec.step(); rec.flush(); os.kill(os.getpid(), 9)\n"
+        "rec.step(); rec.flush(60); os.kill(os.getpid(), 9)\n"
     )
     subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "run")],
         cwd=ROOT,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert len(scalar_files(tmp_path / "run")) == 1
     with collector.record(tmp_path / "run", **ONLY_STEPS) as rec:
@@ -300,7 +327,7 @@ def tensorboard_url(request, tmp_path):
         yield url.rstrip("/")
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(300)
         process.stdout.close()
 
 
@@ -309,23 +336,22 @@ def test_both_loaders_show_the_scalars_beside_the_loss(tensorboard_url):
     import json
 
     def get(path):
-        with urllib.request.urlopen(tensorboard_url + path, timeout=10) as response:
+        with urllib.request.urlopen(tensorboard_url + path, timeout=120) as response:
             return json.load(response)
 
     own = f"exp1/{SCALARS_DIR}"
 
     def shown():
         tags = get("/data/plugin/scalars/tags")
-        return RSS_TAG in tags.get(own, {}) and "loss" in tags.get("exp1", {})
+        return len(tags.get(own, {})) == 2 and "loss" in tags.get("exp1", {})
 
-    wait_until(shown, 30)
+    wait_until(shown)
     tags = get("/data/plugin/scalars/tags")
     assert set(tags) == {"exp1", own}  # a rank is never a run
     assert set(tags[own]) == {RSS_TAG, TIME_TAG}
     assert tags[own][TIME_TAG]["displayName"] == "memboard/Step time (s)"
     wait_until(
-        lambda: len(get(f"/data/plugin/scalars/scalars?run={own}&tag={RSS_TAG}")) == 5,
-        15,
+        lambda: len(get(f"/data/plugin/scalars/scalars?run={own}&tag={RSS_TAG}")) == 5
     )
     series = get(f"/data/plugin/scalars/scalars?run={own}&tag={RSS_TAG}")
     assert [step for _, step, _ in series] == [0, 1, 2, 3, 4]

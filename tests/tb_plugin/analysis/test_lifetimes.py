@@ -21,8 +21,7 @@ from tb_plugin.analysis.lifetimes import (
     levels,
     lifetimes,
 )
-from tb_plugin.readers.snapshots.machine import Machine
-from tests.tb_plugin.readers.snapshots.pickled import filled
+from tests.tb_plugin.readers.snapshots.pickled import unpickled
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"), "snapshots")
 EXPECTED = (
@@ -69,10 +68,7 @@ def active_blocks(segments: list[dict[str, Any]], device: int) -> Blocks:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_recorded_snapshots_have_the_figures_they_are_known_for(name):
-    machine = Machine((REAL / name).read_bytes())
-    root = machine.run()
-    machine.events.pad()
-    snapshot = filled(machine, root)
+    snapshot = unpickled((REAL / name).read_bytes())
     segments = snapshot["segments"] if isinstance(snapshot, dict) else snapshot
     traces = snapshot.get("device_traces", []) if isinstance(snapshot, dict) else []
     for device, figures in enumerate(EXPECTED[name]["devices"]):
@@ -214,3 +210,17 @@ def test_releases_that_know_one_kind_of_free_end_both_at_once(only):
     assert lives.gone.tolist() == [1]
     for active in (True, False):
         assert levels(lives, 2, 0, active=active).after.tolist() == [5, 0]
+
+
+def test_what_goes_without_a_request_was_requested_before_the_first_event():
+    trace = [
+        {"action": "free_completed", "addr": 512, "size": 5},
+        {"action": "alloc", "addr": 1024, "size": 7},
+        {"action": "free_requested", "addr": 1024, "size": 7},
+        {"action": "free_completed", "addr": 1024, "size": 7},
+    ]
+    lives = lifetimes(history_of(trace), blocks_of([]))
+    assert lives.freed.tolist() == [BEFORE, 2]
+    assert lives.gone.tolist() == [0, 3]
+    assert levels(lives, 4, 0, active=True).first == 5
+    assert levels(lives, 4, 0, active=False).first == 0

@@ -454,3 +454,25 @@ def test_an_imported_run_answers_the_same_questions(tmp_path):
     assert history["path"] == f"old/{name}"
     assert (history["function"], history["context"]) == ("training_step", "start")
     assert not (folder.joinpath(*RANK_FILES_DIR)).exists()
+
+
+def test_which_call_a_row_is_of_is_no_series_of_the_timeline(tmp_path):
+    """The table `activations` numbers its calls; a line of these would say nothing."""
+    columns = (
+        Column(name="iteration", unit="index", group="progress"),
+        Column(name="saved_bytes", unit="bytes", group="device", headline=True),
+    )
+    builder = RunBuilder(tmp_path / "exp")
+    rank = builder.rank(0)
+    rank.steps(range(3), rss_bytes=[1, 2, 3])
+    rank.rows(
+        "activations",
+        range(3),
+        extra=columns,
+        iteration=[1, 2, 3],
+        saved_bytes=[512, 512, 1536],
+    )
+    rank.close()
+    timeline = Page(tmp_path).of_run("/timeline", "exp")
+    keys = [series["key"] for series in timeline["available"]]
+    assert keys == ["step/rss_bytes", "activations/saved_bytes"]

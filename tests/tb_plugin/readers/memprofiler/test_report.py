@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 
 from collector.format.memory import TORCH_CATEGORIES, TORCH_STATES
 from tb_plugin.analysis.module_states import ALL_STATES
-from tb_plugin.readers.memprofiler import report as report_module
+from tb_plugin.readers.memprofiler import report_rows
 from tb_plugin.readers.memprofiler.errors import UnreadableError
-from tb_plugin.readers.memprofiler.report import Report, read_report
+from tb_plugin.readers.memprofiler.report import read_report
 from tb_plugin.readers.memprofiler.report_words import UNITS, size_of
 from tests.memprofiler_files import printed_by_torch
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tb_plugin.readers.memprofiler.report_rows import Report
 
 CUDA = (32769024, 131074048, 131072, 1024, 0, 67637760, 0, 65536000, 0, 2048, 0)
 LABELS = (
@@ -256,7 +258,7 @@ def test_a_line_that_means_nothing_costs_only_itself():
 
 
 def test_entries_devices_and_lines_are_bounded(monkeypatch):
-    monkeypatch.setattr(report_module, "MAX_ROWS", 10)
+    monkeypatch.setattr(report_rows, "MAX_ROWS", 10)
     many = "".join(f"Device: cuda:{i}\n\tTotal: 1 B\n" for i in range(20))
     report = read_report((many + "x" * 30_000).encode())
     assert len(report.states.state) == 10

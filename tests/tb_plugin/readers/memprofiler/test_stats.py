@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.readers.memprofiler import pickle_machine, stats_yaml
+from tb_plugin.readers.memprofiler import pickle_machine, yaml_events
 from tb_plugin.readers.memprofiler.errors import UnreadableError
 from tb_plugin.readers.memprofiler.names import (
     FileName,
@@ -227,7 +227,7 @@ def test_numbers_that_cannot_be_are_left_out():
 
 
 def test_yaml_is_bounded(monkeypatch):
-    monkeypatch.setattr(stats_yaml, "_MAX_EVENTS", 50)
+    monkeypatch.setattr(yaml_events, "_MAX_EVENTS", 50)
     stats = read_yaml(as_yaml(dict(dumped())))
     assert stats.error is not None
     assert "more than 50" in stats.error.what

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
-from collector.format.numeric import ABSENT
 from collector.format.snapshots.plain_text import plain_value
 from tb_plugin.readers.snapshots.machine import Machine
+from tb_plugin.readers.snapshots.window import Window
+
+
+def machine_of(data: bytes) -> Machine:
+    return Machine(Window(io.BytesIO(data)))
 
 
 def unpickled(data: bytes) -> Any:
-    machine = Machine(data)
-    root = machine.run()
-    machine.events.pad()
-    return filled(machine, root)
+    machine = machine_of(data)
+    return filled(machine, machine.run())
 
 
 def filled(machine: Machine, value: Any) -> Any:
@@ -28,29 +31,36 @@ def filled(machine: Machine, value: Any) -> Any:
 
 
 def row(machine: Machine, at: int) -> dict[str, Any]:
-    texts = list(machine.events.texts)
+    texts = machine.events.text_list
     found = {}
     for key, column in machine.events.columns.items():
-        value = column.values[at]
-        if column.kind in ("int", "uint", "pair"):
-            if value == ABSENT:
-                continue
-            if column.kind == "uint":
-                value %= 2**64
-            elif column.kind == "pair":
-                value = (value, column.second[at])
-        elif column.kind == "float":
-            if value != value:
-                continue
-        elif value == -1:
+        span = [(at, at + 1)]
+        first, *others = (next(part.rows(span)).tolist()[0] for part in column.parts)
+        value: Any = first
+        if value == column.gap or value != value:
             continue
+        if column.kind == "uint":
+            value %= 2**64
+        elif column.kind == "pair":
+            value = (value, *others)
         elif column.kind == "text":
             value = texts[value]
         elif column.kind == "stack":
             value = machine.stacks.lists[value]
         elif column.kind == "value":
             value = plain_value(texts[value])
-        else:
+        elif column.kind == "bool":
             value = bool(value)
         found[key] = value
     return found
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, of the same types, and not a number where the other is none."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other) or (one != one and other != other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import pickle
@@ -14,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.readers.snapshots import machine as machine_module
-from tb_plugin.readers.snapshots.errors import RefusedError
-from tb_plugin.readers.snapshots.machine import Machine
+from tb_plugin.readers.imports.errors import RefusedError
+from tb_plugin.readers.snapshots import machine_stack
+from tb_plugin.readers.snapshots import window as window_module
+from tb_plugin.readers.snapshots.window import Window
 from tests.made_snapshots import everything, long_history
-from tests.tb_plugin.readers.snapshots.pickled import unpickled
+from tests.tb_plugin.readers.snapshots.pickled import machine_of, same, unpickled
 
 PROTOCOLS = (2, 3, 4, 5)
 
@@ -57,12 +59,22 @@ def test_every_key_that_any_torch_writes_comes_out(protocol):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_events_are_columns_and_not_objects(protocol):
     snapshot = long_history(3000)
-    machine = Machine(pickle.dumps(snapshot, protocol=protocol))
+    machine = machine_of(pickle.dumps(snapshot, protocol=protocol))
     root = machine.run()
     assert root["device_traces"] == [[] for _ in snapshot["device_traces"]]
     assert machine.events.num_rows == sum(map(len, snapshot["device_traces"]))
     stacks = {tuple((f["name"], f["line"]) for f in s) for s in machine.stacks.lists}
     assert len(stacks) == len(machine.stacks.lists)
+
+
+def test_windows_may_end_at_any_byte_of_an_event(monkeypatch):
+    data = pickle.dumps(long_history(60), protocol=4)
+    plain = expected(data)
+    monkeypatch.setattr(window_module, "MARGIN", 64)
+    monkeypatch.setattr(window_module, "_READ", 1)
+    for num_bytes in range(2500, 2600):
+        monkeypatch.setattr(Window.fill, "__defaults__", (num_bytes,))
+        assert unpickled(data) == plain, num_bytes
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name[:40])
@@ -181,10 +193,10 @@ def test_hostile_pickles_are_refused_in_words(name):
 
 @pytest.mark.parametrize("opcode", [b"}", b"]", b"\x8c\x02ab", b"G" + b"\1" * 8])
 def test_a_flood_of_objects_is_bounded(opcode, monkeypatch):
-    monkeypatch.setattr(machine_module, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(machine_stack, "MAX_BYTES", 1 << 20)
     flood = b"\x80\x04(" + opcode * 200_000 + b"t."
     with pytest.raises(RefusedError, match="more objects"):
-        Machine(flood).run()
+        machine_of(flood).run()
 
 
 def test_what_refers_to_itself_is_only_built(monkeypatch):
@@ -193,7 +205,7 @@ def test_what_refers_to_itself_is_only_built(monkeypatch):
         b"](h" + bytes([n]) + b"h" + bytes([n]) + b"e\x94" for n in range(60)
     )
     with pytest.raises(RefusedError):
-        Machine(doubling + b".").run()  # sixty lists and no end
+        machine_of(doubling + b".").run()  # sixty lists and no end
 
 
 def event(**more: Any) -> dict[str, Any]:
@@ -217,3 +229,65 @@ def test_a_key_whose_type_changes_is_kept_as_it_was():
     }
     data = pickle.dumps(snapshot)
     assert unpickled(data) == snapshot
+
+
+odd_numbers = [0, 255, 256, 65_535, 65_536, -1, 2**63, -(2**63), 2**64, 2**70]
+odd_numbers += [
+    limit + step for limit in (2**31, 2**62, 2**63, 2**64) for step in (-1, 1)
+]
+odd_texts = ["", "N/A", "0/1", "größe", "x" * 300]
+odd_things = [
+    True,
+    False,
+    None,
+    1.5,
+    float("inf"),
+    [],
+    {},
+    (0, 0),
+    (3, 2**40),
+    (1, 2, 3),
+]
+odd_values = st.sampled_from([*odd_numbers, *odd_texts, *odd_things])
+shapes = st.lists(
+    st.lists(st.sampled_from(["stream", "time_us", "pool_id", "tag"]), unique=True),
+    min_size=1,
+    max_size=4,
+)
+
+
+@st.composite
+def varied(draw: Any) -> Any:
+    """Many events of a few orders of keys; now and then a value of another type."""
+    orders = draw(shapes)
+    frames = [{"name": n, "filename": "a.py", "line": k} for k, n in enumerate("abc")]
+    stacks = [frames[:k] for k in range(4)] + [[frames[0]] * 300]
+    plain = {"stream": (0, 7), "time_us": (5, 2**50), "pool_id": ((0, 0), (1, 2**33))}
+    trace = []
+    for _ in range(draw(st.integers(0, 40))):
+        order = draw(st.sampled_from(orders))
+        new: dict[str, Any] = {"action": draw(st.sampled_from(["alloc", "oom"]))}
+        if draw(st.booleans()):
+            new["frames"] = draw(st.sampled_from(stacks))
+            if draw(st.booleans()):
+                new["frames"] = list(new["frames"])
+        new |= {
+            "addr": draw(st.integers(0, 2**47)),
+            "size": draw(st.integers(0, 2**33)),
+        }
+        for key in order:
+            rare = draw(st.integers(0, 30)) == 0
+            usual = plain.get(key, ("", "a tag", "another tag"))
+            new[key] = draw(odd_values if rare else st.sampled_from(usual))
+        if draw(st.booleans()):
+            new["frames"] = new.pop("frames", stacks[1])
+        trace.append(new)
+    return {"segments": [], "device_traces": [trace, copy.deepcopy(trace[:3])]}
+
+
+@settings(max_examples=300, deadline=None)
+@given(varied(), st.sampled_from(PROTOCOLS))
+def test_orders_of_keys_may_alternate_and_types_change(snapshot, protocol):
+    # Equal texts and pairs are other objects, as torch's are, or the same, as it comes.
+    data = pickle.dumps(copy.deepcopy(snapshot), protocol=protocol)
+    assert same(unpickled(data), expected(data))

@@ -1,0 +1,136 @@
+"""`memboard open`, `report` and `import` of what lies at a store."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import uuid
+from types import SimpleNamespace
+
+import fsspec
+import pytest
+
+from collector.cli import main, open_files
+from tb_plugin.plugin import MemBoardPlugin
+from tests.builders import RunBuilder
+from tests.made_snapshots import long_history
+
+MEMORY = fsspec.filesystem("memory")
+TRACE = {"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1}]}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def address(tmp_path):
+    """A folder at a store with a recording, a snapshot and a trace."""
+    name = uuid.uuid4().hex
+    RunBuilder(tmp_path / "logs" / "exp").simple(2, 30)
+    for path in (tmp_path / "logs").rglob("*.events"):
+        below = path.relative_to(tmp_path / "logs").as_posix()
+        MEMORY.pipe_file(f"/{name}/{below}", path.read_bytes())
+    snapshot = pickle.dumps(long_history(60), 4)
+    MEMORY.pipe_file(f"/{name}/snaps/rank3_memory_snapshot.pickle", snapshot)
+    MEMORY.pipe_file(f"/{name}/w.pt.trace.json", json.dumps(TRACE).encode())
+    yield f"memory://{name}"
+    MEMORY.rm(f"/{name}", recursive=True)
+
+
+def report(capsys, *arguments: str) -> dict:
+    assert main(["report", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_report_of_a_store_says_what_that_of_a_copy_says(address, tmp_path, capsys):
+    there = report(capsys, address, "--run", "exp")
+    here = report(capsys, str(tmp_path / "logs"), "--run", "exp")
+    assert there["logdir"] == address
+    (mine,), (theirs,) = there["runs"], here["runs"]
+    for volatile in ("id", "first_ms", "last_ms"):
+        mine.pop(volatile), theirs.pop(volatile)
+    assert mine == theirs
+    everything = report(capsys, address + "/")
+    found = {run["name"]: run["made_of"] for run in everything["runs"]}
+    assert found == {"exp": "recording", "snaps": "snapshots", ".": "traces"}
+
+
+def test_single_files_of_a_store_are_reported(address, capsys):
+    trace, snapshot = (
+        f"{address}/w.pt.trace.json",
+        f"{address}/snaps/rank3_memory_snapshot.pickle",
+    )
+    found = report(capsys, trace, snapshot)
+    assert found["logdir"] == trace
+    by_kind = {run["made_of"]: run for run in found["runs"]}
+    assert by_kind["snapshots"]["num_ranks"] == 1
+    (told,) = by_kind["traces"]["traces"]
+    assert (told["path"], told["events"], told["problem"]) == (trace, 1, None)
+
+
+def test_a_snapshot_of_a_store_is_imported(address, tmp_path, capsys):
+    logdir = tmp_path / "imported"
+    snapshot = f"{address}/snaps/rank3_memory_snapshot.pickle"
+    assert main(["import", snapshot, "--logdir", str(logdir), "--run", "r"]) == 0
+    assert "rank 3: 1 snapshot" in capsys.readouterr().out
+    (history,) = report(capsys, str(logdir))["runs"][0]["histories"]
+    assert history["rank"] == 3
+
+
+@pytest.mark.parametrize(
+    ("named", "what", "remedy"),
+    [
+        ("memory://nothing-is-here", "nothing at this address", "Check it"),
+        ("s4://bucket/runs", "fsspec knows no s4://", "spelled"),
+        ("gs://bucket/runs", "needs a package", "pip install 'memboard[gs]'"),
+        ("az://c/runs", "needs a package", "pip install 'memboard[azure]'"),
+        (
+            "https://someone.blob.core.windows.net/c/runs?sv=1&sig=c2VjcmV0",
+            "needs a package",
+            "pip install 'memboard[azure]'",
+        ),
+    ],
+)
+@pytest.mark.parametrize("verb", ["open", "report"])
+def test_what_cannot_be_read_is_three_lines(
+    verb, named, what, remedy, capsys, monkeypatch
+):
+    for module in ("gcsfs", "adlfs"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert main([verb, named]) == 2
+    said = capsys.readouterr().err
+    assert what in said
+    assert remedy in said
+    assert named.partition("?")[0] in said
+    assert "c2VjcmV0" not in said
+    assert "Traceback" not in said
+
+
+def test_a_recording_is_opened_by_its_run(address, capsys):
+    found = MEMORY.find(address.removeprefix("memory:/"))
+    path = next(f"memory:/{name}" for name in found if "rank00000" in name)
+    assert main(["open", path]) == 2
+    assert f"memboard open '{address}/exp'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("below", "files", "folders"),
+    [("", 0, 1), ("/w.pt.trace.json", 1, 0), ("/snaps", 0, 1)],
+)
+def test_what_is_opened_is_shown_first(address, below, files, folders):
+    options = SimpleNamespace(paths=[address + below], port=0)
+    given = open_files._given(options)
+    assert (len(given.files), len(given.folders)) == (files, folders)
+    plugin = MemBoardPlugin(None, given)
+    place = open_files.first_place(given, lambda: plugin.data_routes().store)
+    assert place.startswith("view=" if below else ("view=", "run="))
+    assert plugin.is_active()
+
+
+def test_a_file_url_is_a_path(tmp_path, capsys):
+    RunBuilder(tmp_path / "a b" / "exp").simple(1, 3)
+    url = f"file://{tmp_path}/a%20b"
+    assert [run["name"] for run in report(capsys, url)["runs"]] == ["exp"]

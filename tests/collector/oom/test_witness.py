@@ -1,0 +1,516 @@
+"""Out-of-memory errors of a simulated device, from torch's observer to the file."""
+
+# ruff: noqa: PT012, TRY301  # what fails, and where, is what is tested
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+import time
+
+import pytest
+
+import collector
+from collector.format import oom
+from collector.format.memory import CATEGORIES
+from collector.format.snapshots import rebuilt
+from collector.oom import facts, reporting, watched_device
+from collector.oom.torch_side import TorchSide
+from collector.trouble import logger
+from tests.collector.recordings import ONLY_STEPS, read, wait_until
+
+torch = pytest.importorskip("torch")
+
+
+def record(path, **keywords):
+    return collector.record(path, **{**ONLY_STEPS, **keywords})
+
+
+def reports(path):
+    return [c for c in read(path).captures if c.kind == oom.KIND]
+
+
+def histories(path):
+    return [c for c in read(path).captures if c.kind == "history"]
+
+
+def test_an_error_that_ends_the_program_leaves_report_history_and_note(
+    staged, tmp_path
+):
+    stage = staged()
+    with pytest.raises(torch.OutOfMemoryError) as raised, record(tmp_path) as rec:
+        rec.step()
+        with rec.span("forward"):
+            stage.fail()
+            raise torch.OutOfMemoryError(stage.message())
+    assert raised.value.args == (stage.message(),)
+    (report,) = reports(rec.path)
+    assert (report.label, report.function, report.step) == ("oom", "forward", 1)
+    meta, label = report.meta, stage.label
+    assert set(meta) == set(oom.META)
+    assert meta["report"] == meta["num_ooms"] == 1
+    assert meta["is_out_of_memory"]
+    assert (meta["device_type"], meta["device"]) == (stage.device_type, 0)
+    assert meta["requested_bytes"] == label.requested_bytes
+    assert meta["device_free_bytes"] == label.device_free_bytes
+    assert meta["device_total_bytes"] == label.device_total_bytes
+    assert meta["device_limit_bytes"] is None
+    assert meta["memory"]["reserved_bytes"] == label.reserved_bytes
+    assert meta["memory"]["num_ooms"] == 1
+    assert set(meta["memory"]) == set(oom.MEMORY)
+    outside = label.device_total_bytes - label.device_free_bytes - label.reserved_bytes
+    assert meta["other_bytes"] == outside
+    assert meta["last_step"]["step"] == 0
+    assert meta["last_step"]["reserved_bytes"] == label.reserved_bytes
+    assert meta["spans"] == ["forward"]
+    assert meta["allocator"]["expandable_segments"] is True
+    assert meta["history"]["recording"] == "ours"
+    assert meta["history"]["events"] is True
+    assert meta["parsed"] == []
+    names = list(report.tables["stack"]["name"])
+    assert "fail" in names[0]  # the innermost frame that is not ours
+    (history,) = histories(rec.path)
+    assert (history.label, history.context) == ("oom", "oom")
+    assert history.meta["report"] == 1
+    assert rebuilt(history.tables) == stage.taken
+    found = read(rec.path)
+    (note,) = found.notes_of("oom")
+    assert note["report"] == 1
+    assert "asked for" in note["message"]
+    assert found.notes_of("oom_message") == [{"message": stage.message(), "report": 1}]
+    assert found.close.how == "exception"
+
+
+def test_the_top_holders_are_the_simulated_ones(staged, tmp_path):
+    stage = staged("growth")
+    with record(tmp_path) as rec:
+        stage.fail()
+    (report,) = reports(rec.path)
+    holders, frames = report.tables["holders"], report.tables["holder_frames"]
+    blocks = [
+        block
+        for segment in stage.taken["segments"]
+        for block in segment["blocks"]
+        if block["state"] != "inactive"
+    ]
+    by_stack: dict = {}
+    for block in blocks:
+        key = tuple((f["name"], f["filename"], f["line"]) for f in block["frames"])
+        held = by_stack.setdefault(key, [0, 0])
+        held[0] += block["size"]
+        held[1] += 1
+    assert report.meta["holders"]["live_bytes"] == sum(b["size"] for b in blocks)
+    assert report.meta["holders"]["num_blocks"] == len(blocks)
+    most = sorted(by_stack.values(), reverse=True)[: oom.MAX_HOLDERS]
+    assert list(holders["num_bytes"]) == [size for size, _ in most]
+    starts = [0, *holders["num_frames"].cumsum().tolist()]
+    for row, (start, end) in enumerate(itertools.pairwise(starts)):
+        key = tuple(
+            zip(
+                frames["name"][start:end],
+                frames["filename"][start:end],
+                frames["line"][start:end].tolist(),
+                strict=True,
+            )
+        )
+        size = int(holders["num_bytes"][row])
+        assert any(
+            held[0] == size and key == whole[: oom.MAX_HOLDER_FRAMES]
+            for whole, held in by_stack.items()
+        )
+        assert frames["holder"][start:end].tolist() == [row] * (end - start)
+
+
+def test_caught_errors_are_reported_thrice_an_hour_and_then_counted(staged, tmp_path):
+    stage = staged()
+    with record(tmp_path) as rec:
+        for _ in range(10):
+            stage.fail()  # and the program catches it and tries again
+    found = reports(rec.path)
+    assert [r.meta["report"] for r in found] == [1, 2, 3]
+    assert [h.meta["report"] for h in histories(rec.path)] == [1, 2, 3]
+    notes = read(rec.path).notes_of("oom")
+    assert [note["report"] for note in notes] == [1, 2, 3, *[None] * 7]
+    assert stage.num_snapshots == 3
+
+
+def test_one_that_ends_the_program_is_reported_beyond_the_ration(staged, tmp_path):
+    stage = staged()
+    with pytest.raises(torch.OutOfMemoryError), record(tmp_path) as rec:
+        for _ in range(5):
+            stage.fail()
+        rec.step()
+        stage.fail()
+        raise torch.OutOfMemoryError(stage.message())
+    last = reports(rec.path)[-1]
+    assert last.meta["report"] == 4
+    assert last.meta["origin"] == "oom"  # the facts of the moment itself
+    assert last.meta["num_ooms"] == 6
+    assert last.meta["num_not_reported"] == 2
+    assert last.meta["exception"]["message"] == stage.message()
+    assert last.step == 1
+
+
+def test_the_ration_is_renewed_by_the_hour(staged, tmp_path, monkeypatch):
+    stage = staged()
+    monkeypatch.setattr(reporting, "_HOUR_SECONDS", 0.0)
+    with record(tmp_path) as rec:
+        for _ in range(5):
+            stage.fail()
+            time.sleep(0.002)
+    assert len(reports(rec.path)) == 5
+
+
+def test_nothing_that_fails_in_the_observer_reaches_training(
+    staged, tmp_path, caplog, monkeypatch
+):
+    stage = staged()
+    logger.propagate = True
+    with record(tmp_path) as rec:
+        with monkeypatch.context() as patch:
+            patch.setattr(facts, "calling_frames", lambda: 1 / 0)
+            stage.fail()
+            stage.fail()
+        stage.failing = RuntimeError("cannot be taken")
+        stage.fail()
+        rec.step()
+    assert caplog.text.count("reporting of out-of-memory errors failed (observer)") == 1
+    assert "cannot be taken" in caplog.text
+    assert len(reports(rec.path)) == 1  # the third: its snapshot alone was lost
+    assert histories(rec.path) == []
+    assert read(rec.path).steps() == [0]
+    assert read(rec.path).source("oom.snapshot")["status"] == "failed"
+
+
+def test_the_newest_recorder_is_told_and_a_closed_one_is_not(staged, tmp_path):
+    stage = staged()
+    first, second = record(tmp_path / "a"), record(tmp_path / "b")
+    assert len(stage.observers) == 1  # torch cannot be made to forget one
+    stage.fail()
+    second.close()
+    stage.fail()
+    first.close()
+    first.close()
+    stage.fail()
+    assert [len(reports(rec.path)) for rec in (first, second)] == [1, 1]
+    third = record(tmp_path / "c")
+    stage.fail()
+    third.close()
+    assert len(stage.observers) == 1
+    assert len(reports(third.path)) == 1
+
+
+def test_the_device_is_not_started_and_watched_from_its_start(staged, tmp_path):
+    stage = staged()
+    stage.in_use = False
+    with record(tmp_path) as rec:
+        rec.step()
+        assert stage.observers == []
+        assert stage.calls == []
+        (came,) = stage.waiting
+        came()  # torch calls it before it says that the device is in use
+        assert len(stage.observers) == 1
+        assert stage.calls == [("all", "alloc", "python", 100_000)]
+        stage.in_use = True
+        stage.fail()
+    came()  # and does no harm after the end
+    assert len(reports(rec.path)) == 1
+    assert stage.recording is None
+
+
+def test_a_torch_that_does_not_call_back_is_asked_at_every_flush(
+    staged, tmp_path, monkeypatch
+):
+    stage = staged()
+    stage.in_use = False
+    side = TorchSide(
+        device_type=stage.device_type,
+        attach=stage.observers.append,
+        in_use=lambda: stage.in_use,
+    )
+    monkeypatch.setattr(watched_device, "find_torch_side", lambda _: side)
+    with record(tmp_path, flush_seconds=0.05):
+        assert stage.observers == []
+        stage.in_use = True
+        wait_until(lambda: stage.recording)  # begun a moment after the observer
+        assert len(stage.observers) == 1
+
+
+def test_an_autograd_thread_has_the_main_threads_stack_and_spans_too(staged, tmp_path):
+    stage = staged()
+    with record(tmp_path) as rec, rec.span("backward"):
+        thread = threading.Thread(target=stage.fail, name="autograd")
+        thread.start()
+        thread.join()
+    (report,) = reports(rec.path)
+    assert report.meta["thread"] == "autograd"
+    assert report.meta["spans"] == ["backward"]
+    stack = report.tables["stack"]
+    assert set(stack["thread"].tolist()) == {0, 1}
+    here = [
+        name
+        for name, thread in zip(stack["name"], stack["thread"], strict=True)
+        if thread == 1
+    ]
+    assert any("test_an_autograd_thread" in name for name in here)
+
+
+def test_tensors_are_named_in_the_history_and_summed_in_the_report(
+    staged, tmp_path, monkeypatch
+):
+    stage = staged()
+    model = torch.nn.Linear(64, 32)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.randn(2, 64)).sum().backward()
+    optimizer.step()
+    # The device is simulated, its tensors lie on the host.
+    monkeypatch.setattr(
+        reporting, "TensorMap", lambda _: witness_tensor_map(device_type="cpu")
+    )
+    with record(tmp_path, model=model, optimizer=optimizer) as rec:
+        stage.fail()
+    (history,) = histories(rec.path)
+    table = history.tables["tensors"]
+    by_address = dict(zip(table["address"].tolist(), table["name"], strict=True))
+    assert by_address[model.weight.data_ptr()] == "weight"
+    assert by_address[model.weight.grad.data_ptr()] == "weight.grad"
+    moments = optimizer.state[model.weight]["exp_avg"]
+    assert by_address[moments.data_ptr()] == "exp_avg of weight"
+    assert rebuilt(history.tables) == stage.taken  # which does not mind the table
+
+
+def witness_tensor_map(device_type):
+    from collector.history.tensors import TensorMap
+
+    return TensorMap(device_type)
+
+
+def test_it_can_be_switched_off(staged, tmp_path):
+    stage = staged()
+    hook = sys.excepthook
+    with pytest.raises(torch.OutOfMemoryError), record(tmp_path, oom=False) as rec:
+        assert sys.excepthook is hook
+        stage.fail()
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+    assert stage.observers == []
+    assert stage.calls == []
+    found = read(rec.path)
+    assert found.captures == []
+    (note,) = found.notes_of("oom")  # as it has always been
+    assert note["message"] == "CUDA out of memory."
+
+
+def test_steps_are_tagged_while_history_is_ours(staged, tmp_path):
+    stage = staged()
+    with record(tmp_path) as rec:
+        rec.step()
+        assert '"step":1' in stage.tag
+        rec.step()
+        assert '"step":2' in stage.tag
+        stage.tag = "mine"
+        rec.step()
+        assert stage.tag == "mine"
+        stage.tag = ""
+        rec.step()
+    assert stage.tag == ""
+
+
+# Who else records.
+
+
+def test_a_recording_of_the_programs_own_stays_and_gives_its_segments(staged, tmp_path):
+    stage = staged()
+    stage.recording = ("all", "all", 2**63)
+    with record(tmp_path) as rec:
+        stage.fail()
+    assert stage.calls == []
+    assert stage.recording == ("all", "all", 2**63)
+    assert stage.num_snapshots == 0  # of unknown size: it might take minutes
+    (history,) = histories(rec.path)
+    assert "program" in history.meta["no_events"]
+    assert set(rebuilt(history.tables)) == {"segments"}
+    (report,) = reports(rec.path)
+    assert report.meta["history"]["recording"] == "program"
+    assert not report.meta["history"]["events"]
+    assert report.meta["holders"]["source"] == "segments"
+
+
+def test_without_history_the_snapshot_has_segments_alone(staged, tmp_path):
+    stage = staged()
+    with record(tmp_path, oom={"history": False}) as rec:
+        stage.fail()
+    assert stage.calls == []
+    (history,) = histories(rec.path)
+    assert "oom.history" in history.meta["no_events"]
+    assert len(history.tables["blocks"]["address"])
+    assert read(rec.path).source("oom.history")["status"] == "off"
+
+
+def test_events_that_would_take_too_long_are_left_out(staged, tmp_path):
+    stage = staged()
+    stage.num_allocations = 10**7
+    settings = {"max_entries": 10**6, "history_pct": 100}
+    with record(tmp_path, oom=settings) as rec:
+        stage.fail()
+    assert stage.num_snapshots == 0
+    (history,) = histories(rec.path)
+    assert "oom.snapshot_seconds" in history.meta["no_events"]
+
+
+def test_stacks_are_given_up_where_allocations_come_too_often(staged, tmp_path):
+    stage = staged()
+    with record(tmp_path, flush_seconds=0.15) as rec:
+
+        def is_given_up():
+            stage.num_allocations += 20_000  # every 10 ms
+            return stage.calls[-1][1] is None
+
+        wait_until(is_given_up)
+        assert rec.flush(60)  # the round in which that happens is over
+        assert stage.recording == (None, "python", 100_000)
+        stage.fail()
+    note = read(rec.path).source("oom.stacks")
+    assert note["status"] == "off"
+    assert "allocations per second" in note["reason"]
+    assert "oom.history_pct" in note["remedy"]
+    (report,) = reports(rec.path)
+    assert report.meta["history"]["stacks"] == "off"
+    assert report.meta["history"]["events"]
+
+
+# Errors without an observer.
+
+
+def test_an_exception_alone_gives_what_its_text_says(tmp_path):
+    text = (
+        "CUDA out of memory. Tried to allocate 4.94 GiB. GPU 1 has a total capacity of"
+        " 79.14 GiB of which 91.69 MiB is free. Of the allocated memory 78.29 GiB is"
+        " allocated by PyTorch, and 135.40 MiB is reserved by PyTorch but unallocated."
+    )
+    with pytest.raises(torch.OutOfMemoryError), record(tmp_path, device="off") as rec:
+        raise torch.OutOfMemoryError(text)
+    (report,) = reports(rec.path)
+    meta = report.meta
+    assert (report.label, meta["origin"]) == ("exception", "exception")
+    assert meta["is_out_of_memory"]
+    assert (meta["device_type"], meta["device"]) == ("cuda", 1)
+    assert meta["requested_bytes"] == round(4.94 * 2**30)
+    assert meta["memory"]["allocated_bytes"] == round(78.29 * 2**30)
+    assert meta["exception"] == {
+        "type": "OutOfMemoryError",
+        "module": "torch",
+        "message": text,
+    }
+    assert set(meta["parsed"]) >= {"requested_bytes", "device_free_bytes"}
+    assert histories(rec.path) == []
+    (note,) = read(rec.path).notes_of("oom")
+    assert (note["message"], note["report"]) == (text, 1)
+
+
+def test_a_real_error_of_the_hosts_memory(tmp_path):
+    with (
+        pytest.raises(RuntimeError, match="allocate memory"),
+        record(tmp_path, device="off") as rec,
+        rec.span("forward"),
+    ):
+        torch.empty(10**15)
+    (report,) = reports(rec.path)  # seen at the span, and not again at the end
+    assert report.function == "forward"
+    assert report.meta["device_type"] == "cpu"
+    assert report.meta["device"] is None
+    assert report.meta["requested_bytes"] == 4 * 10**15
+    assert report.meta["host"]["rss_bytes"] > 0
+    assert report.tables["stack"]["name"][0].endswith(
+        "test_a_real_error_of_the_hosts_memory"
+    )
+
+
+def test_one_that_is_caught_outside_a_span_is_reported(tmp_path):
+    with record(tmp_path, device="off") as rec:
+        for _ in range(2):
+            try:
+                with rec.span("try"):
+                    raise MemoryError
+            except MemoryError:  # noqa: PERF203
+                pass
+
+        @collector.profiled
+        def retried():
+            raise MemoryError("again")
+
+        with pytest.raises(MemoryError):
+            retried()
+        rec.step()
+    found = [r.meta["exception"]["message"] for r in reports(rec.path)]
+    assert found[0] == ""
+    assert found[-1] == "again"
+    assert read(rec.path).close.how == "closed"
+
+
+def test_another_exception_is_reported_as_what_it_is(staged, tmp_path):
+    stage = staged()
+    with pytest.raises(ValueError, match="boom"), record(tmp_path / "a") as rec:
+        raise ValueError("boom" + "m" * 10_000)
+    (report,) = reports(rec.path)
+    assert not report.meta["is_out_of_memory"]
+    assert report.meta["exception"]["type"] == "ValueError"
+    assert len(report.meta["exception"]["message"]) == oom.MAX_MESSAGE
+    (history,) = histories(rec.path)
+    assert (history.label, history.meta["report"]) == ("exception", 1)
+    assert read(rec.path).notes_of("oom") == []
+    with pytest.raises(ValueError, match="boom"):  # noqa: SIM117
+        with record(tmp_path / "b", oom={"exceptions": False}) as rec:
+            raise ValueError("boom")
+    assert reports(rec.path) == []
+    assert stage.num_snapshots == 1
+
+
+def test_an_exception_is_not_kept_alive(tmp_path):
+    import weakref
+
+    class Big:
+        pass
+
+    def fail():
+        big = Big()
+        held.append(weakref.ref(big))
+        raise MemoryError("gone")
+
+    held: list = []
+    with record(tmp_path, device="off") as rec:
+        try:
+            with rec.span("x"):
+                fail()
+        except MemoryError:
+            pass
+        assert held[0]() is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_reports_nothing_and_has_its_own_hooks(staged, tmp_path):
+    stage = staged()
+    before = sys.excepthook
+    with record(tmp_path) as rec:
+        assert sys.excepthook is not before
+        child = os.fork()
+        if child == 0:
+            stage.fail()
+            os._exit(0 if sys.excepthook is before else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        stage.fail()
+    assert len(reports(rec.path)) == 1
+
+
+def test_categories_are_those_of_the_format(tmp_path):
+    model = torch.nn.Linear(8, 8)
+    with pytest.raises(MemoryError), record(tmp_path, model=model, device="off") as rec:
+        raise MemoryError
+    (report,) = reports(rec.path)
+    table = report.tables["categories"]
+    names = [CATEGORIES[index] for index in table["category"].tolist()]
+    assert dict(zip(names, table["num_bytes"].tolist(), strict=True)) == {
+        "param": 4 * (64 + 8)
+    }

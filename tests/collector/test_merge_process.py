@@ -1,0 +1,70 @@
+"""`merge_on_close`: a process of its own merges what the ranks left."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collector
+from collector import merge_process
+from collector.trouble import Troubles
+from tests.collector.recordings import wait_until
+from tests.conftest import with_patience
+
+ROOT = Path(__file__).parents[2]
+
+RANK = """
+import sys
+import collector
+rec = collector.record(sys.argv[1], merge_on_close=True, scalars=False)
+for step in range(3):
+    with rec.span("work"):
+        pass
+    rec.step()
+rec.close()
+"""
+
+
+def ended(path):
+    wait_until(path.exists)
+    return json.loads(gzip.decompress(path.read_bytes()))
+
+
+def test_rank_0_has_all_ranks_merged_and_waits_for_nobody(tmp_path):
+    run = tmp_path / "run"
+    environ = {"PATH": "", "WORLD_SIZE": "2", "PYTHONPATH": with_patience(str(ROOT))}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK, str(run)],
+            env={**environ, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+        )
+        for rank in range(2)
+    ]
+    assert [rank.wait(300) for rank in ranks] == [0, 0]
+    trace = ended(run / "merged_trace.json.gz")
+    assert [one["rank"] for one in trace["metadata"]["ranks"]] == [0, 1]
+    assert trace["metadata"]["problems"] == []
+    steps = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["name"] == "step"]
+    assert steps
+
+
+def test_unasked_nothing_is_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(merge_process, "start_merge", pytest.fail)
+    with collector.record(tmp_path / "run") as recorder:
+        recorder.step()
+
+
+def test_what_cannot_be_started_is_told_and_raises_nothing(tmp_path, caplog):
+    merge_process.start_merge(tmp_path / "not there", Troubles())
+    assert "memboard merge" in caplog.text
+
+
+def test_without_an_interpreter_that_is_told(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "")
+    merge_process.start_merge(tmp_path, Troubles())
+    assert "memboard merge" in caplog.text

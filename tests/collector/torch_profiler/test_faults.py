@@ -1,0 +1,412 @@
+"""What may go wrong around torch's profiler: told once, training and recording go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import collector
+from collector.torch_profiler import exporting, files, others
+from collector.torch_profiler.session import Session
+from tests.collector.recordings import wait_until
+from tests.collector.torch_profiler.training import (
+    Training,
+    artifacts,
+    record,
+    recording,
+    step_names,
+    traces,
+    train,
+)
+
+ROOT = Path(__file__).parents[3]
+METHODS = ("_prepare_trace", "__exit__")
+
+
+def own():
+    return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+
+
+def num_profiled(profile):
+    return len(profile.events())
+
+
+@pytest.fixture(autouse=True)
+def _torch_is_left_alone():
+    owner = torch.autograd.profiler.profile
+    before = [owner.__dict__[name] for name in METHODS]
+    yield
+    assert [owner.__dict__[name] for name in METHODS] == before
+    assert not torch.autograd._profiler_enabled()
+    anybody = Training()
+    assert others.turn.take(anybody)
+    others.turn.give_back(anybody)
+
+
+# The program's own profiler.
+
+
+def test_a_cycle_under_the_programs_profiler_is_left_out(tmp_path, caplog):
+    training = Training()
+    with record(tmp_path) as recorder:
+        for number in range(9):
+            if number == 0:
+                profile = own()
+                profile.start()
+            if number == 4:
+                profile.stop()
+                assert num_profiled(profile) > 100
+            training.step()
+            recorder.step()
+    (capture,) = traces(tmp_path)
+    assert capture.meta["first_step"] == 6
+    assert caplog.text.count("cycle 1 is not traced: the program's own") == 1
+    assert recording(tmp_path).source("torch_profiler")["status"] == "recorded"
+
+
+def test_the_programs_profiler_takes_over_and_loses_nothing(tmp_path, caplog):
+    training = Training()
+    with record(tmp_path, schedule={"active": 4}) as recorder:
+        for number in range(7):
+            if number == 4:
+                with own() as profile:
+                    training.step()
+                assert num_profiled(profile) > 100
+            training.step()
+            recorder.step()
+    (capture,) = traces(tmp_path)
+    assert capture.meta["problem"] == "the program's own torch profiler took over"
+    assert (capture.meta["first_step"], capture.meta["num_steps"]) == (2, 2)
+    (path,) = artifacts(tmp_path).values()
+    assert step_names(path)[:2] == ["ProfilerStep#2", "ProfilerStep#3"]
+    assert caplog.text.count("this trace ends here") == 1
+
+
+def test_a_profiler_that_was_made_ready_before_is_known(tmp_path, caplog):
+    profile = own()
+    profile.prepare_trace()
+    training = Training()
+    with record(tmp_path) as recorder:
+        for number in range(9):
+            if number == 3:
+                profile.start_trace()
+            if number == 4:
+                profile.stop_trace()
+            training.step()
+            recorder.step()
+    assert num_profiled(profile) > 100
+    (capture,) = traces(tmp_path)
+    assert capture.meta["first_step"] == 6
+    assert "cycle 1 is not traced" in caplog.text
+
+
+def test_a_profiler_on_another_thread_is_waited_for(tmp_path, caplog):
+    """torch cannot be stopped from there: ours is lost, and nobody is hurt."""
+    training = Training()
+    ready, go = threading.Event(), threading.Event()
+
+    def profiled():
+        profile = own()
+        profile.start()
+        ready.set()
+        go.wait(60)
+        profile.stop()
+
+    with record(tmp_path) as recorder:
+        for number in range(9):
+            if number == 3:
+                thread = threading.Thread(target=profiled)
+                thread.start()
+                ready.wait(60)
+            if number == 4:
+                go.set()
+                thread.join()
+            training.step()
+            recorder.step()
+    (capture,) = traces(tmp_path)
+    assert capture.meta["first_step"] == 6
+    assert "this trace ends here" in caplog.text
+
+
+# Two recorders, threads, forks.
+
+
+def test_of_two_recorders_the_second_has_none_and_says_why(tmp_path):
+    with record(tmp_path / "a"):
+        with record(tmp_path / "b"):
+            pass
+        note = recording(tmp_path / "b").source("torch_profiler")
+        assert note["status"] == "absent"
+        assert "another recording of this process" in note["reason"]
+        assert note["remedy"]
+    with record(tmp_path / "c"):
+        pass
+    assert recording(tmp_path / "c").source("torch_profiler")["status"] == "recorded"
+
+
+def test_steps_that_end_on_another_thread_wait_for_the_first(tmp_path, caplog):
+    training = Training()
+    with record(tmp_path) as recorder:
+        for number in range(8):
+            training.step()
+            if number == 3:
+                thread = threading.Thread(target=recorder.step)
+                thread.start()
+                thread.join()
+            else:
+                recorder.step()
+    assert "Call rec.step() on one thread" in caplog.text
+
+
+def test_a_profiler_that_was_lost_holds_no_later_recording_up(tmp_path):
+    lost = own()
+    lost.start()
+    again = own()
+    again.start()
+    again.stop()  # torch has one: this has ended the first, which does not know
+    lost.itself = lost  # until the garbage is collected it can be found
+    del lost
+    training = Training()
+    with record(tmp_path) as recorder:
+        for _ in range(5):
+            training.step()
+            recorder.step()
+    assert len(traces(tmp_path)) == 1
+
+
+def child_records(recorder, run_dir):
+    """The parent's recorder is dead here, and the child may have one of its own."""
+    recorder.step()
+    recorder.close()
+    with record(run_dir):
+        pass
+    note = recording(run_dir).source("torch_profiler")
+    return recorder.saved_traces == () and note["status"] == "recorded"
+
+
+def test_a_forked_child_leaves_the_trace_to_its_parent(tmp_path):
+    training = Training()
+    with record(tmp_path / "parent") as recorder:
+        for number in range(5):
+            if number == 3:
+                child = os.fork()
+                if child == 0:
+                    os._exit(0 if child_records(recorder, tmp_path / "child") else 1)
+                assert os.waitpid(child, 0)[1] == 0
+            training.step()
+            recorder.step()
+    assert list(artifacts(tmp_path / "parent")) == ["rank0.4.pt.trace.json"]
+
+
+# torch raises.
+
+
+@pytest.mark.parametrize("name", ["prepare", "start", "stop"])
+def test_a_profiler_that_fails_is_switched_off_and_the_rest_goes_on(
+    tmp_path, monkeypatch, caplog, name
+):
+    before = getattr(Session, name)
+
+    def failing(self):
+        before(self)
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(Session, name, failing)
+    train(tmp_path, 9)
+    note = recording(tmp_path).source("torch_profiler")
+    assert note["status"] == "failed"
+    assert "planted" in note["reason"]
+    assert "torch_profiler=False" in note["remedy"]
+    assert recording(tmp_path).steps() == list(range(9))
+    assert caplog.text.count("RuntimeError: planted") == 1
+    assert traces(tmp_path) == []
+
+
+def test_an_export_that_fails_loses_one_trace_alone(tmp_path, monkeypatch, caplog):
+    before, calls = exporting.write_trace, []
+
+    def failing(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == 1:
+            raise RuntimeError("planted")
+        before(*args, **kwargs)
+
+    monkeypatch.setattr(exporting, "write_trace", failing)
+    train(tmp_path, 9)
+    first, second = traces(tmp_path)
+    assert first.meta["problem"] == "not saved: RuntimeError: planted"
+    assert first.meta["path"] == ""
+    assert second.meta["problem"] == ""
+    assert caplog.text.count("was not saved and nothing of it is left") == 1
+
+
+def test_a_part_that_fails_leaves_the_others(tmp_path, monkeypatch):
+    def failing(*_args, **_kwargs):
+        raise ValueError("planted")
+
+    monkeypatch.setattr("collector.torch_profiler.digest.operators_table", failing)
+    train(tmp_path, 4, with_stack=True, stacks_filename="s.txt")
+    (capture,) = traces(tmp_path)
+    assert capture.meta["problem"] == "no operators: ValueError: planted"
+    assert capture.tables == {}
+    assert "s.txt" in artifacts(tmp_path)
+
+
+def test_a_torch_that_cannot_tell_categories_says_so(tmp_path, monkeypatch):
+    import torch.profiler._memory_profiler as analysis
+
+    monkeypatch.delattr(analysis, "MemoryProfile")
+    train(tmp_path, 4, with_stack=True, record_shapes=True, memory_filename="m.html")
+    (capture,) = traces(tmp_path)
+    assert "memory_timeline" not in capture.tables
+    assert "no memory timeline: torch's analysis" in capture.meta["problem"]
+    note = recording(tmp_path).source("torch_profiler.memory_timeline")
+    assert note["status"] == "absent"
+    assert "m.html" not in artifacts(tmp_path)
+
+
+def test_without_torch_there_are_no_traces_and_the_recording_says_why(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("collector.torch_profiler.find_spec", lambda _name: None)
+    recorder = train(tmp_path, 3)
+    note = recording(tmp_path).source("torch_profiler")
+    assert (note["status"], note["reason"]) == ("absent", "torch is not installed")
+    assert recorder.saved_traces == ()
+    assert recording(tmp_path).steps() == [0, 1, 2]
+
+
+def test_a_source_that_does_not_open_costs_nothing_else(tmp_path, monkeypatch, caplog):
+    def failing(*_args):
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr("collector.torch_profiler.session.wanted_of", failing)
+    train(tmp_path, 3)
+    note = recording(tmp_path).source("torch_profiler")
+    assert (note["status"], note["reason"]) == ("failed", "RuntimeError: planted")
+    assert recording(tmp_path).steps() == [0, 1, 2]
+    assert caplog.text.count("no traces") == 1
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_an_activity_that_is_not_there_is_absent_and_the_others_are_recorded(tmp_path):
+    train(tmp_path, 4, activities=["cuda", "cpu", "cpu"])
+    (capture,) = traces(tmp_path)
+    assert capture.meta["activities"] == ["cpu"]
+    note = recording(tmp_path).source("torch_profiler.cuda")
+    assert note["status"] == "absent"
+
+
+# Disks.
+
+
+def test_traces_stop_at_their_budget(tmp_path, caplog):
+    train(tmp_path, 9, max_bytes=2**16)
+    assert artifacts(tmp_path) == {}
+    first = traces(tmp_path)[0]
+    assert "OverBudgetError" in first.meta["problem"]
+    assert "torch_profiler.max_bytes" in caplog.text
+    assert "num_traces_to_keep" in caplog.text
+
+
+def test_a_disk_that_is_nearly_full_is_left_to_the_recording(
+    tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr(exporting, "_LEAST_FREE_BYTES", 2**62)
+    train(tmp_path, 4)
+    assert artifacts(tmp_path) == {}
+    (capture,) = traces(tmp_path)
+    assert capture.meta["problem"].startswith("not saved: NoRoomError")
+    assert "Free space there" in caplog.text
+
+
+def test_what_torch_wrote_in_part_gets_no_name(tmp_path):
+    class Broken:
+        def export_chrome_trace(self, path):
+            Path(path).write_text('{"traceEvents": [{"ph"')
+
+    with pytest.raises(OSError, match="break off"):
+        files.write_trace(Broken(), tmp_path / "a" / "t.json", compress=False)
+    assert list((tmp_path / "a").iterdir()) == []
+
+
+def run(script, *args, **popen):
+    code = textwrap.dedent(script)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, args)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **popen,
+    )
+
+
+def test_a_file_that_may_grow_no_further_leaves_nothing_and_training_goes_on(tmp_path):
+    """As a full disk does, a limit on the size of files refuses torch's writing."""
+    process = run(
+        """
+        import resource, sys
+        from tests.collector.torch_profiler.training import train
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+        train(sys.argv[1], 5)
+        """,
+        tmp_path,
+    )
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert "was not saved and nothing of it is left" in errors
+    assert artifacts(tmp_path) == {}
+    assert recording(tmp_path).steps() == list(range(5))
+
+
+def test_a_killed_process_leaves_whole_traces_only(tmp_path):
+    process = run(
+        """
+        import sys
+        from tests.collector.torch_profiler.training import train
+        train(sys.argv[1], 10**6, schedule={"wait": 0, "active": 20}, gzip=True)
+        """,
+        tmp_path,
+    )
+    wait_until(lambda: list(tmp_path.rglob("*.json.gz*")), 300)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    found = [p for p in tmp_path.rglob("*") if p.name.endswith(".json.gz")]
+    for path in found:
+        assert len(step_names(path)) == 20
+    assert found or list(tmp_path.rglob("*.part*"))
+
+
+def test_the_end_of_the_program_saves_what_waits(tmp_path):
+    process = run(
+        """
+        import sys
+        from tests.collector.torch_profiler.training import Training, record
+        training, recorder = Training(), record(sys.argv[1])
+        for _ in range(5):
+            training.step()
+            recorder.step()
+        """,
+        tmp_path,
+    )
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert list(artifacts(tmp_path)) == ["rank0.4.pt.trace.json"]
+
+
+def test_nothing_is_watched_where_it_is_off(tmp_path):
+    owner = torch.autograd.profiler.profile
+    before = [owner.__dict__[name] for name in METHODS]
+    with collector.record(tmp_path, scalars=False):
+        assert [owner.__dict__[name] for name in METHODS] == before

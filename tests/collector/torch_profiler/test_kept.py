@@ -1,0 +1,255 @@
+"""Which traces stay, with and without a mirror; names, files and moments of training."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from collector.loop.progress import Progress
+from collector.rank import Identity
+from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
+from collector.torch_profiler.kept import Kept
+from collector.torch_profiler.moments import Moments, identity_values
+
+
+class Mirror:
+    """Copies when it is told to."""
+
+    def __init__(self, takes=True):
+        self.takes = takes
+        self.put_files = []
+        self.copied = set()
+
+    def put(self, kind, path, *, delete_after=False, values=None):
+        assert kind == "traces"
+        self.put_files.append((path.name, delete_after, dict(values)))
+        return self.takes
+
+    def url_of(self, kind, path, values=None):
+        return f"memory://{path.name}" if self.takes else None
+
+    def has_copy(self, path):
+        return path in self.copied
+
+
+def made(folder, number):
+    path = folder / f"t{number}.json"
+    path.write_text("x" * 10)
+    return path
+
+
+def add(kept, path, *beside, step=0):
+    return kept.add(step, step, [path, *beside], {"batch": step})
+
+
+def names(kept):
+    return [path.name for saved in kept.saved for path in saved.paths]
+
+
+def test_the_newest_stay_and_older_ones_go_with_what_lies_beside(tmp_path):
+    kept = Kept(2, lambda: None)
+    for number in range(5):
+        beside = tmp_path / f"t{number}.html"
+        beside.touch()
+        assert add(kept, made(tmp_path, number), beside) == (True, None)
+    assert names(kept) == ["t3.json", "t3.html", "t4.json", "t4.html"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names(kept))
+    assert kept.num_bytes == 20
+
+
+def test_without_a_bound_all_stay(tmp_path):
+    kept = Kept(-1, lambda: None)
+    for number in range(5):
+        add(kept, made(tmp_path, number))
+    assert len(kept.saved) == 5
+    assert kept.num_bytes == 50
+
+
+def test_none_stays_here_but_the_mirror_deletes_after_its_copy(tmp_path):
+    mirror = Mirror()
+    kept = Kept(0, lambda: mirror)
+    path = made(tmp_path, 0)
+    assert add(kept, path, step=4) == (False, "memory://t0.json")
+    assert mirror.put_files == [("t0.json", True, {"batch": 4})]
+    assert path.exists()
+    assert kept.saved == ()
+
+
+def test_what_the_mirror_does_not_take_goes_at_once_where_none_is_to_stay(tmp_path):
+    kept = Kept(0, lambda: Mirror(takes=False))
+    path = made(tmp_path, 0)
+    assert add(kept, path) == (False, None)
+    assert not path.exists()
+
+
+def test_an_old_trace_waits_for_its_copy(tmp_path):
+    mirror = Mirror()
+    kept = Kept(1, lambda: mirror)
+    first, second = made(tmp_path, 0), made(tmp_path, 1)
+    add(kept, first)
+    add(kept, second)
+    assert first.exists()
+    assert names(kept) == ["t1.json"]
+    assert kept.num_bytes == 20
+    mirror.copied.add(first)
+    kept.settle()
+    assert not first.exists()
+    assert second.exists()
+    assert kept.num_bytes == 10
+    assert [name for name, *_ in mirror.put_files] == ["t0.json", "t1.json"]
+
+
+def test_room_is_counted_beside_those_that_stay(tmp_path):
+    kept = Kept(2, lambda: None)
+    for number in range(3):
+        add(kept, made(tmp_path, number))
+    assert kept.num_bytes == 20
+    assert kept.num_bytes_beside == 10
+    assert Kept(0, lambda: None).num_bytes_beside == 0
+    assert Kept(1, lambda: None).num_bytes_beside == 0
+
+
+def test_a_name_stays_taken_when_its_file_is_gone(tmp_path):
+    kept = Kept(0, lambda: None)
+    path = made(tmp_path, 0)
+    assert kept.is_taken(path)
+    add(kept, path)
+    assert not path.exists()
+    assert kept.is_taken(path)
+
+
+def test_a_file_that_somebody_deleted_is_no_trouble(tmp_path):
+    kept = Kept(1, lambda: None)
+    first = made(tmp_path, 0)
+    add(kept, first)
+    first.unlink()
+    add(kept, made(tmp_path, 1))
+    assert names(kept) == ["t1.json"]
+
+
+# Names.
+
+
+@pytest.mark.parametrize(
+    ("template", "name"),
+    [
+        ("rank{rank}.{batch}.pt.trace.json", "rank3.7.pt.trace.json"),
+        ("/a/{rank:05d}.json", "a/00003.json"),
+        ("../../{run_name}.json", "x y.json"),
+        ("a\\b/{total_wct:.1f}.json", "a/b/1.5.json"),
+    ],
+)
+def test_places_never_leave_the_folder(tmp_path, template, name):
+    values = {"rank": 3, "batch": 7, "run_name": "x y", "total_wct": 1.5}
+    assert place_of(tmp_path, "", template, values) == tmp_path / name
+    assert place_of(tmp_path, "/f{rank}/", template, values) == tmp_path / "f3" / name
+
+
+def test_an_ending_is_added_once(tmp_path):
+    for template in ("t.json", "t.json.gz"):
+        found = place_of(tmp_path, "", template, {}, suffix=".gz")
+        assert found.name == "t.json.gz"
+
+
+def test_a_number_stands_before_the_endings():
+    taken = {Path("/a/r0.4.pt.trace.json.gz"), Path("/a/r0.4-2.pt.trace.json.gz")}
+    found = free_name(Path("/a/r0.4.pt.trace.json.gz"), taken.__contains__)
+    assert found == Path("/a/r0.4-3.pt.trace.json.gz")
+    found = free_name(Path("/a/x.html"), {Path("/a/x.html")}.__contains__)
+    assert found == Path("/a/x-2.html")
+
+
+# Files.
+
+
+class Profile:
+    """Writes what it is told to."""
+
+    def __init__(self, text):
+        self.text = text
+        self.asked = []
+
+    def export_chrome_trace(self, path):
+        self.asked.append(Path(path).name)
+        Path(path).write_text(self.text)
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_a_trace_has_its_name_only_when_it_is_whole(tmp_path, compress):
+    profile = Profile('{"traceEvents": []}\n')
+    path = tmp_path / "a" / "t.json"
+    write_trace(profile, path, compress=compress)
+    assert profile.asked == ["t.json.part"]
+    assert [p.name for p in path.parent.iterdir()] == ["t.json"]
+    read = gzip.open if compress else open
+    with read(path, "rt") as file:
+        assert file.read() == profile.text
+
+
+def test_a_file_that_is_there_stays_where_another_fails(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text("before")
+    with pytest.raises(OSError, match="break off"):
+        write_trace(Profile(""), path, compress=False)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_text_may_be_compressed(tmp_path):
+    write_text("a;b 3\n", tmp_path / "s.gz", compress=True)
+    with gzip.open(tmp_path / "s.gz", "rt") as file:
+        assert file.read() == "a;b 3\n"
+
+
+# Moments.
+
+
+def test_counts_start_anew_with_each_epoch():
+    progress = Progress()
+    progress.epoch = 0
+    moments = Moments(progress)
+
+    def step():
+        moments.begin()
+        progress.report(tokens=100, samples=8)
+        moments.end()
+        progress.advance(None)
+
+    for _ in range(3):
+        step()
+    values = moments.values(3)
+    assert (values["epoch"], values["batch"], values["batch_in_epoch"]) == (0, 3, 3)
+    moments.begin()  # as a step does that begins before its epoch is announced
+    progress.epoch = 1
+    progress.report(tokens=100, samples=8)
+    moments.end()
+    progress.advance(None)
+    values = moments.values(4)
+    assert (values["epoch"], values["batch"], values["batch_in_epoch"]) == (1, 4, 1)
+    assert (values["sample"], values["sample_in_epoch"]) == (32, 8)
+    assert (values["token"], values["token_in_epoch"]) == (400, 100)
+    assert 0 <= values["epoch_wct"] <= values["total_wct"]
+    assert values["batch_wct"] <= values["total_wct"]
+
+
+def test_a_process_that_knows_little_counts_as_one():
+    identity = Identity(
+        rank=5,
+        local_rank=1,
+        world_size=8,
+        local_world_size=None,
+        node_rank=None,
+        host="h",
+        job="",
+        settled=True,
+    )
+    assert identity_values(identity, "exp") == {
+        "run_name": "exp",
+        "rank": 5,
+        "local_rank": 1,
+        "world_size": 8,
+        "local_world_size": 1,
+        "node_rank": 0,
+    }

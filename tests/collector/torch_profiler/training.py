@@ -1,0 +1,80 @@
+"""A small training, recorded with torch's own profiler, and what it left on the disk."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import torch
+
+import collector
+from tests.collector.recordings import rank_files, read
+
+CYCLES = {"wait": 1, "warmup": 1, "active": 2, "repeat": 0}
+
+
+class Training:
+    """Two layers and Adam, on the processor."""
+
+    def __init__(self):
+        torch.manual_seed(0)
+        self.net = torch.nn.Sequential(
+            torch.nn.Linear(32, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)
+        )
+        self.optimizer = torch.optim.AdamW(self.net.parameters())
+
+    def step(self):
+        self.optimizer.zero_grad()
+        self.net(torch.randn(8, 32)).sum().backward()
+        self.optimizer.step()
+
+
+def train(run_dir, steps, schedule=None, samples=8, **settings):
+    """Record so many steps; the recorder, closed."""
+    training = Training()
+    with record(run_dir, schedule=schedule, **settings) as recorder:
+        for _ in range(steps):
+            training.step()
+            recorder.step(samples=samples)
+    return recorder
+
+
+def record(run_dir, schedule=None, **settings):
+    return collector.record(
+        run_dir,
+        scalars=False,
+        schedule={**CYCLES, **(schedule or {})},
+        torch_profiler={"enabled": True, **settings},
+        history=False,
+    )
+
+
+def recording(run_dir):
+    (path,) = rank_files(Path(run_dir))
+    return read(path)
+
+
+def traces(run_dir):
+    """The captures of traces, in their order."""
+    return recording(run_dir).captures_of("trace")
+
+
+def artifacts(run_dir):
+    """Files beside the rank's own, by name."""
+    (path,) = rank_files(Path(run_dir))
+    folder = path.with_suffix("")
+    return {p.name: p for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def load(path):
+    opened = gzip.open if path.name.endswith(".gz") else open
+    with opened(path, "rt") as file:
+        return json.load(file)
+
+
+def step_names(path):
+    """The steps that torch's own tools would find, in order."""
+    events = load(path)["traceEvents"]
+    found = [e for e in events if str(e.get("name")).startswith("ProfilerStep#")]
+    return [e["name"] for e in sorted(found, key=lambda e: e["ts"])]

@@ -1,0 +1,219 @@
+"""A rank's file in segments: when they end, what each holds, what a bad disk does."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.format.codec import SEGMENT, decode_record, encode_record
+from collector.format.errors import CorruptError, FormatError
+from collector.format.framing import Framed, read_frames
+from collector.format.names import rank_file_name
+from collector.format.records import Segment
+from collector.writing.append import AppendFile, DeletedError
+from collector.writing.segments import SegmentedFile, SegmentPlan
+from tests.builders import START_NS, make_header
+from tests.segmented import ATTEMPT, HOST, STEP, Written, value_of
+
+HEADER = make_header(3, ATTEMPT, START_NS, job="", world_size=8)
+
+
+def head_of(path) -> Segment:
+    """The record that a later segment begins with, behind the version."""
+    version, head = list(read_frames(path.read_bytes()))[:2]
+    assert version.kind == ""
+    record = decode_record(head.kind, head.payload)
+    assert isinstance(record, Segment)
+    return record
+
+
+def payloads(paths) -> list[tuple[str, bytes]]:
+    """All records of some files, heads left out."""
+    found = []
+    for path in paths:
+        for item in read_frames(path.read_bytes(), last=True):
+            assert isinstance(item, Framed)
+            if item.kind not in ("", "header", "schema", SEGMENT):
+                found.append((item.kind, item.payload))
+    return found
+
+
+# The record.
+
+
+def test_the_head_of_a_segment_goes_to_bytes_and_back():
+    record = Segment(
+        number=7,
+        base_offset=2**40,
+        digest_offset=2**39,
+        header=HEADER,
+        schemas=(STEP, HOST),
+    )
+    payload = encode_record(record)
+    assert decode_record(SEGMENT, payload) == record
+    assert len(payload) < 2000
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_head_are_refused(payload):
+    with pytest.raises(FormatError):
+        decode_record(SEGMENT, payload)
+
+
+def test_a_head_with_nonsense_in_it_is_refused():
+    record = Segment(
+        number=7, base_offset=-1, digest_offset=0, header=HEADER, schemas=()
+    )
+    with pytest.raises(CorruptError, match="negative"):
+        decode_record(SEGMENT, encode_record(record))
+
+
+# The file.
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+def made(tmp_path, **plan):
+    clock = Clock()
+    finished = []
+    known = {"max_bytes": 10**6, "seconds": 60.0, "finished": finished.append}
+    path = tmp_path / rank_file_name(3, ATTEMPT)
+    file = SegmentedFile(path, SegmentPlan(**{**known, **plan}), clock)
+    file.append(b"head")
+    return file, clock, finished
+
+
+def test_a_segment_ends_by_size_and_never_for_its_head_alone(tmp_path):
+    file, _, finished = made(tmp_path, max_bytes=100)
+    assert file.append(b"x" * 90) == 4
+    assert not file.is_due()
+    assert file.append(b"x" * 10) == 94
+    assert file.is_due()
+    file.begin(b"h" * 300)
+    assert not file.is_due(), "a head that is longer than a segment"
+    assert finished == [tmp_path / rank_file_name(3, ATTEMPT, 0)]
+    assert file.append(b"y") == 104 + 300
+    assert file.end == 405
+    assert file.is_due()
+    file.finish()
+    assert [path.stat().st_size for path in finished] == [104, 301]
+    assert file.paths == finished
+
+
+def test_a_segment_ends_by_age_once_it_holds_anything(tmp_path):
+    file, clock, _ = made(tmp_path)
+    clock.now += 61
+    assert not file.is_due()
+    file.append(b"x")
+    assert file.is_due()
+    file.begin(b"head")
+    clock.now += 59
+    file.append(b"x")
+    assert not file.is_due()
+    clock.now += 1
+    assert file.is_due()
+    file.close()
+
+
+def test_a_long_run_has_a_bounded_number_of_segments(tmp_path):
+    file, clock, _ = made(tmp_path)
+    ages, last = [], clock.now
+    end = clock.now + 7 * 86400
+    while clock.now < end:
+        clock.now += 10
+        file.append(b"x")
+        if file.is_due():
+            ages.append(clock.now - last)
+            last = clock.now
+            file.begin(b"head")
+    file.close()
+    assert ages[0] == 60
+    assert max(ages) <= 3610
+    assert ages[-1] >= 3600
+    assert len(ages) < 400
+
+
+def test_a_disk_that_is_full_at_the_turn_loses_nothing(tmp_path, monkeypatch):
+    run = Written(tmp_path, segment_bytes=4000).steps(100)
+    assert len(run.paths) == 1
+    real = AppendFile.append
+    failing = True
+
+    def append(self, data):
+        if failing and ".0001." in self.path.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(self, data)
+
+    monkeypatch.setattr(AppendFile, "append", append)
+    with pytest.raises(OSError, match="No space"):
+        run.steps(1000)
+    assert len(run.paths) == 1, "a headless segment helps nobody"
+    failing = False
+    run.file.flush()
+    assert len(run.paths) == 2
+    run.close()
+
+
+def test_a_deleted_segment_is_noticed_at_the_turn(tmp_path):
+    file, _, _ = made(tmp_path, max_bytes=10)
+    file.append(b"x" * 20)
+    file.path.unlink()
+    with pytest.raises(DeletedError):
+        file.begin(b"head")
+    file.close()
+
+
+# The recording.
+
+
+def test_segments_hold_what_one_file_holds_and_say_where_they_begin(tmp_path):
+    one = Written(tmp_path / "one", segment_bytes=0).steps(3000).close()
+    cut = Written(tmp_path / "cut", segment_bytes=8000).steps(3000).close()
+    assert len(cut.paths) > 4
+    assert cut.finished == cut.paths
+    kinds = [[kind for kind, _ in payloads(run.paths)] for run in (one, cut)]
+    assert [k for k in kinds[0] if k != "digest"] == [
+        k for k in kinds[1] if k != "digest"
+    ]
+    at = cut.paths[0].stat().st_size
+    for number, path in enumerate(cut.paths[1:], start=1):
+        head = head_of(path)
+        assert (head.number, head.base_offset) == (number, at)
+        assert head.header.attempt == ATTEMPT
+        assert head.schemas[0] == STEP
+        at += path.stat().st_size
+    assert HOST in head_of(cut.paths[-1]).schemas
+
+
+def test_moving_takes_all_segments_along_and_withdraws_them(tmp_path):
+    withdrawn = []
+    run = Written(tmp_path, segment_bytes=8000)
+    run.file._segments = replace(run.file._segments, withdrawn=withdrawn.extend)
+    run.steps(1000)
+    old = run.paths
+    assert len(old) > 1
+    name = rank_file_name(5, ATTEMPT)
+    run.file.move(run.folder / name, replace(HEADER, rank=5))
+    assert withdrawn == old
+    assert not any(path.exists() for path in old)
+    run.steps(1000).close()
+    chunks = [payload for kind, payload in payloads(run.paths) if kind == "chunk"]
+    rows = [decode_record("chunk", payload) for payload in chunks]
+    steps = [
+        (step, rss)
+        for chunk in rows
+        if chunk.schema_id == 0
+        for step, rss in zip(*(c.tolist() for c in chunk.columns[1:3]), strict=True)
+    ]
+    assert steps == [(step, value_of(step)) for step in range(2000)]
+    assert len(payloads(run.paths)) > len(chunks)

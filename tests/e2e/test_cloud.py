@@ -1,0 +1,96 @@
+"""A logdir at a store that speaks S3, in the page of an installed `memboard[s3]`."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("moto.server", reason="moto[server] is not installed")
+
+from tests.collector.recordings import wait_until
+from tests.collector.remote.s3_server import S3, SECRET
+from tests.e2e.conftest import ROOT, Board, run, serving
+from tests.e2e.looking import PATIENCE_MS, enter, painted, see, tab
+from tests.made_snapshots import long_history
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+
+
+@pytest.fixture(scope="session")
+def cloud_viewer(viewer, tmp_path_factory) -> Path:
+    """bin/ of a fresh environment with the wheel's [s3] extra: s3fs, and no boto3."""
+    folder = tmp_path_factory.mktemp("cloud")
+    (wheel,) = (viewer.parent.parent / "dist").glob("*.whl")
+    run(sys.executable, "-m", "venv", folder / "venv")
+    bin_dir = folder / "venv" / "bin"
+    constraints = ROOT / "tests" / "constraints.txt"
+    wanted = f"memboard[s3] @ {wheel.as_uri()}"
+    run(bin_dir / "pip", "install", "--quiet", "-c", constraints, wanted, cwd=folder)
+    return bin_dir
+
+
+@pytest.fixture
+def s3(monkeypatch):
+    """A server with an empty bucket, where TensorBoard looks for AWS."""
+    server = S3()
+    server.client().mkdir("bucket")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "me")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    url = server.options["client_kwargs"]["endpoint_url"]
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def cloud_board(cloud_viewer, s3, tmp_path) -> Iterator[Board]:
+    """TensorBoard on a folder of the bucket."""
+    with serving(cloud_viewer, tmp_path, ("--logdir", "s3://bucket/jobs")) as board:
+        yield board
+
+
+def test_a_bucket_is_shown_as_a_directory_is_and_fills_while_one_looks(
+    cloud_board, s3, open_page, demo, tmp_path
+):
+    page = open_page(cloud_board.url)
+    # The tab is active before anything is there, and says what it waits for.
+    enter(page)
+    see(tab(page), "There is nothing at this address (yet)")
+    see(tab(page), "s3://bucket/jobs")
+    client = s3.client()
+    client.put(f"{demo}/", "bucket/jobs/", recursive=True)
+    see(tab(page), "Peak RSS")
+    (name,) = {path.name for path in demo.iterdir() if path.is_dir()}
+
+    def is_tensorboards() -> bool:
+        return f"{name}/memboard" in json.loads(cloud_board.get("data/runs"))
+
+    wait_until(is_tensorboards, PATIENCE_MS / 1000)
+    snapshot = pickle.dumps(long_history(500), 4)
+    client.pipe_file("bucket/jobs/snaps/rank3_memory_snapshot.pickle", snapshot)
+    chosen = tab(page).locator(".rail select").first
+    there = chosen.locator("option", has_text="snaps")
+    there.wait_for(state="attached", timeout=PATIENCE_MS)
+    chosen.select_option(there.get_attribute("value"))
+    tab(page).get_by_role("button", name="Allocations").first.click()
+    painted(page)
+    see(tab(page), "rank3_memory_snapshot.pickle")
+
+
+def test_without_the_extra_the_page_says_what_to_install(
+    tensorboard, open_page, s3, monkeypatch
+):
+    board = tensorboard("--logdir", "s3://bucket/jobs")
+    page = open_page(board.url)
+    enter(page)
+    see(tab(page), "s3:// needs a package that is not installed")
+    see(tab(page), "pip install 'memboard[s3]'")

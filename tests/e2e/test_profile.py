@@ -1,0 +1,137 @@
+"""Profiler traces in the pages of an installed MemBoard: Overview, Kernels, ranks."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.looking import PATIENCE_MS, hash_holds, opened, see, tab, texts
+from tests.kineto_files import trained
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Locator, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+
+
+@pytest.fixture(scope="session")
+def ranks(tmp_path_factory) -> Path:
+    """A logdir with the traces of three ranks: the last one is waited for."""
+    logdir = tmp_path_factory.mktemp("profile") / "runs"
+    for rank, wait_us in ((0, 150), (1, 120), (2, 0)):
+        made = trained(rank, 3, wait_us)
+        made.write(logdir / "exp" / f"host_{rank}.1.pt.trace.json.gz")
+    return logdir
+
+
+def rows(page: Page, table: str) -> Locator:
+    found = tab(page).get_by_role("grid", name=table, exact=True)
+    found.locator(".row-table-row").first.wait_for(timeout=PATIENCE_MS)
+    return found.locator(".row-table-row")
+
+
+def test_the_overview_says_where_the_time_went(tensorboard, open_page, ranks):
+    page = opened(tensorboard("--logdir", ranks), open_page, "overview", "run=exp")
+    see(tab(page), "Where the time of profiled steps went")
+    see(tab(page), "3 profiled steps")
+    kernels = tab(page).locator(".profile-roles tr", has_text="kernels")
+    expect(kernels).to_contain_text("300 µs")
+    tab(page).locator("label", has_text="mean of all").locator("select").select_option(
+        "1"
+    )
+    hash_holds(page, "profiled=6")
+    see(tab(page).locator(".profile-roles thead"), "step 6")
+    see(tab(page).locator(".profile-devices thead"), "Device, step 6")
+    see(tab(page).locator(".profile-devices tbody"), "66 %")
+    tab(page).locator(".profile-steps g").nth(1).click()
+    see(tab(page).locator(".profile-roles thead"), "per step")
+    tab(page).get_by_role("columnheader", name="Device", exact=True).wait_for(
+        timeout=PATIENCE_MS
+    )
+    see(tab(page), "GPU 0 · Tesla V100")
+    see(tab(page), "Steps wait for data")
+    tab(page).get_by_text("No kernel uses tensor cores.").click()
+    see(tab(page), "on capability 7.0 and up")
+    chooser = tab(page).get_by_label("Trace").first
+    chooser.select_option(label="rank 2, cycle 1: host_2.1.pt.trace.json.gz")
+    hash_holds(page, "p.memboard.source=t")
+
+
+def test_kernels_are_listed_sorted_and_found(tensorboard, open_page, ranks):
+    page = opened(tensorboard("--logdir", ranks), open_page, "kernels", "run=exp")
+    listed = rows(page, "Kernels")
+    expect(listed).to_have_count(2)
+    # Rank 0 waits in its collective: 3 times 350 us.
+    expect(listed.first).to_contain_text("ncclDevKernel_AllReduce")
+    expect(listed.first).to_contain_text("1.05 ms")
+    tab(page).get_by_role("button", name="Mean").click()
+    hash_holds(page, "p.memboard.sort=mean")
+    how_many = tab(page).get_by_role("group", name="How many rows")
+    how_many.get_by_role("button", name="10").click()
+    hash_holds(page, "p.memboard.top=10")
+    tab(page).get_by_label("Search kernels and operators").fill("sgemm")
+    hash_holds(page, "text=sgemm")
+    see(tab(page), "1 row,")
+    tab(page).get_by_role("button", name="Kernel, operator and launch").click()
+    see(tab(page), "aten::mm")
+
+
+def test_ranks_of_profiled_steps_stand_beside_each_other(tensorboard, open_page, ranks):
+    page = opened(tensorboard("--logdir", ranks), open_page, "steps", "run=exp")
+    see(tab(page), "3 of 3 ranks; 3 collectives that several of them show")
+    waited = [["450", "µs"], ["360", "µs"], ["0", "s"]]
+    texts(
+        page,
+        rows(page, "Ranks in profiled steps"),
+        lambda found: [row.split()[-2:] for row in found] == waited,
+    )
+    collectives = rows(page, "Collectives")
+    expect(collectives).to_have_count(3)
+    expect(collectives.first).to_contain_text("all_reduce")
+
+
+def test_a_cell_of_ranks_by_steps_leads_to_its_rank(tensorboard, open_page, ranks):
+    page = opened(tensorboard("--logdir", ranks), open_page, "steps", "run=exp")
+    see(tab(page), "3 of 3 ranks")
+    tab(page).get_by_role("button", name="Computation", exact=True).click()
+    hash_holds(page, "rheat=computation")
+    picture = tab(page).get_by_role(
+        "application", name="Heatmap of Computation by rank and profiled step"
+    )
+    picture.wait_for(timeout=PATIENCE_MS)
+    see(tab(page), "3 ranks over steps 5 to 7")
+    picture.locator(".heatmap-input[data-draw-ms]").wait_for(timeout=PATIENCE_MS)
+    picture.focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    hash_holds(page, "profiled=7")
+    chosen = tab(page).get_by_role("row", selected=True)
+    expect(chosen).to_have_text(re.compile(r"^\s*2\s"), use_inner_text=True)
+    see(tab(page), "Open rank 2 everywhere")
+
+
+def test_text_that_is_typed_stays_while_a_newer_trace_is_read(
+    tensorboard, open_page, tmp_path
+):
+    logdir = tmp_path / "runs"
+    trained().write(logdir / "exp" / "host_0.1.pt.trace.json.gz")
+    page = opened(tensorboard("--logdir", logdir), open_page, "kernels", "run=exp")
+    search = tab(page).get_by_label("Search kernels and operators")
+    search.fill("sgemm")
+    see(tab(page), "1 row,")
+    search.evaluate("element => { element.dataset.mark = 'same' }")
+    search.focus()
+    # There as a whole: a piece of it would be told instead of the table.
+    newer = trained().write(tmp_path / "host_0.2.pt.trace.json.gz")
+    newer.rename(logdir / "exp" / newer.name)
+    newest = tab(page).locator("option:checked", has_text="host_0.2.pt.trace.json.gz")
+    newest.wait_for(state="attached", timeout=PATIENCE_MS)
+    see(tab(page), "1 row,")
+    assert search.get_attribute("data-mark") == "same"
+    assert search.evaluate("element => element === document.activeElement")
+    assert search.input_value() == "sgemm"

@@ -1,0 +1,118 @@
+"""Segments at any moment, and two moments or all ranks beside each other."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.looking import (
+    PATIENCE_MS,
+    hash_holds,
+    is_coloured,
+    opened,
+    painted,
+    see,
+    tab,
+    word_of,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+
+OOM_RANK = 41
+"""The rank of the simulated run that ran out of memory."""
+
+BESIDE = 19
+"""The rank whose history is the last one before that."""
+
+
+def event_number(page: Page) -> int:
+    box = tab(page).get_by_label("Event number")
+    box.wait_for(timeout=PATIENCE_MS)
+    return int(box.input_value())
+
+
+def test_segments_open_at_the_error_and_at_any_other_moment(
+    tensorboard, open_page, simulated
+):
+    board = tensorboard("--logdir", simulated)
+    page = opened(board, open_page, "segments", f"rank={OOM_RANK}")
+    see(tab(page), "out of memory, asked for")
+    failed = event_number(page)
+    assert is_coloured(tab(page).locator(".segment-map canvas").first, 6)
+    # What was asked for did not fit, and a smaller request would.
+    request = tab(page).get_by_role("region", name="Would a request fit")
+    see(request, "The request that failed")
+    request.get_by_label("Bytes of a request").fill("1 KiB")
+    request.get_by_role("button", name="Ask").click()
+    hash_holds(page, "request=1024")
+    see(request, "Would it fit?")
+    see(tab(page).get_by_role("region", name="Arenas"), "large")
+    # The moment is a number, a step of the arrow keys, or a mark.
+    # What is drawn between typing and Enter leaves the typing alone.
+    tab(page).get_by_label("Event number").fill("1000")
+    page.evaluate("location.hash = location.hash.replace('=1024', '=2048')")
+    see(request, "2.00 KiB")
+    assert tab(page).get_by_label("Event number").input_value() == "1000"
+    page.keyboard.press("Enter")
+    hash_holds(page, "moment=1000")
+    tab(page).get_by_role("toolbar", name="Moment").get_by_label("One event on").click()
+    hash_holds(page, "moment=1001")
+    page.reload()
+    see(tab(page), "Segments")
+    expect(tab(page).get_by_label("Event number")).to_have_value("1001")
+    bar = tab(page).get_by_role("toolbar", name="Moment")
+    bar.get_by_role("button", name="Out of memory").click()
+    hash_holds(page, f"moment={failed}")
+    tab(page).get_by_role("button", name="Over time", exact=True).click()
+    hash_holds(page, "part=time")
+    see(tab(page), "Simulated data")
+    tab(page).get_by_role("button", name="Events", exact=True).click()
+    rows = tab(page).get_by_role("grid", name="Allocator events")
+    see(rows, "out of memory")
+
+
+def test_two_histories_are_set_against_each_other(tensorboard, open_page, simulated):
+    board = tensorboard("--logdir", simulated)
+    page = opened(board, open_page, "compare")
+    said = tab(page).get_by_role("region", name="The difference")
+    see(said, "B holds")
+    # Once the whole run was read: the history before that one is the one beside it.
+    expect(said).to_contain_text(re.compile(rf"A: rank {OOM_RANK},.*B: rank {BESIDE},"))
+    first = re.search(r"B holds ([\d.]+ \w+) (more|less) than A", said.inner_text())
+    assert first is not None
+    table = tab(page).get_by_role("grid", name="Difference by line")
+    see(table, "evaluate.py:52 append")
+    # Exchanged, the same difference has the other sign.
+    tab(page).get_by_role("button", name="Exchange A and B").click()
+    other = {"more": "less", "less": "more"}[first[2]]
+    see(said, f"B holds {first[1]} {other} than A")
+    expect(said).to_contain_text(f"B: rank {OOM_RANK},")
+    part = tab(page).get_by_role("region", name="Difference as a table")
+    part.get_by_role("button", name="Category", exact=True).click()
+    hash_holds(page, "by=category")
+    see(tab(page).get_by_role("grid", name="Difference by category"), "Unknown")
+    see(tab(page), "Simulated data")
+
+
+def test_all_ranks_lead_to_the_one_that_differs(tensorboard, open_page, simulated):
+    board = tensorboard("--logdir", simulated)
+    page = opened(board, open_page, "compare", "part=ranks")
+    see(tab(page), f"Rank {OOM_RANK} peaks at")
+    see(tab(page), "9 of 9 ranks read")
+    table = tab(page).get_by_role("grid", name="Ranks")
+    first = table.locator(".row-table-row").first
+    expect(first).to_contain_text("evaluate.py:52 append")
+    lines = tab(page).get_by_role("region", name="Lines by rank")
+    lines.get_by_label(re.compile(r"Bytes of \d+ lines in 9 ranks")).wait_for()
+    first.click()
+    hash_holds(page, "view=allocations")
+    assert word_of(page, "history").startswith(f"{OOM_RANK}-")
+    painted(page)
+    readout = tab(page).locator(".allocations-readout")
+    expect(readout).to_contain_text(f"at event {int(word_of(page, 'moment')):,}")

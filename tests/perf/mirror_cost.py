@@ -1,0 +1,90 @@
+"""What a mirror costs training: `rec.step()` without one, with one, with a slow one.
+
+    python tests/perf/mirror_cost.py [steps]
+
+The store is moto's S3 server on loopback, in this very process, which therefore also takes
+processor time that a real one would not; slow means that every request takes a second.
+Segments end at every flush here, so that there is much to upload. Prints one table with
+ratios to the recording without a mirror, what `put` takes, and how long the end took.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+import collector  # noqa: E402
+from tests.collector.remote.s3_server import S3  # noqa: E402
+
+OFF = dict.fromkeys(("process_full", "disk", "network", "functions"), False)
+STEP_SECONDS = 0.005
+NUM_PUTS = 200
+
+
+def trained(run_dir: Path, remote: dict, num_steps: int) -> dict[str, float]:
+    """Microseconds that `rec.step()` takes, and what the end took, in seconds."""
+    config = {
+        **OFF,
+        "flush_seconds": 0.5,
+        "segments": {"enabled": True, "seconds": 0.1},
+    }
+    rec = collector.record(run_dir, config={**config, "remote": remote})
+    taken = []
+    for _ in range(num_steps):
+        time.sleep(STEP_SECONDS)
+        began = time.perf_counter_ns()
+        rec.step()
+        taken.append((time.perf_counter_ns() - began) / 1e3)
+    puts = []
+    mirror = rec._engine.remote
+    if remote:
+        path = run_dir / "trace.json"
+        path.write_bytes(b"x" * 1000)
+        for _ in range(NUM_PUTS):
+            began = time.perf_counter_ns()
+            mirror.put("traces", path)
+            puts.append((time.perf_counter_ns() - began) / 1e3)
+        path.unlink()
+    began = time.perf_counter()
+    rec.close()
+    taken.sort()
+    return {
+        "median us": statistics.median(taken),
+        "99 % us": taken[int(len(taken) * 0.99)],
+        "highest us": taken[-1],
+        "put us": statistics.median(puts) if puts else 0.0,
+        "end s": time.perf_counter() - began,
+    }
+
+
+def main() -> None:
+    num_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    server = S3()
+    server.client().mkdir("bucket")
+    remote = {"url": "s3://bucket/{run_name}", "storage_options": server.options}
+    remote["close_seconds"] = 5.0
+    rows = {}
+    with tempfile.TemporaryDirectory() as folder:
+        trained(Path(folder) / "warm", {}, 200)
+        for name, delay in (("no mirror", None), ("mirror", 0.0), ("slow mirror", 1.0)):
+            server.proxy.delay_seconds = delay or 0.0
+            asked = {} if delay is None else remote
+            rows[name] = trained(Path(folder) / name.replace(" ", ""), asked, num_steps)
+    server.proxy.delay_seconds = 0.0
+    print(f"{num_steps} steps of {STEP_SECONDS * 1e3:g} ms, a segment every flush")
+    print(f"{'':14}" + "".join(f"{key:>14}" for key in rows["mirror"]) + "   ratio")
+    plain = rows["no mirror"]["median us"]
+    for name, row in rows.items():
+        values = "".join(f"{value:>14.1f}" for value in row.values())
+        print(f"{name:14}{values}{row['median us'] / plain:>8.2f}")
+    server.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""What a traced cycle costs training, against bare torch.profiler over the same steps.
+
+    python tests/perf/profiler_cost.py [--rounds 5] [--layers 12] [--steps 10]
+
+Each round trains the same steps in turn: without a profiler; with torch's own, stopped and
+exported on the training thread as its users do; recorded by MemBoard with `torch_profiler`,
+alone and with all else that is collected in active steps by default (saved tensors, spans).
+Medians over the rounds; ratios to torch's own. "longest step" is what training waits for
+torch to end its trace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+import collector
+
+
+class Cost(NamedTuple):
+    """Of one way, in seconds."""
+
+    active: float
+    """The traced steps, without what ends the trace."""
+    longest: float
+    """The longest time between two steps."""
+    whole: float
+    """All steps, and closing."""
+
+
+class Training:
+    """Layers of a small transformer's size, on the processor."""
+
+    def __init__(self, layers: int) -> None:
+        torch.manual_seed(0)
+        parts = [
+            part
+            for _ in range(layers)
+            for part in (torch.nn.Linear(128, 128), torch.nn.GELU())
+        ]
+        self.net = torch.nn.Sequential(*parts)
+        self.optimizer = torch.optim.AdamW(self.net.parameters())
+
+    def step(self) -> None:
+        self.optimizer.zero_grad()
+        self.net(torch.randn(64, 128)).sum().backward()
+        self.optimizer.step()
+
+
+def bare(training: Training, steps: int, folder: Path) -> Cost:
+    """No profiler at all."""
+    return timed(training, steps, lambda: None, lambda: None)
+
+
+def torchs_own(training: Training, steps: int, folder: Path) -> Cost:
+    """torch.profiler with its own schedule and an export when a trace is ready."""
+
+    def ready(profile: torch.profiler.profile) -> None:
+        profile.export_chrome_trace(str(folder / "own.json"))
+        profile.key_averages().table(row_limit=20)
+
+    profile = torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU],
+        schedule=torch.profiler.schedule(wait=1, warmup=1, active=steps, repeat=1),
+        on_trace_ready=ready,
+        profile_memory=True,
+        with_flops=True,
+    )
+    profile.start()
+    return timed(training, steps, profile.step, profile.stop)
+
+
+def alone(training: Training, steps: int, folder: Path) -> Cost:
+    """The same through a recording that collects nothing else in these steps."""
+    return ours(training, steps, folder, functions=False, spans=False)
+
+
+def ours(training: Training, steps: int, folder: Path, **settings: object) -> Cost:
+    """The same with all that a recording collects in active steps by default."""
+    recorder = collector.record(
+        folder / "run",
+        scalars=False,
+        schedule={"wait": 1, "warmup": 1, "active": steps, "repeat": 1},
+        torch_profiler={"enabled": True},
+        **settings,
+    )
+    return timed(training, steps, recorder.step, recorder.close)
+
+
+def timed(training: Training, steps: int, step: object, close: object) -> Cost:
+    gc.collect()
+    begun = last = time.perf_counter()
+    gaps = []
+    for _ in range(steps + 12):
+        training.step()
+        step()  # type: ignore[operator]
+        now = time.perf_counter()
+        gaps.append(now - last)
+        last = now
+    close()  # type: ignore[operator]
+    return Cost(sum(gaps[2 : 1 + steps]), max(gaps[1:]), time.perf_counter() - begun)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=10)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    training = Training(options.layers)
+    ways = {"no profiler": bare, "torch.profiler": torchs_own, "memboard, alone": alone}
+    ways["memboard"] = ours
+    found: dict[str, list[Cost]] = {name: [] for name in ways}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(options.rounds + 1):
+            for name, way in ways.items():
+                place = Path(folder, f"{name} {number}")
+                place.mkdir()
+                cost = way(training, options.steps, place)
+                if number:  # the first round warms up
+                    found[name].append(cost)
+    own = [
+        statistics.median(values)
+        for values in zip(*found["torch.profiler"], strict=True)
+    ]
+    print(
+        f"{options.steps} traced steps of {options.layers} layers, {options.rounds} rounds"
+    )
+    print(f"{'':16}{'traced steps':>22}{'longest step':>22}{'all, and closing':>22}")
+    for name, costs in found.items():
+        cells = ""
+        for values, base in zip(zip(*costs, strict=True), own, strict=True):
+            value = statistics.median(values)
+            cells += f"{value * 1000:12.1f} ms {value / base:5.2f}x"
+        print(f"{name:16}{cells}")
+
+
+if __name__ == "__main__":
+    main()

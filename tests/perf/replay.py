@@ -1,0 +1,119 @@
+"""What a replayed history costs: to prepare it, and then to look at any moment of it.
+
+Run: python tests/perf/replay.py [--events 1000000] [--file snapshot.pickle]
+
+Wall time of one process; the last column is the ratio to the first row of its table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from collector.simulate import Form, trained_rank
+from collector.simulate.allocator_settings import parse_settings
+from tb_plugin.analysis.attribution import attribution
+from tb_plugin.analysis.free_blocks import arenas, fit, free_histogram, pins
+from tb_plugin.analysis.holders import holders
+from tb_plugin.analysis.ledger import ledger
+from tb_plugin.analysis.live import by_stack, live_rows, range_sums
+from tb_plugin.analysis.replay import Replay
+from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.stacking import columns
+from tb_plugin.analysis.steps import steps_of
+from tb_plugin.readers.snapshots.snapshot_file import read_snapshot
+
+NUM_MOMENTS = 50
+WIDTH = 1200
+
+
+class Table:
+    """Rows of seconds, printed as they come."""
+
+    def __init__(self, title: str) -> None:
+        print(f"\n{title}")
+        self.first = 0.0
+
+    def row(self, name: str, call, times: int = 1):
+        start = time.perf_counter()
+        for _ in range(times):
+            found = call()
+        seconds = (time.perf_counter() - start) / times
+        self.first = self.first or seconds
+        print(f"  {name:<46}{seconds * 1e3:>12.2f} ms{seconds / self.first:>10.3f}")
+        return found
+
+
+def simulated(num_events: int, text: str, folder: Path) -> Path:
+    path = folder / "snapshot.pickle"
+    rank = trained_rank(num_events, settings=parse_settings(text), stacks="python")
+    rank.write(path, Form())
+    return path
+
+
+def measure(path: Path) -> None:
+    tables = read_snapshot(path)
+    table = Table(f"prepared once, of {path.stat().st_size / 1e6:.0f} MB")
+    snapshot = table.row("columns with types", lambda: snapshot_of(tables))
+    device = max(snapshot.devices, key=lambda one: len(one.events))
+    replay = table.row("lifetimes", lambda: Replay(snapshot, device))
+    table.row("active, allocated and reserved levels", lambda: levels(replay))
+    table.row("segments", lambda: replay.segments)
+    table.row("stream and pool of every life", lambda: (replay.stream, replay.pool))
+    table.row("category of every life", lambda: attribution(replay))
+    table.row("steps", lambda: steps_of(snapshot, device))
+
+    num = replay.num_events
+    print(f"\n{num:,} events, {len(replay.lives):,} lives")
+    moments = iter(np.random.default_rng(0).integers(0, num, 10_000).tolist())
+    peak = max(replay.active.peak[1], 0)
+    state, rows = replay.at(peak), live_rows(replay.lives, peak)
+    print(
+        f"at the peak: {len(state.segments):,} segments, {len(state.blocks):,} blocks"
+    )
+    table = Table("at a moment")
+    table.row("segments and blocks", lambda: replay.at(next(moments)), NUM_MOMENTS)
+    table.row("ledger", lambda: ledger(replay, next(moments)), NUM_MOMENTS)
+    table.row("live by stack", lambda: by_stack(replay.lives, rows), NUM_MOMENTS)
+    table.row("arenas", lambda: arenas(state), NUM_MOMENTS)
+    table.row("histogram of free blocks", lambda: free_histogram(state), NUM_MOMENTS)
+    table.row("pins", lambda: pins(state, replay.lives.stack), NUM_MOMENTS)
+    rounding = replay.segments.rounding
+    table.row("fit", lambda: fit(state, rounding, 1 << 30), NUM_MOMENTS)
+
+    table = Table(f"of all events, in {WIDTH} columns")
+    found = table.row("columns", lambda: columns(replay.active.after, 0, num, WIDTH))
+    stack, num_stacks = replay.lives.stack, len(snapshot.stacks)
+    table.row(
+        "holders, 256 of all stacks",
+        lambda: holders(replay.lives, stack, num_stacks, found.at, 256),
+    )
+    table.row(
+        "sums of a quarter, by stack",
+        lambda: range_sums(
+            replay.lives, num // 2, num * 3 // 4, stack + 1, num_stacks + 1
+        ),
+    )
+
+
+def levels(replay: Replay) -> object:
+    return replay.active, replay.allocated, replay.reserved
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--settings", default="")
+    parser.add_argument("--file", type=Path)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        made = asked.file or simulated(asked.events, asked.settings, Path(folder))
+        measure(made)
+
+
+if __name__ == "__main__":
+    main()

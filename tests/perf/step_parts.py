@@ -1,0 +1,73 @@
+"""Which part of `rec.step()` costs what, at the default sources.
+
+    python tests/perf/step_parts.py
+
+Each part is called alone, many times; the least of many rounds is what it takes while
+caches are warm and nobody disturbs. What is left of the whole is the recorder's own code:
+locks, the row, the queue.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import timeit
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import collector
+from collector.rank import is_distributed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROUNDS, CALLS = 300, 200
+
+
+def least_us(function: Callable[[], object]) -> float:
+    rounds = []
+    for number in range(ROUNDS):
+        rounds.append(timeit.timeit(function, number=CALLS) / CALLS * 1e6)
+        if number % 20 == 0:
+            time.sleep(0.01)  # the writer takes rows away
+    return min(rounds)
+
+
+def main() -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        collector.record(Path(folder) / "run") as rec,
+    ):
+        rec.step()
+        time.sleep(0.5)  # NVML, psutil and the rest are open now
+        timing, cycles, windows = rec._timing, rec._cycles, rec._windows
+        parts = {
+            "sources": rec._engine._samples[0],
+            "parts of the step's time, its span": (
+                lambda: timing.end_step(5, 1, 2, None, None)
+            ),
+            "schedule": lambda: (
+                cycles.end_step(None),
+                cycles.choose(),
+                cycles.begin_step(),
+            ),
+            "collected calls": lambda: (windows.end_step(), windows.begin_step()),
+            "is torch.distributed there": is_distributed,
+            "number of the step": lambda: rec._progress.advance(None),
+            "what later spans belong to": timing.turn,
+            "errors": rec.witness.stepped,
+        }
+        nothing = least_us(lambda: None)
+        found = {name: least_us(part) - nothing for name, part in parts.items()}
+        whole = least_us(rec.step)
+    print("\nrec.step() by part, least of many rounds")
+    for name, spent in found.items():
+        print(f"  {name:<40} {spent:>8.2f} us")
+    print(
+        f"  {'the rest: locks, row, queue':<40} {whole - sum(found.values()):>8.2f} us"
+    )
+    print(f"  {'all of it':<40} {whole:>8.2f} us")
+
+
+if __name__ == "__main__":
+    main()

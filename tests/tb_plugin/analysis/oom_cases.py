@@ -1,0 +1,84 @@
+"""Simulated out-of-memory errors as the analysis gets them, and as their labels say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from collector.format.snapshots import tables_of
+from collector.simulate import OOM_CAUSES, oom_case, second_causes
+from tb_plugin.analysis.lifetimes import OOM
+from tb_plugin.analysis.oom_at import facts_at
+from tb_plugin.analysis.oom_holders import Lines
+from tb_plugin.analysis.replay import Replay
+from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.steps import steps_of
+from tb_plugin.analysis.verdict import verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.simulate import OomCase, OomCause, OomLabel
+    from tb_plugin.analysis.oom import OomFacts
+    from tb_plugin.analysis.verdict import Verdict
+
+HELD_BACK: int = 10_000
+"""Seeds from here on were never looked at while the rules were made."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case, what the analysis made of it, and the truth."""
+
+    label: OomLabel
+    facts: OomFacts
+    verdict: Verdict
+
+
+def replayed(case: OomCase, rank: int | None = None) -> Replay:
+    """The replay of one rank's snapshot, read as an analysis reads it."""
+    snapshot = snapshot_of(tables_of(case.snapshot(rank)))
+    return Replay(snapshot, snapshot.devices[0])
+
+
+def judged(case: OomCase) -> Judged:
+    """The verdict on a case.
+
+    The device's size is known, as our recordings have it, and peers are what their own
+    snapshots show; nothing else of the label is used.
+    """
+    label = case.label
+    replay = replayed(case)
+    event = int(replay.device.events.of_action(OOM)[-1])
+    step = steps_of(replay.snapshot, replay.device).step
+    facts = facts_at(replay, event, Lines.of(replay.snapshot.stacks), step)
+    peers = [
+        replayed(case, rank).active.peak[0]
+        for rank in range(len(case.ranks))
+        if rank != label.rank
+    ]
+    facts = replace(
+        facts,
+        peers_peak_bytes=tuple(peers),
+        capacity_bytes=label.device_total_bytes,
+    )
+    return Judged(label, facts, verdict(facts))
+
+
+def without_size(facts: OomFacts) -> OomFacts:
+    """The same facts as pickles alone tell them."""
+    return replace(facts, capacity_bytes=None)
+
+
+def cases(first_seed: int, per_cause: int) -> Iterator[OomCase]:
+    """As many of each cause; every second has a smaller trouble beside it."""
+    for cause in OOM_CAUSES:
+        for seed in range(first_seed, first_seed + per_cause):
+            yield oom_case(cause, seed, also=_beside(cause, seed))
+
+
+def _beside(cause: OomCause, seed: int) -> OomCause | None:
+    if seed % 2 == 0:
+        return None
+    second = second_causes(cause)
+    return second[seed // 2 % len(second)]

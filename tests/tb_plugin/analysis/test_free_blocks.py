@@ -1,0 +1,210 @@
+"""What is free and for whom, against what the allocator model then really does."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.simulate.allocator import SimulatedOutOfMemoryError
+from collector.simulate.allocator_settings import MIB, parse_settings
+from collector.simulate.history import SEGMENT_ALLOC, SEGMENT_MAP
+from collector.simulate.stats import LARGE, RESERVED
+from tb_plugin.analysis.free_blocks import (
+    arenas,
+    fit,
+    free_histogram,
+    pins,
+    releasable,
+)
+from tb_plugin.analysis.replay import Replay
+from tb_plugin.analysis.rounding import Rounding, rounding_of
+from tb_plugin.analysis.snapshot import INACTIVE, NOTHING
+from tests.tb_plugin.analysis.snapshots import SETTINGS, Modelled, operations
+
+endings = st.tuples(
+    st.builds(operations, st.integers(0, 2**32), st.integers(1, 120)),
+    st.sampled_from(SETTINGS),
+)
+SETTLED = [("synchronize", stream, 0) for stream in range(3)]
+
+
+def at_end(model: Modelled):
+    replay = Replay(model.snapshot, model.device)
+    return replay, replay.at(replay.num_events - 1)
+
+
+@settings(max_examples=120, deadline=None)
+@given(endings, st.integers(1, 60 * MIB), st.integers(0, 1), st.integers(0, 2))
+def test_a_request_goes_where_it_was_said_to_go(made, wanted, stream, pool):
+    model = Modelled(*made)
+    if model.device is None:
+        return
+    replay, state = at_end(model)
+    pool_id = (0, pool) if pool else (0, 0)
+    allocator, history = model.allocator, model.allocator.history
+    if pool_id not in model.snapshot.pools:
+        return
+    found = fit(
+        state,
+        replay.segments.rounding,
+        wanted,
+        pool=model.snapshot.pools.index(pool_id),
+        # torch shows a stream's pointer; the model's first other one is number 1.
+        stream=0 if not stream else len(model.snapshot.streams) - 1,
+    )
+    if stream and len(model.snapshot.streams) == 1:
+        return
+    assert found.size == parse_settings(made[1]).round_size(wanted)
+    allocator.use_pool(pool_id if pool else None)
+    before = history.num_recorded
+    block = None
+    with suppress(SimulatedOutOfMemoryError):
+        block = allocator.allocate(wanted, stream)
+    entries = list(history.entries())[before - history.num_recorded :]
+    opened = [e for e in entries if e.action in (SEGMENT_ALLOC, SEGMENT_MAP)]
+    assert found.fits == (block is not None and not opened)
+    if found.fits and "expandable" not in made[1]:
+        assert block.address == state.blocks.address[found.block]
+        assert state.blocks.state[found.block] == INACTIVE
+    if opened and "expandable" not in made[1]:
+        assert sum(e.size_bytes for e in opened) == found.new_segment_bytes
+    assert found.largest <= found.free
+
+
+@settings(max_examples=60, deadline=None)
+@given(endings)
+def test_emptying_the_cache_gives_back_what_was_said(made):
+    model = Modelled([*made[0], *SETTLED], made[1])
+    if model.device is None:
+        return
+    _, state = at_end(model)
+    stats = model.allocator.stats
+    before = stats.get(RESERVED)
+    model.allocator.empty_cache()
+    assert int(releasable(state).sum()) == before - stats.get(RESERVED)
+
+
+@settings(max_examples=60, deadline=None)
+@given(endings)
+def test_arenas_are_the_lists_of_the_model(made):
+    model = Modelled(*made)
+    if model.device is None:
+        return
+    _, state = at_end(model)
+    found = arenas(state)
+    pools, streams = model.snapshot.pools, model.snapshot.streams
+    own = {
+        (pools[pool], streams[stream] != 0, bool(large)): (total, most, num)
+        for pool, stream, large, total, most, num in zip(
+            found.pool,
+            found.stream,
+            found.is_large,
+            found.free_bytes.tolist(),
+            found.largest.tolist(),
+            found.num_blocks.tolist(),
+            strict=True,
+        )
+        if num
+    }
+    truth = {
+        (arena.pool_id, arena.stream != 0, arena.pool == LARGE): (
+            sum(size for size, _, _ in arena.free),
+            max(size for size, _, _ in arena.free),
+            len(arena.free),
+        )
+        for arena in model.allocator.arenas()
+        if arena.free
+    }
+    assert own == truth
+    assert int(found.reserved_bytes.sum()) == state.reserved_bytes
+    assert (np.diff(found.reserved_bytes) <= 0).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(endings)
+def test_the_histogram_holds_every_free_block_once(made):
+    model = Modelled(*made)
+    if model.device is None:
+        return
+    _, state = at_end(model)
+    found = free_histogram(state)
+    free = state.blocks.size[state.blocks.state == INACTIVE]
+    assert int(found.split_bytes.sum() + found.whole_bytes.sum()) == int(free.sum())
+    assert int(found.split.sum() + found.whole.sum()) == len(free)
+    for row, low in enumerate(found.from_bytes.tolist()):
+        inside = np.count_nonzero((free >= low) & (free < 2 * low))
+        assert inside == found.split[row] + found.whole[row]
+    whole = state.segments.total_size[state.segments.num_active == 0]
+    assert int(found.whole_bytes.sum()) == int(whole.sum())
+
+
+@settings(max_examples=60, deadline=None)
+@given(endings)
+def test_pins_are_what_live_blocks_keep_reserved(made):
+    model = Modelled(*made)
+    if model.device is None:
+        return
+    replay, state = at_end(model)
+    pinned, pinners = pins(state, replay.lives.stack)
+    segments, blocks = state.segments, state.blocks
+    holders = defaultdict(lambda: defaultdict(int))
+    for row in range(len(blocks)):
+        if blocks.life[row] != NOTHING:
+            stack = int(replay.lives.stack[blocks.life[row]])
+            holders[int(blocks.segment[row])][stack] += int(blocks.size[row])
+    partly = {s for s in holders if segments.free_size[s] > 0}
+    assert set(pinned.segment.tolist()) == partly
+    assert (np.diff(pinned.free_bytes) <= 0).all()
+    for row, segment in enumerate(pinned.segment.tolist()):
+        held = holders[segment]
+        assert pinned.live_bytes[row] == sum(held.values())
+        assert pinned.stack_bytes[row] == max(held.values())
+        assert held[int(pinned.stack[row])] == max(held.values())
+    for row, stack in enumerate(pinners.stack.tolist()):
+        own = [s for s in partly if stack in holders[s]]
+        alone = [s for s in own if len(holders[s]) == 1]
+        assert pinners.num_segments[row] == len(own)
+        assert pinners.alone_bytes[row] == segments.free_size[alone].sum()
+        shared = [s for s in own if s not in alone]
+        assert pinners.shared_bytes[row] == segments.free_size[shared].sum()
+        assert pinners.live_bytes[row] == sum(holders[s][stack] for s in own)
+
+
+# Rounding.
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(st.integers(1, 1 << 41), min_size=1), st.sampled_from(SETTINGS))
+def test_sizes_are_rounded_as_the_model_rounds_them(wanted, text):
+    model = Modelled([("allocate", 1, 0)], text)
+    rounding = rounding_of(model.snapshot.settings)
+    truth = [parse_settings(text).round_size(size) for size in wanted]
+    assert rounding.sizes(np.array(wanted)).tolist() == truth
+
+
+def test_settings_that_are_no_settings_are_torchs_defaults():
+    wrong = {
+        "max_split_size": "much",
+        "roundup_power2_divisions": {"1": 3, "two": 4, "65536": 2, "4": True, "8": 4},
+        "expandable_segments": "yes",
+    }
+    found = rounding_of(wrong)
+    assert found.max_split_bytes is None
+    assert found.divisions == (0, 0, 0, 4, *[0] * 12)
+    assert not found.expandable
+    assert rounding_of({}) == Rounding()
+    assert not Rounding().is_known
+
+
+@pytest.mark.parametrize(
+    ("size", "segment"),
+    [(512, 2), (MIB, 2), (MIB + 512, 20), (10 * MIB - 512, 20), (10 * MIB, 10)],
+)
+def test_segments_have_the_sizes_torch_documents(size, segment):
+    assert Rounding().segment_size(size) == segment * MIB
+    assert Rounding().segment_size(33 * MIB + 1) == 34 * MIB

@@ -1,0 +1,112 @@
+"""The ledger adds up, and says what it does not know."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_plugin.analysis import ledger as ledgers
+from tb_plugin.analysis.ledger import KEYS, RESERVED_KEYS, ledger
+from tb_plugin.analysis.lifetimes import ACTIONS
+from tb_plugin.analysis.replay import Replay
+from tests.tb_plugin.analysis.snapshots import (
+    Modelled,
+    histories,
+    named,
+    needs_real,
+    real,
+)
+
+GIB = 1 << 30
+
+
+def bytes_of(found) -> dict[str, int | None]:
+    return {entry.key: entry.num_bytes for entry in found.entries}
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories, st.integers(0, 1 << 31))
+def test_entries_add_up_to_what_is_reserved(made, outside):
+    model = Modelled(*made)
+    if model.device is None:
+        return
+    replay = Replay(model.snapshot, model.device)
+    for moment in range(-1, replay.num_events):
+        levels = replay.reserved.levels
+        reserved = levels.after[moment] if moment >= 0 else levels.first
+        found = ledger(replay, moment, device_total=80 * GIB, device_free=70 * GIB)
+        amounts = bytes_of(found)
+        assert list(amounts) == list(KEYS)
+        assert all(amounts[key] >= 0 for key in RESERVED_KEYS)
+        assert sum(amounts[key] for key in RESERVED_KEYS) == reserved
+        assert found.reserved_bytes == reserved
+        assert sum(amounts.values()) == found.device_used_bytes == 10 * GIB
+        assert found.residual_bytes is None
+        measured = ledger(
+            replay,
+            moment,
+            device_total=80 * GIB,
+            device_free=70 * GIB,
+            outside=outside,
+        )
+        assert sum(bytes_of(measured).values()) + measured.residual_bytes == 10 * GIB
+
+
+def test_what_is_not_recorded_is_unknown_and_says_why():
+    model = Modelled([("allocate", 3 << 20, 0)])
+    replay = Replay(model.snapshot, model.device)
+    entry = ledger(replay, 1).of("non_torch")
+    assert (entry.num_bytes, entry.caveat) == (None, ledgers.NO_TOTAL)
+    entry = ledger(replay, 1, device_total=GIB).of("non_torch")
+    assert (entry.num_bytes, entry.caveat) == (None, ledgers.NO_FREE)
+    found = ledger(replay, 1, outside=7)
+    assert found.of("non_torch").num_bytes == 7
+    assert found.device_used_bytes is None
+    assert found.residual_bytes is None
+    found = ledger(replay, 1, device_total=GIB, device_free=GIB)
+    assert "contradict" in found.of("non_torch").caveat
+
+
+def test_each_kind_of_memory_has_its_entry():
+    mib = 1 << 20
+    model = Modelled(
+        [
+            ("allocate", 30 * mib - 700, 0),
+            ("allocate", 4 * mib, 0),  # in a segment of 20 MiB
+            ("allocate", 30 * mib, 1),
+            ("record_stream", 2, 0),
+            ("free", 2, 0),  # waits for stream 0
+            ("allocate", 50 * mib, 0),
+            ("free", 2, 0),  # its segment stays
+            ("use_pool", 1, 0),
+            ("allocate", 24 * mib, 0),
+            ("free", 2, 0),
+        ]
+    )
+    replay = Replay(model.snapshot, model.device)
+    amounts = bytes_of(ledger(replay, replay.num_events - 1))
+    assert amounts == {
+        "live": 34 * mib - 700,
+        "rounding": 700,
+        "pending_free": 30 * mib,
+        "inactive_split": 16 * mib,
+        "free_segments": 50 * mib,
+        "private_pools": 24 * mib,
+        "non_torch": None,
+    }
+
+
+@needs_real
+def test_the_recorded_oom_is_told_with_what_its_event_says():
+    snapshot = real(named("Constructor-Sun"))
+    replay = Replay(snapshot, snapshot.device(1))
+    event = 421
+    assert ACTIONS[replay.device.events.action[event]] == "oom"
+    total = 85_100_000_000
+    found = ledger(replay, event, device_total=total)
+    assert found.device_used_bytes == total - 95_682_560
+    assert found.reserved_bytes == 84_202_749_952
+    amounts = bytes_of(found)
+    assert round(amounts["live"] / GIB, 2) == 78.29
+    assert amounts["private_pools"] == amounts["pending_free"] == 0
+    assert sum(amounts.values()) == found.device_used_bytes

@@ -1,0 +1,174 @@
+"""What lives and who holds it, against sums one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_plugin.analysis import holders as holding
+from tb_plugin.analysis.holders import holders
+from tb_plugin.analysis.lifetimes import Lifetimes
+from tb_plugin.analysis.live import (
+    born_in,
+    by_stack,
+    largest,
+    live_rows,
+    live_totals,
+    range_sums,
+    siblings,
+    summed,
+)
+
+NUM_EVENTS = 30
+
+rows = st.lists(
+    st.tuples(
+        st.integers(-1, NUM_EVENTS - 1),
+        st.integers(0, 20),
+        st.integers(0, 6),
+        st.integers(1, 60),
+        st.integers(-1, 3),
+    ),
+    max_size=25,
+).map(sorted)
+moments = st.integers(-1, NUM_EVENTS - 1)
+
+
+def lives_of(made) -> Lifetimes:
+    """Of (born, events until freed, until gone, size, stack)."""
+    born, until, after, size, stack = (
+        np.array([row[at] for row in made], np.int64) for at in range(5)
+    )
+    freed = np.minimum(born + 1 + until, NUM_EVENTS)
+    return Lifetimes(
+        addr=512 * np.arange(len(made)),
+        size=size,
+        stack=stack,
+        born=born,
+        freed=freed,
+        gone=np.minimum(freed + after, NUM_EVENTS),
+        num_lost=0,
+    )
+
+
+def alive(lives: Lifetimes, moment: int) -> list[int]:
+    return [
+        row for row in range(len(lives)) if lives.born[row] <= moment < lives.gone[row]
+    ]
+
+
+@settings(max_examples=80, deadline=None)
+@given(rows, moments)
+def test_totals_of_a_moment(made, moment):
+    lives = lives_of(made)
+    found = live_rows(lives, moment)
+    assert found.tolist() == alive(lives, moment)
+    totals = live_totals(lives, found, moment)
+    pending = [row for row in found if lives.freed[row] <= moment]
+    assert totals.num == len(found)
+    assert totals.active_bytes == sum(lives.size[found])
+    assert totals.pending_bytes == sum(lives.size[pending])
+    assert totals.allocated_bytes == totals.active_bytes - totals.pending_bytes
+
+
+@settings(max_examples=80, deadline=None)
+@given(rows, moments)
+def test_sums_by_stack_and_by_any_group(made, moment):
+    lives = lives_of(made)
+    found = live_rows(lives, moment)
+    expected: Counter[int] = Counter()
+    for row in found:
+        expected[int(lives.stack[row])] += int(lives.size[row])
+    sums = by_stack(lives, found)
+    assert (
+        dict(zip(sums.stack.tolist(), sums.num_bytes.tolist(), strict=True)) == expected
+    )
+    assert (np.diff(sums.num_bytes) <= 0).all()
+    assert int(sums.num.sum()) == len(found)
+    grouped = summed(lives, found, lives.stack + 1, 5)
+    assert grouped.num_bytes.tolist() == [expected[group - 1] for group in range(5)]
+    assert int(grouped.num.sum()) == len(found)
+
+
+@settings(max_examples=80, deadline=None)
+@given(rows, moments, moments)
+def test_a_range_says_what_became_of_its_allocations(made, one, other):
+    lives = lives_of(made)
+    first, last = sorted((one, other))
+    found = range_sums(lives, first, last, lives.stack + 1, 5)
+    inside = [
+        row for row in range(len(lives)) if max(first, 0) <= lives.born[row] <= last
+    ]
+    assert born_in(lives, first, last).tolist() == inside
+    gone = [row for row in inside if lives.gone[row] <= last]
+    for sums, chosen in (
+        (found.allocated, inside),
+        (found.freed, gone),
+        (found.live, [row for row in inside if row not in gone]),
+    ):
+        assert int(sums.num.sum()) == len(chosen)
+        for group in range(5):
+            own = [row for row in chosen if lives.stack[row] + 1 == group]
+            assert sums.num_bytes[group] == lives.size[own].sum()
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows, moments, st.integers(0, 30))
+def test_the_largest_and_the_siblings(made, moment, most):
+    lives = lives_of(made)
+    found = live_rows(lives, moment)
+    top = largest(lives, found, most)
+    expected = sorted(found.tolist(), key=lambda row: (-lives.size[row], row))[:most]
+    assert top.tolist() == expected
+    for row in found.tolist():
+        same = siblings(lives, row, moment)
+        own = [r for r in range(len(lives)) if lives.stack[r] == lives.stack[row]]
+        now = [r for r in own if r in found]
+        assert same.num_ever == len(own)
+        assert same.num == len(now)
+        assert same.num_bytes == lives.size[now].sum()
+
+
+@settings(max_examples=120, deadline=None)
+@given(rows, st.lists(moments.filter(lambda m: m >= 0), unique=True), st.integers(1, 4))
+def test_holders_add_up_to_what_lives_in_every_column(made, at, most):
+    lives = lives_of(made)
+    columns = np.array(sorted(at), np.int64)
+    found = holders(lives, lives.stack, 4, columns, most)
+    peaks: Counter[int] = Counter()
+    for place, moment in enumerate(columns.tolist()):
+        held: Counter[int] = Counter()
+        for row in alive(lives, moment):
+            held[int(lives.stack[row])] += int(lives.size[row])
+        told = found.at(place)
+        assert int(told.sum()) == found.total[place] == sum(held.values())
+        for slot, group in enumerate(found.group.tolist()):
+            assert told[slot] == held[group]
+        for group in range(4):
+            peaks[group] = max(peaks[group], held[group])
+    kept = sorted(peaks[group] for group in found.group.tolist())
+    assert kept == sorted(sorted(filter(None, peaks.values()))[-most:])
+    assert -1 not in found.group
+    assert (np.diff(found.column) >= 0).all()
+    pairs = list(zip(found.column.tolist(), found.slot.tolist(), strict=True))
+    assert len(set(pairs)) == len(pairs)
+    assert (found.delta != 0).all()
+
+
+def test_of_too_many_groups_the_least_are_among_the_others(monkeypatch):
+    monkeypatch.setattr(holding, "MAX_CELLS", 6)
+    lives = lives_of([(-1, 20, 0, size, size) for size in range(1, 10)])
+    found = holders(lives, lives.stack, 10, np.arange(2), 3)
+    assert found.group.tolist() == [9, 8, 7]
+    assert found.at(1).tolist() == [9, 8, 7, 21]
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_nothing_alive_is_held_by_nobody(most):
+    found = holders(lives_of([]), np.empty(0, np.int64), 0, np.arange(3), most)
+    assert found.total.tolist() == [0, 0, 0]
+    assert found.at(2).tolist() == [0]

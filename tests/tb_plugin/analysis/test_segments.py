@@ -1,0 +1,166 @@
+"""Segments and blocks at any moment, against what the allocator model really held."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb_plugin.analysis.lifetimes import ACTIONS, lifetimes
+from tb_plugin.analysis.reserved import reserved
+from tb_plugin.analysis.segment_spans import segment_spans
+from tb_plugin.analysis.segments import SegmentReplay
+from tb_plugin.analysis.snapshot import NOTHING, STATES
+from tests.tb_plugin.analysis.snapshots import (
+    EXPECTED,
+    INCONSISTENT,
+    Modelled,
+    histories,
+    real,
+    real_devices,
+    state_rows,
+)
+
+
+def replay_of(snapshot, device) -> SegmentReplay:
+    lives = lifetimes(device.history(), device.active_blocks())
+    return SegmentReplay(device, lives, segment_spans(device), snapshot.settings)
+
+
+@settings(max_examples=120, deadline=None)
+@given(histories)
+def test_a_moment_is_what_the_model_held(made):
+    model = Modelled(*made)
+    if model.device is None:
+        return
+    replay = replay_of(model.snapshot, model.device)
+    known = made[3] != "2.1"  # else settings that change sizes are not recorded
+    if ACTIONS.index("free_requested") not in model.device.events.action:
+        return  # what was requested before the ring cannot be known of
+    for moment, truth in model.states.items():
+        state = replay.at(moment)
+        segments, blocks = state_rows(state)
+        assert segments == truth[0]
+        assumed = state.oddities.get("rests of blocks from before that are not known")
+        if assumed is None and (known or made[1] in ("", "expandable_segments:True")):
+            assert blocks == truth[1]
+            assert not state.oddities
+        else:
+            # What is missing is at most the rest behind such a block.
+            starts = {row[0] for row in truth[1] if row[2]}
+            assert {row[0] for row in blocks if row[2]} == starts
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories)
+def test_blocks_fill_their_segments_at_every_moment(made):
+    model = Modelled(*made)
+    if model.device is None:
+        return
+    replay = replay_of(model.snapshot, model.device)
+    levels = reserved(model.device).levels
+    for moment in range(-1, len(model.device.events)):
+        state = replay.at(moment)
+        assert "live blocks in no segment" not in state.oddities
+        check(state)
+        expected = levels.after[moment] if moment >= 0 else levels.first
+        assert state.reserved_bytes == expected
+
+
+def check(state) -> None:
+    """What holds of any state, whatever the events said."""
+    segments, blocks = state.segments, state.blocks
+    ends = segments.address + segments.total_size
+    assert (segments.address[1:] >= ends[:-1]).all()
+    assert (blocks.size > 0).all()
+    for row in range(len(segments)):
+        own = np.flatnonzero(blocks.segment == row)
+        assert own[0] == segments.first_block[row]
+        behind = blocks.address[own] + blocks.size[own]
+        assert blocks.address[own[0]] == segments.address[row]
+        assert (blocks.address[own][1:] == behind[:-1]).all()
+        assert behind[-1] == ends[row]
+        free = blocks.state[own] == STATES.index("inactive")
+        assert not (free[1:] & free[:-1]).any(), "free neighbours"
+        assert segments.num_active[row] == np.count_nonzero(~free)
+        assert segments.largest_free[row] == max(blocks.size[own][free], default=0)
+    sums = segments.allocated_size + segments.pending_size + segments.free_size
+    assert (sums == segments.total_size).all()
+    assert state.reserved_bytes == int(blocks.size.sum())
+    assert state.reserved_bytes == (
+        state.allocated_bytes + state.pending_bytes + state.free_bytes
+    )
+    assert ((blocks.life == NOTHING) == (blocks.state == 0)).all()
+
+
+@pytest.mark.parametrize(("name", "place", "figures"), real_devices())
+def test_the_last_moment_of_a_recorded_snapshot_is_its_end(name, place, figures):
+    snapshot = real(name)
+    device = snapshot.device(place)
+    replay = replay_of(snapshot, device)
+    state = replay.at(len(device.events) - 1)
+    if name in INCONSISTENT:
+        check(state)
+        return
+    assert not state.oddities
+    assert_is_end(state, device)
+    # And not because the end was looked up: its sizes follow from the events as well.
+    replay._known[:] = 0
+    derived = replay.at(len(device.events) - 1)
+    assert_is_end(derived, device)
+    assert len(derived.segments) == figures["num_segments"]
+    assert len(derived.blocks) == figures["num_blocks"]
+    assert derived.reserved_bytes == figures["reserved_bytes"]
+    assert derived.allocated_bytes == figures["allocated_bytes"]
+    assert derived.free_bytes == figures["inactive_bytes"]
+    largest = int(derived.segments.largest_free.max(initial=0))
+    assert largest == figures["largest_inactive_block_bytes"]
+    assert int(state.segments.requested_size.sum()) == figures["requested_bytes_active"]
+
+
+def assert_is_end(state, device) -> None:
+    for name in ("address", "total_size", "stream", "pool", "is_large"):
+        found = getattr(state.segments, name)
+        assert found.tolist() == getattr(device.segments, name).tolist()
+    for name in ("address", "size", "state", "segment"):
+        found = getattr(state.blocks, name)
+        assert found.tolist() == getattr(device.blocks, name).tolist()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in EXPECTED if name not in INCONSISTENT]
+)
+def test_recorded_snapshots_fit_together_at_every_moment(name):
+    snapshot = real(name)
+    for device in snapshot.devices:
+        replay = replay_of(snapshot, device)
+        levels = reserved(device).levels
+        for moment in np.linspace(-1, len(device.events) - 1, 60).astype(int).tolist():
+            state = replay.at(moment)
+            check(state)
+            assert not set(state.oddities) - {
+                "rests of blocks from before that are not known"
+            }
+            expected = levels.after[moment] if moment >= 0 else levels.first
+            assert state.reserved_bytes == expected
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([True, False]))
+def test_events_that_contradict_themselves_are_drawn_without_overlap(seed, wild):
+    random = np.random.default_rng(seed)
+    model = Modelled([("allocate", 3 << 20, 0), ("free", 0, 0)] * 8)
+    device = model.device
+    num = len(device.events)
+    columns = {
+        "action": random.integers(-1, len(ACTIONS), num),
+        "addr": random.choice(device.events.addr, num)
+        + (random.integers(-(2**62), 2**62, num) if wild else 512),
+        "size": random.integers(0, 1 << (47 if wild else 26), num),
+    }
+    for name, column in columns.items():
+        getattr(device.events, name)[:] = column
+    replay = replay_of(model.snapshot, device)
+    for moment in range(-1, num):
+        check(replay.at(moment))

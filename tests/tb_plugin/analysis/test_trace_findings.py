@@ -1,0 +1,210 @@
+"""Findings of a trace: each where it fires, and where it must not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tb_plugin.analysis import trace_findings as findings
+from tb_plugin.analysis.slice_roles import Role
+from tb_plugin.analysis.trace import TraceFacts
+from tb_plugin.analysis.trace_details import MemoryEvents
+from tb_plugin.analysis.trace_profile import TraceProfile
+from tests.traces_builder import MadeTrace
+
+V100 = {"id": 0, "computeMajor": 7, "computeMinor": 0, "totalGlobalMem": 1000}
+K80 = {"id": 0, "computeMajor": 3, "computeMinor": 0, "totalGlobalMem": 1000}
+
+
+class Made(MadeTrace):
+    """One step of 1,000,000 ns and a device's kernels in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slice("main", "ProfilerStep#1", 0, 1_000_000, "user_annotation")
+
+    def kernel(
+        self, start: int, took: int, name: str = "gemm", device: int = 0
+    ) -> None:
+        correlation = len(self.correlations) + 1
+        self.slice(
+            "main", "cudaLaunchKernel", start, 1, "cuda_runtime", None, correlation
+        )
+        stream = f"stream {device}"
+        self.track(stream, kind="device", device=device, stream=7)
+        self.slice(stream, name, start, took, "kernel", None, correlation)
+
+    def profile(self, *devices: dict, backend: str = "", blocks: float | None = None):
+        trace = self.build(facts=TraceFacts(devices=devices, backend=backend))
+        if blocks is not None:
+            work = trace.device_work
+            work = replace(work, blocks_per_sm=np.full(len(work.row), blocks))
+            trace = replace(trace, device_work=work)
+        return TraceProfile(trace)
+
+
+@pytest.mark.parametrize(("took", "fires"), [(60_000, True), (40_000, False)])
+def test_loading_takes_more_than_a_twentieth(took, fires):
+    made = Made()
+    made.slice("main", "enumerate(DataLoader)#It.__next__", 0, took, "user_annotation")
+    found = findings.loading(made.profile())
+    assert (found is not None) is fires
+    if found is not None:
+        assert found.share == pytest.approx(0.06)
+
+
+@pytest.mark.parametrize(
+    ("name", "devices", "fires"),
+    [
+        ("DataParallel.forward", 2, True),
+        ("DataParallel.forward", 1, False),
+        ("DistributedDataParallel.forward", 2, False),
+    ],
+)
+def test_data_parallel_on_several_devices(name, devices, fires):
+    made = Made()
+    made.slice("main", name, 10, 500_000, "user_annotation")
+    for device in range(devices):
+        made.kernel(100, 1000, device=device)
+    found = findings.single_process(made.profile())
+    assert found == (findings.SingleProcess(devices) if fires else None)
+
+
+@pytest.mark.parametrize(
+    ("device", "backend", "fires"),
+    [
+        (V100, "gloo", True),
+        (V100, "nccl", False),
+        (K80, "gloo", False),
+        (V100, "", True),
+    ],
+)
+def test_a_backend_of_the_host_beside_devices(device, backend, fires):
+    made = Made()
+    made.slice("main", "DistributedDataParallel.forward", 10, 900, "user_annotation")
+    made.slice("worker", "gloo:all_reduce", 2000, 50, "user_annotation")
+    made.kernel(100, 1000)
+    found = findings.no_nccl(made.profile(device, backend=backend))
+    assert found == (findings.NoNccl("gloo") if fires else None)
+
+
+def test_without_a_device_gloo_is_right():
+    made = Made()
+    made.slice("worker", "gloo:all_reduce", 2000, 50, "user_annotation")
+    assert findings.no_nccl(made.profile(backend="gloo")) is None
+
+
+def test_exposed_communication_counts_and_hidden_does_not():
+    made = Made()
+    made.kernel(0, 300_000)
+    made.kernel(200_000, 250_000, "ncclDevKernel_AllReduce", device=0)
+    found = findings.communicating(made.profile())
+    assert found == findings.Communicating(pytest.approx(0.15), pytest.approx(0.4))
+    hidden = Made()
+    hidden.kernel(0, 500_000)
+    hidden.kernel(100_000, 250_000, "ncclDevKernel_AllReduce")
+    assert findings.communicating(hidden.profile()) is None
+    assert findings.communicating(Made().profile()) is None
+
+
+@pytest.mark.parametrize(("took", "fires"), [(400_000, True), (600_000, False)])
+def test_a_device_that_idles_more_than_half_the_time(took, fires):
+    made = Made()
+    made.kernel(0, took)
+    found = findings.idle(made.profile())
+    assert found == ((findings.Idle(0, pytest.approx(0.4)),) if fires else ())
+    assert findings.idle(Made().profile()) == ()
+
+
+@pytest.mark.parametrize(
+    ("device", "kernel", "operator", "fires"),
+    [
+        (V100, "sgemm", "aten::mm", True),
+        (V100, "volta_s884gemm", "aten::mm", False),
+        (K80, "sgemm", "aten::mm", False),
+        (V100, "add", "aten::add", False),
+    ],
+)
+def test_matrix_products_without_tensor_cores(device, kernel, operator, fires):
+    made = Made()
+    made.slice("main", operator, 90, 100)
+    made.kernel(100, 600, kernel)
+    made.kernel(1000, 400, "copy")
+    found = findings.no_tensor_cores(made.profile(device))
+    assert found == (findings.NoTensorCores(0.6) if fires else None)
+
+
+@pytest.mark.parametrize(("peak", "fires"), [(901, True), (900, False)])
+def test_a_device_that_is_nearly_full(peak, fires):
+    made = Made()
+    made.kernel(0, 10)
+    profile = made.profile(V100)
+    column = np.array([0, 0])
+    memory = MemoryEvents(
+        time_ns=np.array([1, 2]),
+        track=column,
+        num_bytes=np.array([5, 5]),
+        address=column,
+        device_type=np.array([0, 1]),
+        device=np.array([-1, 0]),
+        allocated_bytes=np.array([99_999, peak]),
+        reserved_bytes=column,
+        args=column,
+    )
+    found = findings.near_capacity(TraceProfile(replace(profile.trace, memory=memory)))
+    assert found == ((findings.NearCapacity(0, peak, 1000),) if fires else ())
+
+
+def test_many_small_kernels_on_an_idle_device():
+    made = Made()
+    for at in range(40):
+        made.kernel(at * 20_000, 5_000)
+    found = findings.small_kernels(made.profile())
+    assert found == findings.SmallKernels(1.0, 40.0, 5_000, pytest.approx(0.8))
+    busy = Made()
+    busy.kernel(100_000, 800_000)
+    for at in range(40):
+        busy.kernel(at * 20, 10)
+    assert findings.small_kernels(busy.profile()) is None
+    few = Made()
+    few.kernel(0, 50_000)
+    assert findings.small_kernels(few.profile()) is None
+
+
+@pytest.mark.parametrize(("blocks", "fires"), [(0.3, True), (0.9, False), (5.0, False)])
+def test_kernels_that_leave_most_of_the_device_idle(blocks, fires):
+    made = Made()
+    made.kernel(0, 900_000)
+    found = findings.empty_devices(made.profile(blocks=blocks))
+    assert (len(found) == 1) is fires
+    talking = Made()
+    talking.kernel(0, 900_000, "ncclDevKernel_AllReduce")
+    assert findings.empty_devices(talking.profile(blocks=0.1)) == ()
+
+
+def test_a_device_that_waits_for_the_host():
+    made = Made()
+    made.slice("main", "aten::mm", 0, 500_000)
+    made.kernel(600_000, 400_000)
+    found = findings.host_bound(made.profile())
+    assert found == findings.HostBound(pytest.approx(0.6), Role.CPU_EXEC)
+    busy = Made()
+    busy.slice("main", "aten::mm", 0, 500_000)
+    busy.kernel(0, 900_000)
+    assert findings.host_bound(busy.profile()) is None
+    without = Made()
+    without.slice("main", "aten::mm", 0, 500_000)
+    assert findings.host_bound(without.profile()) is None
+
+
+def test_a_trace_of_nothing_has_no_findings():
+    profile = TraceProfile(MadeTrace().build())
+    for one in (
+        *(findings.loading, findings.single_process, findings.no_nccl),
+        *(findings.communicating, findings.idle, findings.no_tensor_cores),
+        *(findings.near_capacity, findings.small_kernels, findings.empty_devices),
+        findings.host_bound,
+    ):
+        assert not one(profile)

@@ -1,0 +1,94 @@
+"""Two ranks of gloo under torch's profiler: their collectives meet in the merged trace."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from collector.cli import main
+from tests.tb_plugin.merging.chrome import check, events, ns_of, rank_of
+
+ROOT = Path(__file__).parents[3]
+
+TRAINING = """
+import sys, time
+import torch
+import torch.distributed as dist
+import collector
+from tests.collector.recordings import read
+
+def compared():
+    said = read(rec.path).notes_of("clock") if rec.flush(60) else []
+    return any(note.get("method") == "same_host" for note in said)
+
+rank = int(sys.argv[1])
+dist.init_process_group("gloo", sys.argv[3], rank=rank, world_size=2)
+rec = collector.record(
+    sys.argv[2],
+    torch_profiler=True,
+    schedule={"wait": 1, "warmup": 1, "active": 2},
+    clock={"interval_seconds": 0.3},
+    scalars=False,
+)
+x = torch.ones(256, 256)
+for step in range(6):
+    with rec.span("compute"):
+        for _ in range(5):
+            x = (x @ x).clamp(0, 1)
+    with rec.span("reduce", category="communication"):
+        time.sleep(0.02 * rank)  # a straggler: the other rank waits for it
+        dist.all_reduce(x)
+    rec.step()
+while rank and not compared():
+    time.sleep(0.05)
+dist.barrier()
+rec.close()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_a_collective_overlaps_itself_on_the_other_rank(tmp_path):
+    pytest.importorskip("torch.distributed")
+    meeting = (tmp_path / "meeting").as_uri()  # a port may be taken by somebody else
+    run = tmp_path / "run"
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", TRAINING, str(rank), str(run), meeting], cwd=ROOT
+        )
+        for rank in range(2)
+    ]
+    assert [rank.wait(600) for rank in ranks] == [0, 0]
+    assert main(["merge", str(run)]) == 0
+    trace = json.loads(gzip.decompress((run / "merged_trace.json.gz").read_bytes()))
+    check(trace)
+    assert trace["metadata"]["problems"] == []
+    told = trace["metadata"]["ranks"]
+    assert [one["clock_method"] for one in told] == ["reference", "same_host"]
+
+    def intervals(name):
+        """By rank, when slices of that name began and ended, in ns."""
+        found = {0: [], 1: []}
+        for event in events(trace, "X"):
+            if event["name"] == name:
+                begin = ns_of(trace, event)
+                end = begin + round(event["dur"] * 1000)
+                found[rank_of(trace, event)].append((begin, end))
+        return {rank: sorted(of) for rank, of in found.items()}
+
+    reduced = intervals("gloo:all_reduce")
+    assert len(reduced[0]) == len(reduced[1]) >= 2
+    for zero, one in zip(reduced[0], reduced[1], strict=True):
+        # Nobody has the sum before everybody has given.
+        assert min(zero[1], one[1]) > max(zero[0], one[0])
+    # Our spans lie around torch's events of the same rank, on one clock.
+    for rank, spans in intervals("reduce").items():
+        for begin, end in reduced[rank]:
+            assert any(b - 50_000 <= begin and end <= e + 50_000 for b, e in spans)
+    flows = {event["id"] for event in events(trace, "s")}
+    assert flows == {event["id"] for event in events(trace, "f")}

@@ -1,0 +1,242 @@
+"""`rank_R_fsdp_memory_stats.yaml`: many calls in one file, read one at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_plugin.budget import Budget
+from tb_plugin.readers.memprofiler.errors import UnreadableError
+from tb_plugin.readers.memprofiler.imports import Imports, Window
+from tb_plugin.readers.memprofiler.listing import ImportListing
+from tb_plugin.readers.memprofiler.modules_yaml import find_calls, read_call
+from tests.memprofiler_files import sizes_of, write_report
+from tests.tb_plugin.client import Page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def call_of(rank: int, iteration: int) -> dict:
+    """What a report of that call holds too, in the file's own form."""
+    states = ("Before Pre-Forward", "After Post-Forward")
+    return {
+        "peak": {"cuda:0": sizes_of(rank, iteration, 0)},
+        "modules": {
+            module: {
+                state: [{"cuda:0": sizes_of(rank, iteration, place)}]
+                for state in states
+            }
+            for place, module in enumerate(("FSDPNet", "FSDPNet.layers.0"), start=1)
+        },
+    }
+
+
+def text_of(calls: dict) -> str:
+    return yaml.safe_dump(calls, sort_keys=False, width=1000)
+
+
+def write_modules(folder: Path, rank: int, iterations: tuple[int, ...]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"rank_{rank}_fsdp_memory_stats.yaml"
+    calls = {f"{rank}.training_step.{i}": call_of(rank, i) for i in iterations}
+    path.write_text(text_of(calls))
+    return path
+
+
+def opened(folder: Path) -> Imports:
+    listing = ImportListing(str(folder), folder.name, str(folder.parent))
+    listing.list_files()
+    imports = Imports()
+    imports.update(listing.files)
+    return imports
+
+
+def total(imports: Imports, window: Window, rank: int, module: str) -> float:
+    report = imports.report(window, rank)
+    assert report is not None
+    states = report.states
+    table = states.at("after_post_forward", 0, None)
+    return table.total_bytes[states.tree.fqn.index(module)]
+
+
+def test_the_calls_of_a_file_are_windows_with_exact_bytes(tmp_path):
+    for rank in (0, 1):
+        write_modules(tmp_path, rank, (2, 3))
+    imports = opened(tmp_path)
+    assert imports.ranks == [0, 1]
+    assert {w: set(ranks) for w, ranks in imports.windows.items()} == {
+        Window("training_step", "train", 2): {0, 1},
+        Window("training_step", "train", 3): {0, 1},
+    }
+    for rank in (0, 1):
+        for iteration in (2, 3):
+            window = Window("training_step", "train", iteration)
+            expected = sizes_of(rank, iteration, 2)["Total"]
+            assert total(imports, window, rank, "FSDPNet.layers.0") == expected
+            report = imports.report(window, rank)
+            assert report is not None
+            assert report.rounding_bytes == 0
+            peak = report.states.at("window_peak", 0, None).total_bytes[0]
+            assert peak == sizes_of(rank, iteration, 0)["Total"]
+    assert imports.check(Budget(60))
+    assert list(imports.problems) == []
+
+
+def test_where_there_is_a_report_of_the_call_it_is_the_one_that_counts(tmp_path):
+    path = write_modules(tmp_path, 0, (2, 3))
+    log = write_report(tmp_path, 0, 2)
+    text = log.read_text().replace(
+        f"Total: {sizes_of(0, 2, 1)['Total']} B", "Total: 777 B"
+    )
+    log.write_text(text)
+    imports = opened(tmp_path)
+    second, third = (Window("training_step", "train", i) for i in (2, 3))
+    assert {w: f[0].path for w, f in imports.windows.items()} == {
+        second: str(log.resolve()),
+        third: str(path.resolve()),
+    }
+    assert total(imports, second, 0, "FSDPNet") == 777
+    assert total(imports, third, 0, "FSDPNet") == sizes_of(0, 3, 1)["Total"]
+    log.write_text("Traceback\n")
+    imports = opened(tmp_path)
+    assert total(imports, second, 0, "FSDPNet") == sizes_of(0, 2, 1)["Total"]
+    (problem,) = imports.problems
+    assert problem.path.endswith(".log")
+
+
+def test_they_open_in_the_modules_view_each_by_itself(tmp_path):
+    write_modules(tmp_path / "memprofiler", 0, (2, 3))
+    page = Page(tmp_path)
+    run = page.run_id("memprofiler")
+    shown = page.get("/modules", run=run)
+    assert [w["iteration"] for w in shown["windows"]] == [2, 3]
+    for window in shown["windows"]:
+        one = page.get("/modules", run=run, window=window["id"])
+        assert one["total_bytes"].tolist() == [
+            sizes_of(0, window["iteration"], place)["Total"] for place in (1, 2)
+        ]
+    functions = page.get("/functions", run=run)
+    assert [f["function"] for f in functions["functions"]] == ["training_step"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "it's", 'say "x"', "a: b", "ü", "x.2.y", "-", "# no"]
+)
+def test_functions_whose_names_hold_anything_are_found(name):
+    calls = {f"0.{name}.{i}": call_of(0, i) for i in (2, 3)}
+    data = text_of(calls).encode()
+    found = find_calls(data, 0)
+    assert [(c.function.function, c.iteration) for c in found.calls] == [
+        (name, 2),
+        (name, 3),
+    ]
+    assert read_call(data, found.calls[1]).num_left_out == 0
+
+
+def test_a_phase_before_the_function_is_a_phase():
+    data = text_of({"0.val.step.2": call_of(0, 2)}).encode()
+    (call,) = find_calls(data, 0).calls
+    assert call.function == ("step", "val")
+
+
+def test_what_is_wrong_is_named_and_hides_nothing_else(tmp_path):
+    calls = {
+        "0.f.2": call_of(0, 2),
+        "1.f.2": call_of(0, 2),  # another rank's
+        "f": call_of(0, 2),
+        "0.f.3": {"peak": 3, "modules": call_of(0, 2)["modules"]},
+        "0.f.4": {"modules": {"M": {"No State": [], "Pre-Forward": [{"cpu": {}}]}}},
+        "0.f.5": {"modules": {"M": {"Pre-Forward": [{"cpu": {"Total": "many"}}]}}},
+        "0.f.6": {},
+        "0.f.7": call_of(0, 2),
+    }
+    path = tmp_path / "rank_0_fsdp_memory_stats.yaml"
+    text = text_of(calls)
+    path.write_text(text[: text.rindex("Total") + 3])  # and cut off
+    imports = opened(tmp_path)
+    assert {window.iteration for window in imports.windows} == {2, 3, 4, 5, 6, 7}
+    assert imports.check(Budget(60))
+    told = [problem.what for problem in imports.problems]
+    assert sum("another rank" in what for what in told) == 1
+    assert any("names no rank.function.iteration" in what for what in told)
+    assert any("where a mapping was expected" in what for what in told)
+    assert any("No State is no state" in what for what in told)
+    assert any("many is no size" in what for what in told)
+    assert any("f 7 breaks off" in what for what in told)
+    assert imports.report(Window("f", "train", 6), 0) is None
+    assert imports.report(Window("f", "train", 7), 0) is not None
+    whole = imports.report(Window("f", "train", 2), 0)
+    assert whole is not None
+    assert whole.num_left_out == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "- 1\n",
+        "a: b\n",
+        "\x00\n",
+        "'0.f.2: {}\n",
+        "!!python/object/apply:os.system ['touch /tmp/never']\n",
+        "{" * 5000,
+    ],
+)
+def test_a_file_without_calls_is_unreadable(text):
+    with pytest.raises(UnreadableError):
+        find_calls(text.encode(), 0)
+
+
+HOSTILE = [
+    "0.f.2: &a [*a]\n",
+    "? 0.f.2\n: {}\n",
+    "0.f.2:\n  peak: !!python/object/apply:os.system ['x']\n",
+    "0.f.2:\n  peak: *unknown\n",
+    "0.f.2:\n  peak:\n    cpu: &a {Total: *a}\n",
+    "0.f.2:\n  modules:\n    M: !!set {Pre-Forward}\n",
+    "0.f.2:\n  modules: " + "[" * 200 + "\n",
+    "0.f.2:\n  peak:\n    cpu: {Total: 99999999999999999999999999}\n",
+    "0.f.2:\n  peak:\n    cpu: {Total: .inf}\n",
+    "0.f.2:\n  peak:\n    cpu: {? [1, 2] : 3}\n",
+    "0.f.2:\n  peak: {? {a: b} : {c: 1}}\n",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_a_file_asks_for_is_made(text):
+    data = text.encode()
+    (call,) = find_calls(data, 0).calls
+    try:
+        report = read_call(data, call)
+    except UnreadableError:
+        return
+    assert report.num_left_out
+    assert report.states.total_bytes.max() <= 0
+
+
+@given(st.binary(max_size=300), st.integers(0, 2000), st.integers(0, 60))
+def test_damage_costs_no_more_than_what_it_hits(junk, at, length):
+    data = text_of({f"0.f.{i}": call_of(0, i) for i in (2, 3)}).encode()
+    damaged = data[:at] + junk + data[at + length :]
+    try:
+        found = find_calls(damaged, 0)
+    except UnreadableError:
+        return
+    for call in found.calls:
+        try:
+            report = read_call(damaged, call)
+        except UnreadableError:
+            continue
+        assert len(report.states.state) <= 400_000
+
+
+def test_many_calls_are_listed_without_being_read(monkeypatch):
+    monkeypatch.setattr("tb_plugin.readers.memprofiler.modules_yaml.MAX_CALLS", 5)
+    data = text_of({f"0.f.{i}": {} for i in range(9)}).encode()
+    found = find_calls(data, 0)
+    assert (len(found.calls), found.num_left_out) == (5, 4)

@@ -1,0 +1,126 @@
+"""What files are by their first bytes, and what is plainly wrong with them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_plugin.readers.snapshot_files.heads import (
+    HEAD_BYTES,
+    fault_of,
+    look,
+    verdict_of,
+)
+from tests.made_snapshots import everything, long_history
+
+REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", ""), "snapshots")
+FILES = [p for p in sorted(REAL.glob("*")) if p.suffix != ".json"] if REAL.name else []
+
+
+def test_snapshots_are_told_in_every_form(tmp_path):
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        for made in (everything(), everything()["segments"], long_history(50)):
+            data = pickle.dumps(made, protocol)
+            assert verdict_of(data[:HEAD_BYTES]) == "snapshot"
+            packed = gzip.compress(data)
+            assert verdict_of(packed[:HEAD_BYTES]) == "snapshot"
+    plain = {"segments": [], "device_traces": [[]]}
+    assert verdict_of(pickle.dumps(plain)) == "snapshot"
+    text = json.dumps(plain, indent=1).encode()
+    assert verdict_of(b"\n " + text) == "snapshot"
+    assert verdict_of(gzip.compress(text)) == "snapshot"
+
+
+@pytest.mark.skipif(not FILES, reason="MEMBOARD_REAL_DATA holds no snapshots")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_recorded_file_is_told_and_has_no_fault(path):
+    assert look(str(path)) == "snapshot"
+    assert fault_of(str(path)) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"segments": [{"start": 0.0, "end": 1.5, "text": "speech"}], "language": "en"},
+        {"state_dict": {"blocks.0.weight": np.zeros(3)}, "step": 3},
+        list(range(100)),
+        b"segment_type",
+    ],
+)
+def test_other_pickles_are_not_taken_for_snapshots(other):
+    assert verdict_of(pickle.dumps(other)) == "other"
+
+
+@pytest.mark.parametrize(
+    "text", [b"[1]", b'{"segments": [], "blocks": 3}', b"device_traces segments", b"{"]
+)
+def test_other_json_is_not_taken_for_snapshots(text):
+    assert verdict_of(text) == "other"
+
+
+def test_what_holds_nothing_yet_is_unclear(tmp_path):
+    assert verdict_of(b"") == "unclear"
+    assert look(str(tmp_path / "missing.pickle")) == "unclear"
+
+
+def test_what_is_cut_off_in_its_first_bytes_is_a_stub():
+    whole = pickle.dumps(long_history(50))
+    verdicts = [verdict_of(whole[:length]) for length in range(1, 400)]
+    first = verdicts.index("snapshot")
+    assert set(verdicts[:first]) == {"stub"}
+    assert set(verdicts[first:]) == {"snapshot"}
+    assert verdict_of(gzip.compress(b"x" * 100)[:11]) == "stub"
+    assert verdict_of(pickle.dumps([1, 2])) == "other", "it has its end"
+    assert verdict_of(b"\x80\x04" + bytes(1000)) == "other", "words come earlier"
+    assert verdict_of(b"{") == "other", "JSON is everywhere"
+
+
+def test_a_bomb_is_not_inflated(tmp_path):
+    path = tmp_path / "memory.pickle.gz"
+    path.write_bytes(gzip.compress(bytes(200 << 20)))
+    assert look(str(path)) == "other"
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_get_a_verdict(data):
+    for head in (data, b"\x1f\x8b" + data):
+        assert verdict_of(head) in ("snapshot", "other", "unclear", "stub")
+
+
+def test_what_is_plainly_wrong_is_named(tmp_path):
+    good = pickle.dumps(long_history(2000))
+    cases = {
+        "empty": (b"", "empty"),
+        "cut": (good[: len(good) // 2] + b"\0", "has no end"),
+        "cut early": (good[:20], "has no end"),
+        "cut and packed": (gzip.compress(good)[:11], "was cut off"),
+        "other": (pickle.dumps({"a": 1}), "no snapshot"),
+        "good": (good, ""),
+        "packed": (gzip.compress(good), ""),
+    }
+    for name, (data, expected) in cases.items():
+        path = tmp_path / f"{name}_snapshot.pickle"
+        path.write_bytes(data)
+        fault = fault_of(str(path))
+        assert (fault is None) == (expected == "")
+        if fault is not None:
+            assert expected in fault[0]
+            assert fault[1], "it says what to do"
+    fault = fault_of(str(tmp_path / "missing.pickle"))
+    assert fault is not None
+    assert "cannot be read" in fault[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_does_not_hold_us_up(tmp_path):
+    path = tmp_path / "memory_snapshot.pickle"
+    os.mkfifo(path)
+    assert look(str(path)) == "unclear"

@@ -1,0 +1,306 @@
+"""Traces that are damaged, odd or made to do harm: each says what is wrong, and no more."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import json
+import sys
+import zlib
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_plugin.readers.imports.column_cache import ColumnCache
+from tb_plugin.readers.imports.errors import ImportFailedError, LimitError, RefusedError
+from tb_plugin.readers.imports.importer import Importer
+from tb_plugin.readers.imports.kinds import TRACE
+from tb_plugin.readers.traces import inflated, open_trace, trace_file
+from tests.tb_plugin.readers.traces.reading import (
+    document,
+    event,
+    names_of,
+    problems_of,
+    read,
+)
+
+THREE = document([event("a", 1), event("b", 2), event("c", 3)])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        (b'"b"', b'"C:\\Users\\data"', "C:\\Users\\data"),
+        (b'"b"', b'"a\x01b\nc"', "a b c"),
+        (b'"b"', b'"b\xff"', "b\ufffd"),
+        (b'"b"', b'"b\\ud800"', "b\ufffd"),
+        (b'"b"', b'"C:\\dir\\"', "C:\\dir\\"),
+    ],
+)
+def test_damaged_texts_are_repaired(old, new, kept):
+    trace = read(THREE.replace(old, new))
+    assert names_of(trace) == ["a", kept, "c"]
+    assert not trace.problems
+
+
+@pytest.mark.parametrize("word", [b"NaN", b"Infinity", b"-Infinity", b"N/A", b"1e999"])
+def test_numbers_that_are_none_are_not_there(word):
+    args = b'"args": {"blocks per SM": %b, "device": 0}' % word
+    kernel = event("k", 2, cat="kernel", args={})
+    text = document([event("a", 1), kernel, event("c", 3)])
+    trace = read(text.replace(b'"args": {}', args))
+    assert len(trace.slices) == 3
+    assert np.isnan(trace.device_work.blocks_per_sm).all()
+    assert trace.args_of(names_of(trace).index("k")) == {
+        "blocks per SM": None,
+        "device": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("damaged", "left", "problems"),
+    [
+        (THREE[:-2], "abc", {"The file ends inside its list of events: it is not whole.": 1}),
+        (THREE[:-2] + b",", "abc", {"The file ends inside its list of events: it is not whole.": 1}),
+        (THREE[:-20], "ab", {
+            "The file ends inside its list of events: it is not whole.": 1,
+            "events that could not be read are not shown": 1,
+        }),
+        (THREE.replace(b'"name": "b"', b'"name" "b"'), "ac", {
+            "events that could not be read are not shown": 1,
+        }),
+        (THREE.replace(b'"ts": 2', b'"ts": "x"'), "ac", {"events without a time are not shown": 1}),
+        (THREE.replace(b'"ts": 2', b'"ts": 1e300'), "ac", {"events without a time are not shown": 1}),
+        (THREE.replace(b'"ts": 2', b'"ts": 1e1000000'), "ac", {
+            "events without a time are not shown": 1,
+        }),
+        (THREE.replace(b'"ts": 2, ', b""), "ac", {"events without a time are not shown": 1}),
+        (THREE.replace(b'"ph": "X"', b'"ph": "?"', 1), "bc", {"events of phase '?' are not shown": 1}),
+        (THREE.replace(b'"dur": 1', b'"dur": -5', 1), "abc", {
+            "slices of negative duration are shown as points": 1,
+        }),
+        (THREE.replace(b', "dur": 1', b"", 1), "abc", {
+            "slices without a duration are shown as points": 1,
+        }),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_counted_and_hides_nothing_else(damaged, left, problems):
+    trace = read(damaged)
+    assert sorted(names_of(trace)) == list(left)
+    assert problems_of(trace) == problems
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "empty"),
+        (b"\x80\x04K\x01.", "not JSON"),
+        (b"hello", "not JSON"),
+        (b"<html>hi</html>", "page"),
+        (b'{"a": [1, 2]}', "traceEvents"),
+        (b'{"traceEvents": 5}', "traceEvents"),
+        (b"[[1, 2], [3]]", "memory timeline"),
+        (b"[[", "not JSON"),
+        (gzip.compress(THREE, mtime=0)[:12], "gzip"),
+    ],
+)
+def test_what_is_no_trace_is_refused_with_a_word_of_what_to_do(content, what):
+    if content == b"[[":
+        assert not len(read(content).slices)
+        return
+    with pytest.raises(RefusedError, match=what) as error:
+        read(content)
+    assert error.value.remedy
+
+
+def test_odd_types_are_kept_where_they_can_be():
+    events = [
+        {"ph": "X", "ts": 1, "dur": 1},
+        event(name=7, ts=2),
+        event(name=None, ts=3, cat=None),
+        event("text", ts="4.5", dur="2"),
+        event("listed", ts=5, args=[1, 2]),
+        event("texts", ts=6, args={"stream": "7", "device": [1]}, cat="kernel"),
+        event("huge", ts=7, pid=2**70, tid=-1.0),
+        {},
+    ]
+    trace = read(document(events))
+    assert sorted(names_of(trace)) == sorted(
+        ["", "7", "", "text", "listed", "texts", "huge"]
+    )
+    row = names_of(trace).index("text")
+    assert int(trace.slices.duration_ns[row]) == 2000
+    assert trace.args_of(names_of(trace).index("listed")) == {"args": [1, 2]}
+
+
+def test_operators_nested_deeply_keep_their_levels():
+    num = 1500
+    trace = read(document([event(str(i), i, 2 * (num - i)) for i in range(num)]))
+    assert trace.tracks[0].num_levels == num
+    assert trace.slices.parent.tolist() == [-1, *range(num - 1)]
+
+
+def test_arguments_nested_deeply_harm_one_event_alone():
+    deep = b'"args": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+    text = document([event("a", 1), event("b", 2, args={}), event("c", 3)])
+    trace = read(text.replace(b'"args": {}', deep))
+    assert set("ac") <= set(names_of(trace))
+
+
+def test_a_day_is_no_time():
+    day_us = 24 * 3600 * 10**6
+    trace = read(document([event("a", 0, day_us), event("b", day_us, day_us)]))
+    assert trace.end_ns == 2 * day_us * 1000
+
+
+def test_a_gzip_stream_that_ends_too_early_gives_what_there_is():
+    events = [event(f"n{i}", i, args={"x": i * 7919 % 1000}) for i in range(3000)]
+    packed = gzip.compress(document(events))
+    trace = read(packed[: len(packed) // 2])
+    assert 100 < len(trace.slices) < 3000
+    assert "The file ends inside its gzip stream: it is not whole." in problems_of(
+        trace
+    )
+
+
+def test_a_gzip_stream_that_is_damaged_gives_what_there_is():
+    events = [event(f"n{i}", i, args={"x": i * 7919 % 1000}) for i in range(3000)]
+    packed = bytearray(gzip.compress(document(events)))
+    packed[len(packed) // 2] ^= 255
+    trace = read(bytes(packed))
+    assert any("damaged" in what or "not whole" in what for what in problems_of(trace))
+
+
+def test_a_gzip_bomb_is_refused(monkeypatch):
+    monkeypatch.setattr(inflated, "_MIN_INFLATED", 1 << 22)
+    deflate = zlib.compressobj(9, zlib.DEFLATED, 31)
+    bomb = deflate.compress(b'{"traceEvents": [' + b" " * (1 << 24)) + deflate.flush()
+    with pytest.raises(RefusedError, match="no trace does"):
+        read(bomb)
+
+
+def test_more_events_than_are_shown_are_said(monkeypatch):
+    monkeypatch.setattr(trace_file, "MAX_EVENTS", 10)
+    monkeypatch.setattr(inflated, "BLOCK", 1000)
+    trace = read(document([event(str(i), i) for i in range(100)]))
+    assert 10 <= len(trace.slices) < 30
+    (what,) = problems_of(trace)
+    assert what.startswith("Only the first")
+
+
+def test_markup_stays_text():
+    name = "<img src=x onerror=alert(1)>"
+    trace = read(document([event(name, args={name: name})], host_name=name))
+    assert names_of(trace) == [name]
+    assert trace.args_of(0) == {name: name}
+
+
+@given(st.binary(max_size=300), st.sampled_from([b"", b"[", b'{"traceEvents": [']))
+def test_any_bytes_are_a_trace_or_refused(data, start):
+    with suppress(ImportFailedError):
+        read(start + data)
+
+
+@given(st.data())
+def test_any_damage_leaves_a_trace_or_is_refused(data):
+    text = bytearray(document([event(f"n{i}", i, args={"a": [i]}) for i in range(8)]))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text) - 1))
+        what = data.draw(
+            st.sampled_from([b"", b'"', b"\\", b"}", b"]", b"{", b"\x00", b",", b"N/A"])
+        )
+        text[at : at + data.draw(st.integers(0, 3))] = what
+    try:
+        trace = read(bytes(text))
+    except RefusedError:
+        return
+    for row in range(len(trace.slices)):
+        assert isinstance(trace.args_of(row), dict)
+
+
+def test_arguments_of_a_file_that_is_another_now_are_not_shown(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_bytes(document([event(args={"a": 1})]))
+    trace = read(path)
+    path.write_bytes(document([event(args={"a": 2222})]))
+    with pytest.raises(OSError, match="another"):
+        trace.args_of(0)
+
+
+@pytest.mark.usefixtures("no_garbage")
+@pytest.mark.filterwarnings("error::ResourceWarning")
+def test_a_packed_file_is_closed_with_its_trace_even_in_a_circle(tmp_path, monkeypatch):
+    told: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda one: told.append(one.exc_value))
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(document([event(args={"a": 1})])))
+    circle: list = [read(path)]
+    circle.append(circle)
+    gc.collect(0)  # the file, which is younger, is looked at before what holds it
+    assert circle[0].args_of(0) == {"a": 1}
+    del circle
+    gc.collect()
+    assert told == []
+
+
+@pytest.fixture
+def importer(tmp_path):
+    made = Importer(ColumnCache(tmp_path / "cache"))
+    yield made
+    made.close()
+
+
+def test_a_file_is_read_by_a_process_of_its_own_and_kept(importer, tmp_path):
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(document([event("a", args={"x": 1})])))
+    trace = open_trace(path, importer)
+    assert names_of(trace) == ["a"]
+    assert trace.args_of(0) == {"x": 1}
+    assert importer.start(path, kind=TRACE).done
+    fresh = Importer(ColumnCache(tmp_path / "cache"))
+    assert fresh.start(path, kind=TRACE).done
+    fresh.close()
+
+
+def test_a_bad_file_fails_alone(importer, tmp_path):
+    paths = [tmp_path / f"{i}.json" for i in range(6)]
+    for index, path in enumerate(paths):
+        content = b"no" if index == 3 else document([event(f"n{index}")])
+        path.write_bytes(content)
+    for path in paths:
+        importer.start(path, kind=TRACE)
+    for index, path in enumerate(paths):
+        if index == 3:
+            with pytest.raises(RefusedError, match="not JSON"):
+                open_trace(path, importer)
+        else:
+            assert names_of(open_trace(path, importer)) == [f"n{index}"]
+
+
+@pytest.mark.parametrize("memory_mib", [1, 3])
+def test_a_worker_that_needs_too_much_is_stopped(
+    importer, tmp_path, monkeypatch, memory_mib
+):
+    from tb_plugin.readers.imports.limits import Limits
+
+    limits = Limits(memory_mib << 20, 60, 600.0)
+    monkeypatch.setattr(Limits, "of", lambda *_, **__: limits)
+    path = tmp_path / "a.json"
+    path.write_bytes(document([event(f"n{i}", i) for i in range(20_000)]))
+    with pytest.raises(LimitError, match="more memory") as error:
+        open_trace(path, importer)
+    assert "fewer steps" in error.value.remedy
+
+
+def test_a_file_that_grows_is_read_again(importer, tmp_path):
+    path = tmp_path / "a.json.gz"
+    packed = gzip.compress(json.dumps([event(f"n{i}", i) for i in range(500)]).encode())
+    path.write_bytes(packed[: len(packed) // 2])
+    assert open_trace(path, importer).problems
+    path.write_bytes(packed)
+    trace = open_trace(path, importer)
+    assert not trace.problems
+    assert len(trace.slices) == 500

@@ -1,0 +1,168 @@
+"""Real traces against figures that were computed from them by other means."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.tb_plugin.readers.traces.reading import read
+
+REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "nowhere")) / "kineto"
+EXPECTED = sorted(REAL.rglob("expected.json"))
+FIGURES = [
+    pytest.param(path.parent / name, figures, id=f"{path.parent.name}/{name}")
+    for path in EXPECTED
+    for name, figures in json.loads(path.read_text()).get("independent", {}).items()
+]
+FILES = sorted(
+    path
+    for path in REAL.rglob("*")
+    if path.is_file() and "expected" not in path.name and path.name != "pypi043.json"
+)
+
+pytestmark = pytest.mark.skipif(
+    not EXPECTED, reason="MEMBOARD_REAL_DATA holds no traces"
+)
+
+
+@pytest.mark.parametrize(
+    "path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}"
+)
+def test_every_file_loads(path):
+    trace = read(path)
+    assert trace.start_ns <= trace.end_ns
+    for problem in trace.problems:
+        assert problem.what
+
+
+@pytest.mark.parametrize(("path", "figures"), FIGURES)
+def test_counts_of_events_by_phase_and_category(path, figures):
+    trace = read(path)
+    assert dict(trace.num_events) == figures["by_ph_cat"]
+    assert sum(trace.num_events.values()) == figures["events"]
+
+
+@pytest.mark.parametrize(("path", "figures"), FIGURES)
+def test_what_the_trace_says_of_itself(path, figures):
+    facts = read(path).facts
+    distributed = figures["distributedInfo"] or {}
+    assert facts.rank == distributed.get("rank", -1)
+    assert facts.world_size == distributed.get("world_size", -1)
+    assert len(facts.devices) == figures["n_device_properties"]
+    assert dict(facts.distributed) == distributed
+
+
+@pytest.mark.parametrize(("path", "figures"), FIGURES)
+def test_steps_start_and_last_as_they_should_to_the_nanosecond(path, figures):
+    trace = read(path)
+    base = figures["baseTimeNanoseconds"] or 0
+    found = []
+    for row in range(len(trace.slices)):
+        name = trace.name_of(row)
+        if name.startswith("ProfilerStep#") and not trace.category_of(row).startswith(
+            "gpu_"
+        ):
+            start = int(trace.slices.start_ns[row]) + trace.base_ns - base
+            found.append([name, start, int(trace.slices.duration_ns[row])])
+    expected = [
+        [name, start, round(duration * 1000)]
+        for name, start, duration in figures["profiler_steps"]
+    ]
+    # The figures' own floats hold absolute times to a quarter of a microsecond.
+    tolerance = 500 if not base else 1
+    for ours, theirs in zip(sorted(found), sorted(expected), strict=True):
+        assert ours[0] == theirs[0]
+        assert abs(ours[1] - theirs[1] * 1000) <= tolerance
+        assert ours[2] == theirs[2]
+
+
+@pytest.mark.parametrize(("path", "figures"), FIGURES)
+def test_memory_by_device(path, figures):
+    memory = read(path).memory
+    expected = figures["memory_by_device_type_id"]
+    found = defaultdict(list)
+    for row in range(len(memory)):
+        key = f"{memory.device_type[row]}:{memory.device[row]}"
+        found[key].append(row)
+    assert found.keys() == expected.keys()
+    for key, rows in found.items():
+        said = expected[key]
+        num_bytes = memory.num_bytes[rows].astype(np.int64)
+        assert len(rows) == said["events"]
+        assert int((num_bytes > 0).sum()) == said["allocs"]
+        assert int(num_bytes[num_bytes > 0].sum()) == said["alloc_bytes"]
+        assert int(num_bytes.sum()) == said["net_bytes"]
+        if said.get("peak_total_allocated") is not None:
+            peak = int(memory.allocated_bytes[rows].max())
+            assert peak == said["peak_total_allocated"]
+        assert bool((memory.address[rows] != 0).any()) == said["has_addr"]
+
+
+@pytest.mark.parametrize(("path", "figures"), FIGURES)
+def test_kernels_and_how_long_they_ran(path, figures):
+    gpu = figures.get("gpu")
+    if gpu is None:
+        pytest.skip("without a device")
+    trace = read(path)
+    kernels = [
+        int(row)
+        for row in trace.device_work.row
+        if trace.category_of(row).lower() == "kernel"
+    ]
+    assert len(kernels) == gpu["kernels"]
+    total = int(trace.slices.duration_ns[kernels].sum())
+    assert total == pytest.approx(gpu["kernel_us_sum"] * 1000, abs=len(kernels))
+    nccl = [row for row in kernels if trace.name_of(row).lower().startswith("nccl")]
+    assert len(nccl) == gpu["nccl_kernels"]
+    total = int(trace.slices.duration_ns[nccl].sum())
+    assert total == pytest.approx(gpu["nccl_us_sum"] * 1000, abs=len(nccl) + 1)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if ".trace.json" in path.name],
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
+def test_a_slice_shows_all_its_arguments(path):
+    from tests.perf.trace_replicator import read as plain
+
+    try:
+        events = plain(path)["traceEvents"]
+    except json.JSONDecodeError:
+        pytest.skip("damaged")
+    trace = read(path)
+    for row in range(0, len(trace.slices), max(len(trace.slices) // 50, 1)):
+        handle = int(trace.slices.args[row])
+        if handle >= 0:
+            assert trace.args_of(row) == events[handle]["args"]
+            assert trace.name_of(row) == events[handle]["name"]
+
+
+def test_a_raw_memory_timeline_is_as_its_reader_has_it():
+    folder = REAL / "hta_memory_timeline_raw"
+    expected = json.loads((folder / "expected.json").read_text())
+    trace = read(folder / "memory_timeline.raw.gz")
+    assert trace.base_ns == expected["first_time"]
+    assert trace.base_ns + trace.end_ns == expected["last_time"]
+    totals = defaultdict(int)
+    last = {}
+    for series in trace.series:
+        rows = slice(series.first_row, series.first_row + series.num_points)
+        last[series.name] = int(trace.counters.value[rows][-1])
+        before = 0
+        for time_ns, value in zip(
+            trace.counters.time_ns[rows].tolist(),
+            trace.counters.value[rows].tolist(),
+            strict=True,
+        ):
+            totals[time_ns] += int(value) - before
+            before = int(value)
+    peak = max(np.cumsum([totals[time_ns] for time_ns in sorted(totals)]))
+    assert peak == expected["peak_total_bytes"]
+    names = ("parameter", "optimizer_state", "input", "temporary")
+    assert [last.get(name, 0) for name in names] == expected["sizes_last"][:4]

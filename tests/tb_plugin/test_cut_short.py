@@ -1,0 +1,162 @@
+"""What was drawn coarsely for want of time comes finer at the next polls, by itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tb_plugin.budget import Budget
+from tb_plugin.cut_short import MOST_AGAIN, CutShort
+from tb_plugin.query import parse_query
+from tests.builders import RunBuilder, peak_of
+from tests.tb_plugin.client import Page, answered, decode
+
+NUM_STEPS = 8192
+"""Enough to be rolled up: a bucket holds eight of them."""
+
+ZOOMED = {"x0": 1000, "x1": 1400, "px": 40}
+"""More buckets than pixels, so that lines stay coarse; more steps than buckets."""
+
+DRAWN = [
+    ("/timeline", "tb_plugin.views.timeline.Budget"),
+    ("/steps", "tb_plugin.views.steps.Budget"),
+    ("/heatmap", "tb_plugin.data_routes.Budget"),
+    ("/step_heatmap", "tb_plugin.data_routes.Budget"),
+]
+"""Routes, and the budget that is spent before anything was read."""
+
+
+class Spent(Budget):
+    """A budget that a busy machine has used up before any work began."""
+
+    def __init__(self, seconds: float, part_of: Budget | None = None) -> None:
+        super().__init__(seconds, part_of)
+        self._deadline = -math.inf
+
+
+@pytest.fixture
+def page(run: RunBuilder, tmp_path) -> Page:
+    for number in range(2):
+        rank = run.rank(number, world_size=2)
+        steps = np.arange(NUM_STEPS)
+        rank.steps(
+            steps,
+            allocated_peak_bytes=peak_of(number, steps),
+            step_time_seconds=0.1 + steps % 7 / 100,
+        )
+        rank.close()
+    return Page(tmp_path)
+
+
+def asked(page, route, tag=None):
+    # Columns no narrower than a step, or buckets would be as good as the steps.
+    px = ZOOMED["px"] if route == "/timeline" else 600
+    query = {**ZOOMED, "run": page.run_id("exp"), "px": px}
+    headers = None if tag is None else {"If-None-Match": tag}
+    return page.raw(route, headers=headers, **query)
+
+
+def is_fine(route, response):
+    found = decode(response)
+    if route == "/timeline":
+        return all(
+            (line["y"] == peak_of(line["rank"], line["x"].astype(np.int64))).all()
+            for line in found["lines"]
+        )
+    return found.get("cells", found)["exact"]
+
+
+@pytest.mark.parametrize(("route", "budget"), DRAWN)
+def test_a_coarse_answer_of_a_run_at_rest_becomes_fine(
+    page, monkeypatch, route, budget
+):
+    """The page asks with the tag it holds, as at each of its polls."""
+    page.of_run("/timeline", "exp")  # opens the files, which is not what is cut short
+    with monkeypatch.context() as busy:
+        busy.setattr(budget, Spent)
+        first = asked(page, route)
+    assert not is_fine(route, first)
+    held = first
+
+    def poll():
+        nonlocal held
+        found = asked(page, route, held.headers["ETag"])
+        held = held if found.status_code == 304 else found
+        return found.status_code
+
+    fine = answered(lambda: (poll(), is_fine(route, held)), lambda seen: seen[1])
+    assert fine[0] == 200
+    answered(poll, lambda status: status == 304)
+    assert is_fine(route, held)
+
+
+@pytest.mark.parametrize(("route", "budget"), DRAWN)
+def test_what_stays_coarse_is_not_asked_for_for_ever(page, monkeypatch, route, budget):
+    page.of_run("/timeline", "exp")  # opens the files, which is not what is cut short
+    monkeypatch.setattr(budget, Spent)
+    tags = [asked(page, route).headers["ETag"]]
+    for _ in range(MOST_AGAIN):
+        again = asked(page, route, tags[-1])
+        assert again.status_code == 200
+        tags.append(again.headers["ETag"])
+    assert len(set(tags)) == len(tags)
+    assert asked(page, route, tags[-1]).status_code == 304
+
+
+def test_what_changes_is_counted_anew_and_old_questions_go():
+    kept = CutShort()
+    run = OnlyAVersion(version=3)
+    query = parse_query({"run": "one"})
+    assert kept.count(run, "steps", query) == 0
+    kept.note(run, "steps", query)
+    kept.note(run, "steps", query)
+    assert kept.count(run, "steps", query) == 2
+    assert kept.count(run, "timeline", query) == 0
+    assert kept.count(OnlyAVersion(version=3), "steps", query) == 0
+    run.version = 4
+    assert kept.count(run, "steps", query) == 0
+    kept.note(run, "steps", query)
+    for x0 in range(200):  # a person who drags
+        kept.note(run, "steps", replace(query, x0=float(x0)))
+    assert kept.count(run, "steps", replace(query, x0=199.0)) == 1
+    assert kept.count(run, "steps", query) == 0
+
+
+class OnlyAVersion(SimpleNamespace):
+    """Only a version, told apart from every other run."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+def test_who_asks_again_gets_more_time_for_the_parts():
+    kept, run = CutShort(), OnlyAVersion(version=1)
+    query = parse_query({"run": "one"})
+    stretches = []
+    for _ in range(6):
+        stretches.append(kept.stretch(run, "steps", query))
+        kept.note(run, "steps", query)
+    assert stretches == [1, 2, 4, 4, 4, 4]
+    whole = Budget(60.0)
+    whole.stretch = 4
+    assert Budget(1e6, whole).allows(3.9e6)
+    assert not Budget(1e6, whole).allows(4.1e6 + 4 * 300)
+    assert Budget(1e6).allows(0.9e6)
+
+
+def test_only_what_no_budget_would_allow_is_not_put_off():
+    whole = Budget(60.0)
+    part = Budget(30.0, whole)
+    assert not part.allows(1e6)
+    assert part.exhausted
+    assert not part.put_off
+    assert not whole.put_off
+    late = Spent(30.0, whole)
+    assert not late.allows(1.0)
+    assert late.put_off
+    assert whole.put_off
+    assert not whole.exhausted

@@ -1,0 +1,77 @@
+"""What `memboard open` hands to the plugin: exactly what was named, and nothing else."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+from werkzeug.test import Client
+
+from tb_plugin.given import Given, runs_of
+from tb_plugin.plugin import MemBoardPlugin
+from tb_plugin.readers.snapshot_files.found import snapshot_id
+from tests.builders import RunBuilder
+from tests.made_snapshots import long_history
+from tests.tb_plugin.client import decode
+
+SMALL = pickle.dumps(long_history(20))
+
+
+def write(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(SMALL)
+    return str(path)
+
+
+def runs_shown(given: Given) -> dict:
+    plugin = MemBoardPlugin(None, given)
+    answer = decode(Client(plugin.get_plugin_apps()["/runs"]).get("/runs"))
+    return {run["name"]: run for run in answer["runs"]}
+
+
+def test_files_and_folders_are_shown_and_nothing_beside_them(tmp_path):
+    named = write(tmp_path / "a" / "memory_snapshot_rank3.pickle")
+    write(tmp_path / "a" / "memory_snapshot_rank4.pickle")
+    RunBuilder(tmp_path / "b" / "exp").simple(2, 3)
+    RunBuilder(tmp_path / "c").simple(1, 3)
+    shown = runs_shown(Given((named,), (str(tmp_path / "b"),)))
+    assert sorted(shown) == ["a", "b/exp"]
+    assert (shown["a"]["made_of"], shown["a"]["num_ranks"]) == ("snapshots", 1)
+    assert shown["b/exp"]["num_ranks"] == 2
+
+
+def test_files_of_one_layout_are_one_run_with_ids_that_stay(tmp_path):
+    paths = [
+        write(tmp_path / "job" / "step_1" / "rank0_memory_snapshot.pickle"),
+        write(tmp_path / "job" / "step_2" / "rank1_memory_snapshot.pickle"),
+        write(tmp_path / "other" / "x.pickle"),
+    ]
+    first, second = runs_of(paths), runs_of(reversed(paths))
+    assert {run.id for run in first} == {run.id for run in second}
+    by_name = {run.name: run for run in first}
+    assert sorted(by_name) == ["job", "other"]
+    by_name["job"].list_files()
+    files = by_name["job"].snapshots.found.files
+    assert [(file.rank, file.step) for file in files] == [(0, 1), (1, 2)]
+    assert [file.id for file in files] == [snapshot_id(path) for path in paths[:2]]
+
+
+def test_folders_of_the_same_name_are_told_apart(tmp_path):
+    paths = [write(tmp_path / name / "out" / "s.pickle") for name in ("a", "b")]
+    assert [run.name for run in runs_of(paths)] == [
+        str(tmp_path / "a" / "out"),
+        str(tmp_path / "b" / "out"),
+    ]
+
+
+def test_a_named_file_that_becomes_a_link_is_let_go(tmp_path):
+    path = write(tmp_path / "a" / "memory_snapshot.pickle")
+    secret = write(tmp_path / "secret.pickle")
+    (run,) = runs_of([path])
+    run.list_files()
+    assert len(run.snapshots.found.files) == 1
+    Path(path).unlink()
+    Path(path).symlink_to(secret)
+    run.list_files()
+    assert run.snapshots.found.files == ()
+    assert "This is a link" in run.problems[0].what
