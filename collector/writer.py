@@ -115,18 +115,18 @@ class Writer:
 
         Waits for it, `seconds` at most; it stays queued where the disk is slower.
         """
-        written = self._captures.put_urgent(capture)
-        if written is None:
+        urgent = self._captures.put_urgent(capture)
+        if urgent is None:
             return False
         self._output.hurry()  # what is told now may be the last that is told
         deadline = time.monotonic() + seconds
-        while not written.is_set():
+        while not urgent.is_settled.is_set():
             rest = deadline - time.monotonic()
             if rest <= 0 or not self._thread.is_alive():
                 return False
             self._wake.ring()
-            written.wait(min(rest, _FLUSH_POLL_SECONDS))
-        return True
+            urgent.is_settled.wait(min(rest, _FLUSH_POLL_SECONDS))
+        return urgent.is_on_disk
 
     def wake(self) -> None:
         """Have what is queued written soon."""

@@ -10,6 +10,7 @@ torch asks the topmost pair of hooks only, and takes them off by count, not by n
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
@@ -126,7 +127,7 @@ def top() -> tuple[Any, Any] | None:
 _places: Final[list[Place]] = []
 """All that are on some stack, or aside."""
 
-_lock: Final = threading.RLock()
+_lock = threading.RLock()
 
 
 def forget_ended() -> None:
@@ -175,3 +176,12 @@ def _unwrap() -> None:
     for name, function in _ours.items():
         if getattr(_c, name) is function:
             setattr(_c, name, _originals.pop(name))
+
+
+def _after_fork() -> None:
+    global _lock  # noqa: PLW0603  # another thread may have held it at the fork
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -8,6 +8,7 @@ is put back with the last; a wrapper that somebody has wrapped since stays, idle
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAME: Final = "resize_"
 
-_lock: Final = threading.Lock()
+_lock = threading.Lock()
 _listeners: list[Callable[[torch.UntypedStorage], None]] = []
 _own: tuple[Any, Any] | None = None
 """Our wrapper and what stood on the class itself; its base class has the method."""
@@ -73,3 +74,12 @@ def _unwrap() -> None:
     else:
         setattr(torch.UntypedStorage, _NAME, held)
     _own = None
+
+
+def _after_fork() -> None:
+    global _lock  # noqa: PLW0603  # another thread may have held it at the fork
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

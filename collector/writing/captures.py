@@ -1,8 +1,9 @@
 """Captures on their way to the file: bounded in bytes, encoded on the writer's thread.
 
 A capture may be a hundred thousand times as large as a row, so it has a queue of its
-own, and another one for those few and small ones that cannot wait. What does not fit, cannot be encoded or finds no room on the disk is dropped, counted
-and named in a note; rows and other captures go on.
+own, and another one for those few and small ones that cannot wait. What does not fit,
+cannot be encoded or finds no room on the disk is dropped, counted and named in a note;
+rows and other captures go on.
 """
 
 from __future__ import annotations
@@ -29,6 +30,16 @@ _OVER_BUDGET: Final = "max_file_bytes is reached"
 _NOT_ENCODED: Final = "it could not be written"
 
 
+class Urgent:
+    """A capture that somebody waits for."""
+
+    def __init__(self, capture: Capture) -> None:
+        self.capture: Final = capture
+        self.is_settled: Final = threading.Event()
+        """Set once it was written or given up."""
+        self.is_on_disk = False
+
+
 class Captures:
     """`put` is for any thread; the rest is for the writer's."""
 
@@ -42,8 +53,7 @@ class Captures:
         self._waiting: deque[tuple[Capture, int]] = deque()
         self._largest = 0
         """Of all so far: says quickly that what waits is little."""
-        self._urgent: deque[tuple[Capture, threading.Event]] = deque()
-        """With what is set once it has been dealt with."""
+        self._urgent: deque[Urgent] = deque()
         self._body: bytes | None = None
         """The first one that waits, encoded."""
         self._num_tries = 0
@@ -92,17 +102,14 @@ class Captures:
         self._waiting.append((capture, size))
         return True
 
-    def put_urgent(self, capture: Capture) -> threading.Event | None:
-        """Queue a small capture before all others; what is set once it is on the disk.
-
-        None where it was dropped, and counted.
-        """
+    def put_urgent(self, capture: Capture) -> Urgent | None:
+        """Queue a small capture before all others; None where it was dropped."""
         if self._is_over or len(self._urgent) >= _MAX_URGENT:
             self.dropped[TOO_SLOW] += 1
             return None
-        written = threading.Event()
-        self._urgent.append((capture, written))
-        return written
+        urgent = Urgent(capture)
+        self._urgent.append(urgent)
+        return urgent
 
     def write_next(self, file: RankFile, *, closing: bool) -> bool:
         """Write the one that waits longest; False where none does.
@@ -137,9 +144,12 @@ class Captures:
 
     def _write_urgent(self, file: RankFile, *, closing: bool) -> None:
         """Write the urgent one that waits longest, to the very disk."""
-        capture, written = self._urgent[0]
+        first = self._urgent[0]
+        capture = first.capture
         try:
-            file.write_capture(capture, encode_body(capture), urgent=True)
+            first.is_on_disk = file.write_capture(
+                capture, encode_body(capture), urgent=True
+            )
         except DeletedError:
             raise
         except OSError:
@@ -151,7 +161,7 @@ class Captures:
             self._refuse(capture, error)
         self._num_urgent_tries = 0
         self._urgent.popleft()
-        written.set()
+        first.is_settled.set()
 
     def end(self) -> None:
         """Nothing is written any more: forget what waits and take nothing."""
