@@ -52,4 +52,12 @@ rm -rf "$rebuilt"
 python -m tb_plugin.bundle --check
 
 say "Python tests, the wheel end to end in Chromium included"
-python -m pytest -n 2 --dist loadgroup "$@"
+outcome=0
+python -m pytest -n 2 --dist loadgroup "$@" || outcome=$?
+if [ "$outcome" = 1 ]; then
+  say "Once more, one by one: the tests that failed beside others"
+  python -m pytest --last-failed --last-failed-no-failures none "$@"
+  say "UNSTEADY: the tests above failed once and passed alone. Find out why."
+elif [ "$outcome" != 0 ]; then
+  exit "$outcome"
+fi
