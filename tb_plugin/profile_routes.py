@@ -6,6 +6,7 @@ too: the answer says how far it is, and the page asks again.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +23,11 @@ from tb_plugin.views.module_times import module_times
 from tb_plugin.views.operator_memory import operator_memory_of
 from tb_plugin.views.operators import operator, operators
 from tb_plugin.views.profile import profile_of
-from tb_plugin.views.profile_choice import choice_of, chosen_of, profiler_traces
+from tb_plugin.views.profile_choice import (
+    candidates_of,
+    choice_of,
+    profiler_traces,
+)
 from tb_plugin.wire import CONTENT_TYPE, envelope
 
 if TYPE_CHECKING:
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.trace_profile import TraceProfile
     from tb_plugin.readers.profiles import RankSummary
-    from tb_plugin.readers.trace_sources import FoundSource
+    from tb_plugin.readers.trace_sources import FoundSource, Opening
     from tb_plugin.trace_routes import TraceRoutes
 
 ROUTES: Final = (
@@ -42,6 +47,9 @@ ROUTES: Final = (
 
 OPEN_SECONDS: Final = 2.0
 """How long an answer waits for a trace that is being opened."""
+
+MAX_TRIED: Final = 8
+"""Traces that are opened to find one that can be."""
 
 MAX_BESIDE: Final = 64 << 20
 """Bytes of the files of a cycle's ranks that are opened to tell who of them comes last;
@@ -71,30 +79,45 @@ class ProfileRoutes:
             return self._distributed(name, request, query)
         run, sources = self._traces.listed(query.run)
         traces = profiler_traces(sources)
-        found = chosen_of(traces, query.source, query.rank)
-        opening = None
-        if found is not None:
-            opening = self._traces.sources.open(query.run, found)
-            opening.wait(OPEN_SECONDS)
+        opening, passed_over = self._opened(query, traces)
         state = None
         if opening is not None:
             state = (opening.state, opening.progress, opening.doing)
         keys = [(one.id, *one.key) for one in traces]
-        is_ready = opening is not None and opening.state == "ready"
         beside: list[RankSummary] = []
-        if name == "profile" and found is not None and is_ready:
-            beside = self._beside(query.run, traces, found)
-        etag = etag_of(self._epoch, name, query, keys, state, len(beside))
+        if name == "profile" and opening is not None and opening.state == "ready":
+            beside = self._beside(query.run, traces, opening.found)
+        tried = [one.found.id for one in (*passed_over, opening) if one is not None]
+        etag = etag_of(self._epoch, name, query, keys, tried, state, len(beside))
         unchanged = not_modified(request, etag, CONTENT_TYPE)
         if unchanged is not None:
             return unchanged
-        choice = choice_of(traces, opening, query.source)
+        choice = choice_of(traces, opening, query.source, passed_over)
         profile = None if opening is None else self.profiles.profile_of(opening)
         response = _view(name, run, choice, profile, query)
         if isinstance(response, api.ProfileResponse) and len(beside) > 1:
             last = straggler(beside, self.profiles.compared(beside))
             response = replace(response, findings=(*response.findings, *last))
         return data_answer(request, envelope(response), etag)
+
+    def _opened(
+        self, query: ProfileQuery, traces: Sequence[FoundSource]
+    ) -> tuple[Opening | None, list[Opening]]:
+        """The trace to show, and what failed before it; where all fail, the first.
+
+        A newest trace is torn while it is written, and for ever after a crash.
+        """
+        passed_over: list[Opening] = []
+        deadline = time.monotonic() + OPEN_SECONDS
+        candidates = candidates_of(traces, query.source, query.rank)[:MAX_TRIED]
+        for found in candidates:
+            opening = self._traces.sources.open(query.run, found)
+            if opening.failed_before is None or len(candidates) == 1:
+                opening.wait(max(0.0, deadline - time.monotonic()))
+            if opening.failure is None:
+                return opening, passed_over
+            passed_over.append(opening)
+        return (passed_over[0] if passed_over else None), []
 
     def _beside(
         self, run_id: str, traces: Sequence[FoundSource], found: FoundSource
@@ -111,10 +134,10 @@ class ProfileRoutes:
 
     def open_ahead(self, run_id: str) -> None:
         """Begin to open the trace that a run's Overview shows first."""
-        found = chosen_of(profiler_traces(self._traces.listed(run_id)[1]), None)
-        if found is None or found.num_bytes > MAX_AHEAD or is_remote(found.path or ""):
-            return
-        self._traces.sources.open(run_id, found)
+        traces = profiler_traces(self._traces.listed(run_id)[1])
+        for found in candidates_of(traces, None)[:1]:
+            if found.num_bytes <= MAX_AHEAD and not is_remote(found.path or ""):
+                self._traces.sources.open(run_id, found)
 
     def _distributed(
         self, name: str, request: Request, query: ProfileQuery

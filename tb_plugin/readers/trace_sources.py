@@ -112,8 +112,12 @@ class OpenSource:
 class Opening:
     """A source on its way, or there, or failed."""
 
-    def __init__(self, found: FoundSource) -> None:
+    def __init__(
+        self, found: FoundSource, failed_before: api.Problem | None = None
+    ) -> None:
+        """`failed_before`: why it did not open when it was tried last."""
         self.found = found
+        self.failed_before = failed_before
         self.progress = 0.0
         self.doing = "waiting"
         self.source: OpenSource | None = None
@@ -127,6 +131,11 @@ class Opening:
         if not self._ended.is_set():
             return "opening"
         return "failed" if self.source is None else "ready"
+
+    @property
+    def failure(self) -> api.Problem | None:
+        """Why it does not open, also while that is tried once more."""
+        return self.problem if self._ended.is_set() else self.failed_before
 
     def wait(self, seconds: float) -> bool:
         """Wait for the end, at most so long; whether it came."""
@@ -164,7 +173,8 @@ class TraceSources:
             if known is not None and not _may_be_tried_again(known):
                 self._known.move_to_end(key)
                 return known
-            opening = self._known[key] = Opening(found)
+            before = None if known is None else known.problem
+            opening = self._known[key] = Opening(found, before)
             self._let_go()
         threading.Thread(target=self._open, args=(run_id, opening), daemon=True).start()
         return opening

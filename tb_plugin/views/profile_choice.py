@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin import api
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tb_plugin.readers.trace_sources import FoundSource, Opening
 
@@ -29,26 +30,29 @@ def profiler_traces(sources: Sequence[FoundSource]) -> list[FoundSource]:
     )
 
 
-def chosen_of(
+def candidates_of(
     traces: Sequence[FoundSource], source: str | None, rank: int | None = None
-) -> FoundSource | None:
-    """The one asked for; else the newest cycle's first rank, or that rank's newest.
+) -> list[FoundSource]:
+    """The one asked for; else any, the newest cycle's first, or that rank's alone.
 
     An id that is not there chooses nothing: the page says so.
     """
     if source is not None:
-        return next((one for one in traces if one.id == source), None)
-    own = [one for one in traces if rank is None or one.rank == rank] or list(traces)
-    if not own:
-        return None
-    newest = own[-1].cycle
-    return next(one for one in own if one.cycle == newest)
+        return [one for one in traces if one.id == source]
+    own = [one for one in traces if rank is None or one.rank == rank] or traces
+    return sorted(own, key=lambda one: -(one.cycle or 0))  # else as they were
 
 
 def choice_of(
-    traces: Sequence[FoundSource], opening: Opening | None, missing: str | None
+    traces: Sequence[FoundSource],
+    opening: Opening | None,
+    missing: str | None,
+    passed_over: Sequence[Opening] = (),
 ) -> api.ProfileChoice:
-    """What may be chosen, and what was; `missing`: an id that is not there."""
+    """What may be chosen, and what was; `missing`: an id that is not there.
+
+    `passed_over`: what would have been chosen, had it opened.
+    """
     problem = None if opening is None else opening.problem
     if opening is None and missing is not None:
         problem = api.Problem(
@@ -78,8 +82,22 @@ def choice_of(
         progress=1.0 if opening is None else opening.progress,
         doing="" if opening is None else opening.doing,
         problem=problem,
-        problems=() if opening is None else _left_out(opening),
+        problems=(
+            ()
+            if opening is None
+            else (*_passed_over(passed_over, opening.found), *_left_out(opening))
+        ),
     )
+
+
+def _passed_over(
+    openings: Sequence[Opening], shown: FoundSource
+) -> Iterator[api.Problem]:
+    for one in openings:
+        if one.failure is not None:
+            yield replace(
+                one.failure, severity="warning", salvaged=f"{shown.name} is shown."
+            )
 
 
 def _left_out(opening: Opening) -> tuple[api.Problem, ...]:
