@@ -1,8 +1,8 @@
 /** What the time of profiled steps goes to: words, help and colours of each role. */
 
-import type { ProfileRole } from "../api/types.gen";
+import type { ProfileRole, TraceFamily } from "../api/types.gen";
 import type { Theme } from "../base/tokens";
-import { partColour } from "../render/palette";
+import { familyColour } from "./family_colours";
 
 export const ROLE_WORDS: Readonly<Record<ProfileRole, string>> = {
   kernel: "kernels",
@@ -26,18 +26,18 @@ export const ROLE_HELP: Readonly<Record<ProfileRole, string>> = {
   other: "None of the others: code outside of operators.",
 };
 
-/** Parts of steps have colours; a role has that of the part it resembles. */
-const COLOUR_OF: Readonly<Record<ProfileRole, string>> = {
-  kernel: "forward",
-  memcpy: "backward",
-  memset: "optimizer",
+/** A role has the colour that its slices have on Trace. */
+const FAMILY_OF: Readonly<Record<ProfileRole, TraceFamily | "fill">> = {
+  kernel: "kernel",
+  memcpy: "memory",
+  memset: "fill",
   communication: "communication",
-  runtime: "checkpoint",
+  runtime: "runtime",
   dataloader: "dataloader",
-  cpu_exec: "zero_grad",
+  cpu_exec: "operator",
   other: "other",
 };
 
 export function roleColour(theme: Theme, role: ProfileRole): string {
-  return partColour(theme, COLOUR_OF[role]);
+  return familyColour(theme, FAMILY_OF[role]);
 }

@@ -5,7 +5,7 @@ import type { KernelsResponse } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
 import type { Sort } from "../../model/shown_rows";
 import type { Table } from "../../model/table";
-import { partColour } from "../../render/palette";
+import { familyColour } from "../family_colours";
 import {
   absentCell,
   barOf,
@@ -128,7 +128,7 @@ export function kernelColumns(
 ): readonly RowColumn[] {
   const longest = longestOf(data.totalMs);
   const colour = (row: number): string =>
-    partColour(theme, data.isCommunication[row] === 1 ? "communication" : "forward");
+    familyColour(theme, data.isCommunication[row] === 1 ? "communication" : "kernel");
   const timed = (
     key: "mean" | "min" | "max",
     title: string,

@@ -12,7 +12,7 @@ import {
   sortOf,
   sortWord,
 } from "../../model/shown_rows";
-import { partColour } from "../../render/palette";
+import { familyColour } from "../family_colours";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import { RowTable } from "../../widgets/row_table/row_table";
 import { Nothing } from "../../widgets/state/state";
@@ -133,7 +133,7 @@ function Table({
         <p class="quiet">
           <i
             class="trace-swatch"
-            style={{ background: partColour(view.theme, "communication") }}
+            style={{ background: familyColour(view.theme, "communication") }}
           />{" "}
           communication
         </p>

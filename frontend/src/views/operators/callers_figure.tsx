@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { OperatorResponse } from "../../api/types.gen";
 import { formatInteger, formatShare } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
+import { familyColour } from "../family_colours";
 import { partColour } from "../../render/palette";
 import { Segmented } from "../choices";
 import type { ViewProps } from "../view_props";
@@ -158,7 +159,9 @@ function Boxes(props: {
 }) {
   const { boxes, weight, whole, view, upwards } = props;
   const numRows = boxes.reduce((most, { row }) => Math.max(most, row + 1), 0);
-  const colour = partColour(view.theme, weight === "device" ? "backward" : "forward");
+  const { theme } = view;
+  const colour =
+    weight === "device" ? familyColour(theme, "kernel") : partColour(theme, "forward");
   return (
     <div
       class={upwards === true ? "operator-callers is-upwards" : "operator-callers"}

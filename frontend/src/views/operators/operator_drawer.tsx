@@ -6,6 +6,7 @@ import { formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
 import { useLive } from "../../api/use_live";
 import type { Theme } from "../../base/tokens";
+import { familyColour } from "../family_colours";
 import { partColour } from "../../render/palette";
 import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
 import { Failure, Skeleton } from "../../widgets/state/state";
@@ -213,7 +214,7 @@ function stackColumns(
             "device",
             "Device",
             (stack) => stack.deviceMs,
-            partColour(theme, "backward"),
+            familyColour(theme, "kernel"),
           ),
         ]
       : []),

@@ -5,6 +5,7 @@ import type { OperatorsResponse } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
 import type { Sort } from "../../model/shown_rows";
 import type { Table } from "../../model/table";
+import { familyColour } from "../family_colours";
 import { partColour } from "../../render/palette";
 import {
   absentCell,
@@ -115,7 +116,7 @@ export function timeColumns(
     cell: (row: number) => RowCell,
   ): RowColumn => numberColumn(key, title, width, cell, HELP[key]);
   const host = partColour(theme, "forward");
-  const device = partColour(theme, "backward");
+  const device = familyColour(theme, "kernel");
   const { totals, numCalls } = data;
   const onDevice: readonly RowColumn[] = [
     number(

@@ -2,7 +2,8 @@
 
 import type { TraceFamily } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
-import { partColour, pixelOf } from "../../render/palette";
+import { familyColour } from "../family_colours";
+import { pixelOf } from "../../render/palette";
 import { mixed } from "../../widgets/block_stack/colours";
 
 export const FAMILY_WORDS: Readonly<Record<TraceFamily, string>> = {
@@ -20,37 +21,6 @@ export const FAMILY_WORDS: Readonly<Record<TraceFamily, string>> = {
   annotation: "Annotations",
   other: "Other",
 };
-
-/**
- * Parts of a step have the colour they have on Steps. The others were found by search beside
- * them: the smallest OKLab distance of any two, over normal sight and three simulated
- * colour blindnesses, is 10.7 in light and 9.0 in dark. What others lie in is pale, and
- * left out of that.
- */
-const OWN: Readonly<Record<Theme, Readonly<Partial<Record<TraceFamily, string>>>>> = {
-  light: {
-    kernel: "#2a612f",
-    operator: "#bcf0b0",
-    memory: "#ecdb2f",
-    annotation: "#d8cfc4",
-    runtime: "#24292a",
-    python: "#c9ced6",
-    step: "#e4e7eb",
-  },
-  dark: {
-    kernel: "#287015",
-    operator: "#bdfdca",
-    memory: "#effd4b",
-    annotation: "#8b8478",
-    runtime: "#494e55",
-    python: "#b9bec6",
-    step: "#5b6068",
-  },
-};
-
-export function familyColour(theme: Theme, family: TraceFamily): string {
-  return OWN[theme][family] ?? partColour(theme, family);
-}
 
 /** The same for a name whatever else is drawn: FNV-1a. */
 export function nameHash(name: string): number {

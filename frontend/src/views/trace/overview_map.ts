@@ -3,7 +3,7 @@
 import type { TraceFamily, TraceSearchResponse } from "../../api/types.gen";
 import { tokens, type Theme } from "../../base/tokens";
 import { MINIMAP_PX } from "../../widgets/minimap/minimap";
-import { familyColour } from "./colours";
+import { familyColour } from "../family_colours";
 import { overviewScale, type OverviewScale } from "./overview_scale";
 import type { TraceTile } from "./tile";
 

@@ -3,7 +3,8 @@
 import type { ReadonlySignal } from "@preact/signals";
 import { formatInteger, formatShare, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import { familyColour, FAMILY_WORDS } from "./colours";
+import { familyColour } from "../family_colours";
+import { FAMILY_WORDS } from "./colours";
 import type { Hover } from "./hovering";
 import { KIND_WORDS, type Mark } from "./instants";
 import { markColour } from "./paint_instants";

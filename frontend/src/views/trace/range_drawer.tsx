@@ -6,7 +6,7 @@ import { formatInteger } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
 import { Drawer } from "../drawer";
-import { familyColour } from "./colours";
+import { familyColour } from "../family_colours";
 import type { SliceRef } from "./params";
 import { formatNs, formatNsExact } from "./words";
 

@@ -7,7 +7,8 @@ import type {
 } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
 import { Icon, type IconName } from "../../widgets/icon/icon";
-import { familyColour, FAMILY_WORDS } from "./colours";
+import { familyColour } from "../family_colours";
+import { FAMILY_WORDS } from "./colours";
 import { hitWords } from "./words";
 
 const MOST_FAMILIES = 9;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PATTERN } from "../../render/raster";
-import { familyColour, isLight, nameHash, TraceColours } from "./colours";
+import { familyColour } from "../family_colours";
+import { isLight, nameHash, TraceColours } from "./colours";
 import { pixelOf } from "../../render/palette";
 import {
   COUNTER_PX,
