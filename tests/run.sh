@@ -14,8 +14,8 @@ pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[t
 
 if ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null; then
   say "Chromium"
-  as_root apt-get update -qq
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null
+  as_root apt-get -o Acquire::Retries=3 update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -y -qq chromium >/dev/null
 fi
 
 # Vite 8 needs Node 20.19; Debian 12 ships 18, so the wheel of Node is the way there.
@@ -38,7 +38,7 @@ ruff format --check .
 mypy
 
 say "Frontend: install, types, lint, unit tests"
-(cd frontend && npm ci --no-audit --no-fund --silent && npm run --silent types \
+(cd frontend && npm ci --no-audit --no-fund --silent --fetch-retries=5 && npm run --silent types \
   && npm run --silent lint && npm run --silent test)
 
 say "Bundle: generated types, rebuild, stamp, budget"
