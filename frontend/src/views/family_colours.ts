@@ -8,7 +8,7 @@ import { partColour } from "../render/palette";
  * Parts of a step have the colour they have on Steps. The others were found by search beside
  * them: the smallest OKLab distance of any two, over normal sight and three simulated
  * colour blindnesses, is 10.6 in light and 9.0 in dark. What others lie in is pale, and
- * left out of that, and so is what fills memory, which the trace draws as a copy.
+ * left out of that, and so are `fill` and `hidden`, which no trace draws.
  */
 const OWN: Readonly<Record<Theme, Readonly<Record<string, string>>>> = {
   light: {
@@ -16,6 +16,7 @@ const OWN: Readonly<Record<Theme, Readonly<Record<string, string>>>> = {
     operator: "#bcf0b0",
     memory: "#ecdb2f",
     fill: "#c8a8e8",
+    hidden: "#c8a8e8",
     annotation: "#d8cfc4",
     runtime: "#24292a",
     python: "#c9ced6",
@@ -26,6 +27,7 @@ const OWN: Readonly<Record<Theme, Readonly<Record<string, string>>>> = {
     operator: "#bdfdca",
     memory: "#effd4b",
     fill: "#e4b4fc",
+    hidden: "#e4b4fc",
     annotation: "#8b8478",
     runtime: "#494e55",
     python: "#b9bec6",
@@ -33,7 +35,12 @@ const OWN: Readonly<Record<Theme, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** Of a trace's families, and of `fill` where that is told from copies. */
-export function familyColour(theme: Theme, family: TraceFamily | "fill"): string {
+/**
+ * A trace's families; `fill` where that is told from copies, and `hidden`:
+ * communication while something was computed. No page shows both.
+ */
+export type WorkKind = TraceFamily | "fill" | "hidden";
+
+export function familyColour(theme: Theme, family: WorkKind): string {
   return OWN[theme][family] ?? partColour(theme, family);
 }

@@ -1,8 +1,8 @@
 /** What the time of profiled steps goes to: words, help and colours of each role. */
 
-import type { ProfileRole, TraceFamily } from "../api/types.gen";
+import type { ProfileRole } from "../api/types.gen";
 import type { Theme } from "../base/tokens";
-import { familyColour } from "./family_colours";
+import { familyColour, type WorkKind } from "./family_colours";
 
 export const ROLE_WORDS: Readonly<Record<ProfileRole, string>> = {
   kernel: "kernels",
@@ -27,7 +27,7 @@ export const ROLE_HELP: Readonly<Record<ProfileRole, string>> = {
 };
 
 /** A role has the colour that its slices have on Trace. */
-const FAMILY_OF: Readonly<Record<ProfileRole, TraceFamily | "fill">> = {
+const FAMILY_OF: Readonly<Record<ProfileRole, WorkKind>> = {
   kernel: "kernel",
   memcpy: "memory",
   memset: "fill",

@@ -2,7 +2,7 @@
 
 import type { DistributedPart } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
-import { partColour } from "../../render/palette";
+import { familyColour, type WorkKind } from "../family_colours";
 
 export type RankPart = "computation" | "overlap" | "communication" | "other";
 
@@ -33,15 +33,15 @@ export const PART_WORDS: Readonly<Record<RankPart, readonly [string, string]>> =
   ],
 };
 
-const COLOUR_OF: Readonly<Record<RankPart, string>> = {
-  computation: "forward",
-  overlap: "backward",
+const COLOUR_OF: Readonly<Record<RankPart, WorkKind>> = {
+  computation: "kernel",
+  overlap: "hidden",
   communication: "communication",
   other: "other",
 };
 
 export function rankPartColour(theme: Theme, part: RankPart): string {
-  return partColour(theme, COLOUR_OF[part]);
+  return familyColour(theme, COLOUR_OF[part]);
 }
 
 /** What the heatmap compares: what distinguishes ranks first. */
