@@ -18,6 +18,8 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from collector.process_lock import ProcessLock
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
@@ -166,7 +168,7 @@ class Recording:
 
 def shared(allocator: Allocator) -> Recording:
     """The recording of a device type, the same for all recorders of the process."""
-    with _lock:
+    with _lock.now:
         recording = _shared.get(allocator.device_type)
         if recording is None:
             recording = _shared[allocator.device_type] = Recording(allocator)
@@ -177,12 +179,10 @@ _recordings: Final[weakref.WeakSet[Recording]] = weakref.WeakSet()
 _shared: Final[weakref.WeakValueDictionary[str, Recording]] = (
     weakref.WeakValueDictionary()
 )
-_lock = threading.Lock()
+_lock: Final = ProcessLock()
 
 
 def _after_fork() -> None:
-    global _lock  # noqa: PLW0603  # another thread may have held it at the fork
-    _lock = threading.Lock()
     for recording in tuple(_recordings):
         recording._after_fork()  # noqa: SLF001
 

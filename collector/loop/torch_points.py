@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from collector.loop.compiled import compiles_anything, untraced
 from collector.loop.module_hooks import lifted
+from collector.process_lock import ProcessLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,13 +75,13 @@ _listeners: tuple[Listener, ...] = ()
 _wrapped: dict[_Point, tuple[Any, Any, Any]] = {}
 """By point: the owner, what was there, and what is there now."""
 _handles: list[Any] = []
-_lock = threading.RLock()
+_lock: Final = ProcessLock()
 
 
 def listen(listener: Listener) -> None:
     """Tell it from now on; the first one has the functions wrapped."""
     global _listeners  # noqa: PLW0603  # one for the process, as the functions are
-    with _lock:
+    with _lock.now:
         _listeners = (*_listeners, listener)
     install()
 
@@ -88,7 +89,7 @@ def listen(listener: Listener) -> None:
 def leave(listener: Listener) -> None:
     """Tell it no more; with the last one the functions are put back."""
     global _listeners  # noqa: PLW0603
-    with _lock:
+    with _lock.now:
         _listeners = tuple(one for one in _listeners if one is not listener)
         under_way = _steps.__dict__.get("under_way", {})
         for optimizer, begun in tuple(under_way.items()):  # steps that raised
@@ -102,7 +103,7 @@ def install() -> None:
     """Wrap what is imported by now; takes a microsecond where there is nothing new."""
     if len(_wrapped) == len(POINTS) and _handles:
         return
-    with _lock:
+    with _lock.now:
         if not _listeners:
             return
         for point in POINTS:
@@ -244,8 +245,7 @@ def _is_compiling() -> bool:
 
 
 def _after_fork() -> None:
-    global _lock, _listeners  # noqa: PLW0603  # another thread may have held it
-    _lock = threading.RLock()
+    global _listeners  # noqa: PLW0603  # the recorders are the parent's
     _listeners = ()
 
 

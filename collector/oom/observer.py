@@ -7,10 +7,10 @@ errors is told; none that is closed, and none in a forked child.
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from collector import lifecycle
+from collector.process_lock import ProcessLock
 from collector.trouble import warn
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def newest_witness() -> Witness | None:
 
 def attach_once(side: TorchSide) -> None:
     """Attach the observer to a type of device, which this starts. Raises what torch raises."""
-    with _lock:
+    with _lock.now:
         if side.device_type in _attached:
             return
         side.attach(_Observer(side.device_type))
@@ -72,4 +72,4 @@ class _Observer:
 
 
 _attached: Final[set[str]] = set()
-_lock: Any = threading.Lock()
+_lock: Final = ProcessLock()

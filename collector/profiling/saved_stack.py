@@ -10,12 +10,12 @@ torch asks the topmost pair of hooks only, and takes them off by count, not by n
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from collector.process_lock import ProcessLock
 from collector.sources.contract import Unavailable
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Place:
             raise Unavailable(
                 f"saved-tensor hooks are forbidden here: {error}"
             ) from None
-        with _lock:
+        with _lock.now:
             _places.append(self)
             _wrap()
 
@@ -68,7 +68,7 @@ class Place:
             return False
         if here and not self._aside:
             self._take_off()
-        with _lock:
+        with _lock.now:
             if self in _places:
                 _places.remove(self)
             forget_ended()
@@ -127,12 +127,12 @@ def top() -> tuple[Any, Any] | None:
 _places: Final[list[Place]] = []
 """All that are on some stack, or aside."""
 
-_lock = threading.RLock()
+_lock: Final = ProcessLock()
 
 
 def forget_ended() -> None:
     """Know nothing of threads that have ended; with the last place, leave torch alone."""
-    with _lock:
+    with _lock.now:
         _places[:] = [place for place in _places if not place.has_ended]
         if not _places:
             _unwrap()
@@ -176,12 +176,3 @@ def _unwrap() -> None:
     for name, function in _ours.items():
         if getattr(_c, name) is function:
             setattr(_c, name, _originals.pop(name))
-
-
-def _after_fork() -> None:
-    global _lock  # noqa: PLW0603  # another thread may have held it at the fork
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -8,18 +8,18 @@ is put back with the last; a wrapper that somebody has wrapped since stays, idle
 from __future__ import annotations
 
 import functools
-import os
-import threading
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+
+from collector.process_lock import ProcessLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _NAME: Final = "resize_"
 
-_lock = threading.Lock()
+_lock: Final = ProcessLock()
 _listeners: list[Callable[[torch.UntypedStorage], None]] = []
 _own: tuple[Any, Any] | None = None
 """Our wrapper and what stood on the class itself; its base class has the method."""
@@ -29,7 +29,7 @@ _INHERITED: Final = object()
 
 def listen(listener: Callable[[torch.UntypedStorage], None]) -> None:
     """Call `listener` with each storage that was resized; it must not raise."""
-    with _lock:
+    with _lock.now:
         _listeners.append(listener)
         if len(_listeners) == 1:
             _wrap()
@@ -37,7 +37,7 @@ def listen(listener: Callable[[torch.UntypedStorage], None]) -> None:
 
 def leave(listener: Callable[[torch.UntypedStorage], None]) -> None:
     """Stop calling it; more than once is harmless."""
-    with _lock:
+    with _lock.now:
         if listener in _listeners:
             _listeners.remove(listener)
         if not _listeners:
@@ -74,12 +74,3 @@ def _unwrap() -> None:
     else:
         setattr(torch.UntypedStorage, _NAME, held)
     _own = None
-
-
-def _after_fork() -> None:
-    global _lock  # noqa: PLW0603  # another thread may have held it at the fork
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -1,4 +1,7 @@
-"""Locks that serve the whole process, in a child forked while a thread holds them."""
+"""Locks that serve the whole process, in a child forked while a thread holds them.
+
+That of `collector.sources.peak_wrapping` has its test there.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,16 @@ import pytest
 
 from collector.history import recording
 from collector.loop import torch_points
+from collector.oom import observer
 from collector.profiling import saved_stack
-from collector.sources import peak_wrapping
 from collector.tracker import resizing
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize(
-    "module", [recording, torch_points, saved_stack, peak_wrapping, resizing]
+    "module",
+    [recording, observer, torch_points, saved_stack, resizing],
 )
 def test_a_forked_child_has_a_lock_of_its_own(module):
     seen = []
@@ -27,11 +31,11 @@ def test_a_forked_child_has_a_lock_of_its_own(module):
         child = os.fork()
         if child == 0:
             signal.alarm(250)  # a child that hangs must not outlive the test
-            with module._lock:
+            with module._lock.now:
                 os._exit(0)
         seen.append(os.waitpid(child, 0)[1])
 
-    with module._lock:
+    with module._lock.now:
         thread = threading.Thread(target=fork, daemon=True)
         thread.start()
         thread.join(300)
