@@ -167,7 +167,7 @@ function Roles({
           <tr key={part.role}>
             <th scope="row" title={ROLE_HELP[part.role]}>
               <i
-                class="profile-swatch"
+                class="trace-swatch"
                 style={{ background: roleColour(view.theme, part.role) }}
               />
               {ROLE_WORDS[part.role]}
