@@ -95,8 +95,13 @@ def _passed_over(
 ) -> Iterator[api.Problem]:
     for one in openings:
         if one.failure is not None:
+            # Without its name the page's line would be about the trace that is shown.
             yield replace(
-                one.failure, severity="warning", salvaged=f"{shown.name} is shown."
+                one.failure,
+                severity="warning",
+                what=f"Another trace, {one.found.name}, cannot be opened: "
+                f"{one.failure.what}",
+                salvaged=f"{shown.name} is shown.",
             )
 
 

@@ -42,6 +42,8 @@ def test_the_newest_trace_that_opens_is_shown_and_why_no_newer_one(
         assert (choice["state"], choice["problem"]) == ("ready", None)
         told = [(one["path"], one["severity"]) for one in choice["problems"]]
         assert told == [(f"exp/{path.name}", "warning") for path in reversed(torn)]
+        said = choice["problems"][0]["what"]
+        assert said.startswith(f"Another trace, {torn[1].name}, cannot be opened: ")
         assert "host_0.200" in choice["problems"][0]["salvaged"]
     if not retried:  # asked for by name, it says itself what is wrong with it
         asked = ask(page, "kernels", source=ids[torn[0].name])["choice"]
