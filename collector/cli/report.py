@@ -82,6 +82,20 @@ report_version)::
       module_window id of the newest call's window, or null
     histories       captures of the allocator; each: id, rank, attempt, function, phase,
                     iteration, context, label, step, time_ms, num_bytes, path
+    snapshots       every file, and the newest 20 captures; each as in histories, and:
+      origin        file, call, by_hand, oom, exception, signal
+      problem       why it cannot be read (as above); or null
+      settings      of the allocator
+      devices       each: device, capacity_bytes, num_segments, num_blocks; at the end
+                    reserved_bytes, allocated_bytes, active_bytes, inactive_bytes,
+                    largest_inactive_block_bytes, requested_bytes_active; num_events,
+                    actions (events by action), peak_active_bytes, peak_allocated_bytes and
+                    peak_reserved_bytes, and the events that reached them:
+                    peak_active_event, peak_allocated_event, peak_reserved_event (-1:
+                    before all); peak_active_ms, peak_active_step, distinct_alloc_stacks, oom
+                    (each: size, device_free), holders (at the peak; each: label, category,
+                    bytes, share, num_blocks), categories_bytes (at the peak),
+                    not_recorded (texts)
     traces          of torch's profiler; those recorded, each: rank, attempt, time_ms, path
                     (null: it was not saved), exists, cycle, first_step, last_step,
                     num_steps, num_bytes, num_events, flops (of all its steps), problem,
@@ -124,6 +138,9 @@ REPORT_VERSION: Final = 1
 
 _CACHE_BYTES: Final = 256 << 20
 
+_RECORDED: Final = ("recording", "memprofiler")
+"""What runs are made of that hold more than files which are opened one by one."""
+
 _MAX_PASSED_OVER: Final = 20
 """Windows that ended early, before the very last one is reported as it is."""
 
@@ -151,23 +168,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report."""
+    from collector.cli.named_files import tell
     from collector.cli.recordings import choose_run
     from collector.cli.report_markdown import report_markdown
     from collector.cli.report_text import as_text
 
-    store, logdir = _store(options.paths)
+    store, logdir, refused = _store(options.paths)
     if options.name is None:
         runs = store.runs()
     else:
         runs = [choose_run(store, options.name, logdir)]
-    if not runs:
+    _, _, problems = store.seen_besides()
+    if not runs and not refused and not problems:
         raise Failure(
             "there is no recording",
             where=str(logdir),
             remedy="name the directory given to collector.record, or one above it",
         )
+    if refused and (options.json or options.md or not runs):
+        # The output goes to programs and files: whoever waits reads the other one.
+        tell(refused, "report")
+    if not (runs or problems or options.json or options.md):
+        return 2
     reader = _Reader(store)
     report = _report(reader, store, runs, options, logdir)
+    report["problems"] += [failure.as_problem() for failure in refused]
     if options.json:
         json.dump(report, sys.stdout, ensure_ascii=True, allow_nan=False)
         print()
@@ -175,16 +200,18 @@ def run(options: argparse.Namespace) -> int:
         print(report_markdown(report, reader.errors))
     else:
         print(as_text(report))
-    return 0
+    return 2 if _is_nothing_readable(report) else 0
 
 
-def _store(paths: list[Path | str]) -> tuple[Store, Path | str]:
-    """Everything that was named, and what to call it in messages.
+def _store(
+    paths: list[Path | str],
+) -> tuple[Store, Path | str, list[Failure]]:
+    """Everything that was named, what to call it in messages, and what was refused.
 
     Raises:
-        Failure: nothing of it can be read.
+        Failure: there is no such logdir.
     """
-    from collector.cli.named_files import is_folder, sorted_out, tell
+    from collector.cli.named_files import is_folder, sorted_out
     from collector.cli.recordings import open_logdir, open_store
     from tb_plugin.given import Given
     from tb_plugin.store import Store
@@ -193,18 +220,14 @@ def _store(paths: list[Path | str]) -> tuple[Store, Path | str]:
     if isinstance(first, Path):
         is_missing = not (first.exists() or first.suffix)
         if len(paths) == 1 and (first.is_dir() or is_missing):
-            return open_logdir(first), first
+            return open_logdir(first), first, []
     good, bad = sorted_out(paths, folders=len(paths) == 1)
-    if not good:
-        tell(bad[:-1], "report")
-        raise bad[-1]
-    tell(bad, "report")
-    if isinstance(good[0], str) and is_folder(good[0]):
-        return open_store(good[0]), good[0]
+    if good and isinstance(good[0], str) and is_folder(good[0]):
+        return open_store(good[0]), good[0], bad
     given = Given(files=tuple(map(str, good))).runs()
     store = Store((), lambda: given)
     store.look()
-    return store, good[0]
+    return store, first, bad
 
 
 def _report(
@@ -229,6 +252,15 @@ def _report(
     }
 
 
+def _is_nothing_readable(report: dict[str, Any]) -> bool:
+    """Whether there is nothing but problems."""
+    files = [
+        one for run in report["runs"] for one in (*run["snapshots"], *run["traces"])
+    ]
+    recorded = any(run["made_of"] in _RECORDED for run in report["runs"])
+    return not recorded and all(one["problem"] for one in files)
+
+
 def _has_rank(run: Run, rank: int) -> bool:
     from collector.cli.recordings import unhurried
 
@@ -243,6 +275,7 @@ class _Reader:
         from collector.cli.report_verdict import VerdictSection
         from tb_plugin.cache import Cache
         from tb_plugin.readers.functions import FunctionsReader
+        from tb_plugin.readers.histories import HistoriesReader
         from tb_plugin.readers.modules import ModulesReader
         from tb_plugin.views.facts import FactsReader
 
@@ -250,7 +283,8 @@ class _Reader:
         self._facts = FactsReader(store.series)
         self._modules = ModulesReader(Cache(_CACHE_BYTES))
         self._functions = FunctionsReader(Cache(_CACHE_BYTES))
-        self._verdict = VerdictSection(self._facts, store.cache)
+        self._histories = HistoriesReader()
+        self._verdict = VerdictSection(self._facts, self._histories, store.cache)
         self.errors: dict[str, tuple[api.OutOfMemory, ...]] = {}
         """Of each run that was reported, by its id."""
 
@@ -263,6 +297,7 @@ class _Reader:
             modules_section,
             overview_section,
         )
+        from collector.cli.report_snapshots import snapshots_section
         from collector.cli.report_steps import steps_section
         from collector.cli.report_traces import traces_section
         from collector.cli.report_values import plain
@@ -277,6 +312,8 @@ class _Reader:
         first = overview(self._series, self._facts, run, summary, query, budget)
         by_module, passed_over = self._by_module(run, summary, rank)
         answers = self._by_function(run, summary, rank)
+        judge = self._verdict.judge
+        snapshots = [*snapshots_section(run, rank, self._histories, judge)]
         why, self.errors[summary.id] = self._verdict.of(run, summary, rank)
         problems = [p for p in run.problems if rank in (None, p.rank)]
         own = [p for p in by_module.problems if p not in problems]
@@ -291,6 +328,7 @@ class _Reader:
             else modules_section(by_module, passed_over),
             "functions": [function_section(a) for a in answers if a.function],
             "histories": histories_section(answers),
+            "snapshots": snapshots,
             "traces": traces_section(run, rank),
             "problems": plain([*problems, *own]),
         }

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.cli.report_snapshots import snapshots_markdown
 from collector.cli.report_steps import steps_markdown
-from collector.cli.report_text import as_text, headline_words
+from collector.cli.report_text import as_text, headline_words, name_of
 from tb_plugin.views.verdict_report import as_markdown, plain
 
 if TYPE_CHECKING:
@@ -33,15 +34,19 @@ def report_markdown(
     """The whole report; `verdicts`: errors by the id of their run."""
     lines: list[str] = []
     for run in report["runs"]:
-        lines += [*_run(run, verdicts.get(run["id"], ())), ""]
-    outside = as_text({"runs": [], "problems": report["problems"]})
+        lines += [*_run(run, report, verdicts.get(run["id"], ())), ""]
+    outside = as_text({**report, "runs": []})
     if outside:
         lines += ["```", outside, "```"]
     return "\n".join(lines).rstrip()
 
 
-def _run(run: Mapping[str, Any], errors: tuple[api.OutOfMemory, ...]) -> Iterator[str]:
-    yield f"# {plain(run['name'])}"
+def _run(
+    run: Mapping[str, Any],
+    report: Mapping[str, Any],
+    errors: tuple[api.OutOfMemory, ...],
+) -> Iterator[str]:
+    yield f"# {plain(name_of(run, report))}"
     for error in errors:
         yield ""
         yield as_markdown(error)
@@ -52,6 +57,7 @@ def _run(run: Mapping[str, Any], errors: tuple[api.OutOfMemory, ...]) -> Iterato
     if not errors:
         yield ""
         yield "No out-of-memory error was recorded."
+    yield from snapshots_markdown(run["snapshots"])
     if sentence := run["overview"]["endings"]["sentence"]:
         yield ""
         yield plain(sentence)
@@ -72,9 +78,9 @@ def _run(run: Mapping[str, Any], errors: tuple[api.OutOfMemory, ...]) -> Iterato
     yield "## Everything else"
     yield ""
     yield "```"
-    yield as_text({"runs": [{**run, "verdict": None}], "problems": []}).replace(
-        "```", "'''"
-    )
+    rest = {**run, "verdict": None, "snapshots": []}
+    text = as_text({**report, "runs": [rest], "problems": []})
+    yield text.replace("```", "'''")
     yield "```"
 
 

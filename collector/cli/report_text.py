@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.cli.report_snapshots import snapshots_text
 from collector.cli.report_steps import steps_text
 from collector.cli.report_traces import traces_text
+from collector.cli.text import (
+    bytes_text,
+    counted,
+    printable,
+    problem_lines,
+    text_table,
+    time_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,24 +62,20 @@ def as_text(report: Mapping[str, Any]) -> str:
     """The report as lines."""
     lines: list[str] = []
     for run in report["runs"]:
-        lines += [*_run(run), ""]
-    lines += _problems(report["problems"])
+        lines += [*_run(run, printable(name_of(run, report))), ""]
+    for problem in report["problems"]:
+        lines += problem_lines(problem)
     return "\n".join(lines).rstrip()
 
 
-def bytes_text(size: float | None) -> str:
-    """A size in the unit that fits, e.g. `1.50 GiB`."""
-    if size is None:
-        return "-"
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(size) < 1024 or unit == "GiB":
-            break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.2f} {unit}"
+def name_of(run: Mapping[str, Any], report: Mapping[str, Any]) -> str:
+    """A run's name; where the logdir itself is the run, its directory's."""
+    if run["name"] != ".":
+        return str(run["name"])
+    return Path(report["logdir"]).resolve().name or "."
 
 
-def _run(run: Mapping[str, Any]) -> Iterator[str]:
-    name = _printable(run["name"])
+def _run(run: Mapping[str, Any], name: str) -> Iterator[str]:
     marks = [word for word in ("live", "simulated") if run[word]]
     if run["source"] == "imported":
         marks.append(f"imported from {_FILES.get(run['made_of'], 'files')}")
@@ -79,7 +84,8 @@ def _run(run: Mapping[str, Any]) -> Iterator[str]:
     overview = run["overview"]
     yield from _verdict(run.get("verdict"))
     if run["source"] == "imported":
-        yield _counted(run["num_ranks"], "rank")
+        if run["num_ranks"]:
+            yield counted(run["num_ranks"], "rank")
     else:
         yield from _recorded(run)
         yield from _endings(overview["endings"])
@@ -92,13 +98,15 @@ def _run(run: Mapping[str, Any]) -> Iterator[str]:
         ranks = {history["rank"] for history in run["histories"]}
         of = f" on rank {ranks.pop()}" if len(ranks) == 1 else ""
         yield f"captures of the allocator: {len(run['histories'])}{of}"
-    yield from map(_printable, traces_text(run.get("traces", ())))
+    yield from snapshots_text(run["snapshots"])
+    yield from map(printable, traces_text(run.get("traces", ())))
     sources = overview["sources"]
     known = {s["source"] for s in sources if s["status"] == "recorded"}
     for source in [s for s in sources if s["source"] not in known]:
-        reason = f": {_printable(source['reason'])}" if source["reason"] else ""
+        reason = f": {printable(source['reason'])}" if source["reason"] else ""
         yield f"not recorded: {source['source']} ({source['status']}){reason}"
-    yield from _problems(run["problems"])
+    for problem in run["problems"]:
+        yield from problem_lines(problem)
 
 
 def _recorded(run: Mapping[str, Any]) -> Iterator[str]:
@@ -106,7 +114,7 @@ def _recorded(run: Mapping[str, Any]) -> Iterator[str]:
     attempts, last_step = run["num_attempts"], run["last_step"]
     yield (
         f"{run['num_ranks']} of {run['world_size'] or run['num_ranks']} ranks,"
-        f" {_counted(attempts, 'attempt')},"
+        f" {counted(attempts, 'attempt')},"
         f" last step {'-' if last_step is None else last_step}"
     )
     for key, headline in run["overview"]["headlines"].items():
@@ -123,22 +131,13 @@ def _endings(endings: Mapping[str, Any]) -> Iterator[str]:
     yield "how it ended:"
     advised = set()
     for one in told:
-        yield f"  {_printable(one['sentence'])} ({_time(one['time_ms'])})"
+        yield f"  {printable(one['sentence'])} ({time_text(one['time_ms'])})"
         if one["advice"] and one["advice"] not in advised:
             advised.add(one["advice"])
-            yield f"    {_printable(one['advice'])}"
+            yield f"    {printable(one['advice'])}"
     num = sum(endings[f"num_{how}"] for how in ("exception", "signal", "lost"))
     if num > len(told):
         yield f"  and {num - len(told)} more like these"
-
-
-def _time(time_ms: float) -> str:
-    try:
-        moment = datetime.fromtimestamp(time_ms / 1e3, timezone.utc)
-    except (OverflowError, OSError, ValueError):
-        # The file's clock may have said anything.
-        return "at an unknown time"
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _verdict(verdict: Mapping[str, Any] | None) -> Iterator[str]:
@@ -150,24 +149,24 @@ def _verdict(verdict: Mapping[str, Any] | None) -> Iterator[str]:
         where = [f"rank {one['rank']}"] if one["rank"] is not None else []
         where += [f"device {one['device']}"] if one["device"] is not None else []
         where += [f"step {one['step']}"] if one["step"] is not None else []
-        where += [_printable(word) for word in (one["during"], one["asked_at"]) if word]
+        where += [printable(word) for word in (one["during"], one["asked_at"]) if word]
         yield f"{what}: {', '.join(where)}"
-        yield f"  {_printable(one['sentence'])}"
+        yield f"  {printable(one['sentence'])}"
         if place == 0:
             yield from _first_error(one)
     left_out = verdict["num_ooms"] - len(verdict["ooms"])
     if left_out > 0:
-        yield f"{_counted(left_out, 'more error')} not listed"
+        yield f"{counted(left_out, 'more error')} not listed"
 
 
 def _first_error(one: Mapping[str, Any]) -> Iterator[str]:
     if one["held_sentence"]:
-        yield f"  {_printable(one['held_sentence'])}"
+        yield f"  {printable(one['held_sentence'])}"
     if one["also"]:
         yield f"  beside it: {', '.join(one['also'])}"
     for advice in one["advice"]:
         stake = advice["bytes"]
-        words = _printable(advice["text"])
+        words = printable(advice["text"])
         if advice["setting"]:
             words += f" {advice['setting']}"
         yield f"  try: {words}" + (f" (up to {bytes_text(stake)})" if stake else "")
@@ -180,7 +179,7 @@ def headline_words(key: str, headline: Mapping[str, Any]) -> tuple[str, str, str
     """What a headline number is called, its value, and where it was."""
     title = _WORDS.get(key, key)
     if "absent_reason" in headline:
-        return title, "-", _printable(headline["absent_reason"] or "not recorded")
+        return title, "-", printable(headline["absent_reason"] or "not recorded")
     ((name, value),) = [(k, v) for k, v in headline.items() if k.startswith("value")]
     ending = name.removeprefix("value")
     if "bytes" in ending:
@@ -200,7 +199,7 @@ def _by_rank(ranks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     rows = [
         (
             str(rank["rank"]),
-            _printable(rank["host"] or "-"),
+            printable(rank["host"] or "-"),
             bytes_text(rank["peak_bytes"]),
             str(rank["peak_step"] if rank["peak_step"] is not None else "-"),
             bytes_text(rank["capacity_bytes"]),
@@ -209,7 +208,7 @@ def _by_rank(ranks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         for rank in known[:_MAX_ROWS]
     ]
     yield f"highest peaks of {len(ranks)} ranks:"
-    yield from _table(("rank", "host", "peak", "at step", "of", ""), rows)
+    yield from text_table(("rank", "host", "peak", "at step", "of", ""), rows)
 
 
 def _caveats(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -220,7 +219,7 @@ def _caveats(facts: Mapping[str, Any]) -> Iterator[str]:
         reasons = "; ".join(facts.get("reasons", ())) or "the reason is not known"
         yield f"incomplete: {reasons}"
     if dropped := facts.get("num_events_dropped"):
-        yield f"{_counted(dropped, 'event')} dropped"
+        yield f"{counted(dropped, 'event')} dropped"
 
 
 def _by_module(modules: Mapping[str, Any] | None) -> Iterator[str]:
@@ -230,35 +229,35 @@ def _by_module(modules: Mapping[str, Any] | None) -> Iterator[str]:
     facts = modules["facts"] or {}
     peak = facts.get("peak_bytes")
     yield (
-        f"modules: {_printable(modules['window'])} on rank {modules['rank']},"
-        f" {_printable(modules['device'])}, {modules['state']};"
-        f" peak {bytes_text(peak)}; {_counted(len(found), 'module')}"
+        f"modules: {printable(modules['window'])} on rank {modules['rank']},"
+        f" {printable(modules['device'])}, {modules['state']};"
+        f" peak {bytes_text(peak)}; {counted(len(found), 'module')}"
     )
     for window in modules["passed_over"][:1]:
         yield (
-            f"  the last complete one: {_printable(window)} came after it and ended early"
+            f"  the last complete one: {printable(window)} came after it and ended early"
         )
     for caveat in _caveats(facts):
-        yield f"  {_printable(caveat)}"
+        yield f"  {printable(caveat)}"
     own = any(m["own_bytes"] is not None for m in found)
     size = "own_bytes" if own else "total_bytes"
     found.sort(key=lambda m: -(m[size] or 0))
     rows = [
         (
-            _printable(m["module"]),
+            printable(m["module"]),
             bytes_text(m["total_bytes"]),
             bytes_text(m["own_bytes"]),
             _largest(m["categories_bytes"]),
         )
         for m in found[:_MAX_ROWS]
     ]
-    yield from _table(("module", "rank's total", "own", "mostly"), rows)
+    yield from text_table(("module", "rank's total", "own", "mostly"), rows)
 
 
 def _by_call(function: Mapping[str, Any]) -> Iterator[str]:
     yield (
-        f"{_printable(function['function'])} ({_printable(function['phase'])}):"
-        f" {_counted(function['num_calls'], 'call')} on rank {function['rank']}"
+        f"{printable(function['function'])} ({printable(function['phase'])}):"
+        f" {counted(function['num_calls'], 'call')} on rank {function['rank']}"
     )
     calls = function["calls"][-_MAX_ROWS:]
     names = [n for n in _STATS if any(n in call["stats"] for call in calls)]
@@ -275,27 +274,7 @@ def _by_call(function: Mapping[str, Any]) -> Iterator[str]:
     head = ["call"]
     for name in names:
         head += [name, "+/-"]
-    yield from _table(head, rows)
-
-
-def _problems(problems: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for problem in problems:
-        where = ", ".join(filter(None, (problem["path"], problem["where"])))
-        yield f"{problem['severity']}: {_printable(problem['what'])}"
-        yield f"  where: {_printable(where)}"
-        if problem["salvaged"]:
-            yield f"  what was read: {_printable(problem['salvaged'])}"
-        yield f"  what to do: {_printable(problem['remedy'])}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    for row in (head, *rows):
-        cells = [
-            cell.ljust(width) if index == 0 else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield ("  " + "  ".join(cells)).rstrip()
+    yield from text_table(head, rows)
 
 
 def _largest(sizes: Mapping[str, float]) -> str:
@@ -307,12 +286,3 @@ def _signed(size: float | None) -> str:
     if size is None:
         return "-"
     return ("+" if size >= 0 else "") + bytes_text(size)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _printable(text: str) -> str:
-    """Names and messages come from files: nothing in them may steer a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in str(text))

@@ -9,8 +9,10 @@ from collector.cli.report_values import plain, rows, values_of
 if TYPE_CHECKING:
     from tb_plugin import api
     from tb_plugin.cache import Cache
+    from tb_plugin.readers.histories import HistoriesReader
     from tb_plugin.run import Run
     from tb_plugin.views.facts import FactsReader
+    from tb_plugin.views.verdict_judge import HistoryJudge
 
 _ENDED: Final = ("", "closed", "exception", "lost", "signal")
 """By number, see `api.OomPeers`; empty: running, or not known."""
@@ -22,12 +24,18 @@ _SECONDS: Final = 600.0
 class VerdictSection:
     """Asks the view, once it has judged every history."""
 
-    def __init__(self, facts: FactsReader, cache: Cache) -> None:
+    def __init__(
+        self, facts: FactsReader, histories: HistoriesReader, cache: Cache
+    ) -> None:
         """`cache` keeps decoded reports."""
-        from tb_plugin.readers.histories import HistoriesReader
         from tb_plugin.views.verdict import VerdictReader
 
-        self._reader = VerdictReader(facts, HistoriesReader(), cache)
+        self._reader = VerdictReader(facts, histories, cache)
+
+    @property
+    def judge(self) -> HistoryJudge:
+        """Who judges histories."""
+        return self._reader.judge
 
     def of(
         self, run: Run, summary: api.RunSummary, rank: int | None

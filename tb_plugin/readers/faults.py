@@ -40,11 +40,14 @@ class Faults:
             self.found.append(fault)
 
     def add_damage(self, offset: int, end: int, what: str) -> None:
-        """These bytes are lost."""
+        """These bytes are lost; who meets the same ones later adds nothing."""
+        where = f"bytes {offset} to {end}"
+        if any(fault.where == where for fault in self.found):
+            return
         self.add(
             "warning",
             f"A part of the file is damaged: {what}.",
-            f"bytes {offset} to {end}",
+            where,
             "Nothing can bring it back; check the disk if this keeps happening.",
         )
 
