@@ -138,7 +138,13 @@ class Run:
             self._changed()
 
     def check(self, budget: Budget, *, rank: int | None = None) -> None:
-        """Look for damage where opening did not: in small runs, or in one rank."""
+        """Look for damage where opening did not: in small runs, or in one rank.
+
+        At a store only for those who wait: it fetches everything that lies there.
+        """
+        folder = self.found.folder
+        if storage.is_remote(folder) and not storage.remote_at(folder).is_patient:
+            return
         if rank is None and self._is_checked:
             return
         if self.imported is not None:

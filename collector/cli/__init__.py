@@ -24,6 +24,7 @@ VERBS: Final = {
     "open": "open_files",
     "import": "import_files",
     "export": "export",
+    "index": "index_runs",
     "merge": "merge",
     "report": "report",
     "import-config": "import_config",

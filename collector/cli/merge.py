@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -37,7 +36,6 @@ HELP = "merge the traces and spans of all ranks into one trace on one clock"
 
 DEFAULT_NAME: Final = "merged_trace.json.gz"
 _RANKS: Final = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*")
-_POLL_SECONDS: Final = 0.5
 _MAX_TOLD: Final = 50
 
 
@@ -189,35 +187,21 @@ def _recording_in(logdir: Path | str, name: str | None) -> Run | None:
 def _of_recording(
     recording: Run, options: argparse.Namespace, ranks: RankSet | None
 ) -> tuple[Inputs, Path]:
-    from collector.cli.recordings import folder_of, read_whole, tell_problems
+    from collector.cli.recordings import (
+        await_end,
+        folder_of,
+        read_whole,
+        tell_problems,
+    )
     from tb_plugin.merging.finding import inputs_of_run
 
     read_whole(recording)
-    _await_end(recording, options.wait)
+    await_end(recording, options.wait)
     tell_problems(recording.problems, "merge")
     folder = folder_of(recording)
     attempt = _attempt(recording, options.attempt)
     inputs = inputs_of_run(attempt, folder, ranks=ranks, cycle=options.cycle)
     return inputs, _local(folder)
-
-
-def _await_end(recording: Run, seconds: float) -> None:
-    """Wait until every rank's file has its end, if that comes soon."""
-    from collector.cli.recordings import unhurried
-
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and not _has_ended(recording):
-        time.sleep(_POLL_SECONDS)
-        recording.found.list_files()
-        recording.update(unhurried())
-
-
-def _has_ended(recording: Run) -> bool:
-    if not recording.attempts:
-        return False
-    files = recording.attempts[-1].files
-    world_size = max(file.header.world_size for file in files.values())
-    return len(files) >= world_size and all(file.close for file in files.values())
 
 
 def _attempt(recording: Run, wanted: int | None) -> AttemptFiles:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _MAX_LISTED: Final = 20
 _POLL_SECONDS: Final = 0.02
+_WAIT_POLL_SECONDS: Final = 0.5
 
 
 def unhurried() -> Budget:
@@ -188,6 +189,23 @@ def read_whole(run: Run, rank: int | None = None) -> None:
     keys = [key for key in run.found.files if rank in (None, key[0])]
     run.update(unhurried(), only=None if rank is None else keys)
     run.check(unhurried(), rank=rank)
+
+
+def await_end(recording: Run, seconds: float) -> None:
+    """Wait until every rank's file has its end, if that comes soon."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not _has_ended(recording):
+        time.sleep(_WAIT_POLL_SECONDS)
+        recording.found.list_files()
+        recording.update(unhurried())
+
+
+def _has_ended(recording: Run) -> bool:
+    if not recording.attempts:
+        return False
+    files = recording.attempts[-1].files
+    world_size = max(file.header.world_size for file in files.values())
+    return len(files) >= world_size and all(file.close for file in files.values())
 
 
 def tell_problems(problems: Iterable[api.Problem], verb: str) -> None:

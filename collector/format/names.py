@@ -20,6 +20,10 @@ SCALARS_DIR: Final = PLUGIN_NAME
 Two writers in one directory lose data under both of TensorBoard's loaders.
 """
 
+RUN_INDEX: Final = "run.index"
+"""Beside rank files at a store: what opening them reads, in one object; see
+`collector.format.run_index`."""
+
 EXPORT_MARK: Final = "memboard_export.json"
 """Beside files that `memboard export` wrote: from which recording they are."""
 

@@ -4,7 +4,7 @@
 - `local`: the disk;
 - `urls`: a URL of a person's, without its secrets;
 - `remote`: a store; `folders` its listings, `blocks` the bytes that were read, `ranges` its
-  files;
+  files, `indexed` pieces of many of them that came with one object;
 - `system`: what fsspec is asked, on the threads of `fetching`;
 - `refusals`: what a store refused, in words.
 

@@ -128,10 +128,15 @@ class Blocks:
     def ahead(self, content: Content, start: int, end: int) -> None:
         """Have bytes fetched that somebody will want; as far as there is room for it.
 
+        What is at hand is not fetched again.
+
         Raises:
             StorageError: they were refused a moment ago.
         """
-        first, last = _blocks_of(content, start, min(end, content.size_bytes))
+        end = min(end, content.size_bytes)
+        if start >= end or self._at_hand(content, start, end) is not None:
+            return
+        first, last = _blocks_of(content, start, end)
         with self._lock:
             is_full = len(self._coming) >= _MAX_COMING
         if not is_full and first < last:

@@ -22,6 +22,7 @@ from tb_plugin.storage.blocks import PATIENCE_SECONDS, Blocks, Content
 from tb_plugin.storage.contract import FixedStatus, PendingError, StorageError
 from tb_plugin.storage.fetching import Workers
 from tb_plugin.storage.folders import Folders, RemoteEntry
+from tb_plugin.storage.indexed import Indexed
 from tb_plugin.storage.ranges import RangedFile, RemoteRanges
 from tb_plugin.storage.refusals import away
 from tb_plugin.storage.system import System
@@ -59,6 +60,9 @@ class Remote:
         self._system = System(url)
         self._folders = Folders(url.root, self._system.ls, self._listers.do)
         self._blocks = Blocks(self._fetched)
+        self._indexed = Indexed(self._listed, self._fetched)
+        self.watch: Callable[[Content, int, int], None] | None = None
+        """Called with every read of `ranges`: where from, and how many bytes at most."""
         self._has_settled = False
 
     # What the contract says.
@@ -154,6 +158,8 @@ class Remote:
         with contextlib.suppress(OSError):
             for path in paths:
                 status = self.lstat(path)
+                if self._indexed.holds(path, status.st_size):
+                    continue
                 content = Content.of(path, status)
                 self._blocks.ahead(content, 0, 1)
                 self._blocks.ahead(content, status.st_size - 1, status.st_size)
@@ -216,7 +222,22 @@ class Remote:
 
     def read(self, content: Content, start: int, length: int) -> bytes:
         """Bytes of a file that was listed; waits."""
-        return self._blocks.read(content, start, length, is_patient=self.is_patient)
+        if self.watch is not None:
+            self.watch(content, start, length)
+        patient = self.is_patient
+        found = self._indexed.read(content, start, length, is_patient=patient)
+        if found is None:
+            found = self._blocks.read(content, start, length, is_patient=patient)
+        return found
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put a file there; commands do, TensorBoard never. Waits.
+
+        Raises:
+            StorageError: the store refused.
+        """
+        self._listers.do(lambda: self._system.write(path, data)).result()
+        self._folders.refresh(path.rpartition("/")[0])
 
     # How it is asked, on threads of its own.
 
@@ -227,6 +248,11 @@ class Remote:
         if known.is_coming:
             raise away(f"no answer within {PATIENCE_SECONDS:.0f} s")
         return known
+
+    def _listed(self, path: str) -> RemoteEntry | None:
+        """What a listing of its folder says, if there was one; never waits."""
+        folder, _, name = path.rpartition("/")
+        return self._folders.look(folder).entries.get(name)
 
     def _entry(self, path: str) -> RemoteEntry | None:
         folder, _, name = path.rpartition("/")

@@ -69,6 +69,18 @@ class System:
         except Exception as error:  # noqa: BLE001  # a file system may raise anything
             raise refusal_of(error, self._url) from None
 
+    def write(self, path: str, data: bytes) -> None:
+        """Put a file there, whole, in place of one of the same name.
+
+        Raises:
+            StorageError: the store refused.
+        """
+        try:
+            system, inner = self._inner(path)
+            system.pipe_file(inner, data)
+        except Exception as error:  # noqa: BLE001  # a file system may raise anything
+            raise refusal_of(error, self._url) from None
+
     def info(self, path: str) -> Mapping[str, Any]:
         """What the store says of one file now.
 

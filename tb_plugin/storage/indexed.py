@@ -1,0 +1,163 @@
+"""Pieces of a store's files that come from the index beside them: see `run_index`.
+
+The index of a folder is fetched once, with a few large requests, into a file without a
+name; from then on what it holds is read from there. Where there is none, or what it holds
+is no longer so, files are read one by one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from concurrent.futures import TimeoutError as OverdueError
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from collector.format.errors import FormatError
+from collector.format.names import RUN_INDEX
+from collector.format.run_index import (
+    HEAD_BYTES,
+    MAX_BYTES,
+    decode_head,
+    head_length,
+)
+from tb_plugin.storage.blocks import PATIENCE_SECONDS, WAIT_SECONDS, Content
+from tb_plugin.storage.contract import StorageError
+from tb_plugin.storage.fetching import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+    from collector.format.run_index import IndexedFile
+    from tb_plugin.storage.folders import RemoteEntry
+
+_logger = logging.getLogger(__name__)
+
+_PIECE: Final = 8 << 20
+"""Of one request."""
+_SPARE_BYTES: Final = 1 << 30
+"""Left free on the disk."""
+
+
+class Indexed:
+    """The indexes of one store's folders. Safe for threads."""
+
+    def __init__(
+        self,
+        entry: Callable[[str], RemoteEntry | None],
+        fetch: Callable[[str, int, int], bytes],
+    ) -> None:
+        """`entry` gives what a listing says of a path; `fetch` waits for bytes of it."""
+        self._entry = entry
+        self._fetch = fetch
+        self._workers = Workers("memboard-index", 2)
+        self._lock = threading.Lock()
+        self._coming: dict[str, tuple[Content, Future[_Index | None]]] = {}
+        """By folder: the newest index that was listed."""
+
+    def holds(self, path: str, size_bytes: int) -> bool:
+        """Whether a file is read from an index, as far as that is known by now."""
+        coming = self._of(path)
+        if coming is None:
+            return False
+        if not coming.done():
+            return True
+        index = coming.result()
+        return index is not None and index.has(_name(path), size_bytes)
+
+    def read(
+        self, content: Content, start: int, length: int, *, is_patient: bool
+    ) -> bytes | None:
+        """The same as of `Blocks.read`; None where no index holds it.
+
+        Raises:
+            StorageError: the index is still on its way.
+        """
+        coming = self._of(content.path)
+        if coming is None:
+            return None
+        try:
+            index = coming.result(PATIENCE_SECONDS if is_patient else WAIT_SECONDS)
+        except OverdueError:
+            raise StorageError(
+                "The index of the run is still being read", "It is tried again."
+            ) from None
+        end = min(start + length, content.size_bytes)
+        if index is None or start >= end:
+            return None
+        return index.read(_name(content.path), content.size_bytes, start, end)
+
+    def _of(self, path: str) -> Future[_Index | None] | None:
+        folder = path.rpartition("/")[0]
+        entry = self._entry(f"{folder}/{RUN_INDEX}")
+        if entry is None or entry.is_dir() or entry.path == path:
+            return None
+        content = Content.of(entry.path, entry.status)
+        with self._lock:
+            known = self._coming.get(folder)
+            if known is None or known[0] != content:
+                future = self._workers.do(lambda: self._opened(content))
+                known = self._coming[folder] = (content, future)
+        return known[1]
+
+    def _opened(self, content: Content) -> _Index | None:
+        """On a thread of ours; None where it cannot be used, which costs time alone."""
+        try:
+            return self._copied(content)
+        except (FormatError, OSError) as error:
+            _logger.warning(
+                "%s is not used, files are read one by one: %s", content.path, error
+            )
+        except Exception:
+            _logger.exception("%s is not used", content.path)
+        return None
+
+    def _copied(self, content: Content) -> _Index:
+        free = shutil.disk_usage(tempfile.gettempdir()).free
+        if content.size_bytes > min(MAX_BYTES, free - _SPARE_BYTES):
+            raise OSError(f"there is no room for its {content.size_bytes:,} bytes")
+        file = tempfile.TemporaryFile(prefix="memboard-", buffering=0)  # noqa: SIM115
+        try:
+            for at in range(0, content.size_bytes, _PIECE):
+                end = min(at + _PIECE, content.size_bytes)
+                file.write(self._fetch(content.path, at, end))
+            start = os.pread(file.fileno(), HEAD_BYTES, 0)
+            start += os.pread(file.fileno(), head_length(start), HEAD_BYTES)
+            return _Index(file, decode_head(start, content.size_bytes))
+        except BaseException:
+            file.close()
+            raise
+
+
+class _Index:
+    """An index that was fetched."""
+
+    def __init__(self, file: IO[Any], files: dict[str, IndexedFile]) -> None:
+        self._file = file
+        self._files = files
+        # Whoever reads holds the index: nobody else knows when it is not needed.
+        weakref.finalize(self, file.close)
+
+    def has(self, name: str, size_bytes: int) -> bool:
+        """Whether it knows the file as it was listed."""
+        known = self._files.get(name)
+        return known is not None and known.size_bytes == size_bytes
+
+    def read(self, name: str, size_bytes: int, start: int, end: int) -> bytes | None:
+        """Bytes of a file; None where it does not hold all of them, intact."""
+        if not self.has(name, size_bytes):
+            return None
+        for piece in self._files[name].pieces:
+            if piece.start <= start and end <= piece.start + piece.length:
+                data = os.pread(self._file.fileno(), piece.length, piece.offset)
+                if piece.is_intact(data):
+                    return data[start - piece.start : end - piece.start]
+        return None
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
