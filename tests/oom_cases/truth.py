@@ -1,0 +1,178 @@
+"""Truths of the cases, and a judge that reads a report from the outside.
+
+A verdict is right where its sentence names an accepted cause and its words hold all that
+an expert would say and nothing that an expert would not. No wording is prescribed: every
+expectation is a group of alternatives.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+# What a cause sounds like in a sentence; the first that matches is what was said.
+SAID = {
+    "pending": r"\bpending\b|awaiting (the )?free|not yet (been )?reusable"
+    r"|wait(s|ing|ed)? (for|on) (a|another|the|side|other)[^.]{0,30}stream",
+    "limit": r"memory[_ ]fraction|process[^.]{0,12} (memory )?limit|limit of (the|this) process"
+    r"|\b(own|set|per-process|allocator's|torch's) (limit|cap)\b|limited to|\bcap of\b",
+    "other": r"other process|another process|outside (of )?(torch|pytorch)|not (held|reserved) by"
+    r" (torch|pytorch)|non[- ]torch|something else (held|holds|used|uses)|beside torch",
+    "giant": r"single (request|allocation)|(one|this) (request|allocation) (alone )?(was|is|asks"
+    r"|asked|exceeds|needs)[^.]{0,40}(more|larger|bigger|than)|(larger|bigger|more) than (the"
+    r" (whole )?(device|gpu|card)|everything|all)|could never fit|(request|allocation)[^.]{0,40}"
+    r" exceeds|giant|times (what|as much as)",
+    "leak": r"\bleak|\bgr[eo]w(s|n|ing|th)?\b|retain(ed|s|ing)?\b|kept (from|across|over)"
+    r"|pil(es|ed|ing) up|accumulat(es|ed|ing)\b|more (in|at|with|each|every) (each|every|per|"
+    r"step)|never freed|from step to step|across steps",
+    "fragmented": r"fragment|largest free block[^.]{0,60}(less|smaller|only|below|too)"
+    r"|scattered|no (single )?free block (was|is) (large|big)|in pieces|too small[^.]{0,20}pieces",
+    "pool": r"(graph|private)[^.]{0,30} pools?",
+    "full": r"\bfull\b|live[^.]{0,40}of (what|all|the)|used up|does not fit|did not fit"
+    r"|filled|fills|needs more (memory )?than|took (all|the room)|exhausted",
+}
+NEGATED = re.compile(
+    r"\b(not|no|never|neither|nor|without|rather than|instead of|isn't|wasn't|rules? out)"
+    r"( (a|an|any|the|being|sign of|signs of|evidence of))*"
+    r" (memory )?(leak\w*|fragment\w+|grow\w*|full|pending|limit\w*)(,? (a|or|nor) \w+)?",
+    re.IGNORECASE,
+)
+LEAK_WORDS = (
+    r"\bleak",
+    r"\bgrow(s|ing|n|ths?)? (by|from step|steadily|each|every|per|with every|across)",
+    r"grew (by|from step|steadily|each|every|per)",
+    r"(kept|retained) (from|across|over) (step|iteration|round)",
+    r"from step to step",
+)
+# A condition on what is not known.
+HEDGES = (r"\bif\b|\bunless\b|not known|unknown|not recorded|assum|--capacity",)
+# Claims that are wrong wherever something else is the matter.
+CONFIDENT = (r"(really|truly|actually|completely) full", r"another process")
+SMALLER_STEP = (
+    r"batch",
+    r"checkpoint",
+    r"shorter|sequence length",
+    r"offload",
+    r"shard|FSDP|ZeRO",
+)
+
+
+def line(file: str, at: int) -> str:
+    """Match `file:12`, or "file, lines 3, 12 and 40"."""
+    return rf"{re.escape(file)}(:{at}\b|\D[^;|]{{0,80}}?\b{at}\b)"
+
+
+@dataclasses.dataclass(frozen=True)
+class Truth:
+    """What a right verdict says; `causes` stand with the truest one first."""
+
+    causes: tuple[str, ...]
+    must: tuple[tuple[str, ...], ...] = ()
+    must_not: tuple[str, ...] = ()
+    # Keys of the verdict in JSON, which are figures and no opinion.
+    facts: tuple[tuple[str, Any], ...] = ()
+    # Given with --capacity, where the command has that option.
+    capacity: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One snapshot with its truth."""
+
+    kind: str
+    seed: int
+    snapshot: dict[str, Any]
+    truth: Truth
+
+    @property
+    def name(self) -> str:
+        """The name of its file, too."""
+        return f"{self.kind}-{self.seed}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Judgement:
+    """What was said about a case, and what is wrong with it."""
+
+    case: str
+    kind: str
+    cause: str
+    said: str
+    cause_right: bool
+    missing: tuple[str, ...]
+    forbidden: tuple[str, ...]
+    wrong_facts: tuple[str, ...]
+    sentence: str
+
+    @property
+    def right(self) -> bool:
+        """Cause, words and figures all hold."""
+        wrong = (*self.missing, *self.forbidden, *self.wrong_facts)
+        return self.cause_right and not wrong
+
+
+def leading(report: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the error that the report leads with: the one marked so, else the first."""
+    ooms = [oom for run in report["runs"] for oom in run["verdict"]["ooms"]]
+    for key in ("fatal", "is_fatal", "leads"):
+        for oom in ooms:
+            if oom.get(key) is True:
+                return oom
+    return ooms[0] if ooms else None
+
+
+def said_cause(sentence: str) -> str:
+    """Name the cause that a sentence gives."""
+    plain = NEGATED.sub(" ", sentence)
+    for cause, pattern in SAID.items():
+        if re.search(pattern, plain, re.IGNORECASE):
+            return cause
+    return "unsure"
+
+
+def judge(
+    case: Case, report: dict[str, Any] | None, text: str, *, told: bool = False
+) -> Judgement:
+    """Judge the report of one file: its JSON, and its text where it names no error.
+
+    Where the device's size was `told`, only the truest cause is accepted.
+    """
+    truth = case.truth
+    accepted = truth.causes[:1] if told else truth.causes
+    oom = leading(report) if report else None
+    if oom is None:
+        sentence, words = "", text
+        said = "none"
+    else:
+        sentence = oom["sentence"]
+        advice = [one["text"] + " " + one.get("setting", "") for one in oom["advice"]]
+        words = " ".join([sentence, oom.get("held_sentence") or "", *advice])
+        said = said_cause(sentence)
+        if said == "unsure" and oom.get("cause") not in {"unsure", None}:
+            said = said_cause(str(oom["cause"]).replace("_", " "))
+    plain = NEGATED.sub(" ", words)
+    missing = [
+        group[0]
+        for group in truth.must
+        if not any(re.search(one, words, re.IGNORECASE) for one in group)
+    ]
+    forbidden = [
+        one for one in truth.must_not if re.search(one, plain, re.IGNORECASE)
+    ]
+    facts = []
+    for key, value in truth.facts:
+        told = (oom or {}).get(key)
+        if told != value:
+            facts.append(f"{key}={told!r} instead of {value!r}")
+    return Judgement(
+        case.name,
+        case.kind,
+        truth.causes[0],
+        truth.causes[0] if said in accepted else said,
+        said in accepted,
+        tuple(missing),
+        tuple(forbidden),
+        tuple(facts),
+        sentence or text.strip()[:200],
+    )

@@ -1,0 +1,125 @@
+"""Verdicts against cases of an independent generator: `tests/oom_cases`.
+
+Each snapshot is given to the command line, and its report is judged from the outside::
+
+    python tests/perf/oom_independent.py --seeds 0-3 --kinds pending,giant
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.oom_cases import dump  # noqa: E402
+from tests.oom_cases.cases import KINDS, make  # noqa: E402
+from tests.oom_cases.truth import Judgement, judge  # noqa: E402
+
+
+def main() -> None:
+    """Print the matrix, then what is wrong with each case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="0-3", help="such as 0-3")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--keep", type=Path, help="a folder for the snapshots")
+    parser.add_argument("--quiet", action="store_true", help="the matrix alone")
+    given = parser.parse_args()
+    first, _, last = given.seeds.partition("-")
+    seeds = range(int(first), int(last or first) + 1)
+    with tempfile.TemporaryDirectory() as made:
+        folder = given.keep or Path(made)
+        folder.mkdir(parents=True, exist_ok=True)
+        judged = [
+            judged_case(kind, seed, folder)
+            for kind in given.kinds.split(",")
+            for seed in seeds
+        ]
+    print_kinds(judged)
+    print_causes(judged)
+    if not given.quiet:
+        print_wrong(judged)
+
+
+def judged_case(kind: str, seed: int, folder: Path) -> Judgement:
+    """Make, report and judge one case."""
+    case = make(kind, seed)
+    path = folder / f"{case.name}.pickle"
+    dump.write(case.snapshot, path)
+    capacity = case.truth.capacity if knows_capacity() else None
+    return judge(case, *reported(path, capacity), told=capacity is not None)
+
+
+def reported(path: Path, capacity: int | None = None) -> tuple[dict | None, str]:
+    """Return the command's JSON, and its Markdown where it names no error."""
+    more = [] if capacity is None else ["--capacity", f"{capacity / (1 << 30):.2f}GiB"]
+    written = memboard("report", str(path), "--json", *more)
+    try:
+        report = json.loads(written)
+    except ValueError:
+        return None, written
+    named = any(run["verdict"]["ooms"] for run in report["runs"])
+    return report, "" if named else memboard("report", str(path), "--md", *more)
+
+
+def memboard(*arguments: str) -> str:
+    """Run the command as a user does."""
+    command = [sys.executable, "-m", "collector.cli", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    return done.stdout or done.stderr
+
+
+def knows_capacity(known: list[bool] = []) -> bool:  # noqa: B006
+    """Whether this release's report can be told the device's size."""
+    if not known:
+        known.append("--capacity" in memboard("report", "--help"))
+    return known[0]
+
+
+def print_kinds(judged: list[Judgement]) -> None:
+    """One row for each kind: how many are right, and what was said instead."""
+    print(f"{'kind':22}{'n':>3}{'right':>7}{'cause':>7}  said instead")
+    for kind in dict.fromkeys(one.kind for one in judged):
+        own = [one for one in judged if one.kind == kind]
+        said = Counter(one.said for one in own if not one.cause_right)
+        instead = ", ".join(f"{cause} {n}" for cause, n in said.most_common())
+        right, causes = (sum(map(bool, x)) for x in zip(*((o.right, o.cause_right) for o in own), strict=True))
+        print(f"{kind:22}{len(own):>3}{right:>7}{causes:>7}  {instead}")
+    print(
+        f"{'all':22}{len(judged):>3}{sum(o.right for o in judged):>7}"
+        f"{sum(o.cause_right for o in judged):>7}\n"
+    )
+
+
+def print_causes(judged: list[Judgement]) -> None:
+    """Precision and recall of each cause, words and figures left aside."""
+    print(f"{'cause':14}{'n':>3}{'precision':>11}{'recall':>8}")
+    for cause in sorted({one.cause for one in judged} | {one.said for one in judged}):
+        true = sum(one.cause == cause for one in judged)
+        said = sum(one.said == cause for one in judged)
+        both = sum(one.cause == cause and one.said == cause for one in judged)
+        rates = (f"{both / n:.2f}" if n else "-" for n in (said, true))
+        precision, recall = rates
+        print(f"{cause:14}{true:>3}{precision:>11}{recall:>8}")
+    print()
+
+
+def print_wrong(judged: list[Judgement]) -> None:
+    """Say of each wrong case what is missing, forbidden or a wrong figure."""
+    for one in judged:
+        if one.right:
+            continue
+        print(f"{one.case}: said {one.said}, true {one.cause}\n    {one.sentence[:300]}")
+        for label in ("missing", "forbidden", "wrong_facts"):
+            for words in getattr(one, label):
+                print(f"    {label}: {words}")
+
+
+if __name__ == "__main__":
+    main()
