@@ -8,7 +8,7 @@ from tests.oom_cases.allocator import MiB
 from tests.oom_cases.bench import Bench
 from tests.oom_cases.network import LINEAR
 from tests.oom_cases.no_room import SIDE_STREAM
-from tests.oom_cases.truth import LEAK_WORDS, Truth, line
+from tests.oom_cases.truth import LEAK_WORDS, OTHER_PROCESS, Truth, line
 
 if TYPE_CHECKING:
     from tests.oom_cases.allocator import Block
@@ -40,7 +40,12 @@ def graph_pool(seed: int) -> tuple[Bench, Truth]:
     return bench, Truth(
         ("pool", "full", "fragmented"),
         must=(
-            (r"CUDA graph", r"graphs?'? (private )?pools?", r"\bgraphs\b", r"private pool"),
+            (
+                r"CUDA graph",
+                r"graphs?'? (private )?pools?",
+                r"\bgraphs\b",
+                r"private pool",
+            ),
             (
                 r"shar(e|ing) (one|a|the|their)",
                 r"graph_pool_handle",
@@ -99,7 +104,7 @@ def kv_cache(seed: int) -> tuple[Bench, Truth]:
     return bench, Truth(
         ("full", "leak"),
         must=(
-            (r"\bKV\b", r"\bcache", r"keys? and values?"),
+            (r"\bKV\b", r"\bcach(e|es|ing)\b", r"keys? and values?"),
             (
                 line("cache_utils.py", 120),
                 line("cache_utils.py", 121),
@@ -294,6 +299,6 @@ def prefetch(seed: int) -> tuple[Bench, Truth]:
                 r"\bload(s|ed|ing)? (of )?batches",
             ),
         ),
-        must_not=(r"zero_grad", r"another process"),
+        must_not=(r"zero_grad", OTHER_PROCESS),
         facts=bench.asked(),
     )

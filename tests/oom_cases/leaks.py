@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.oom_cases.bench import Bench
-from tests.oom_cases.truth import CONFIDENT, Truth, line
+from tests.oom_cases.truth import OTHER_PROCESS, Truth, line
 
 if TYPE_CHECKING:
     from tests.oom_cases.allocator import Block
@@ -48,7 +48,7 @@ def leak_losses(seed: int) -> tuple[Bench, Truth]:
             (*where, *model_lines(bench)),
             (r"detach", r"\.item\(\)", r"\bgraph", r"no_grad"),
         ),
-        must_not=CONFIDENT,
+        must_not=(OTHER_PROCESS,),
         facts=bench.asked(),
     )
 
@@ -58,7 +58,9 @@ def leak_outputs(seed: int) -> tuple[Bench, Truth]:
     bench = Bench("leak_outputs", seed, cards=("A100-40", "RTX 4090", "H100", "V100"))
     total = bench.device.total
     words = 8192 if bench.flavour.name == "vit" else None
-    net = bench.choose_network(int(total * bench.rng.uniform(0.2, 0.4)), vocabulary=words)
+    net = bench.choose_network(
+        int(total * bench.rng.uniform(0.2, 0.4)), vocabulary=words
+    )
     bench.device.recording = seed % 2 == 0
     bench.weights = bench.load_model()
     bench.device.recording = True
@@ -91,7 +93,7 @@ def leak_outputs(seed: int) -> tuple[Bench, Truth]:
             where,
             (r"\bcpu\b", r"\bhost\b", r"detach", r"append", r"\blists?\b", r"\.item\("),
         ),
-        must_not=(*CONFIDENT, r"zero_grad", r"gradient accumulation", r"optimizer"),
+        must_not=(OTHER_PROCESS, r"zero_grad", r"gradient accumulation", r"optimizer"),
         facts=bench.asked(),
     )
 
@@ -129,9 +131,17 @@ def leak_cache(seed: int) -> tuple[Bench, Truth]:
         ("leak",),
         must=(
             (line(file, at),),
-            (r"\bbound", r"\blimit", r"evict", r"\blru", r"cache\b", r"clear", r"dict"),
+            (
+                r"\bbound",
+                r"\blimit",
+                r"evict",
+                r"\blru",
+                r"\bcach(e|es|ing)\b",
+                r"clear",
+                r"dict",
+            ),
         ),
-        must_not=(*CONFIDENT, r"zero_grad"),
+        must_not=(OTHER_PROCESS, r"zero_grad"),
         facts=bench.asked(),
     )
 
@@ -163,6 +173,6 @@ def leak_without_marks(seed: int) -> tuple[Bench, Truth]:
             (line(*bench.script.at("keep")),),
             (r"detach", r"\.item\(", r"\bcpu\b", r"\bhost\b", r"\blists?\b", r"append"),
         ),
-        must_not=CONFIDENT,
+        must_not=(OTHER_PROCESS,),
         facts=bench.asked(),
     )

@@ -30,9 +30,7 @@ NORM: tuple[Frame, ...] = (
     ("torch/nn/modules/normalization.py", 217, "forward"),
 )
 SOFTMAX: tuple[Frame, ...] = (("torch/nn/functional.py", 2140, "softmax"),)
-CROSS_ENTROPY: tuple[Frame, ...] = (
-    ("torch/nn/functional.py", 3494, "cross_entropy"),
-)
+CROSS_ENTROPY: tuple[Frame, ...] = (("torch/nn/functional.py", 3494, "cross_entropy"),)
 
 
 @dataclasses.dataclass(frozen=True)

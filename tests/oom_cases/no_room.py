@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from tests.oom_cases.allocator import GiB, KiB, MiB
 from tests.oom_cases.bench import Bench, card_bytes
 from tests.oom_cases.too_large import fills, first_that_dies
-from tests.oom_cases.truth import CONFIDENT, HEDGES, LEAK_WORDS, Truth
+from tests.oom_cases.truth import (
+    HEDGES,
+    LEAK_WORDS,
+    OTHER_PROCESS,
+    REALLY_FULL,
+    UNCONDITIONAL,
+    Truth,
+)
 
 if TYPE_CHECKING:
     from tests.oom_cases.allocator import Block
@@ -57,7 +64,7 @@ def fragmented(seed: int) -> tuple[Bench, Truth]:
             (r"fragment", r"scattered", r"no (single )?(free )?block", r"largest free"),
             (r"expandable_segments",),
         ),
-        must_not=CONFIDENT,
+        must_not=(REALLY_FULL, OTHER_PROCESS),
         facts=bench.asked(),
     )
 
@@ -98,7 +105,7 @@ def fragmented_varying(seed: int) -> tuple[Bench, Truth]:
             (r"fragment", r"scattered", r"no (single )?(free )?block", r"largest free"),
             (r"expandable_segments",),
         ),
-        must_not=(*CONFIDENT, *LEAK_WORDS),
+        must_not=(REALLY_FULL, OTHER_PROCESS, *LEAK_WORDS),
         facts=bench.asked(),
     )
 
@@ -149,7 +156,7 @@ def pending(seed: int) -> tuple[Bench, Truth]:
                 r"ahead",
             ),
         ),
-        must_not=(*LEAK_WORDS, *CONFIDENT),
+        must_not=(REALLY_FULL, OTHER_PROCESS, *LEAK_WORDS),
         facts=bench.asked(),
     )
 
@@ -184,7 +191,7 @@ def other_process(seed: int) -> tuple[Bench, Truth]:
                 r"--capacity",
             ),
         ),
-        must_not=(r"(really|truly|completely) full(?![^.]{0,60}\bif\b)", *LEAK_WORDS),
+        must_not=(UNCONDITIONAL, *LEAK_WORDS),
         facts=bench.asked(),
         capacity=total,
     )
@@ -209,7 +216,7 @@ def process_limit(seed: int) -> tuple[Bench, Truth]:
     return bench, Truth(
         ("limit",),
         must=((r"memory[_ ]fraction", r"\blimit", r"\bcap\b"),),
-        must_not=(r"really full", r"another process", *LEAK_WORDS),
+        must_not=(REALLY_FULL, OTHER_PROCESS, *LEAK_WORDS),
         facts=bench.asked(),
         capacity=total,
     )
@@ -233,8 +240,8 @@ def unknown_capacity(seed: int) -> tuple[Bench, Truth]:
         ("full", "unsure"),
         must=(HEDGES,),
         must_not=(
-            r"(really|truly|completely) full(?![^.]{0,60}\bif\b)",
-            r"(?<!if )another process (holds|held|has|had|took|uses|used)",
+            UNCONDITIONAL,
+            rf"{OTHER_PROCESS} (holds|held|has|had|took|uses|used)",
             *LEAK_WORDS,
         ),
         facts=bench.asked(),

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from tests.oom_cases.allocator import OutOfMemoryError
 from tests.oom_cases.bench import Bench
-from tests.oom_cases.truth import LEAK_WORDS, SMALLER_STEP, Truth, line
+from tests.oom_cases.truth import (
+    LEAK_WORDS,
+    OTHER_PROCESS,
+    REALLY_FULL,
+    SMALLER_STEP,
+    Truth,
+    line,
+)
 
 if TYPE_CHECKING:
     from tests.oom_cases.allocator import Block
@@ -145,7 +152,7 @@ def one_of_several(seed: int) -> tuple[Bench, Truth]:
         ("full",),
         must=(SMALLER_STEP,),
         # Activations of micro-batches do add up, so growth within the step may be said.
-        must_not=(r"\bleak", r"another process"),
+        must_not=(r"\bleak", OTHER_PROCESS),
         facts=bench.asked(),
     )
 
@@ -174,5 +181,5 @@ def no_history(seed: int) -> tuple[Bench, Truth]:
             (r"histor", r"_record_memory_history", r"\bevents?\b"),
             *((where,) if has_stacks else ()),
         ),
-        must_not=(r"really full", *LEAK_WORDS),
+        must_not=(REALLY_FULL, *LEAK_WORDS),
     )

@@ -26,21 +26,27 @@ GATHER: tuple[Frame, ...] = (
     (
         "CUDACachingAllocator.cpp",
         0,
-        "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc"
-        "(signed char, unsigned long, CUstream_st*)",
+        (
+            "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc"
+            "(signed char, unsigned long, CUstream_st*)"
+        ),
     ),
     (
         "",
         0,
-        "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::allocate"
-        "(unsigned long)",
+        (
+            "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::allocate"
+            "(unsigned long)"
+        ),
     ),
     (
         "EmptyTensor.cpp",
         0,
-        "at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>, "
-        "c10::Allocator*, c10::DispatchKeySet, c10::ScalarType, "
-        "std::optional<c10::MemoryFormat>)",
+        (
+            "at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>, "
+            "c10::Allocator*, c10::DispatchKeySet, c10::ScalarType, "
+            "std::optional<c10::MemoryFormat>)"
+        ),
     ),
 )
 CALLED: tuple[Frame, ...] = (
@@ -56,20 +62,26 @@ ENGINE: tuple[Frame, ...] = (
     (
         "??",
         0,
-        "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor, "
-        "std::allocator<at::Tensor> >&&)",
+        (
+            "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor, "
+            "std::allocator<at::Tensor> >&&)"
+        ),
     ),
     (
         "??",
         0,
-        "torch::autograd::Engine::evaluate_function(std::shared_ptr<"
-        "torch::autograd::GraphTask>&, torch::autograd::Node*)",
+        (
+            "torch::autograd::Engine::evaluate_function(std::shared_ptr<"
+            "torch::autograd::GraphTask>&, torch::autograd::Node*)"
+        ),
     ),
     (
         "??",
         0,
-        "torch::autograd::Engine::thread_main(std::shared_ptr<"
-        "torch::autograd::GraphTask> const&)",
+        (
+            "torch::autograd::Engine::thread_main(std::shared_ptr<"
+            "torch::autograd::GraphTask> const&)"
+        ),
     ),
     ("??", 0, "__clone"),
 )

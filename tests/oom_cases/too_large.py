@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.oom_cases.bench import Bench
-from tests.oom_cases.truth import LEAK_WORDS, SMALLER_STEP, Truth, line
+from tests.oom_cases.truth import LEAK_WORDS, REALLY_FULL, SMALLER_STEP, Truth, line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,9 @@ def steady_varying(seed: int) -> tuple[Bench, Truth]:
 
 def optimizer_first(seed: int) -> tuple[Bench, Truth]:
     """The first optimizer.step makes AdamW's states, and they do not fit."""
-    bench = Bench("optimizer_first", seed, cards=("RTX 4090", "H100", "A100-40", "V100"))
+    bench = Bench(
+        "optimizer_first", seed, cards=("RTX 4090", "H100", "A100-40", "V100")
+    )
     total = bench.device.total
     bench.choose_network(total * bench.rng.uniform(0.26, 0.3), bytes_per_weight=4)
     bench.weights = bench.load_model()
@@ -155,7 +157,9 @@ def logits(seed: int) -> tuple[Bench, Truth]:
             now = int(tokens * share) // 64 * 64
             kept = bench.forward(now, layers=2)
             kept += bench.loss(now)
-            kept.append(bench.alloc(now * words * 4, net.float_stack(script, "forward")))
+            kept.append(
+                bench.alloc(now * words * 4, net.float_stack(script, "forward"))
+            )
             inner = script.lib(("torch/nn/functional.py", 3494, "cross_entropy"))
             frames = script.stack(inner, script.user("loss"))
             kept.append(bench.alloc(now * words * 4, frames))
@@ -204,9 +208,7 @@ def giant(seed: int) -> tuple[Bench, Truth]:
     if attention:
         own = (net.file(script), 73, "forward")
         block = (net.file(script), bench.flavour.block_line, "forward")
-        frames = script.stack(
-            script.modules((own,), (block,)), script.user("forward")
-        )
+        frames = script.stack(script.modules((own,), (block,)), script.user("forward"))
         where = (line(file, 73), line(*script.at("forward")))
     else:
         inner = script.lib(("torch/_tensor.py", 39, "wrapped"))
@@ -235,7 +237,7 @@ def giant(seed: int) -> tuple[Bench, Truth]:
                 r"chunk|in parts|in pieces|split",
             ),
         ),
-        must_not=(*LEAK_WORDS, r"really full", r"expandable_segments"),
+        must_not=(*LEAK_WORDS, REALLY_FULL, r"expandable_segments"),
         facts=bench.asked(),
     )
 

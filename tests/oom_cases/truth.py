@@ -12,26 +12,31 @@ import re
 from typing import Any
 
 # What a cause sounds like in a sentence; the first that matches is what was said.
+ANY = r"(?:[^.]|\.\d)"  # up to the end of the sentence; 1.5 GiB does not end it
 SAID = {
-    "pending": r"\bpending\b|awaiting (the )?free|not yet (been )?reusable"
-    r"|wait(s|ing|ed)? (for|on) (a|another|the|side|other)[^.]{0,30}stream",
-    "limit": r"memory[_ ]fraction|process[^.]{0,12} (memory )?limit|limit of (the|this) process"
-    r"|\b(own|set|per-process|allocator's|torch's) (limit|cap)\b|limited to|\bcap of\b",
-    "other": r"other process|another process|outside (of )?(torch|pytorch)|not (held|reserved) by"
-    r" (torch|pytorch)|non[- ]torch|something else (held|holds|used|uses)|beside torch",
-    "giant": r"single (request|allocation)|(one|this) (request|allocation) (alone )?(was|is|asks"
-    r"|asked|exceeds|needs)[^.]{0,40}(more|larger|bigger|than)|(larger|bigger|more) than (the"
-    r" (whole )?(device|gpu|card)|everything|all)|could never fit|(request|allocation)[^.]{0,40}"
-    r" exceeds|giant|times (what|as much as)",
+    "pending": r"\bpending\b|await(s|ing|ed)?\b|not yet (been )?(reusable|free)"
+    rf"|wait(s|ing|ed)? (for|on) {ANY}{{0,40}}stream",
+    "limit": rf"memory[_ ]fraction|process{ANY}{{0,12}} (memory )?limit|limit (of|on|for) th\w+"
+    r" process|\b(own|set|per-process|allocator's|torch's|memory) (limit|cap)\b|limited to"
+    r"|\bcap of\b|\ballowed (only|at most|no more)",
+    "other": r"other process|another process|outside (of )?(torch|pytorch)|not (held|reserved)"
+    r" by (torch|pytorch)|non[- ]torch|something else (held|holds|had|has|used|uses)"
+    r"|(beside|other than) (torch|pytorch)",
+    "giant": r"single (request|allocation|giant)|(one|this) (request|allocation) (alone )?(was|is"
+    rf"|asks|asked|exceeds|needs){ANY}{{0,40}}(more|larger|bigger|than)|(larger|bigger|more)"
+    r" than (the (whole |entire )?(device|gpu|card)|everything|all)|(could|can) never fit"
+    rf"|(request|allocation){ANY}{{0,40}} exceeds|giant|times (what|as much as)",
     "leak": r"\bleak|\bgr[eo]w(s|n|ing|th)?\b|retain(ed|s|ing)?\b|kept (from|across|over)"
-    r"|pil(es|ed|ing) up|accumulat(es|ed|ing)\b|more (in|at|with|each|every) (each|every|per|"
+    r"|pil(es|ed|ing) up|accumulat(es|ed|ing)\b|more (in|at|with|each|every|per) (each|every|"
     r"step)|never freed|from step to step|across steps",
-    "fragmented": r"fragment|largest free block[^.]{0,60}(less|smaller|only|below|too)"
-    r"|scattered|no (single )?free block (was|is) (large|big)|in pieces|too small[^.]{0,20}pieces",
-    "pool": r"(graph|private)[^.]{0,30} pools?",
-    "full": r"\bfull\b|live[^.]{0,40}of (what|all|the)|used up|does not fit|did not fit"
+    "fragmented": rf"fragment|largest free block{ANY}{{0,60}}(less|smaller|only|below|too)"
+    r"|scattered|no (single )?free block (was|is) (large|big)|in pieces",
+    "pool": rf"(graph|private|another|other|different){ANY}{{0,30}} pools?\b",
+    "full": rf"\bfull\b|live{ANY}{{0,60}}of (what|all|the)|used up|does not fit|did not fit"
     r"|filled|fills|needs more (memory )?than|took (all|the room)|exhausted",
 }
+# A condition is no claim.
+CONDITION = re.compile(r"\b(if|unless|whether)\b(?:[^.,;:]|\.\d)*", re.IGNORECASE)
 NEGATED = re.compile(
     r"\b(not|no|never|neither|nor|without|rather than|instead of|isn't|wasn't|rules? out)"
     r"( (a|an|any|the|being|sign of|signs of|evidence of))*"
@@ -47,8 +52,10 @@ LEAK_WORDS = (
 )
 # A condition on what is not known.
 HEDGES = (r"\bif\b|\bunless\b|not known|unknown|not recorded|assum|--capacity",)
-# Claims that are wrong wherever something else is the matter.
-CONFIDENT = (r"(really|truly|actually|completely) full", r"another process")
+# A claim that is wrong wherever something else is the matter.
+REALLY_FULL = r"(really|truly|actually|completely) full"
+UNCONDITIONAL = rf"{REALLY_FULL}(?!{ANY}{{0,160}}\b(if|unless)\b)"
+OTHER_PROCESS = r"(?<!if )(?<!unless )another process"
 SMALLER_STEP = (
     r"batch",
     r"checkpoint",
@@ -124,7 +131,7 @@ def leading(report: dict[str, Any]) -> dict[str, Any] | None:
 
 def said_cause(sentence: str) -> str:
     """Name the cause that a sentence gives."""
-    plain = NEGATED.sub(" ", sentence)
+    plain = CONDITION.sub(" ", NEGATED.sub(" ", sentence))
     for cause, pattern in SAID.items():
         if re.search(pattern, plain, re.IGNORECASE):
             return cause
@@ -157,9 +164,7 @@ def judge(
         for group in truth.must
         if not any(re.search(one, words, re.IGNORECASE) for one in group)
     ]
-    forbidden = [
-        one for one in truth.must_not if re.search(one, plain, re.IGNORECASE)
-    ]
+    forbidden = [one for one in truth.must_not if re.search(one, plain, re.IGNORECASE)]
     facts = []
     for key, value in truth.facts:
         told = (oom or {}).get(key)

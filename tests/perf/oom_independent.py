@@ -71,7 +71,9 @@ def reported(path: Path, capacity: int | None = None) -> tuple[dict | None, str]
 def memboard(*arguments: str) -> str:
     """Run the command as a user does."""
     command = [sys.executable, "-m", "collector.cli", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, check=False
+    )
     return done.stdout or done.stderr
 
 
@@ -89,7 +91,10 @@ def print_kinds(judged: list[Judgement]) -> None:
         own = [one for one in judged if one.kind == kind]
         said = Counter(one.said for one in own if not one.cause_right)
         instead = ", ".join(f"{cause} {n}" for cause, n in said.most_common())
-        right, causes = (sum(map(bool, x)) for x in zip(*((o.right, o.cause_right) for o in own), strict=True))
+        right, causes = (
+            sum(map(bool, x))
+            for x in zip(*((o.right, o.cause_right) for o in own), strict=True)
+        )
         print(f"{kind:22}{len(own):>3}{right:>7}{causes:>7}  {instead}")
     print(
         f"{'all':22}{len(judged):>3}{sum(o.right for o in judged):>7}"
@@ -115,7 +120,9 @@ def print_wrong(judged: list[Judgement]) -> None:
     for one in judged:
         if one.right:
             continue
-        print(f"{one.case}: said {one.said}, true {one.cause}\n    {one.sentence[:300]}")
+        print(
+            f"{one.case}: said {one.said}, true {one.cause}\n    {one.sentence[:300]}"
+        )
         for label in ("missing", "forbidden", "wrong_facts"):
             for words in getattr(one, label):
                 print(f"    {label}: {words}")
