@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.oom_cases.cases import KINDS, make
+from tests.oom_cases.truth import said_cause
 from tests.perf.oom_independent import judged_case
 
 # A dozen small cases, each of its own kind.
@@ -127,6 +128,26 @@ def test_torch_reads_the_snapshots(kind):
 
 def test_a_case_is_made_the_same_again():
     assert make("graph_pool", 2).snapshot == make("graph_pool", 2).snapshot
+
+
+@pytest.mark.parametrize(
+    ("sentence", "cause"),
+    [
+        ("Memory retained across steps filled the GPU: 441 MiB per step.", "leak"),
+        ("There is no leak: 70.6 of 79.1 GiB was live, the GPU was full.", "full"),
+        ("Full, if 44.2 GiB is all that the device has.", "full"),
+        ("Unless another process holds the rest, the device was full.", "full"),
+        ("Another process holds 38.0 GiB of the GPU.", "other"),
+        ("60.1 GiB is freed, but waits for work on stream 0x55d1.", "pending"),
+        ("The limit of this process, 31.6 GiB, was reached.", "limit"),
+        ("7.1 GiB is free in 119 pieces, the largest 498 MiB.", "fragmented"),
+        ("One request alone asked for 256 GiB, more than the GPU.", "giant"),
+        ("CUDA graphs' private pools reserve 12.1 GiB.", "pool"),
+        ("Nothing that was recorded says why.", "unsure"),
+    ],
+)
+def test_the_judge_accepts_many_wordings(sentence, cause):
+    assert said_cause(sentence) == cause
 
 
 @pytest.mark.slow

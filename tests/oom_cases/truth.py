@@ -30,7 +30,7 @@ SAID = {
     r"|pil(es|ed|ing) up|accumulat(es|ed|ing)\b|more (in|at|with|each|every|per) (each|every|"
     r"step)|never freed|from step to step|across steps",
     "fragmented": rf"fragment|largest free block{ANY}{{0,60}}(less|smaller|only|below|too)"
-    r"|scattered|no (single )?free block (was|is) (large|big)|in pieces",
+    r"|scattered|no (single )?free block (was|is) (large|big)|in (\d+ )?pieces",
     "pool": rf"(graph|private|another|other|different){ANY}{{0,30}} pools?\b",
     "full": rf"\bfull\b|live{ANY}{{0,60}}of (what|all|the)|used up|does not fit|did not fit"
     r"|filled|fills|needs more (memory )?than|took (all|the room)|exhausted",
