@@ -174,7 +174,7 @@ def judge(
         case.name,
         case.kind,
         truth.causes[0],
-        truth.causes[0] if said in accepted else said,
+        said,
         said in accepted,
         tuple(missing),
         tuple(forbidden),
