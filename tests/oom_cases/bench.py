@@ -66,7 +66,8 @@ class Bench:
         # Each kind combines traits in an order of its own.
         turn = random.Random(kind)
         orders = [turn.sample(range(4), 4) for _ in range(3)]
-        release, style, trait = (order[seed % 4] for order in orders)
+        at = (seed + seed // 4) % 4
+        release, style, trait = (order[at] for order in orders)
         self.version = VERSIONS[release]
         self.stacks = "all" if trait == 2 else "python"
         self.context = "alloc" if trait == 1 else "all"

@@ -171,8 +171,8 @@ def pending(seed: int) -> tuple[Bench, Truth]:
 def other_process(seed: int) -> tuple[Bench, Truth]:
     """Somebody else's process has much of the GPU."""
     kind, names = "other_process", ("H100", "A100-40", "RTX 4090", "L40S")
-    total = card_bytes(names[seed])
-    others = int(total * (0.42 + 0.09 * seed)) // KiB * KiB
+    total = card_bytes(names[seed % 4])
+    others = int(total * (0.42 + 0.09 * (seed % 4))) // KiB * KiB
     bench = Bench(kind, seed, cards=names, others=others)
     mine = total - others
     bench.choose_network(mine * 0.1, layers=8)
@@ -207,8 +207,8 @@ def other_process(seed: int) -> tuple[Bench, Truth]:
 def process_limit(seed: int) -> tuple[Bench, Truth]:
     """set_per_process_memory_fraction: the device has room, this process may not have it."""
     names = ("H100", "A100-40", "RTX 4090", "L40S")
-    total = card_bytes(names[seed])
-    limit = int(total * (0.3 + 0.1 * seed))
+    total = card_bytes(names[seed % 4])
+    limit = int(total * (0.3 + 0.1 * (seed % 4)))
     bench = Bench("process_limit", seed, cards=names, limit=limit)
     bench.choose_network(limit * 0.1, layers=8)
     bench.weights = bench.load_model()
@@ -231,7 +231,7 @@ def process_limit(seed: int) -> tuple[Bench, Truth]:
 
 def unknown_capacity(seed: int) -> tuple[Bench, Truth]:
     """A slice of a card, of a size that no card has; nobody says which."""
-    total = int((9.61, 17.37, 28.9, 61.2)[seed] * GiB) // KiB * KiB
+    total = int((9.61, 17.37, 28.9, 61.2)[seed % 4] * GiB) // KiB * KiB
     bench = Bench("unknown_capacity", seed, total=total)
     bench.choose_network(total * 0.08, layers=8)
     bench.weights = bench.load_model()
