@@ -32,7 +32,7 @@ SAID = {
     "fragmented": rf"fragment|largest free block{ANY}{{0,60}}(less|smaller|only|below|too)"
     r"|scattered|no (single )?free block (was|is) (large|big)|in (\d+ )?pieces",
     "pool": rf"(graph|private|another|other|different){ANY}{{0,30}} pools?\b",
-    "full": rf"\bfull\b|live{ANY}{{0,60}}of (what|all|the)|used up|does not fit|did not fit"
+    "full": rf"\bfull\b|live{ANY}{{0,60}}of (what|all|the)|used up|(do|does|did) not fit"
     r"|filled|fills|needs more (memory )?than|took (all|the room)|exhausted",
 }
 # A condition is no claim.
@@ -159,17 +159,22 @@ def judge(
         if said == "unsure" and oom.get("cause") not in {"unsure", None}:
             said = said_cause(str(oom["cause"]).replace("_", " "))
     plain = NEGATED.sub(" ", words)
+    claims = CONDITION.sub(" ", plain)
     missing = [
         group[0]
         for group in truth.must
         if not any(re.search(one, words, re.IGNORECASE) for one in group)
     ]
-    forbidden = [one for one in truth.must_not if re.search(one, plain, re.IGNORECASE)]
+    forbidden = [
+        one
+        for one in truth.must_not
+        if all(re.search(one, part, re.IGNORECASE) for part in (plain, claims))
+    ]
     facts = []
     for key, value in truth.facts:
-        told = (oom or {}).get(key)
-        if told != value:
-            facts.append(f"{key}={told!r} instead of {value!r}")
+        figure = (oom or {}).get(key)
+        if figure != value:
+            facts.append(f"{key}={figure!r} instead of {value!r}")
     return Judgement(
         case.name,
         case.kind,
