@@ -12,7 +12,8 @@ samples, tokens or epochs (`ScheduleConfig.unit`), in the whole run or in each e
   counts these windows: 1 is one of them, 0 is one after the other until the end.
 
 A call may cover many positions at once, as a batch covers samples: it is collected where
-any of them is. The last one of an epoch whose length is known ends the cycle under way
+any of them is. Where more of them passed than anybody knew, and all that was to be
+collected lay among those, the next call stands for it. The last one of an epoch whose length is known ends the cycle under way
 (ACTIVE_AND_SAVE); where an epoch ends without having said its length, whoever records
 keeps what it has so far.
 """
@@ -163,8 +164,9 @@ class Schedule:
         """Cycles of the numbers given, or another pattern, or a function that decides.
 
         Args:
-            pattern: a `Window` or `Cycles`, or a function of the position; its answer is
-                an `Action`, or whether to collect. None: cycles of what follows.
+            pattern: a `Window` or `Cycles`, or a function of the position (of several:
+                of the first); its answer is an `Action`, or whether to collect. None:
+                cycles of what follows.
             skip_first: positions before the first cycle.
             wait: positions of each cycle that pass by.
             warmup: positions after those that warm up.
@@ -187,6 +189,7 @@ class Schedule:
         position: int,
         first: int | None = None,
         *,
+        passed: int | None = None,
         is_last: bool = False,
         epoch: int = 0,
     ) -> Action:
@@ -195,19 +198,25 @@ class Schedule:
         Args:
             position: where it is; of several positions the last one it covers.
             first: the first one it covers; None: it covers one.
+            passed: from here to before `first` they passed before it was known that they
+                were; what is to be collected and lies among them is this call's, unless
+                the call before had its beginning. None: there are none.
             is_last: nothing follows in this epoch: a cycle under way ends here.
             epoch: where positions are an epoch's own, the epochs that this start has
                 been through: of the first one alone an earlier start may have seen some.
         """
+        start = position if first is None else min(first, position)
         if self._choose is not None:
-            chosen = self._choose(position)
+            chosen = self._choose(start)
             action = chosen if isinstance(chosen, Action) else _plain(bool(chosen))
         else:
-            start = position if first is None else min(first, position)
             seen = self._resume if epoch == 0 else 0
             if position < seen:
                 return Action.SKIP
-            action = self._between(max(0, start - seen), position - seen + 1)
+            start = max(0, start - seen)
+            if passed is not None and self._begins_anew(max(0, passed - seen)):
+                start = min(start, max(0, passed - seen))
+            action = self._between(start, position - seen + 1)
         ends = is_last and action is Action.ACTIVE
         return Action.ACTIVE_AND_SAVE if ends else action
 
@@ -234,6 +243,12 @@ class Schedule:
         ):
             length *= 2
         return position + length
+
+    def _begins_anew(self, position: int) -> bool:
+        """Whether nothing that is collected goes on from the position before."""
+        pattern = self._pattern
+        assert pattern is not None  # noqa: S101  # as in `_between`
+        return pattern.num_active(position) == pattern.num_active(max(0, position - 1))
 
     def _between(self, start: int, end: int) -> Action:
         """What holds for positions from `start` to before `end` as a whole."""

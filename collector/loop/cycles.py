@@ -21,11 +21,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
-from collector.loop.progress import TRAIN, positions_since
+from collector.loop.positions import (
+    AMOUNTS,
+    Begins,
+    action_at,
+    ended,
+    here,
+    place_of,
+    place_of_call,
+)
+from collector.loop.progress import TRAIN
 from collector.schedule import Action, schedule_of
 
 if TYPE_CHECKING:
     from collector.config_sections import ScheduleConfig
+    from collector.loop.positions import Place
     from collector.loop.progress import Progress
     from collector.schedule import Schedule
     from collector.trouble import Troubles
@@ -99,8 +109,10 @@ class Cycles:
         self._number = 0
         """Training steps that have ended."""
         self._epoch = 0
-        self._epoch_begins = (0, 0, 0, 0)
-        """Where positions start: steps ended, their number, samples, tokens."""
+        self._begins = Begins()
+        self._looks_back = settings.unit in AMOUNTS and settings.choose is None
+        self._place = place_of_call(0)
+        """Of the step under way."""
         self._steps_left: int | None = None
         self._is_open = False
         """Whether the cycle numbered `cycle` may go on."""
@@ -126,9 +138,9 @@ class Cycles:
         if not self.needed or progress.phase.name != TRAIN:
             return
         if self._unit == "step":
-            position = progress.train.next_step - self._epoch_begins[1]
+            position = progress.train.next_step - self._begins.step
         else:  # of other units than these two `_same` holds none
-            position = self._number - self._epoch_begins[0]
+            position = self._number - self._begins.taken
         if position not in self._same or self._steps_left == 1:
             self._choose()
 
@@ -144,6 +156,8 @@ class Cycles:
         """The step under way is done; `step`: its number where training gave one."""
         if not self.needed or self._progress.phase.name != TRAIN:
             return
+        if self._looks_back and self.action.collects:
+            self._look_back()
         is_last = self.action is Action.ACTIVE_AND_SAVE
         if self._listeners or is_last:
             self._tell_end(step, is_last=is_last)
@@ -170,10 +184,10 @@ class Cycles:
             return
         self._same = _NOWHERE
         self._steps_left = length
-        if self._number > self._epoch_begins[0]:
+        if self._number > self._begins.taken:
             self._epoch += 1
         if self._per_epoch:
-            self._epoch_begins = self._here()
+            self._begins = here(self._progress, self._number)
         before = self.action, self.cycle
         if self._is_open and self._has_ended_step:
             self._cut("epoch")
@@ -261,13 +275,13 @@ class Cycles:
         schedule = self._schedule
         if schedule is None:
             return Action.SKIP
-        last, first = self._position()
+        place = self._place = self._found_place()
         is_last, epoch = self._steps_left == 1, self._epoch
         try:
-            action = schedule.action(last, first, is_last=is_last, epoch=epoch)
+            action = action_at(schedule, place, is_last=is_last, epoch=epoch)
             if self._unit in _ONE_BY_ONE and not is_last:
-                until = schedule.same_until(last, action, epoch=epoch)
-                self._same = range(last, until)
+                until = schedule.same_until(place.last, action, epoch=epoch)
+                self._same = range(place.last, until)
         except Exception as error:  # noqa: BLE001  # the user's own `choose`
             self._schedule = None
             self._troubles.tell(
@@ -280,21 +294,17 @@ class Cycles:
             return Action.SKIP
         return action
 
-    def _position(self) -> tuple[int, int | None]:
-        """The positions that the step covers: the last one, and the first of several."""
-        number, step, samples, tokens = self._epoch_begins
-        training = self._progress.phases[TRAIN]
+    def _found_place(self) -> Place:
         if self._unit == "call":
-            return self._number - number, None
-        if self._unit == "step":
-            return self._progress.train_step - step, None
-        if self._unit == "epoch":
-            return self._progress.epoch or 0, None
-        if self._unit == "sample":
-            return positions_since(training.samples, training.samples_from, samples)
-        return positions_since(training.tokens, training.tokens_from, tokens)
+            return place_of_call(self._number - self._begins.taken)
+        return place_of(self._unit, self._progress, self._begins)
 
-    def _here(self) -> tuple[int, int, int, int]:
-        training = self._progress.phases[TRAIN]
-        step = self._progress.train_step
-        return self._number, step, training.samples or 0, training.tokens or 0
+    def _look_back(self) -> None:
+        """The step is over and has said what it had: so it ends its cycle, or does not."""
+        place = ended(self._place, self._unit, self._progress, self._begins)
+        is_last = self._steps_left == 1
+        schedule = self._schedule
+        if schedule is not None and place != self._place:
+            was = action_at(schedule, place, is_last=is_last, epoch=self._epoch)
+            is_end = was is Action.ACTIVE_AND_SAVE
+            self.action = Action.ACTIVE_AND_SAVE if is_end else Action.ACTIVE

@@ -41,9 +41,9 @@ class Phase:
         "next_step",
         "num_steps",
         "samples",
-        "samples_from",
+        "samples_by",
         "tokens",
-        "tokens_from",
+        "tokens_by",
     )
 
     def __init__(self, name: str) -> None:
@@ -56,9 +56,8 @@ class Phase:
         self.samples: int | None = None
         self.tokens: int | None = None
         """Totals; None as long as nobody reported any."""
-        self.samples_from: int | None = None
-        self.tokens_from: int | None = None
-        """The first one of the last report: a batch covers those up to the total."""
+        self.samples_by = self.tokens_by = (0, 0)
+        """What the last two reports added, the newer one last; 0: there was none."""
 
 
 class Progress:
@@ -117,11 +116,11 @@ class Progress:
         """Add to the current phase's totals."""
         phase = self.phase
         if tokens is not None:
-            before = phase.tokens or 0
-            phase.tokens_from, phase.tokens = before + 1, before + tokens
+            phase.tokens_by = (phase.tokens_by[1], tokens)
+            phase.tokens = (phase.tokens or 0) + tokens
         if samples is not None:
-            before = phase.samples or 0
-            phase.samples_from, phase.samples = before + 1, before + samples
+            phase.samples_by = (phase.samples_by[1], samples)
+            phase.samples = (phase.samples or 0) + samples
 
 
 class PhaseBlock:
@@ -154,15 +153,6 @@ class PhaseBlock:
             if error is not None and self._progress is not None:
                 self._progress.left_by(error)
             self._enter(self._before)
-
-
-def positions_since(
-    total: int | None, first: int | None, begin: int
-) -> tuple[int, int | None]:
-    """A report's positions, the last and the first, counted from the total `begin`."""
-    return max(0, (total or 0) - begin), None if first is None else max(
-        0, first - begin
-    )
 
 
 def whole_number(value: Any) -> int | None:

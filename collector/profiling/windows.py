@@ -25,7 +25,15 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.loop.progress import TRAIN, positions_since
+from collector.loop.positions import (
+    Begins,
+    Place,
+    action_at,
+    here,
+    place_of,
+    place_of_call,
+)
+from collector.loop.progress import TRAIN
 from collector.profiling.contract import WHOLE_STEP, Call
 from collector.schedule import Action
 
@@ -85,8 +93,7 @@ class Windows:
         self._per_epoch = per_epoch
         self._epoch = 0
         """Epochs of this start that are over."""
-        self._epoch_begins = (0, 0, 0, 0)
-        """Where positions start: training steps taken, their number, samples, tokens."""
+        self._begins = Begins()
         self._calls_before: dict[tuple[str, str], int] = {}
         """The same of calls, by function and phase."""
         self._wanting: dict[str, tuple[Slot, ...]] = {}
@@ -299,10 +306,10 @@ class Windows:
         cycles, phase = self._cycles, self._progress.phase.name
         if function == WHOLE_STEP and phase == TRAIN and cycles and cycles.needed:
             return cycles.action
-        last, first = self._position(function, number)
+        place = self._place(function, number)
         is_last = function == WHOLE_STEP and self._steps_left == 1
         try:
-            return schedule.action(last, first, is_last=is_last, epoch=self._epoch)
+            return action_at(schedule, place, is_last=is_last, epoch=self._epoch)
         except Exception as error:  # noqa: BLE001  # the user's own `choose`
             self._schedule = None
             self._troubles.tell(
@@ -315,25 +322,14 @@ class Windows:
 
     def _start_positions(self) -> None:
         """Another epoch begins: what comes is counted from here."""
-        training = self._progress.phases[TRAIN]
-        if training.num_steps > self._epoch_begins[0]:
+        taken = self._progress.train.num_steps
+        if taken > self._begins.taken:
             self._epoch += 1
-        step, samples, tokens = training.next_step, training.samples, training.tokens
-        self._epoch_begins = (training.num_steps, step, samples or 0, tokens or 0)
+        self._begins = here(self._progress, taken)
         self._calls_before = self._counts.copy()
 
-    def _position(self, function: str, number: int) -> tuple[int, int | None]:
-        """The positions that a call covers: the last one, and the first where several."""
-        progress = self._progress
-        _, step, samples, tokens = self._epoch_begins
-        if self._unit == "call":
-            key = function, progress.phase.name
-            return number - self._calls_before.get(key, 0), None
-        if self._unit == "step":
-            return progress.train_step - step, None
-        if self._unit == "epoch":
-            return progress.epoch or 0, None
-        training = progress.phases[TRAIN]
-        if self._unit == "sample":
-            return positions_since(training.samples, training.samples_from, samples)
-        return positions_since(training.tokens, training.tokens_from, tokens)
+    def _place(self, function: str, number: int) -> Place:
+        if self._unit != "call":
+            return place_of(self._unit, self._progress, self._begins)
+        key = function, self._progress.phase.name
+        return place_of_call(number - self._calls_before.get(key, 0))

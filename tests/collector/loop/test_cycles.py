@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from collector.config_sections import ScheduleConfig
 from collector.loop.cycles import Cycles
@@ -54,10 +56,10 @@ class Training:
         self.cycles.begin_step()
 
     def step(self, step=None, **reported):
-        self.cycles.end_step(step)
         self.progress.report(
             tokens=reported.get("tokens"), samples=reported.get("samples")
         )
+        self.cycles.end_step(step)
         self.progress.advance(step)
         self._begin()
 
@@ -221,16 +223,66 @@ def test_a_listener_that_fails_is_dropped_and_the_others_go_on(caplog):
     assert caplog.text.count("Told failed") == 1
 
 
-def test_samples_are_positions_of_their_own_and_of_each_epoch():
-    training = Training(unit="sample", skip_first=8, warmup=0, active=8, per_epoch=True)
+@pytest.mark.parametrize("unit", ["sample", "token"])
+def test_samples_are_positions_of_their_own_and_of_each_epoch(unit):
+    """Four in a step: the third and the fourth step of an epoch have those asked for."""
+    training = Training(unit=unit, skip_first=8, warmup=0, active=8, per_epoch=True)
     actions = ""
     for index in range(8):
         if index == 4:
             training.cycles.epoch(None)
-        training.step(samples=4)
         actions += training.cycles.action.value
-    assert actions == ".AAS" * 2  # a step is where the last report led
-    assert "A" in actions[4:]
+        training.step(**{f"{unit}s": 4})
+    assert actions == "..AS..AS"
+    assert training.of("cut") == []
+
+
+def letters(schedule, length):
+    return "".join(schedule.action(at).value for at in range(length))
+
+
+@given(
+    st.integers(0, 9), st.integers(0, 9), st.integers(1, 9), st.integers(1, 6)
+)  # samples, and how many a step has
+def test_the_steps_that_are_collected_are_those_that_have_the_samples(
+    skip_first, wait, active, size
+):
+    cycle = {"skip_first": skip_first, "wait": wait, "warmup": 0, "active": active}
+    training = Training(unit="sample", repeat=0, **cycle)
+    singles = letters(Schedule(repeat=0, **cycle), 20 * size)
+    steps = [singles[at : at + size] for at in range(0, len(singles), size)]
+    wanted = [bool({"A", "S"} & set(step)) for step in steps]
+    # How many samples the first step has is known when it is over; what was in it alone
+    # is the second's.
+    in_first = "A" in steps[0] or "S" in steps[0]
+    wanted[0] = singles[0] in "AS"
+    if in_first and not wanted[0] and steps[0][-1] != "A":
+        wanted[1] = True
+    found = []
+    for _ in steps:
+        found.append(training.cycles.action.collects)
+        training.step(samples=size)
+    assert found == wanted
+
+
+def test_a_step_of_another_size_ends_its_cycle_where_its_samples_do():
+    training = Training(unit="token", skip_first=10, warmup=0, active=20)
+    for tokens in (10, 5, 15, 10):
+        training.step(tokens=tokens)
+    ends = [(step, action) for _, step, action, _ in training.of("end")]
+    assert ends == [(0, "."), (1, "A"), (2, "S"), (3, ".")]
+    assert training.of("cut") == []
+
+
+def test_an_epoch_that_is_counted_is_one_cycle():
+    training = Training(unit="epoch", warmup_iters=1, max_iter=2)
+    actions = []
+    for epoch in range(3):
+        training.progress.epoch = epoch
+        training.cycles.epoch(3 if epoch == 1 else None)
+        actions.append(training.steps(3))
+    assert actions == ["www", "AAS", "..."]
+    assert {entry[3] for entry in training.of("end")[3:6]} == {2}
 
 
 def test_nothing_is_evaluated_where_nobody_needs_it():
