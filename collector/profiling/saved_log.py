@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import torch
 
 from collector.profiling.module_watch import OUTSIDE
+from collector.tracker.ledger import graph_task
 from collector.tracker.tensors import plain_tensors
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ _Tensor: Final = torch.Tensor
 _Parameter: Final = torch.nn.Parameter
 _strided: Final = torch.strided
 _reference: Final = weakref.ref
+_Function: Final = torch.autograd.function.BackwardCFunction
+_c: Final[Any] = torch._C  # noqa: SLF001
+_node: Final = _c._current_autograd_node  # noqa: SLF001
+
+_NO_GRAPH_TASK: Final = -1
+RECOMPUTED: Final = -1
+"""Stands for a storage's bytes where a backward saved it for itself."""
 
 FOLD_AT: Final = 20_000
 """Entries that are kept before they are added up: some megabytes."""
@@ -39,7 +47,7 @@ Entry: TypeAlias = "tuple[int, torch.dtype, int, StorageRef | None, int]"
 """A tensor that was saved: module, dtype, its bytes, its storage and the storage's bytes.
 
 No storage: it has none of its own. Bytes below zero: a further storage of the entry
-before it."""
+before it. The storage's bytes may be `RECOMPUTED`."""
 
 _WIDTH: Final = 5
 """Values of an entry in a list of them."""
@@ -111,6 +119,8 @@ class Tally:
                 row.npp_compat_bytes += num_bytes
             identity = id(storage)
             if storage is None or identity in parameters:
+                continue
+            if storage_bytes == RECOMPUTED:
                 continue
             if is_first:
                 row.num_tensors += 1
@@ -223,7 +233,11 @@ class SavedLog:
         module = self.here.stack[-1]
         if module != OUTSIDE and (self._gathers or kind is not _Tensor):
             self._look_at(module, self._watch.module(module))
-        found = [(_reference(s), s.nbytes()) for s in storages_of(tensor)]
+        again = graph_task() != _NO_GRAPH_TASK and is_recomputed()
+        found = [
+            (_reference(s), RECOMPUTED if again else s.nbytes())
+            for s in storages_of(tensor)
+        ]
         known = is_parameter(tensor)
         if known or is_parameter(tensor._base):  # noqa: SLF001
             self._are_parameters(reference for reference, _ in found)
@@ -288,6 +302,16 @@ def is_parameter(tensor: Any) -> bool:
     return kind is _Parameter or isinstance(tensor, _Parameter)
 
 
+def is_recomputed() -> bool:
+    """Whether what is saved in a backward is that backward's own, and freed with it.
+
+    So it is below a Function of Python's, as reentrant checkpointing is: it runs a forward
+    and its backward at once. Nodes of torch's own save only what a further derivative
+    needs (`create_graph`).
+    """
+    return isinstance(_node(), _Function)
+
+
 def storages_of(tensor: torch.Tensor) -> Iterable[torch.UntypedStorage]:
     """The storages that hold its bytes: of a DTensor those of the local shard."""
     kind = type(tensor)
@@ -325,12 +349,13 @@ def packing(log: SavedLog, failed: Callable[[BaseException], None]) -> Pack:
                 num_bytes = tensor.nbytes
                 here.saved_bytes += num_bytes
                 entries = log.entries
+                again = graph_task() != _NO_GRAPH_TASK and is_recomputed()
                 entries += (
                     stack[-1],
                     tensor.dtype,
                     num_bytes,
                     reference,
-                    storage.nbytes(),
+                    RECOMPUTED if again else storage.nbytes(),
                 )
                 base = tensor._base  # noqa: SLF001
                 if base is not None and type(base) is not _Tensor:
