@@ -144,7 +144,7 @@ class RecordConfig:
     """Unique and proportional memory of the process: a walk of milliseconds."""
 
     workers: SourceConfig = SourceConfig(interval_seconds=2.0)
-    """Number and resident memory of the dataloader workers (live child processes)."""
+    """Number and resident memory of the DataLoader's worker processes, on Linux."""
 
     cpu: SourceConfig = SourceConfig(interval_seconds=1.0)
     """The host's processors: total, user, system, waiting for input and output."""

@@ -178,7 +178,7 @@ WORKERS: Final = (
     _bytes("workers_rss_bytes", "process", headline=True),
     _bytes("workers_max_rss_bytes", "process"),
 )
-"""Dataloader workers: the live child processes of the training process."""
+"""Dataloader workers: processes that a DataLoader of torch started."""
 
 CPU: Final = tuple(
     Column(name=name, unit="percent", group="host", dtype="f4", headline=first)

@@ -3,8 +3,9 @@
 Counted is the storage of each saved tensor, once, for the first module that saved it,
 and without the storages of parameters, which are there anyway: also of those that FSDP
 has just gathered. What a backward saves while it recomputes a forward is not counted: it
-is used and freed at once. Beside it stands MemProfiler's number: the bytes of every saved tensor
-that is no parameter itself, so that views of parameters and what is saved twice count.
+is used and freed at once. Beside it stands MemProfiler's number: the bytes of every saved
+tensor that is no parameter itself, so that views of parameters, what is saved twice and
+what is recomputed count.
 
 Nothing here keeps a tensor or a storage alive.
 """

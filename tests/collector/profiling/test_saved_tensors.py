@@ -8,22 +8,16 @@ import weakref
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
 from collector.config_code import unchanged
-from collector.config_sections import ActivationsConfig
 from collector.profiling import saved_log, saved_stack
-from collector.profiling.activations import ActivationsKind
-from collector.profiling.module_watch import ModuleWatch
 from collector.sources.contract import Unavailable
+from tests.collector.profiling.counting import Counting, rows
 from tests.collector.profiling.models import batch, fingerprint, mlp
-from tests.collector.profiling.sinks import KeptSink, call
+from tests.collector.profiling.sinks import call
 
 c = torch._C._autograd
 PLAIN = (c._saved_tensors_hooks_disable, c._saved_tensors_hooks_enable)
@@ -35,38 +29,6 @@ def nothing_stays_on_torch():
     assert saved_stack.top() is None
     assert (c._saved_tensors_hooks_disable, c._saved_tensors_hooks_enable) == PLAIN
     assert saved_stack._places == []
-
-
-class Counting:
-    """An activations kind on a model."""
-
-    def __init__(self, model=None, **settings):
-        self.sink = KeptSink()
-        self.kind = ActivationsKind(
-            ActivationsConfig(**settings), self.sink, ModuleWatch()
-        )
-        if model is not None:
-            self.kind.attach(model, ())
-
-    def __call__(self, function, name="f"):
-        """Run it as a collected call; returns its capture."""
-        this = call(name)
-        self.kind.begin(this)
-        try:
-            function()
-        finally:
-            self.kind.end(this, None)
-            self.kind.release()
-        return self.sink.captures[-1]
-
-
-def rows(capture, *columns):
-    """The table of a capture by module path and dtype."""
-    saved, modules = capture.tables["saved"], capture.tables["modules"]
-    paths = ["outside" if m < 0 else modules["path"][m] for m in saved["module"]]
-    keys = zip(paths, saved["dtype"], strict=True)
-    values = zip(*(saved[name].tolist() for name in columns), strict=True)
-    return dict(zip(keys, values, strict=True))
 
 
 # Numbers.
@@ -149,103 +111,6 @@ def test_a_recomputed_block_saves_its_input_alone():
     )
     assert plain.meta["bytes"] == 1536
     assert spared.meta["bytes"] == 512
-
-
-class Made(TorchDispatchMode):
-    """The storages that operators made, while they live."""
-
-    def __init__(self):
-        super().__init__()
-        self.storages = weakref.WeakSet()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        for one in tree_leaves(out):
-            if isinstance(one, torch.Tensor):
-                self.storages.add(one.untyped_storage())
-        return out
-
-
-def held_bytes(forward, *leaves):
-    """What the graph of a forward holds, besides its result; `leaves` are held by it."""
-    with Made() as made:
-        loss = forward()
-    held = {*made.storages, *(leaf.untyped_storage() for leaf in leaves)}
-    return sum(one.nbytes() for one in held - {loss.untyped_storage()})
-
-
-TREES = st.recursive(
-    st.sampled_from(["exp", "sin", "relu"]),
-    lambda parts: st.lists(parts, min_size=1, max_size=3).flatmap(
-        lambda chosen: st.sampled_from([("checkpoint", chosen), ("plain", chosen)])
-    ),
-    max_leaves=8,
-)
-
-
-def applied(tree, x, reentrant):
-    """A tree of operators and checkpointed stretches of them."""
-    if isinstance(tree, str):
-        return getattr(torch, tree)(x)
-    kind, parts = tree
-
-    def stretch(x):
-        for part in parts:
-            x = applied(part, x, reentrant)
-        return x
-
-    if kind == "plain":
-        return stretch(x)
-    return checkpoint(stretch, x, use_reentrant=reentrant, preserve_rng_state=False)
-
-
-# A checkpoint in another one meets an input that wants no gradient yet.
-@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
-@pytest.mark.parametrize("reentrant", [False, True])
-@given(tree=TREES)
-@settings(max_examples=60)
-def test_whatever_is_recomputed_counted_is_what_the_graph_holds(reentrant, tree):
-    x = torch.rand(1000, requires_grad=True)
-
-    def forward():
-        first = x.exp() * 1  # saves its result, not x
-        return applied(tree, first, reentrant).sum()
-
-    held = held_bytes(forward)
-    for work in (forward, lambda: forward().backward()):
-        assert Counting()(work).meta["bytes"] == held
-
-
-@pytest.mark.parametrize("reentrant", [False, True])
-def test_what_is_recomputed_counts_no_more_than_what_is_kept_for_it(reentrant):
-    """Eight blocks, each of which saves four times its input while it is recomputed."""
-    blocks = nn.ModuleList(
-        nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64))
-        for _ in range(8)
-    )
-    x = torch.randn(16, 64, requires_grad=True)
-
-    def work():
-        hidden = x
-        for block in blocks:
-            hidden = checkpoint(block, hidden, use_reentrant=reentrant)
-        hidden.sum().backward()
-
-    capture = Counting(blocks)(work)
-    assert capture.meta["bytes"] == 8 * 16 * 64 * 4
-    assert rows(capture, "bytes")["outside", "float32"] == (8 * 16 * 64 * 4,)
-
-
-def test_what_a_further_derivative_needs_counts():
-    x = torch.rand(1000, requires_grad=True)
-    held = []
-
-    def work():
-        (gradient,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
-        held.append(gradient)
-
-    alone = Counting()((x**3).sum)
-    assert Counting()(work).meta["bytes"] > alone.meta["bytes"]
 
 
 def test_storages_that_were_freed_are_not_taken_for_others():

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,53 +21,93 @@ DEVICE = Device(absent=Unavailable("none"))
 MIB = 2**20
 ROOT = Path(__file__).parents[3]
 
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="they are told on Linux"
+)
 
-def hold(num_mib, ready, leave):
-    memory = bytearray(b"x") * (num_mib * MIB)
-    ready.set()
-    leave.wait(600)
-    del memory
+
+class Holding:
+    """A dataset whose worker holds memory: 40 MiB, and 40 more for each further one."""
+
+    def __init__(self):
+        self.held = b""
+
+    def __getitem__(self, index):
+        from torch.utils.data import get_worker_info
+
+        if not self.held:
+            self.held = b"x" * ((get_worker_info().id + 1) * 40 * MIB)
+        return index
+
+    def __len__(self):
+        return 8
+
+
+def loading(method):
+    """An iterator of a DataLoader with two workers, both of which load."""
+    from torch.utils.data import DataLoader
+
+    loader = DataLoader(Holding(), num_workers=2, multiprocessing_context=method)
+    batches = iter(loader)
+    next(batches)
+    next(batches)
+    return batches
 
 
 def with_workers(method):
     """What the source says without workers, with two, and without."""
     source = workers.open_source(load(), DEVICE)
     said = [source.sample()]
-    context = multiprocessing.get_context(method)
-    leave = context.Event()
-    started = []
-    for num_mib in (40, 80):
-        ready = context.Event()
-        child = context.Process(target=hold, args=(num_mib, ready, leave), daemon=True)
-        child.start()
-        started.append(child)
-        assert ready.wait(300)
+    batches = loading(method)
     said.append(source.sample())
-    leave.set()
-    for child in started:
-        child.join(300)
+    for _ in batches:
+        pass
+    del batches
     return [*said, source.sample()]
 
 
+def busy(_number):
+    time.sleep(0.01)
+
+
+def beside_others(method):
+    """The same beside a pool, subprocesses and forks that load nothing."""
+    source = workers.open_source(load(), DEVICE)
+    ends, waits = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(waits)
+        os.read(ends, 1)
+        os._exit(0)
+    sleeping = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE
+    )
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        pool.map(busy, range(30))
+        others = source.sample()
+        batches = loading(method)
+        both = source.sample()
+        del batches
+    os.close(waits)
+    os.waitpid(child, 0)
+    sleeping.communicate(b"\n")
+    return [others, both]
+
+
 def both_ways(method):
-    """A worker's size, asked for in both ways."""
-    context = multiprocessing.get_context(method)
-    ready, leave = context.Event(), context.Event()
-    child = context.Process(target=hold, args=(30, ready, leave), daemon=True)
-    child.start()
-    assert ready.wait(300)
+    """Workers' sizes, asked for in both ways."""
+    batches = loading(method)
     families = workers.ProcFamily(), workers.PsutilFamily()
     found = [family.worker_sizes(os.getpid()) for family in families]
-    leave.set()
-    child.join(300)
+    del batches
     return found
 
 
 def alone(function, method):
     """What a function says in a process of its own, without what other tests started."""
     module = function.__module__
-    code = f"import json; from {module} import *; print(json.dumps("
-    code += f"{function.__name__}({method!r})))"
+    code = f"import json; from {module} import *\nif __name__ == '__main__':"
+    code += f" print(json.dumps({function.__name__}({method!r})))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
@@ -77,22 +118,32 @@ def alone(function, method):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_workers_are_counted_and_weighed(method):
+def test_workers_are_counted_and_weighed():
     """Neither the resource tracker nor the fork server is a worker."""
-    before, (count, total, largest), after = alone(with_workers, method)
+    before, (count, total, largest), after = alone(with_workers, "forkserver")
     assert count == 2
-    assert 80 * MIB < largest < 250 * MIB
-    assert total >= largest + 40 * MIB
+    assert 80 * MIB < largest < 600 * MIB
+    assert total > largest
     assert before == after == [0, 0, 0]
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_other_children_are_none(method):
+    others, (count, *_) = alone(beside_others, method)
+    assert others == [0, 0, 0]
+    assert count == 2
+
+
 def test_both_ways_to_look_agree():
-    if sys.platform != "linux":
-        pytest.skip("one of them reads /proc")
-    ours, psutils = alone(both_ways, "spawn")
-    assert len(ours) == len(psutils) == 1
+    ours, psutils = alone(both_ways, "fork")
+    assert len(ours) == len(psutils) == 2
     assert sum(ours) == pytest.approx(sum(psutils), rel=0.1)
+
+
+def test_where_processes_show_no_names_it_is_not_known(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(Unavailable, match="cannot be told from other children"):
+        workers.open_source(load(), DEVICE)
 
 
 class Proc:
@@ -102,14 +153,12 @@ class Proc:
         self.folder = folder
         self.children = {}
 
-    def add(self, pid, parent=None, *, pages=10, command="python train.py", start=1):
+    def add(self, pid, parent=None, *, pages=10, name="pt_data_worker"):
         home = self.folder / str(pid)
         task = home / "task" / str(pid)
         task.mkdir(parents=True)
         (home / "statm").write_text(f"99 {pages} 1 1 0 1 0")
-        (home / "cmdline").write_text(command.replace(" ", "\0"))
-        fields = " ".join(["S", *["0"] * 18, str(start), "0"])
-        (home / "stat").write_text(f"{pid} (a name) with ) in it) {fields}")
+        (home / "comm").write_text(f"{name}\n")
         (task / "children").write_text("")
         if parent is not None:
             self.children.setdefault(parent, []).append(pid)
@@ -121,23 +170,21 @@ class Proc:
 @pytest.fixture
 def proc(tmp_path):
     made = Proc(tmp_path)
-    made.add(1)
+    made.add(1, name="python")
     return made
 
 
-def pages(proc, family=None):
-    family = family or workers.ProcFamily(proc.folder)
+def pages(proc):
+    family = workers.ProcFamily(proc.folder)
     return sorted(size // os.sysconf("SC_PAGE_SIZE") for size in family.worker_sizes(1))
 
 
-def test_services_and_what_is_below_them_do_not_count(proc):
+def test_workers_below_others_count_and_what_workers_start_does_not(proc):
     proc.add(2, 1, pages=7)
-    proc.add(3, 1, command="python -c from multiprocessing.resource_tracker import m")
-    proc.add(4, 1, command="python torch/_inductor/compile_worker/__main__.py")
-    proc.add(5, 4, pages=500, command="python torch/_inductor/compile_worker/m.py")
-    server = "python -c from multiprocessing.forkserver import main"
-    proc.add(6, 1, command=server)
-    proc.add(7, 6, pages=11, command=server)  # forked, so its command line is the same
+    proc.add(3, 1, name="python")
+    proc.add(4, 3, pages=11)
+    proc.add(5, 2, pages=500, name="ffmpeg")
+    proc.add(6, 2, pages=500)  # forked by a worker, so its name is the same
     assert pages(proc) == [7, 11]
 
 
@@ -149,10 +196,11 @@ def test_children_of_every_thread_count(proc):
     assert pages(proc) == [3]
 
 
-def test_children_of_children_count_to_a_bounded_depth(proc):
+def test_children_of_children_are_looked_at_to_a_bounded_depth(proc):
     for pid in range(2, 9):
-        proc.add(pid, pid - 1, pages=pid)
-    assert pages(proc) == [2, 3, 4]
+        proc.add(pid, pid - 1, name="python")
+        proc.add(pid + 100, pid, pages=pid)
+    assert pages(proc) == [2, 3]
 
 
 def test_a_runaway_is_bounded(proc, monkeypatch):
@@ -165,19 +213,9 @@ def test_a_runaway_is_bounded(proc, monkeypatch):
 def test_processes_that_end_meanwhile_are_left_out(proc):
     proc.add(2, 1, pages=0)  # ended, not collected: no pages any more
     gone = proc.add(3, 1)
-    for file in ("statm", "stat", "cmdline"):
+    for file in ("statm", "comm"):
         (gone / file).unlink()
     torn = proc.add(4, 1)
-    (torn / "stat").write_text("")
+    (torn / "statm").write_text("")
     proc.add(5, 1, pages=6)
     assert pages(proc) == [6]
-
-
-def test_a_number_used_again_is_another_process(proc):
-    home = proc.add(2, 1, command="python torch/_inductor/compile_worker/m.py")
-    family = workers.ProcFamily(proc.folder)
-    assert pages(proc, family) == []
-    (home / "cmdline").write_text("python\0train.py")
-    assert pages(proc, family) == [], "the command line is read once per process"
-    (home / "stat").write_text((home / "stat").read_text().replace(" 1 0", " 2 0"))
-    assert pages(proc, family) == [10]
