@@ -79,7 +79,8 @@ class TraceReportRoutes:
             and (query.ranks is None or one.file.rank in query.ranks)
         ]
         still_reading = budget.exhausted or run.unfinished
-        stamp = (run.version, [one.id for one in found], still_reading)
+        shown = [(one.id, one.entry.offset) for one in found]
+        stamp = (run.version, shown, still_reading)
         etag = etag_of(self._store.epoch, "trace_reports", stamp, query)
         unchanged = not_modified(request, etag, CONTENT_TYPE)
         if unchanged is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.format.errors import FormatError
 from collector.format.names import rank_file_stem
 from tb_plugin import storage
-from tb_plugin.readers.captures import captures_of, read_capture
+from tb_plugin.readers.captures import read_capture, traces_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.run import Run
 
-_KIND: Final = "trace"
 _MAX_TEXT: Final = 100_000
 _MAX_LISTED: Final = 10
 """Traces that are listed as text."""
@@ -48,8 +47,7 @@ def traces_section(run: Run, rank: int | None) -> list[dict[str, Any]]:
         _trace(attempt.index, file, entry)
         for number in (run.ranks if rank is None else (rank,))
         for attempt, file in run.rank_files(number)
-        for entry in captures_of(file, unhurried())
-        if entry.kind == _KIND
+        for _, entry in traces_of(file, unhurried())
     )
     captured = [trace for trace in found if trace is not None]
     return [*captured, *trace_files_section(run, rank)]

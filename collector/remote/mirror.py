@@ -225,6 +225,8 @@ class Mirror:
                 return False
             manifest.add(entry)
             self._uploads.waiting.append(Job(manifest, entry, path))
+            if kind != "events":  # those are found again by their names
+                self._uploads.save_soon(manifest)
             self._changed.notify()
         return True
 

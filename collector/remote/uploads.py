@@ -76,6 +76,8 @@ class Uploads:
         """Manifests that the other end does not have as they are, with their url."""
         self.chores: list[tuple[float, Callable[[], None]]] = []
         """What else is to be done on a thread, and when (monotonic), soonest first."""
+        self.unsaved: set[str] = set()
+        """Stems of manifests that are to be written here soon."""
         self.is_over = False
         self._settings = settings
         self._troubles = troubles
@@ -140,6 +142,21 @@ class Uploads:
                 " are looked for at the other end instead.",
                 error.strerror or error,
             )
+
+    def save_soon(self, manifest: Manifest) -> None:
+        """Have a manifest written here before anything else; hold `changed`.
+
+        So a process that is killed with files in the queue leaves their names, and the
+        next start of the run copies them.
+        """
+        if manifest.stem not in self.unsaved:
+            self.unsaved.add(manifest.stem)
+            self.chores.insert(0, (0.0, lambda: self._save_now(manifest)))
+
+    def _save_now(self, manifest: Manifest) -> None:
+        with self.changed:
+            self.unsaved.discard(manifest.stem)
+        self.save(manifest)
 
     # On the threads.
 

@@ -56,6 +56,12 @@ class Digest:
         return memory_page(title, facts, self.timelines)
 
 
+def is_digested(trace: Trace, settings: TorchProfilerConfig) -> bool:
+    """Whether the settings ask for anything to be read out of a trace."""
+    wants = settings.operators or settings.stacks_filename
+    return bool(wants or _wants_memory(trace, settings))
+
+
 def digest_of(
     trace: Trace,
     settings: TorchProfilerConfig,
@@ -68,10 +74,7 @@ def digest_of(
     `pause` is called between portions of the work, so that training goes on.
     """
     digest = Digest()
-    options = trace.wanted.options
-    has_memory = all(options[name] for name in NEEDED_BY_MEMORY)
-    wants_memory = has_memory and (settings.memory_timeline or settings.memory_filename)
-    if not (settings.operators or settings.stacks_filename or wants_memory):
+    if not is_digested(trace, settings):
         return digest
     events = _tried(digest, "events", lambda: _events(trace.profile, pause))
     if events is None:
@@ -92,7 +95,7 @@ def digest_of(
             digest.problems.append(
                 "no stacks: this torch has no Python calls as events"
             )
-    if wants_memory:
+    if _wants_memory(trace, settings):
         try:
             most = MAX_EVENTS_WANTED if settings.memory_filename else MAX_EVENTS
             digest.timelines = memory_timelines(trace.profile, len(events), most)
@@ -100,6 +103,12 @@ def digest_of(
             digest.why_no_timeline = missing.reason, missing.remedy
             digest.problems.append(f"no memory timeline: {missing.reason}")
     return digest
+
+
+def _wants_memory(trace: Trace, settings: TorchProfilerConfig) -> bool:
+    options = trace.wanted.options
+    wants = settings.memory_timeline or settings.memory_filename
+    return bool(wants and all(options[name] for name in NEEDED_BY_MEMORY))
 
 
 def _events(profile: Any, pause: Callable[[float], None]) -> Events:

@@ -1,4 +1,7 @@
-"""Which traces stay on the disk: the newest ones, and not more than there is room for."""
+"""Which traces stay on the disk: the newest ones, and not more than there is room for.
+
+A trace counts from when its file is there; what is made of it later comes beside it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path  # noqa: TC003  # of a NamedTuple
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
 
 class Remote(Protocol):
@@ -93,47 +96,67 @@ class Kept:
         return path in self._used or path.exists()
 
     def add(
-        self, time_ns: int, step: int, paths: Sequence[Path], values: Mapping[str, Any]
+        self, time_ns: int, step: int, path: Path, values: Mapping[str, Any]
     ) -> tuple[bool, str | None]:
-        """Count a trace's files, have them mirrored, and delete what is too old.
+        """Count a trace whose file is there, and delete what is too old by now.
 
         Args:
             time_ns: wall clock of the trace's end.
             step: its last step.
-            paths: of files that are there, the trace first.
+            path: its file.
             values: variables of the mirror's templates.
 
         Returns:
-            Whether the trace stays, and its url where it is mirrored.
+            Whether the trace stays, and its url where it is mirrored. `send` is next.
         """
-        self._used.update(paths)
+        self._used.add(path)
         remote = self._remote()
-        url = None if remote is None else remote.url_of("traces", paths[0], values)
-        stays = self._num_to_keep != 0
-        for path in paths:
-            is_put = remote is not None and remote.put(
-                "traces", path, delete_after=not stays, values=values
-            )
-            if not stays and not is_put:
-                _delete(path)
-        if not stays:
+        url = None if remote is None else remote.url_of("traces", path, values)
+        if self._num_to_keep == 0:
             return False, url
         with self._lock:
             # One that replaces another of the same name is no further one.
-            replaced = set(paths)
-            self._saved = [s for s in self._saved if not replaced & set(s.paths)]
-            self._saved.append(SavedTrace(time_ns, step, tuple(paths)))
-            for path in paths:
-                with suppress(OSError):
-                    self._num_bytes[path] = path.stat().st_size
-                if url is not None:
-                    self._mirrored.add(path)
+            self._saved = [saved for saved in self._saved if path not in saved.paths]
+            self._saved.append(SavedTrace(time_ns, step, (path,)))
+            self._count(path, is_mirrored=url is not None)
             if self._num_to_keep > 0:
                 for old in self._saved[: -self._num_to_keep]:
                     self._leaving += old.paths
                 del self._saved[: -self._num_to_keep]
         self.settle()
         return True, url
+
+    def add_beside(self, trace: Path, path: Path, values: Mapping[str, Any]) -> None:
+        """Count a file that belongs to a trace, and have it mirrored."""
+        self._used.add(path)
+        remote = self._remote()
+        url = None if remote is None else remote.url_of("traces", path, values)
+        stays = False
+        with self._lock:
+            for at, saved in enumerate(self._saved):
+                paths = tuple(known for known in saved.paths if known != path)
+                if trace in paths:
+                    paths, stays = (*paths, path), True
+                self._saved[at] = saved._replace(paths=paths)
+            if stays:
+                self._count(path, is_mirrored=url is not None)
+        self.send(path, values, stays=stays)
+
+    def send(self, path: Path, values: Mapping[str, Any], *, stays: bool) -> None:
+        """Have a finished file mirrored; one that is not to stay goes with its copy."""
+        remote = self._remote()
+        is_put = remote is not None and remote.put(
+            "traces", path, delete_after=not stays, values=values
+        )
+        if not stays and not is_put:
+            _delete(path)
+
+    def _count(self, path: Path, *, is_mirrored: bool) -> None:
+        """Of what stays; hold the lock."""
+        with suppress(OSError):
+            self._num_bytes[path] = path.stat().st_size
+        if is_mirrored:
+            self._mirrored.add(path)
 
     def _that_stay_beside(self) -> list[SavedTrace]:
         if self._num_to_keep < 0:

@@ -1,4 +1,9 @@
-"""The capture of kind `trace`: what a page and other tools know of a saved trace."""
+"""Captures of kind `trace`: what a page and other tools know of a saved trace.
+
+There is one as soon as the trace's file is there. What is read out of the trace may take
+minutes: it comes in another one of the same time (context `digest`), which says all that
+the first one does and takes its place.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,9 @@ if TYPE_CHECKING:
 
 KIND: Final = "trace"
 
+DIGEST: Final = "digest"
+"""The context of the second one."""
+
 
 def capture_of(
     trace: Trace,
@@ -33,7 +41,7 @@ def capture_of(
 
     Args:
         trace: as it was handed on.
-        digest: None where it was not saved.
+        digest: None where nothing was read out of it yet, or it was not saved.
         path: POSIX, below the folder beside the rank's file; empty: not saved.
         num_bytes: of that file.
         beside: paths of what belongs to it: stacks, page.
@@ -74,6 +82,7 @@ def capture_of(
         phase=TRAIN,
         function=WHOLE_STEP,
         iteration=trace.cycle,
+        context="" if digest is None else DIGEST,
         meta=meta,
         tables=tables,
     )

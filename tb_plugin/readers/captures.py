@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from collector.format.records import Capture, CaptureEntry
     from tb_plugin.readers.rank_file import RankFile
 
+TRACE: Final = "trace"
+"""The kind of a trace of torch's profiler."""
+_DIGEST_OF_TRACE: Final = "digest"
+"""The context of what was read out of one."""
+
 _LENGTH: Final = struct.Struct("<Q")
 _FRAME_BYTES: Final = 16
 """Of a frame, besides its data."""
@@ -70,6 +75,30 @@ def captures_of(
             # A chain that does not lead backwards would never end.
             at = listed.before if 0 < listed.before < at else 0
     return tuple(entry for piece in reversed(pieces) for entry in piece)
+
+
+def traces_of(
+    file: RankFile, budget: Budget | None = None
+) -> list[tuple[CaptureEntry, CaptureEntry]]:
+    """Of each trace of torch's profiler the first capture and the one that counts.
+
+    The first is there as soon as the trace is saved; where the trace was read, a later one
+    says that and more.
+    """
+    found: dict[tuple[int, int], tuple[CaptureEntry, CaptureEntry]] = {}
+    others = []
+    for entry in captures_of(file, budget):
+        key = entry.time_ns, entry.iteration
+        if entry.kind != TRACE:
+            continue
+        if entry.context == _DIGEST_OF_TRACE and key in found:
+            found[key] = found[key][0], entry
+        elif key in found:
+            others.append((entry, entry))
+        else:
+            found[key] = entry, entry
+    both = [*found.values(), *others]
+    return sorted(both, key=lambda one: one[0].offset)
 
 
 def read_capture(

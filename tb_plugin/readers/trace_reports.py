@@ -14,7 +14,7 @@ import numpy as np
 
 from collector.format.errors import FormatError
 from collector.format.memory import CATEGORIES
-from tb_plugin.readers.captures import capture_of, captures_of
+from tb_plugin.readers.captures import capture_of, traces_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = npt.NDArray[Any]
 
-KIND: Final = "trace"
 MAX_REPORTS: Final = 5_000
 """Of one run: the newest."""
 MAX_SUMMARY: Final = 500_000
@@ -59,7 +58,7 @@ class FoundReport:
     """A report, and what its `meta` says; nothing of its tables was read."""
 
     id: str
-    """`{rank}-{attempt}-{offset}`."""
+    """`{rank}-{attempt}-{offset}`; stays when what was read out of the trace comes."""
     file: RankFile
     entry: CaptureEntry
     meta: Mapping[str, Any]
@@ -123,11 +122,10 @@ class TraceReports:
         found = []
         for rank in run.ranks:
             for _, file in run.rank_files(rank):
-                entries = [one for one in captures_of(file, budget) if one.kind == KIND]
-                for entry in entries[-MAX_REPORTS:]:
+                for first, entry in traces_of(file, budget)[-MAX_REPORTS:]:
                     meta = self._meta(file, entry, budget)
                     if meta is not None:
-                        name = f"{file.rank}-{file.attempt}-{entry.offset}"
+                        name = f"{file.rank}-{file.attempt}-{first.offset}"
                         found.append(FoundReport(name, file, entry, meta))
         return found[-MAX_REPORTS:]
 

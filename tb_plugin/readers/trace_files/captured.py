@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.format.errors import FormatError
 from collector.format.names import rank_file_stem
 from tb_plugin import storage
-from tb_plugin.readers.captures import capture_of, captures_of
+from tb_plugin.readers.captures import capture_of, traces_of
 from tb_plugin.readers.imports.column_cache import FileKey
 from tb_plugin.readers.trace_files.found import FoundTrace, trace_id
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tb_plugin.budget import Budget
     from tb_plugin.readers.rank_file import RankFile
 
-KIND: Final = "trace"
 _MAX_PATH: Final = 1024
 _MAX_CYCLE: Final = 2**31 - 1
 
@@ -41,9 +40,7 @@ class CapturedTraces:
 
     def of(self, file: RankFile, budget: Budget) -> Iterator[FoundTrace]:
         """The traces of one rank's file, oldest first."""
-        for entry in captures_of(file, budget):
-            if entry.kind != KIND:
-                continue
+        for _, entry in traces_of(file, budget):
             key = (*file.identity, entry.offset)
             if key not in self._said:
                 if not budget.allows():

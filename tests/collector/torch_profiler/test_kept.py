@@ -41,7 +41,12 @@ def made(folder, number):
 
 
 def add(kept, path, *beside, step=0):
-    return kept.add(step, step, [path, *beside], {"batch": step})
+    values = {"batch": step}
+    stays, url = kept.add(step, step, path, values)
+    kept.send(path, values, stays=stays)
+    for one in beside:
+        kept.add_beside(path, one, values)
+    return stays, url
 
 
 def names(kept):
