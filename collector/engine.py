@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector import lifecycle
 from collector.clock.comparing import ClockComparing
 from collector.clock.process_clock import PROCESS_CLOCK, now_ns
-from collector.dumps import Dumps
+from collector.dumps import Dumps, resume
 from collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
 from collector.loop.cycles import Cycles
 from collector.loop.progress import TRAIN
@@ -155,6 +155,8 @@ class Engine:
         )
         self.watchers.append(self._clocks.look)
         _import_ahead()
+        if self._dumps.is_on:
+            resume(run_dir, identity.rank, self.remote.task_for_later())
         try:
             self.writer.start()
             self._sampler.start()
@@ -257,7 +259,7 @@ class Engine:
     def stop(self, how: How, message: str, phase: str = "") -> None:
         """Stop sampling, write what is queued and end the file, in bounded time.
 
-        Then the dumps, where any were asked for, and what the mirror does not have yet.
+        Then what the mirror does not have yet, and what is left for a process of its own.
         """
         deadline = time.monotonic() + STOP_SECONDS
         self._clocks.close()
@@ -266,9 +268,11 @@ class Engine:
         rest = max(0.1, deadline - time.monotonic())
         step = self._progress.train_step
         self.writer.close(how, message, rest, step=step, phase=phase)
-        for path in self._dumps.write(self.writer.path):
-            self.remote.put("dumps", path)
         self.remote.close()
+        if self._dumps.is_on:
+            path, stem = self.writer.path, self.writer.stem
+            task = self.remote.task_for_later()
+            self._dumps.leave(path, stem, self.rank, task)
 
     def end_by(self, signal_name: str) -> None:
         """A signal ends the process: write what is queued and end the file, no more."""

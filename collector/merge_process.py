@@ -8,12 +8,9 @@ so does it: `memboard merge` does the same at any later time.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Final
 
+from collector import detached
 from collector.format.names import RANK_FILES_DIR
 
 if TYPE_CHECKING:
@@ -27,11 +24,6 @@ LOG_NAME: Final = "merge.log"
 """Beside the rank files."""
 
 _WAIT_SECONDS: Final = 60
-_NICE: Final = 10
-"""Whatever else runs on the host goes first."""
-
-_started: list[subprocess.Popen[bytes]] = []
-"""Held, so that none is waited for and none is complained about."""
 
 
 def start_merge(run_dir: Path, troubles: Troubles, upload: bytes | None = None) -> None:
@@ -39,43 +31,19 @@ def start_merge(run_dir: Path, troubles: Troubles, upload: bytes | None = None) 
 
     `upload`: what takes the merged trace to the mirror; see `collector.remote.contract`.
     """
-    if not sys.executable:
-        _tell(troubles, run_dir, FileNotFoundError("no Python interpreter is known"))
-        return
-    command = [sys.executable, "-m", "collector.cli", "merge", str(run_dir)]
-    command += ["--wait", str(_WAIT_SECONDS), "--force"]
-    command += ["-o", str(run_dir / MERGED_NAME)]
+    module = "collector.cli"
+    arguments = ["merge", str(run_dir), "--wait", str(_WAIT_SECONDS), "--force"]
+    arguments += ["-o", str(run_dir / MERGED_NAME)]
     if upload is not None:
-        command = [sys.executable, "-m", "collector.remote.finishing", *command]
+        arguments, module = [module, *arguments], "collector.remote.finishing"
     try:
         log = run_dir.joinpath(*RANK_FILES_DIR, LOG_NAME)
-        with log.open("wb") as output:
-            process = subprocess.Popen(  # noqa: S603  # our own command
-                command,
-                stdin=subprocess.DEVNULL if upload is None else subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                },
-            )
-        if upload is not None and process.stdin is not None:
-            with process.stdin as task:
-                task.write(upload)
+        log.unlink(missing_ok=True)
+        detached.start(module, arguments, log, upload or b"")
     except (OSError, ValueError) as error:
-        _tell(troubles, run_dir, error)
-        return
-    _started.append(process)
-    with contextlib.suppress(OSError, AttributeError):  # it then runs as fast as others
-        os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
-
-
-def _tell(troubles: Troubles, run_dir: Path, error: BaseException) -> None:
-    troubles.tell(
-        "merge",
-        "merge_on_close: merging could not be started. Run: memboard merge %s",
-        run_dir,
-        error=error,
-    )
+        troubles.tell(
+            "merge",
+            "merge_on_close: merging could not be started. Run: memboard merge %s",
+            run_dir,
+            error=error,
+        )

@@ -169,6 +169,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the report."""
     from collector.cli.named_files import tell
+    from collector.cli.left_dumps import finish_dumps
     from collector.cli.recordings import choose_run
     from collector.cli.report_markdown import report_markdown
     from collector.cli.report_text import as_text
@@ -190,6 +191,7 @@ def run(options: argparse.Namespace) -> int:
         tell(refused, "report")
     if not (runs or problems or options.json or options.md):
         return 2
+    finish_dumps(runs)
     reader = _Reader(store)
     report = _report(reader, store, runs, options, logdir)
     report["problems"] += [failure.as_problem() for failure in refused]

@@ -57,9 +57,12 @@ class Remote(Protocol):
     def task_for(self, kind: Kind, path: Path) -> bytes | None:
         """For a file that another process makes after `close`: the task to upload it.
 
-        It is the standard input of `python -m collector.remote.finishing COMMAND ...`,
-        which runs the command first. None where the file stays here.
+        It is the standard input of `python -m collector.remote.finishing MODULE ...`,
+        which runs the module first. None where the file stays here.
         """
+
+    def task_for_later(self) -> bytes:
+        """The same for files whose names are not known yet; empty: they stay here."""
 
     def forget(self) -> None:
         """In a forked child: nothing here is ours."""
@@ -104,6 +107,10 @@ class NoMirror:
         """Nothing is to be done."""
         del kind, path
         return None
+
+    def task_for_later(self) -> bytes:
+        """Nothing is to be done."""
+        return b""
 
     def forget(self) -> None:
         """Nothing is held."""

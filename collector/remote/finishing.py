@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.config_remote import RemoteConfig
+from collector.detached import environment
 from collector.remote.mirror import Mirror
 from collector.trouble import Troubles, warn
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.rank import Identity
+    from collector.remote.contract import Kind
 
 _START_SECONDS: Final = 10.0
 """What a new interpreter and a file system's package may take to load."""
@@ -34,11 +35,10 @@ def finish(
     """
     try:
         task = task_of(settings, run_dir, stems, seconds)
-        paths = [path for path in sys.path if path and Path(path).exists()]
         subprocess.run(  # noqa: S603  # our own interpreter and module
             [sys.executable or "python3", "-m", "collector.remote.finishing"],
             cwd=_ROOT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env=environment(),
             input=task,  # not an argument: options may be secret
             stdout=subprocess.DEVNULL,
             timeout=seconds + _START_SECONDS,
@@ -51,9 +51,15 @@ def finish(
 
 
 def task_of(
-    settings: RemoteConfig, run_dir: Path, stems: Sequence[str], seconds: float
+    settings: RemoteConfig,
+    run_dir: Path,
+    stems: Sequence[str],
+    seconds: float,
+    who: Identity | None = None,
 ) -> bytes:
     """What this module's process takes on its standard input.
+
+    `who`: this process, where files are to be named that are not there yet.
 
     Raises:
         TypeError: `storage_options` holds what another process cannot be given.
@@ -64,43 +70,52 @@ def task_of(
         "run_dir": str(run_dir),
         "stems": list(stems),
         "seconds": seconds,
+        "who": None if who is None else asdict(who),
     }
     return json.dumps(task).encode()
 
 
-def _nobody() -> Identity:
+def _nobody() -> dict[str, Any]:
     """Every key and url was made before."""
+    return {
+        "rank": 0,
+        "local_rank": 0,
+        "world_size": 1,
+        "local_world_size": None,
+        "node_rank": None,
+        "host": "",
+        "job": "",
+        "settled": True,
+    }
+
+
+def upload(task: dict[str, Any], made: Sequence[tuple[Kind, Path]] = ()) -> None:
+    """Upload what the manifests say is waiting, and files that were made since."""
     from collector.rank import Identity
 
-    return Identity(
-        rank=0,
-        local_rank=0,
-        world_size=1,
-        local_world_size=None,
-        node_rank=None,
-        host="",
-        job="",
-        settled=True,
-    )
-
-
-def main() -> None:
-    """Do the task that standard input holds as JSON, after the command in the arguments."""
-    task: dict[str, Any] = json.load(sys.stdin)
-    if sys.argv[1:]:  # it makes what is to be uploaded
-        subprocess.run(  # noqa: S603  # our own command
-            sys.argv[1:], stdin=subprocess.DEVNULL, check=False
-        )
+    who = Identity(**(task["who"] or _nobody()))
     mirror = Mirror(
         RemoteConfig(**task["settings"]),
         Path(task["run_dir"]),
-        identify=_nobody,
-        stem=lambda: "",
+        identify=lambda: who,
+        stem=lambda: str(next(iter(task["stems"]), "")),
         troubles=Troubles(),
     )
     mirror.adopt(task["stems"])
     mirror.start(sweep=False)
+    for kind, path in made:
+        mirror.put(kind, path)
     mirror.close(float(task["seconds"]))
+
+
+def main() -> None:
+    """Do the task that standard input holds as JSON, after the module in the arguments."""
+    task: dict[str, Any] = json.load(sys.stdin)
+    if sys.argv[1:]:  # it makes what is to be uploaded
+        subprocess.run(  # noqa: S603  # our own interpreter and module
+            [sys.executable, "-m", *sys.argv[1:]], stdin=subprocess.DEVNULL, check=False
+        )
+    upload(task)
 
 
 if __name__ == "__main__":

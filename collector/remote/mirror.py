@@ -170,6 +170,18 @@ class Mirror:
             return None
         return task
 
+    def task_for_later(self) -> bytes:
+        """See `contract.Remote.task_for_later`."""
+        from collector.remote.finishing import task_of
+
+        try:
+            seconds = self._settings.close_seconds
+            stems, who = [self._stem()], self._identify()
+            return task_of(self._settings, self._run_dir, stems, seconds, who)
+        except Exception as error:  # noqa: BLE001  # the border: nothing reaches training
+            self._troubles.tell("remote later", "dumps stay here", error=error)
+            return b""
+
     def forget(self) -> None:
         """In a forked child: nothing here is ours. Takes no lock: it may be held."""
         self._uploads.is_over = True

@@ -1,23 +1,32 @@
-"""Files for other tools at the end of a recording."""
+"""Files for other tools at the end of a recording: a process of its own writes them."""
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import signal
 import subprocess
 import sys
+import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
 import collector
-from collector import dumps
+from collector import detached, dumps, dumps_process
+from collector.cli import main
 from collector.format.names import EXPORT_MARK
-from tests.collector.recordings import ONLY_STEPS
+from tests.collector.recordings import ONLY_STEPS, wait_until
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
+    from collector.dumps import Pending
+
+ROOT = Path(__file__).parents[2]
 
 SNAPPED = {
     **ONLY_STEPS,
@@ -35,12 +44,30 @@ def record(run_dir: Path, num_steps: int = 3, **asked: object) -> None:
             rec.step()
 
 
+def notes(run_dir: Path) -> list[Pending]:
+    return [pending for _, pending in dumps.notes_of(run_dir)]
+
+
+def written(run_dir: Path, num_starts: int = 1) -> list[Pending]:
+    """What was noted, once nothing waits any more."""
+
+    def is_over() -> bool:
+        found = notes(run_dir)
+        over = all(one.status in ("written", "done", "failed") for one in found)
+        return len(found) == num_starts and over
+
+    wait_until(is_over)
+    return notes(run_dir)
+
+
 def names_in(folder: Path) -> set[str]:
     return {p.name for p in folder.iterdir() if p.is_file()} - {EXPORT_MARK}
 
 
-def test_what_was_asked_for_is_there_when_the_recording_ends(tmp_path, caplog):
+def test_what_was_asked_for_is_written_once_the_recording_has_ended(tmp_path, caplog):
     record(tmp_path / "exp", yaml=True, pickle=True)
+    (pending,) = written(tmp_path / "exp")
+    assert pending.problem == ""
     out = tmp_path / "exp" / "memprofiler"
     assert names_in(out) == {"rank_5_memory_stats.yaml", "rank_5_memory_stats.pickle"}
     snaps = yaml.safe_load((out / "rank_5_memory_stats.yaml").read_text())
@@ -52,6 +79,7 @@ def test_what_was_asked_for_is_there_when_the_recording_ends(tmp_path, caplog):
 def test_a_second_start_keeps_the_files_of_the_first(tmp_path):
     for _ in range(2):
         record(tmp_path / "exp", yaml=True)
+    written(tmp_path / "exp", 2)
     out = tmp_path / "exp" / "memprofiler"
     assert names_in(out) == {"rank_5_memory_stats.yaml"}
     (beside,) = [path for path in out.iterdir() if path.is_dir()]
@@ -68,6 +96,7 @@ def test_what_was_dumped_is_mirrored_and_still_known_as_ours(tmp_path):
             with rec.span("work", memory=True):
                 pass
             rec.step()
+    wait_until(lambda: notes(run_dir)[0].status == "done")
     copied = there / "exp" / "memprofiler"
     assert names_in(copied) == {"rank_5_memory_stats.yaml"}
     for name in ("rank_5_memory_stats.yaml", EXPORT_MARK):
@@ -84,6 +113,7 @@ def test_another_directory_is_that_of_the_start(tmp_path, monkeypatch):
                 pass
         (tmp_path / "away").mkdir()
         monkeypatch.chdir(tmp_path / "away")
+    written(tmp_path / "exp")
     assert names_in(tmp_path / "mine") == {"rank_0_memory_stats.yaml"}
 
 
@@ -97,30 +127,29 @@ def test_an_error_in_training_is_still_training_s_and_dumped(tmp_path):
 
     with pytest.raises(ZeroDivisionError):
         train()
+    written(tmp_path / "exp")
     path = tmp_path / "exp" / "memprofiler" / "rank_0_memory_stats.yaml"
     snaps = yaml.safe_load(path.read_text())
     assert {"0.work.2.start", "0.work.3.end", "0.work.4.start"} <= set(snaps)
 
 
 def test_nothing_asked_for_starts_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("started"))
+    monkeypatch.setattr(detached, "start", lambda *_: pytest.fail("started"))
     record(tmp_path / "exp")
     assert not (tmp_path / "exp" / "memprofiler").exists()
+    assert notes(tmp_path / "exp") == []
 
 
-def one_warning(caplog) -> str:
-    (record_,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
-    return record_.getMessage()
-
-
-def test_what_was_asked_for_and_never_collected_is_one_warning(tmp_path, caplog):
+def test_what_was_asked_for_and_never_collected_is_said_in_the_report(tmp_path, capsys):
     record(tmp_path / "exp", fsdp_report=True)
-    said = one_warning(caplog)
-    assert "holds nothing of what was asked for (modules: switched off" in said
-    assert "memboard export" not in said  # it would say the same again
+    (pending,) = written(tmp_path / "exp")
+    reason = "holds nothing of what was asked for (modules: switched off"
+    assert reason in pending.problem
+    assert main(["report", str(tmp_path)]) == 0
+    assert reason in capsys.readouterr().err
 
 
-def test_what_could_not_be_recorded_is_named_with_its_reason(tmp_path, caplog):
+def test_what_could_not_be_recorded_is_named_with_its_reason(tmp_path):
     asked = {"yaml": True, "history": True}
     with collector.record(
         tmp_path / "exp", rank=5, **{**SNAPPED, "history": True}, dumps=asked
@@ -129,38 +158,153 @@ def test_what_could_not_be_recorded_is_named_with_its_reason(tmp_path, caplog):
             with rec.span("work", memory=True):
                 pass
             rec.step()
+    (pending,) = written(tmp_path / "exp")
     assert names_in(tmp_path / "exp" / "memprofiler") == {"rank_5_memory_stats.yaml"}
-    said = one_warning(caplog)
-    assert "the recording holds nothing for --history (history: " in said
-    assert f"All others are in {tmp_path / 'exp' / 'memprofiler'}." in said
-    assert "could not be written" not in said
+    assert "the recording holds nothing for --history (history: " in pending.problem
+    assert pending.status == "written"
 
 
-@pytest.mark.parametrize("python", ["/nowhere/python", "/bin/false"])
-def test_a_process_that_cannot_run_is_one_warning(
-    tmp_path, caplog, monkeypatch, python
-):
-    monkeypatch.setattr(sys, "executable", python)
+def test_a_process_that_cannot_be_started_is_one_warning(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
     record(tmp_path / "exp", yaml=True)
-    said = one_warning(caplog)
+    (said,) = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
     assert "--yaml" in said
     assert str(tmp_path / "exp" / "memprofiler") in said
 
 
-def test_a_process_that_hangs_is_given_up(tmp_path, caplog, monkeypatch):
-    slow = tmp_path / "slow"
-    slow.write_text("#!/bin/sh\nexec sleep 60\n")
-    slow.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(slow))
-    monkeypatch.setattr(dumps, "DUMP_SECONDS", 0.2)
+@pytest.fixture
+def nothing_runs(monkeypatch) -> Iterator[None]:
+    """As where the container ends with training."""
+    with monkeypatch.context() as patched:
+        patched.setattr(detached, "start", lambda *_: None)
+        yield
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_what_is_left_the_report_finishes(tmp_path, capsys):
     record(tmp_path / "exp", yaml=True)
-    assert "TimeoutExpired" in one_warning(caplog)
+    (pending,) = notes(tmp_path / "exp")
+    assert pending.status == "waiting"
+    assert main(["report", str(tmp_path)]) == 0
+    assert "rank_5_memory_stats.yaml" in capsys.readouterr().err
+    assert names_in(tmp_path / "exp" / "memprofiler") == {"rank_5_memory_stats.yaml"}
+    assert main(["report", str(tmp_path)]) == 0
+    assert "rank_5" not in capsys.readouterr().err
 
 
-def test_a_directory_that_cannot_be_written_is_one_warning(tmp_path, caplog):
+def test_what_is_left_the_next_start_finishes(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(detached, "start", lambda *_: None)
+        record(tmp_path / "exp", yaml=True)
+    assert [one.status for one in notes(tmp_path / "exp")] == ["waiting"]
+    with collector.record(tmp_path / "exp", rank=5, **SNAPPED, dumps={"yaml": True}):
+        written(tmp_path / "exp")
+        assert names_in(tmp_path / "exp" / "memprofiler") == {
+            "rank_5_memory_stats.yaml"
+        }
+
+
+@pytest.mark.usefixtures("nothing_runs")
+@pytest.mark.parametrize("where", ["_export", "_place", "_move"])
+def test_a_process_that_is_killed_half_way_leaves_nothing_torn(tmp_path, where):
+    """The kill comes before each of the steps; what follows it finishes them."""
+    run_dir = tmp_path / "exp"
+    record(run_dir, yaml=True, pickle=True)
+    script = f"""
+        import os, signal, sys
+        from pathlib import Path
+        from collector import dumps_process
+        def killed(*_):
+            os.kill(os.getpid(), signal.SIGKILL)
+        dumps_process.{where} = killed
+        dumps_process.finish(Path(sys.argv[1]), 5)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), str(run_dir)],
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert [one.status for one in notes(run_dir)] == ["waiting"]
+    dumps_process.finish(run_dir, 5)
+    out = run_dir / "memprofiler"
+    assert names_in(out) == {"rank_5_memory_stats.yaml", "rank_5_memory_stats.pickle"}
+    assert [path for path in out.iterdir() if path.is_dir()] == []
+    assert yaml.safe_load((out / "rank_5_memory_stats.yaml").read_text())
+
+
+@pytest.mark.usefixtures("nothing_runs")
+def test_a_directory_that_cannot_be_written_is_tried_again_and_then_given_up(tmp_path):
     (tmp_path / "file").write_text("")
     record(tmp_path / "exp", yaml=True, dir=str(tmp_path / "file" / "out"))
-    assert "cannot write" in one_warning(caplog)
+    for status in ("waiting", "waiting", "failed"):
+        dumps_process.finish(tmp_path / "exp", 5)
+        (pending,) = notes(tmp_path / "exp")
+        assert pending.status == status
+        assert "cannot write" in pending.problem
+    (tmp_path / "file").unlink()
+    assert dumps_process.finish(tmp_path / "exp", 5) == []
+
+
+SCRIPT = """
+    import os, signal, sys
+    import collector
+    from tests.collector.test_dumps import SNAPPED
+    with collector.record(sys.argv[1], rank=5, **SNAPPED, dumps={"yaml": True}) as rec:
+        for _ in range(3):
+            with rec.span("work", memory=True):
+                pass
+            rec.step()
+    print("closed", flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_training_may_be_killed_after_its_end_and_nobody_waits_for_its_pipes(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT), str(tmp_path / "exp")],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    # Reads to the end of both pipes: whoever had inherited them would hold this up.
+    said, _ = process.communicate(timeout=300)
+    assert said == "closed\n"
+    assert process.returncode == -signal.SIGKILL
+    written(tmp_path / "exp")
+    assert names_in(tmp_path / "exp" / "memprofiler") == {"rank_5_memory_stats.yaml"}
+
+
+def test_the_end_waits_for_no_process(tmp_path, monkeypatch):
+    """The one that would write stands still until the recording has ended."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    slow = tmp_path / "slow"
+    slow.write_text(f'#!/bin/sh\nread _ < {gate}\nexec {sys.executable} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(slow))
+    record(tmp_path / "exp", yaml=True)
+    assert [one.status for one in notes(tmp_path / "exp")] == ["waiting"]
+    gate.write_text("go\n")
+    written(tmp_path / "exp")
+    assert names_in(tmp_path / "exp" / "memprofiler")
+
+
+def test_a_hostile_note_is_none(tmp_path):
+    record(tmp_path / "exp", yaml=True)
+    (pending,) = written(tmp_path / "exp")
+    folder = tmp_path / "exp" / "plugins" / "memboard"
+    (note,) = folder.glob(f"rank*{dumps.SUFFIX}")
+    plain = json.loads(note.read_text())
+    for key, value in (("recorded", "../../x"), ("options", [3]), ("num_tries", "x")):
+        note.write_text(json.dumps({**plain, "status": "waiting", key: value}))
+        assert notes(tmp_path / "exp") == []
+    note.write_text("[" * 100_000)
+    assert notes(tmp_path / "exp") == []
+    assert pending.files
 
 
 def test_a_package_of_the_users_with_our_name_is_not_what_runs(tmp_path, monkeypatch):
@@ -168,4 +312,5 @@ def test_a_package_of_the_users_with_our_name_is_not_what_runs(tmp_path, monkeyp
     (tmp_path / "collector" / "__init__.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
     record(tmp_path / "exp", yaml=True)
+    written(tmp_path / "exp")
     assert names_in(tmp_path / "exp" / "memprofiler")
