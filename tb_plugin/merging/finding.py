@@ -16,6 +16,7 @@ from tb_plugin.merging.heads import read_head
 from tb_plugin.merging.inputs import Inputs, RankInput, TraceFile
 from tb_plugin.merging.opening import entries_in, is_file, is_inside, real
 from tb_plugin.merging.recorded import EVER, SPANS, entries_of
+from tb_plugin.readers.captures import TRACE
 from tb_plugin.readers.imports.errors import ImportFailedError
 from tb_plugin.storage import StorageError
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.run import AttemptFiles
 
-TRACE: Final = "trace"
 _TRACE_NAME: Final = re.compile(r".+\.json(\.gz)?", re.IGNORECASE)
 _MAX_ENTRIES: Final = 200_000
 _MAX_DEPTH: Final = 8

@@ -12,7 +12,7 @@ from collector.format.numeric import ABSENT
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
 from tb_plugin.merging.events import Event, plain, raw
-from tb_plugin.readers.captures import capture_of, captures_of
+from tb_plugin.readers.captures import TRACE, capture_of, captures_of, traces_of
 from tb_plugin.readers.columns import as_values, read_chunks
 from tb_plugin.readers.directory import chunks_between
 
@@ -303,12 +303,15 @@ def entries_of(
         FormatError: one cannot be read.
         OSError: the file cannot be read.
     """
+    if kind == TRACE:
+        entries = [entry for _, entry in traces_of(file)]
+    else:
+        entries = [entry for entry in captures_of(file) if entry.kind == kind]
     found = []
-    for entry in captures_of(file):
-        if entry.kind == kind:
-            meta = dict(capture_of(file, entry, ()).meta)
-            if cycle in (None, meta.get("cycle")):
-                found.append((entry, meta))
+    for entry in entries:
+        meta = dict(capture_of(file, entry, ()).meta)
+        if cycle in (None, meta.get("cycle")):
+            found.append((entry, meta))
     return found
 
 

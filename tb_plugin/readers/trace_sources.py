@@ -83,6 +83,8 @@ class FoundSource:
     shown_path: str = ""
     time_ns: int = 0
     """About when it was recorded; 0: not known."""
+    is_recorded: bool = False
+    """Whether one of our recordings knows the file; then it is shown before others."""
 
 
 class OpenSource:

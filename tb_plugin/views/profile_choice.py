@@ -17,10 +17,11 @@ MAX_PROBLEMS: Final = 20
 
 
 def profiler_traces(sources: Sequence[FoundSource]) -> list[FoundSource]:
-    """Those that a profiler wrote, by cycle and rank."""
+    """Those that a profiler wrote, by cycle and rank, those that we recorded last."""
     return sorted(
         (one for one in sources if one.kind == "trace"),
         key=lambda one: (
+            one.is_recorded,
             one.cycle or 0,
             one.rank is None,
             one.rank or 0,
@@ -40,7 +41,7 @@ def candidates_of(
     if source is not None:
         return [one for one in traces if one.id == source]
     own = [one for one in traces if rank is None or one.rank == rank] or traces
-    return sorted(own, key=lambda one: -(one.cycle or 0))  # else as they were
+    return sorted(own, key=lambda one: (not one.is_recorded, -(one.cycle or 0)))
 
 
 def choice_of(

@@ -69,7 +69,7 @@ def _of_cycle(traces: list[FoundSource], cycle: int | None) -> list[FoundSource]
         # Files that say nothing of cycles: the one written last.
         newest = max(
             traces,
-            key=lambda one: (one.cycle or 0, one.time_ns, one.name),
+            key=lambda one: (one.is_recorded, one.cycle or 0, one.time_ns, one.name),
             default=None,
         )
         return [] if newest is None else [newest]

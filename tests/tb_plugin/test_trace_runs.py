@@ -223,3 +223,40 @@ def test_recordings_point_to_traces_and_know_their_cycle(logdir):
     (found,) = page.of_run("/traces", "exp")["files"]
     assert (found["recorded"], found["rank"], found["cycle"]) == (True, 0, 2)
     assert ready(page, page.run_id("exp"))["sources"][0]["num_slices"] == 1
+
+
+def test_another_tools_traces_of_the_same_rank_have_cycles_of_their_own(logdir):
+    """As torch's own handler leaves them in the run's directory."""
+    (rank,) = RunBuilder(logdir / "exp").simple(1, 5, close=False)
+    for cycle in (1, 2):
+        meta = {"path": f"traces/{cycle}.pt.trace.json", "cycle": cycle}
+        rank.capture(kind="trace", function="step", iteration=cycle, meta=meta)
+    rank.close()
+    (file,) = (logdir / "exp").rglob("rank*.events")
+    for cycle in (1, 2):
+        write(file.with_suffix("") / "traces" / f"{cycle}.pt.trace.json")
+    said = document([event()], distributedInfo={"backend": "nccl", "rank": 0})
+    theirs = [f"host_7.170000000000{n}.pt.trace.json" for n in range(3)]
+    for name in theirs:
+        write(logdir / "exp" / name, said)
+    page = Page(logdir)
+    run_id = page.run_id("exp")
+    found = answered(
+        lambda: page.get("/traces", run=run_id)["files"],
+        lambda files: all(one["rank"] == 0 for one in files),
+    )
+    assert {one["name"]: one["cycle"] for one in found} == {
+        "1.pt.trace.json": 1,
+        "2.pt.trace.json": 2,
+        **dict(zip(theirs, (3, 4, 5), strict=True)),
+    }
+
+    def shown(**query):
+        found = page.get("/trace", run=run_id, **query)["sources"]
+        return [one["name"] for one in found if one["kind"] == "trace"]
+
+    assert shown() == ["2.pt.trace.json"]
+    assert shown(cycle=1) == ["1.pt.trace.json"]
+    assert shown(cycle=3) == theirs[:1]
+    chosen = page.get("/profile", run=run_id)["choice"]
+    assert len(chosen["traces"]) == 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tb_plugin.readers.trace_files.captured import CapturedTraces
@@ -35,18 +35,23 @@ class TraceFiles:
     def of(self, run: Run, budget: Budget) -> Iterator[FoundTrace]:
         """The files of a run, whose lock is held: each once.
 
-        What a recording says of a file goes before what its name says.
+        What a recording says of a file goes before what its name says. Cycles of files
+        that no recording knows are numbered behind the recordings' own: another tool's
+        first cycle is not ours.
         """
         known: set[str] = set()
+        last_cycle = 0
         for key in sorted(run.files):
             for found in self._captured.of(run.files[key], budget):
                 if found.path not in known:
                     known.add(found.path)
+                    last_cycle = max(last_cycle, found.cycle or 0)
                     yield found
         for found in run.traces.files:
             if found.path not in known:
                 known.add(found.path)
-                yield found
+                cycle = None if found.cycle is None else found.cycle + last_cycle
+                yield found if cycle == found.cycle else replace(found, cycle=cycle)
 
     def _source(self, found: FoundTrace) -> FoundSource:
         return FoundSource(
@@ -61,6 +66,7 @@ class TraceFiles:
             path=found.path,
             shown_path=found.shown_path,
             time_ns=found.key.mtime_ns,
+            is_recorded=found.origin == "recording",
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.builders import GIB, START_NS, RunBuilder
-from tests.tb_plugin.client import Page
+from tests.tb_plugin.client import Page, refresh
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -185,3 +185,24 @@ def test_a_hostile_report_loses_what_is_wrong_and_nothing_else(tmp_path):
         None,
     )
     assert page.of_run("/trace_report", "exp", report=good["id"])["summary"] == TEXT
+
+
+def test_what_was_read_out_of_a_trace_takes_the_place_of_its_first_record(tmp_path):
+    made = RunBuilder(tmp_path / "exp").rank(0)
+    made.steps(range(3), allocated_peak_bytes=[GIB] * 3)
+    report(made, {}, summary="")
+    page = Page(tmp_path)
+    (first,) = page.of_run("/trace_reports", "exp")["reports"]
+    assert page.of_run("/trace_report", "exp", report=first["id"])["summary"] == ""
+    made.capture(
+        "trace",
+        function="",
+        context="digest",
+        tables={"operators": operators()},
+        meta=meta_of(),
+    )
+    made.close()
+    refresh(page)
+    (then,) = page.of_run("/trace_reports", "exp")["reports"]
+    assert then["id"] == first["id"]
+    assert page.of_run("/trace_report", "exp", report=first["id"])["summary"] == TEXT
