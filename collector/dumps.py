@@ -151,7 +151,7 @@ def start_writing(run_dir: Path, rank: int, task: bytes = b"") -> None:
         OSError: it cannot be started.
     """
     log = log_of(run_dir, rank)
-    detached.start("collector.dumps_process", [str(run_dir), str(rank)], log, task)
+    detached.start("collector.cli.dumps_process", [str(run_dir), str(rank)], log, task)
 
 
 def resume(run_dir: Path, rank: int, task: bytes = b"") -> None:

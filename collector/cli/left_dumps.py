@@ -26,7 +26,9 @@ def finish_dumps(runs: Iterable[Run]) -> None:
 
 
 def _finish(run_dir: Path) -> None:
-    for rank in sorted({_rank(path) for path, one in notes_of(run_dir) if is_left(one)}):
+    for rank in sorted(
+        {_rank(path) for path, one in notes_of(run_dir) if is_left(one)}
+    ):
         _finish_rank(run_dir, rank)
     for path, pending in notes_of(run_dir):
         if pending.problem:
@@ -37,7 +39,7 @@ def _finish(run_dir: Path) -> None:
 
 
 def _finish_rank(run_dir: Path, rank: int) -> None:
-    from collector.dumps_process import finish
+    from collector.cli.dumps_process import finish
 
     try:
         for path in finish(run_dir, rank, waits=False):

@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 import collector
-from collector import detached, dumps, dumps_process
-from collector.cli import main
+from collector import detached, dumps
+from collector.cli import dumps_process, main
 from collector.format.names import EXPORT_MARK
 from tests.collector.recordings import ONLY_STEPS, wait_until
 
@@ -213,7 +213,7 @@ def test_a_process_that_is_killed_half_way_leaves_nothing_torn(tmp_path, where):
     script = f"""
         import os, signal, sys
         from pathlib import Path
-        from collector import dumps_process
+        from collector.cli import dumps_process
         def killed(*_):
             os.kill(os.getpid(), signal.SIGKILL)
         dumps_process.{where} = killed

@@ -1,4 +1,4 @@
-"""The process that writes the files of `dumps`: `python -m collector.dumps_process`.
+"""The process that writes the files of `dumps`: `python -m collector.cli.dumps_process`.
 
 Files are made in a folder of their own and then moved into place, so that a process that
 is killed leaves none that breaks off, and the next one knows which are this recording's.
