@@ -27,7 +27,7 @@ class ModulesQuery:
     state: str | None = None
     call: int | None = None
     device: str | None = None
-    measure: api.ModuleMeasure = "total"
+    measure: api.ModuleMeasure = "held"
     against: Against | None = None
     against_state: str | None = None
     against_window: str | None = None
@@ -48,7 +48,7 @@ def parse_modules_query(args: Mapping[str, str]) -> ModulesQuery:
         state=word_of(args, "state", states),
         call=integer_of(args, "call", MAX_CALL),
         device=text_of(args, "device"),
-        measure=word_of(args, "measure", get_args(api.ModuleMeasure)) or "total",  # type: ignore[arg-type]  # one of these words
+        measure=word_of(args, "measure", get_args(api.ModuleMeasure)) or "held",  # type: ignore[arg-type]  # one of these words
         against=word_of(args, "against", get_args(Against)),  # type: ignore[arg-type]
         against_state=word_of(args, "against_state", states),
         against_window=text_of(args, "against_window"),

@@ -69,8 +69,12 @@ report_version)::
       windows       each: id, function, phase, iteration, attempt, step, time_ms, num_ranks
       window, ranks, rank, device, state, states, facts
       modules       parents before children; each: module, type, is_fsdp, param_bytes,
-                    buffer_bytes, num_calls, call, time_us, total_bytes, own_bytes,
+                    buffer_bytes, num_calls, call, time_us, total_bytes (the
+                    rank's), held_bytes (with the modules below), own_bytes (by itself),
                     categories_bytes (by category)
+      split         at one moment for all modules, else null: total_bytes, held_bytes,
+                    unattributed_bytes (no module's), categories_bytes
+                    (of those)
       absent        as sources
     functions       each function in each phase
       function, phase, ranks, rank, num_calls (of which the newest 1,000 are listed)

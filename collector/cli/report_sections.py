@@ -57,6 +57,7 @@ def modules_section(
         "state": answer.state,
         "states": list(answer.states),
         "facts": plain(answer.facts),
+        "split": _split(answer.split),
         "modules": _modules(answer),
         "absent": plain(answer.absent),
     }
@@ -148,6 +149,7 @@ def _modules(answer: api.ModulesResponse) -> list[dict[str, Any]]:
             "call": values_of(answer.call_shown),
             "time_us": values_of(answer.time_us),
             "total_bytes": values_of(answer.total_bytes),
+            "held_bytes": values_of(answer.held_bytes),
             "own_bytes": values_of(answer.own_bytes),
         }
     )
@@ -159,6 +161,17 @@ def _modules(answer: api.ModulesResponse) -> list[dict[str, Any]]:
             if size is not None:
                 module["categories_bytes"][category.name] = size
     return listed
+
+
+def _split(split: api.ModuleSplit | None) -> dict[str, Any] | None:
+    if split is None:
+        return None
+    return {
+        "total_bytes": number(split.total_bytes),
+        "held_bytes": number(split.held_bytes),
+        "unattributed_bytes": number(split.unattributed_bytes),
+        "categories_bytes": {one.name: one.bytes for one in split.unattributed},
+    }
 
 
 def _hooks(hooks: api.HookValues | None) -> list[dict[str, Any]] | None:

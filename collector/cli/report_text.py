@@ -239,19 +239,26 @@ def _by_module(modules: Mapping[str, Any] | None) -> Iterator[str]:
         )
     for caveat in _caveats(facts):
         yield f"  {printable(caveat)}"
-    own = any(m["own_bytes"] is not None for m in found)
-    size = "own_bytes" if own else "total_bytes"
-    found.sort(key=lambda m: -(m[size] or 0))
+    if split := modules["split"]:
+        yield (
+            f"  at that moment modules hold {bytes_text(split['held_bytes'])} of the"
+            f" rank's {bytes_text(split['total_bytes'])};"
+            f" {bytes_text(split['unattributed_bytes'])} not attributed"
+        )
+    sizes = {"held": "held_bytes", "own": "own_bytes"}
+    if all(m["held_bytes"] is None for m in found):  # a report of another tool
+        sizes = {"rank's total": "total_bytes"}
+    first = next(iter(sizes.values()))
+    found.sort(key=lambda m: -(m[first] or 0))
     rows = [
         (
             printable(m["module"]),
-            bytes_text(m["total_bytes"]),
-            bytes_text(m["own_bytes"]),
+            *(bytes_text(m[name]) for name in sizes.values()),
             _largest(m["categories_bytes"]),
         )
         for m in found[:_MAX_ROWS]
     ]
-    yield from text_table(("module", "rank's total", "own", "mostly"), rows)
+    yield from text_table(("module", *sizes, "mostly"), rows)
 
 
 def _by_call(function: Mapping[str, Any]) -> Iterator[str]:

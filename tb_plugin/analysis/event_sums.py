@@ -94,18 +94,30 @@ def owned_events(
     )
 
 
-def owned_at(
+def own_at(
     moment: Ints, parent: Ints, events: OwnedEvents, num_categories: int
 ) -> Floats:
-    """By (category, module): what each module and those below it own at its moment.
+    """By (category, module): what each module holds by itself at its moment.
 
     Modules whose moment is negative get 0.
     """
     num = len(parent)
     sums = np.zeros(num_categories * num)
+    _add_groups(sums, events, events.owner, moment, num)
+    return sums.reshape(num_categories, num)
+
+
+def held_at(
+    moment: Ints, parent: Ints, events: OwnedEvents, num_categories: int
+) -> Floats:
+    """By (category, module): what each module and those below it hold at its moment.
+
+    Modules whose moment is negative get 0.
+    """
+    num = len(parent)
     if num and (moment == moment[0]).all():
-        _add_groups(sums, events, events.owner, moment, num)
-        return _with_below(sums.reshape(num_categories, num), parent)
+        return _with_below(own_at(moment, parent, events, num_categories), parent)
+    sums = np.zeros(num_categories * num)
     module = events.owner
     while (module >= 0).any():
         _add_groups(sums, events, module, moment, num)

@@ -19,8 +19,9 @@ import numpy as np
 from collector.format.memory import STATES
 from tb_plugin.analysis.event_sums import (
     descendants,
+    held_at,
     highest_between,
-    owned_at,
+    own_at,
     owned_events,
     running_total,
     sums_at,
@@ -149,21 +150,28 @@ class ModuleLog:
         row_of[modules[shown]] = shown
         return self._table(row_of, num_calls, calls, moments, times, device)
 
+    def default_state(self, device: int) -> str:  # noqa: ARG002 - all share it
+        """The peak: the moment that decides whether memory suffices."""
+        return "window_peak"
+
     def own(self, table: StateTable, device: int) -> Floats:
-        """By (category, module): what each module and those below it owned."""
+        """By (category, module): what each module held by itself."""
+        groups, num = self._groups(device), len(self.categories)
+        own = own_at(table.event, self.tree.parent, groups, num)
+        own[:, table.event < 0] = np.nan
+        return own
+
+    def held(self, table: StateTable, device: int) -> Floats:
+        """By (category, module): what each module and those below it held."""
         rows = np.flatnonzero(table.event >= 0)
         if len(rows) == 1:
             one = np.full((len(self.categories), len(self.tree)), np.nan)
-            one[:, rows] = self._own_at(int(rows[0]), table.event[rows], device)
+            one[:, rows] = self._held_at(int(rows[0]), table.event[rows], device)
             return one
-        owned = owned_at(
-            table.event,
-            self.tree.parent,
-            self._groups(device),
-            len(self.categories),
-        )
-        owned[:, table.event < 0] = np.nan
-        return owned
+        groups, num = self._groups(device), len(self.categories)
+        held = held_at(table.event, self.tree.parent, groups, num)
+        held[:, table.event < 0] = np.nan
+        return held
 
     def moments(self, module: int, device: int) -> MomentTable:
         """Every state and call of one module, in order of time."""
@@ -191,7 +199,7 @@ class ModuleLog:
             time_us=time_us[order],
             total_bytes=self.total(device)[moment].astype(np.float64),
             totals=self.totals_at(moment, device),
-            own=self._own_at(module, moment, device),
+            held=self._held_at(module, moment, device),
             num_left_out=len(rows) - len(kept),
         )
 
@@ -244,8 +252,8 @@ class ModuleLog:
             return np.empty(0, np.int64)
         return np.flatnonzero(owned)
 
-    def _own_at(self, module: int, moments: Ints, device: int) -> Floats:
-        """By (category, moment): what one module and those below it own."""
+    def _held_at(self, module: int, moments: Ints, device: int) -> Floats:
+        """By (category, moment): what one module and those below it hold."""
         event = self._owned(device)
         below = descendants(self.tree.parent, module)
         event = event[below[self.owner[event]]]

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tb_plugin.analysis.module_tree import Floats, Ints, ModuleTree
 
 MODULE_STATES: Final = (
@@ -77,8 +75,8 @@ class MomentTable:
     total_bytes: Floats
     totals: Floats
     """By (category, row)."""
-    own: Floats | None
-    """By (category, row); None where it is not known."""
+    held: Floats | None
+    """By (category, row): of the module and those below it; None where unknown."""
     num_left_out: int
     """Rows of further calls."""
 
@@ -119,8 +117,14 @@ class ModuleMemory(Protocol):
         Of one `module` alone that is cheaper, and the others have no values.
         """
 
+    def default_state(self, device: int) -> str:
+        """The state shown where none is chosen."""
+
     def own(self, table: StateTable, device: int) -> Floats | None:
-        """By (category, module): what each module and those below it owned of `totals`."""
+        """By (category, module): what each module held by itself of `totals`."""
+
+    def held(self, table: StateTable, device: int) -> Floats | None:
+        """By (category, module): what it and those below it held of `totals`."""
 
     def moments(self, module: int, device: int) -> MomentTable:
         """Every state and call of one module."""
@@ -193,7 +197,18 @@ class ModuleStates:
             row_of[:], num_calls[:] = row_of[0], num_calls[0]
         return self._table(row_of, num_calls)
 
+    def default_state(self, device: int) -> str:
+        """A moment of each module's own: at the peak all would have one number."""
+        states = self.states(device)
+        for wanted in ("after_post_forward", "peak_forward", "window_peak"):
+            if wanted in states:
+                return wanted
+        return states[0] if states else "window_peak"
+
     def own(self, table: StateTable, device: int) -> None:
+        """Reports hold the rank's totals alone."""
+
+    def held(self, table: StateTable, device: int) -> None:
         """Reports hold the rank's totals alone."""
 
     def moments(self, module: int, device: int) -> MomentTable:
@@ -209,7 +224,7 @@ class ModuleStates:
             time_us=np.full(len(kept), np.nan),
             total_bytes=self.total_bytes[kept],
             totals=self.bytes[kept].T,
-            own=None,
+            held=None,
             num_left_out=len(rows) - len(kept),
         )
 
@@ -229,11 +244,3 @@ class ModuleStates:
             totals=totals,
             event=np.empty(0, np.int64),
         )
-
-
-def default_state(states: Sequence[str]) -> str:
-    """The state shown where none is chosen."""
-    for wanted in ("after_post_forward", "peak_forward", "window_peak"):
-        if wanted in states:
-            return wanted
-    return states[0] if states else "window_peak"

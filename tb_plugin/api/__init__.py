@@ -35,7 +35,7 @@ Requests are GET with these parameters (all optional unless the route says so)::
     window  ModuleWindow.id
     module  a module's fqn
     state   ModuleState; call: which of a module's calls, from 0; device: by its name
-    measure "total" | "own"
+    measure "held" | "total"
     against "state" | "window" | "rank" | "median": what is compared with, chosen by
             against_state, against_window, against_rank
     axis    "time" | "event" (module timeline, allocations)
@@ -157,10 +157,12 @@ if TYPE_CHECKING:
         ModuleResponse,
         ModuleSeries,
         ModuleSpans,
+        ModuleSplit,
         ModulesResponse,
         ModuleState,
         ModuleTimelineResponse,
         ModuleTree,
+        ModuleUnattributed,
         ModuleWindow,
     )
     from tb_plugin.api.operators import (
@@ -374,10 +376,12 @@ __all__ = [
     "ModuleResponse",
     "ModuleSeries",
     "ModuleSpans",
+    "ModuleSplit",
     "ModuleState",
     "ModuleTimelineResponse",
     "ModuleTimesResponse",
     "ModuleTree",
+    "ModuleUnattributed",
     "ModuleWindow",
     "ModulesResponse",
     "OomCause",

@@ -40,9 +40,9 @@ ModuleState: TypeAlias = Literal[
 the others are each module's own. `peak_*` is the highest total between the module's
 boundaries, `*_ac` what activation checkpointing recomputes in backward."""
 
-ModuleMeasure: TypeAlias = Literal["total", "own"]
-"""All that the rank held at a module's moment (what torch's trackers print); or only what
-the module and those below it own of that."""
+ModuleMeasure: TypeAlias = Literal["held", "total"]
+"""What a module and those below it hold; or all that the rank held at the module's moment
+(what torch's trackers print)."""
 
 CategoryGroup: TypeAlias = Literal[
     "param", "grad", "optimizer", "activation", "comm", "temp", "unknown"
@@ -92,8 +92,8 @@ class ModuleFacts:
     num_events_dropped: int
     reasons: tuple[str, ...]
     """What was not tracked and why, in words."""
-    has_own: bool
-    """Whether the modules' own bytes are known."""
+    has_held: bool
+    """Whether it is known which module holds what."""
     peak_bytes: float | None
     """The highest total of the window on the chosen device."""
     peak_us: float | None
@@ -150,14 +150,37 @@ class ModuleTree:
 
 
 @dataclass(frozen=True, slots=True)
+class ModuleUnattributed:
+    """Bytes of one category that belong to no module."""
+
+    name: str
+    """Fine name, as `ModuleCategory.name`."""
+    group: CategoryGroup
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleSplit:
+    """All that a rank held at one moment: by modules, and by none."""
+
+    total_bytes: float
+    held_bytes: float
+    """Sum of the modules without a parent."""
+    unattributed_bytes: float
+    """The rest: inputs, the optimizer's own work, what was there before the call."""
+    unattributed: tuple[ModuleUnattributed, ...]
+    """The rest by category, in their fixed order."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModulesResponse:
     """Route `/modules`: one rank's memory by module.
 
     Parameters: run, rank, window, state, call, device, measure, against, against_state,
     against_window, against_rank. What is not asked for, or is not there, has a default: the last window, the rank with
-    the highest recorded peak, the device that holds most, `after_post_forward` or, where
-    that has no values, the next state that has; of a module called more than once the
-    call with the highest total. The answer says what it shows.
+    the highest recorded peak, the device that holds most, the window's peak (of reports
+    without the modules' own bytes, `after_post_forward` or the next state that has
+    values); of a module called more than once the call with the highest total. The answer says what it shows.
     """
 
     run: RunSummary
@@ -190,9 +213,16 @@ class ModulesResponse:
     """When, since the window began; NaN where unknown."""
     total_bytes: F64Column
     """All that the rank held then."""
+    held_bytes: F64Column
+    """What the module and those below it held of it; NaN where unknown."""
     own_bytes: F64Column
-    """What the module and those below it owned of it; NaN where unknown."""
+    """What the module held by itself: its parameters, gradients, optimizer states and
+    what its calls allocated. At one moment for all modules `held_bytes` is this and the
+    sum over the module's children."""
+    split: ModuleSplit | None
+    """None where each module has a moment of its own."""
     baseline_total_bytes: F64Column | None
+    baseline_held_bytes: F64Column | None
     baseline_own_bytes: F64Column | None
     categories: tuple[ModuleCategory, ...]
     """Those that occur, in their fixed order; their sum is the measure's."""
@@ -202,12 +232,12 @@ class ModulesResponse:
 
 @dataclass(frozen=True, slots=True)
 class ModuleSeries:
-    """One category beside the sums `total_bytes` and `own_bytes` of what holds it."""
+    """One category beside the sums `total_bytes` and `held_bytes` of what holds it."""
 
     name: str
     group: CategoryGroup
     total_bytes: F64Column
-    own_bytes: F64Column
+    held_bytes: F64Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +250,7 @@ class ModuleOverWindows:
     """NaN where the window has none."""
     total_bytes: F64Column
     """NaN where the window has no such module or state."""
-    own_bytes: F64Column
+    held_bytes: F64Column
     categories: tuple[ModuleSeries, ...]
     of_windows: int
     """All that this rank has; more than are listed where time did not allow all."""
@@ -232,7 +262,7 @@ class ModuleOverRanks:
 
     rank: I32Column
     total_bytes: F64Column
-    own_bytes: F64Column
+    held_bytes: F64Column
     categories: tuple[ModuleSeries, ...]
     of_ranks: int
     """All that have the window; more than are listed where time did not allow all."""
@@ -248,7 +278,7 @@ class ModuleMoments:
     call: I32Column
     time_us: F64Column
     total_bytes: F64Column
-    own_bytes: F64Column
+    held_bytes: F64Column
     categories: tuple[ModuleSeries, ...]
     num_left_out: int
     """Rows of further calls that are not listed."""

@@ -72,6 +72,11 @@ class CaptureFacts:
     num_negative: int = 0
     """Moments at which more was freed than had been allocated."""
 
+    @property
+    def has_held(self) -> bool:
+        """Whether it says which module holds what: reports have the rank's totals."""
+        return self.num_events is not None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankModules:

@@ -98,10 +98,11 @@ class _Point:
     """One module at one state in one window on one rank; NaN where it has none."""
 
     total: float
-    own: float
+    held: float
     totals: Mapping[str, float]
     """By category."""
-    owned: Mapping[str, float]
+    held_by: Mapping[str, float]
+    """By category."""
 
 
 class _OneModule:
@@ -136,7 +137,7 @@ class _OneModule:
             windows=tuple(key.id for key, _, _ in found),
             step=f64([np.nan if w.step is None else w.step for _, w, _ in found]),
             total_bytes=f64([point.total for point in points]),
-            own_bytes=f64([point.own for point in points]),
+            held_bytes=f64([point.held for point in points]),
             categories=_over(points),
             of_windows=len(every),
         )
@@ -155,7 +156,7 @@ class _OneModule:
         return api.ModuleOverRanks(
             rank=i32(order),
             total_bytes=f64([point.total for point in points]),
-            own_bytes=f64([point.own for point in points]),
+            held_bytes=f64([point.held for point in points]),
             categories=_over(points),
             of_ranks=len(ranks),
         )
@@ -180,36 +181,38 @@ class _OneModule:
         if row is None:
             return _Point(np.nan, np.nan, {}, {})
         table = memory.at(self._state, device, self._call, row)
-        own = memory.own(table, device)
+        held = memory.held(table, device)
         totals = dict(
             zip(memory.categories, table.totals[:, row].tolist(), strict=True)
         )
-        owned: dict[str, float] = {}
-        if own is not None:
-            owned = dict(zip(memory.categories, own[:, row].tolist(), strict=True))
+        held_by: dict[str, float] = {}
+        if held is not None:
+            held_by = dict(zip(memory.categories, held[:, row].tolist(), strict=True))
         total = float(table.total_bytes[row])
-        return _Point(total, sum(owned.values()) if owned else np.nan, totals, owned)
+        sum_held = sum(held_by.values()) if held_by else np.nan
+        return _Point(total, sum_held, totals, held_by)
 
 
 def _over(points: Sequence[_Point]) -> tuple[api.ModuleSeries, ...]:
     """Every category that any of the points has; 0 where one is known without it."""
     names = in_order(name for point in points for name in point.totals)
     total = np.array([point.total for point in points])
-    own = np.array([point.own for point in points])
+    held = np.array([point.held for point in points])
 
-    def table(held: Sequence[Mapping[str, float]], known: Floats) -> Floats:
+    def table(found: Sequence[Mapping[str, float]], known: Floats) -> Floats:
         missing = np.where(np.isnan(known), np.nan, 0.0)
         rows = [
-            [h.get(n, m) for h, m in zip(held, missing, strict=True)] for n in names
+            [f.get(n, m) for f, m in zip(found, missing, strict=True)] for n in names
         ]
         return np.array(rows, np.float64).reshape(len(names), len(points))
 
     totals = table([point.totals for point in points], total)
-    return module_series(names, totals, table([point.owned for point in points], own))
+    held_by = table([point.held_by for point in points], held)
+    return module_series(names, totals, held_by)
 
 
 def _moments(memory: ModuleMemory, found: MomentTable) -> api.ModuleMoments:
-    own = found.own
+    held = found.held
     nothing = np.full(len(found.state), np.nan)
     states, index = np.unique(found.state, return_inverse=True)
     return api.ModuleMoments(
@@ -218,8 +221,8 @@ def _moments(memory: ModuleMemory, found: MomentTable) -> api.ModuleMoments:
         call=i32(found.call),
         time_us=f64(found.time_us),
         total_bytes=f64(found.total_bytes),
-        own_bytes=f64(nothing if own is None else own.sum(axis=0)),
-        categories=module_series(memory.categories, found.totals, own),
+        held_bytes=f64(nothing if held is None else held.sum(axis=0)),
+        categories=module_series(memory.categories, found.totals, held),
         num_left_out=found.num_left_out,
     )
 

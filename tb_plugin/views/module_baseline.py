@@ -35,8 +35,11 @@ class Held:
     """Columns over the modules of one tree."""
 
     total: Floats
+    """All that the rank held at each module's moment."""
+    held: Floats
+    """By the module and those below it; NaN where unknown, as is `own`."""
     own: Floats
-    """NaN where unknown."""
+    """By the module itself."""
     columns: Mapping[str, Floats]
     """By category, of the chosen measure."""
 
@@ -45,16 +48,17 @@ class Held:
         cls,
         memory: ModuleMemory,
         table: StateTable,
-        own: Floats | None,
+        device: int,
         measure: api.ModuleMeasure,
     ) -> Held:
         """The columns of one state."""
         nothing = np.full(table.totals.shape, np.nan)
-        owned = nothing if own is None else own
-        shown = owned if measure == "own" else table.totals
-        total = np.full(len(memory.tree), np.nan) if own is None else own.sum(axis=0)
+        own, held = memory.own(table, device), memory.held(table, device)
+        own = nothing if own is None else own
+        held = nothing if held is None else held
+        shown = held if measure == "held" else table.totals
         columns = dict(zip(memory.categories, shown, strict=True))
-        return cls(table.total_bytes, total, columns)
+        return cls(table.total_bytes, held.sum(axis=0), own.sum(axis=0), columns)
 
     def moved(self, rows: Ints | None) -> Held:
         """The same for another tree, whose modules are these `rows`; -1 for none."""
@@ -65,7 +69,7 @@ class Held:
             return np.append(values, np.nan)[rows]
 
         columns = {name: at(column) for name, column in self.columns.items()}
-        return Held(at(self.total), at(self.own), columns)
+        return Held(at(self.total), at(self.held), at(self.own), columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,8 +140,7 @@ class _Comparison:
         memory = opened.memory
         device = device_of(memory, self.choice.device_name)
         table = memory.at(self.state, device, self.call)
-        own = memory.own(table, device)
-        held = Held.of(memory, table, own, self.measure)
+        held = Held.of(memory, table, device, self.measure)
         return held.moved(rows_by_name(self.tree, memory.tree))
 
     def median(
@@ -156,7 +159,7 @@ class _Comparison:
             held = self.held(window, keep=False)
             if held is not None:
                 found.append(held)
-                room -= (2 + len(held.columns)) * held.total.nbytes
+                room -= (3 + len(held.columns)) * held.total.nbytes
         if not found:
             return None
         names = in_order(name for held in found for name in held.columns)
@@ -165,6 +168,7 @@ class _Comparison:
             for name in names
         }
         total = _median([h.total for h in found])
+        held_bytes = _median([h.held for h in found])
         own = _median([h.own for h in found])
         said = api.ModuleBaseline(
             kind="median",
@@ -174,7 +178,7 @@ class _Comparison:
             num_ranks=len(found),
             of_ranks=described.of_ranks,
         )
-        return Baseline(Held(total, own, columns), said)
+        return Baseline(Held(total, held_bytes, own, columns), said)
 
 
 def rows_by_name(wanted: ModuleTree, found: ModuleTree) -> Ints | None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin import api
-from tb_plugin.analysis.module_states import default_state
 from tb_plugin.budget import Budget
 from tb_plugin.elsewhere import said_instead
 from tb_plugin.readers.modules import KIND, ModulesError
@@ -125,7 +124,7 @@ def chosen_window(windows: Windows, wanted: str | None) -> WindowKey | None:
 def chosen_state(memory: ModuleMemory, device: int, wanted: str | None) -> str:
     """The state asked for, or a default that has values."""
     states = memory.states(device)
-    return wanted if wanted in states and wanted else default_state(states)
+    return wanted if wanted in states and wanted else memory.default_state(device)
 
 
 def device_of(memory: ModuleMemory, wanted: str | None) -> int:
@@ -247,7 +246,7 @@ def facts_of(choice: Choice) -> api.ModuleFacts | None:
         num_events=facts.num_events,
         num_events_dropped=facts.num_events_dropped,
         reasons=facts.reasons,
-        has_own=facts.num_events is not None,
+        has_held=facts.has_held,
         peak_bytes=finite(peak_bytes),
         peak_us=finite(peak_us),
     )

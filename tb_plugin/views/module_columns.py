@@ -78,7 +78,7 @@ def column_of(columns: Mapping[str, Floats], name: str, like: Floats) -> Floats:
 
 
 def module_series(
-    categories: Sequence[str], totals: Floats, own: Floats | None
+    categories: Sequence[str], totals: Floats, held: Floats | None
 ) -> tuple[api.ModuleSeries, ...]:
     """Categories by (category, row) as a response has them."""
     nothing = np.full(totals.shape[1], np.nan)
@@ -87,7 +87,7 @@ def module_series(
             name=name,
             group=group_of(name),
             total_bytes=f64(totals[index]),
-            own_bytes=f64(nothing if own is None else own[index]),
+            held_bytes=f64(nothing if held is None else held[index]),
         )
         for index, name in enumerate(categories)
     )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from tb_plugin import api
+from tb_plugin.analysis.module_states import WINDOW_STATES
 from tb_plugin.views.module_baseline import Held, baseline_of
 from tb_plugin.views.module_choice import (
     absent_of,
@@ -25,7 +28,7 @@ from tb_plugin.views.module_columns import (
 from tb_plugin.wire import f64, i32
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.module_states import StateTable
+    from tb_plugin.analysis.module_states import ModuleMemory, StateTable
     from tb_plugin.budget import Budget
     from tb_plugin.query import Query
     from tb_plugin.readers.modules import ModulesReader, RankModules, RankWindow
@@ -49,6 +52,7 @@ class _Shown:
     measure: api.ModuleMeasure
     table: StateTable
     held: Held
+    split: api.ModuleSplit | None
     baseline: Baseline | None
 
 
@@ -89,8 +93,11 @@ def modules(
         call_shown=i32([] if table is None else table.call),
         time_us=f64([] if table is None else table.time_us),
         total_bytes=f64([] if held is None else held.total),
+        held_bytes=f64([] if held is None else held.held),
         own_bytes=f64([] if held is None else held.own),
+        split=None if shown is None else shown.split,
         baseline_total_bytes=None if baseline is None else f64(baseline.held.total),
+        baseline_held_bytes=None if baseline is None else f64(baseline.held.held),
         baseline_own_bytes=None if baseline is None else f64(baseline.held.own),
         categories=() if shown is None else _categories(shown),
         absent=absent_of(reader, run, choice),
@@ -108,9 +115,8 @@ def _shown(
     memory, asked = opened.memory, query.modules
     state = chosen_state(memory, choice.device, asked.state)
     table = memory.at(state, choice.device, asked.call)
-    own = memory.own(table, choice.device)
-    measure: api.ModuleMeasure = "total" if own is None else asked.measure
-    held = Held.of(memory, table, own, measure)
+    measure: api.ModuleMeasure = asked.measure if opened.facts.has_held else "total"
+    held = Held.of(memory, table, choice.device, measure)
     return _Shown(
         tree=_tree(reader, choice.ranks[choice.rank], opened),
         state=state,
@@ -119,7 +125,31 @@ def _shown(
         measure=measure,
         table=table,
         held=held,
+        split=_split(memory, table, state, choice.device),
         baseline=baseline_of(reader, choice, opened, state, measure, query, budget),
+    )
+
+
+def _split(
+    memory: ModuleMemory, table: StateTable, state: str, device: int
+) -> api.ModuleSplit | None:
+    """What modules hold and what nobody does, where all rows are of one moment."""
+    held = memory.held(table, device) if state in WINDOW_STATES else None
+    if held is None or not len(memory.tree) or np.isnan(table.total_bytes[0]):
+        return None
+    of_modules = held[:, memory.tree.parent < 0].sum(axis=1)
+    rest = table.totals[:, 0] - of_modules
+    return api.ModuleSplit(
+        total_bytes=float(table.total_bytes[0]),
+        held_bytes=float(of_modules.sum()),
+        unattributed_bytes=float(rest.sum()),
+        unattributed=tuple(
+            api.ModuleUnattributed(
+                name=name, group=group_of(name), bytes=float(rest[row])
+            )
+            for row, name in enumerate(memory.categories)
+            if rest[row]
+        ),
     )
 
 

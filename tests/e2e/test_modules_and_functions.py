@@ -119,15 +119,15 @@ def test_modules_of_a_real_run_open_sort_and_search(tensorboard, open_page, prof
     page.keyboard.press("ArrowRight")
     see(tab(page), "Block")
     expect(rows(page)).to_have_count(6)
-    see(tab(page), "Through this window")
-    see(tab(page), "Over 4 windows")
+    see(tab(page), "Through this step")
+    see(tab(page), "Over 4 tracked steps")
     page.keyboard.press("Escape")
     tab(page).get_by_role("button", name="List", exact=True).click()
     tab(page).get_by_label("Find modules").fill("linear")
     see(tab(page), "7 of 12 modules")
     # The table comes after what is said of it, with headings of its own.
     expect(rows(page)).to_have_count(7)
-    tab(page).locator(".tabulator-col", has_text="Own bytes").click()
+    tab(page).locator(".tabulator-col", has_text="Own").click()
     hash_holds(page, "sort=-own")
     own = texts(page, rows(page), is_by_own_bytes)
     page.reload()
@@ -148,7 +148,7 @@ def test_a_row_that_is_pressed_while_the_rows_change_is_chosen(
     hash_holds(page, "module=Net.layers")
     hash_holds(page, "sort=-own")
     sorted_by = tab(page).locator(".tabulator-col", has_text="▼")
-    expect(sorted_by).to_contain_text("Own bytes")
+    expect(sorted_by).to_contain_text("Own")
 
 
 def test_a_point_of_the_timeline_chooses_the_boundary_near_it(
@@ -171,10 +171,10 @@ def test_a_point_of_the_timeline_chooses_the_boundary_near_it(
     see(tab(page), "Modules: before pre-forward")
     axes = tab(page).get_by_role("group", name="Axis")
     axes.get_by_role("button", name="Time").click()
-    see(tab(page), "time since the window began")
+    see(tab(page), "time since tracking began")
     # Pointing at the chart reads every category.
     point(chart, 0.5, 0.3)
-    see(tab(page), "after the window began")
+    see(tab(page), "after tracking began")
     see(tab(page).locator(".chart-tip"), "Params")
 
 
@@ -189,7 +189,7 @@ def test_modules_compare_with_the_median_of_all_ranks(
     # As many ranks as could be read in the time an answer may take.
     median = re.compile(r"less the median of (all|\d+ of) \d+ ranks")
     tab(page).get_by_text(median).first.wait_for(timeout=PATIENCE_MS)
-    see(tab(page), "Δ Rank total")
+    see(tab(page), "Δ Memory")
     # Rank 19 was given a leak: more than the median, with the sign.
     expect(rows(page).first).to_contain_text("+")
 

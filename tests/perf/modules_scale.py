@@ -73,7 +73,7 @@ of = f"?run={run['id']}"
 first = get("first", "/modules", of)
 found["decode"] = [decode[0], 0]
 get("another state", "/modules", of + "&state=peak_backward")
-get("own bytes", "/modules", of + "&measure=own")
+get("rank totals", "/modules", of + "&measure=total")
 get("against a state", "/modules", of + "&against=state&against_state=before_pre_forward")
 get("against a rank", "/modules", of + f"&against=rank&against_rank={run['num_ranks'] - 1}")
 median = get("against the median", "/modules", of + "&against=median")["baseline"]

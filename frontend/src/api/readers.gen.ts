@@ -46,7 +46,7 @@ export const readModuleState: Read<types.ModuleState> = word(
 );
 
 export const readModuleMeasure: Read<types.ModuleMeasure> = word(
-  "total", "own",
+  "held", "total",
 );
 
 export const readCategoryGroup: Read<types.CategoryGroup> = word(
@@ -435,7 +435,7 @@ export const readModuleFacts = shape<types.ModuleFacts>({
   numEvents: orNull(integer),
   numEventsDropped: integer,
   reasons: list(text),
-  hasOwn: flag,
+  hasHeld: flag,
   peakBytes: orNull(number),
   peakUs: orNull(number),
 });
@@ -467,6 +467,19 @@ export const readModuleTree = shape<types.ModuleTree>({
   bufferBytes: f64Column,
 });
 
+export const readModuleUnattributed = shape<types.ModuleUnattributed>({
+  name: text,
+  group: readCategoryGroup,
+  bytes: number,
+});
+
+export const readModuleSplit = shape<types.ModuleSplit>({
+  totalBytes: number,
+  heldBytes: number,
+  unattributedBytes: number,
+  unattributed: list(readModuleUnattributed),
+});
+
 export const readModulesResponse = shape<types.ModulesResponse>({
   run: readRunSummary,
   windows: list(readModuleWindow),
@@ -488,8 +501,11 @@ export const readModulesResponse = shape<types.ModulesResponse>({
   callShown: i32Column,
   timeUs: f64Column,
   totalBytes: f64Column,
+  heldBytes: f64Column,
   ownBytes: f64Column,
+  split: orNull(readModuleSplit),
   baselineTotalBytes: orNull(f64Column),
+  baselineHeldBytes: orNull(f64Column),
   baselineOwnBytes: orNull(f64Column),
   categories: list(readModuleCategory),
   absent: list(readRecorded),
@@ -500,14 +516,14 @@ export const readModuleSeries = shape<types.ModuleSeries>({
   name: text,
   group: readCategoryGroup,
   totalBytes: f64Column,
-  ownBytes: f64Column,
+  heldBytes: f64Column,
 });
 
 export const readModuleOverWindows = shape<types.ModuleOverWindows>({
   windows: list(text),
   step: f64Column,
   totalBytes: f64Column,
-  ownBytes: f64Column,
+  heldBytes: f64Column,
   categories: list(readModuleSeries),
   ofWindows: integer,
 });
@@ -515,7 +531,7 @@ export const readModuleOverWindows = shape<types.ModuleOverWindows>({
 export const readModuleOverRanks = shape<types.ModuleOverRanks>({
   rank: i32Column,
   totalBytes: f64Column,
-  ownBytes: f64Column,
+  heldBytes: f64Column,
   categories: list(readModuleSeries),
   ofRanks: integer,
 });
@@ -526,7 +542,7 @@ export const readModuleMoments = shape<types.ModuleMoments>({
   call: i32Column,
   timeUs: f64Column,
   totalBytes: f64Column,
-  ownBytes: f64Column,
+  heldBytes: f64Column,
   categories: list(readModuleSeries),
   numLeftOut: integer,
 });

@@ -86,12 +86,12 @@ export type ModuleState =
   | "window_end";
 
 /**
- * All that the rank held at a module's moment (what torch's trackers print); or only what
- * the module and those below it own of that.
+ * What a module and those below it hold; or all that the rank held at the module's moment
+ * (what torch's trackers print).
  */
 export type ModuleMeasure =
-  | "total"
-  | "own";
+  | "held"
+  | "total";
 
 /** What has a colour. */
 export type CategoryGroup =
@@ -759,8 +759,8 @@ export interface ModuleFacts {
   readonly numEventsDropped: number;
   /** What was not tracked and why, in words. */
   readonly reasons: readonly string[];
-  /** Whether the modules' own bytes are known. */
-  readonly hasOwn: boolean;
+  /** Whether it is known which module holds what. */
+  readonly hasHeld: boolean;
   /** The highest total of the window on the chosen device. */
   readonly peakBytes: number | null;
   /** When, since the window began. */
@@ -813,14 +813,33 @@ export interface ModuleTree {
   readonly bufferBytes: Float64Array;
 }
 
+/** Bytes of one category that belong to no module. */
+export interface ModuleUnattributed {
+  /** Fine name, as `ModuleCategory.name`. */
+  readonly name: string;
+  readonly group: CategoryGroup;
+  readonly bytes: number;
+}
+
+/** All that a rank held at one moment: by modules, and by none. */
+export interface ModuleSplit {
+  readonly totalBytes: number;
+  /** Sum of the modules without a parent. */
+  readonly heldBytes: number;
+  /** The rest: inputs, the optimizer's own work, what was there before the call. */
+  readonly unattributedBytes: number;
+  /** The rest by category, in their fixed order. */
+  readonly unattributed: readonly ModuleUnattributed[];
+}
+
 /**
  * Route `/modules`: one rank's memory by module.
  *
  * Parameters: run, rank, window, state, call, device, measure, against, against_state,
  * against_window, against_rank. What is not asked for, or is not there, has a default: the last window, the rank with
- * the highest recorded peak, the device that holds most, `after_post_forward` or, where
- * that has no values, the next state that has; of a module called more than once the
- * call with the highest total. The answer says what it shows.
+ * the highest recorded peak, the device that holds most, the window's peak (of reports
+ * without the modules' own bytes, `after_post_forward` or the next state that has
+ * values); of a module called more than once the call with the highest total. The answer says what it shows.
  */
 export interface ModulesResponse {
   readonly run: RunSummary;
@@ -853,9 +872,18 @@ export interface ModulesResponse {
   readonly timeUs: Float64Array;
   /** All that the rank held then. */
   readonly totalBytes: Float64Array;
-  /** What the module and those below it owned of it; NaN where unknown. */
+  /** What the module and those below it held of it; NaN where unknown. */
+  readonly heldBytes: Float64Array;
+  /**
+   * What the module held by itself: its parameters, gradients, optimizer states and
+   * what its calls allocated. At one moment for all modules `held_bytes` is this and the
+   * sum over the module's children.
+   */
   readonly ownBytes: Float64Array;
+  /** None where each module has a moment of its own. */
+  readonly split: ModuleSplit | null;
   readonly baselineTotalBytes: Float64Array | null;
+  readonly baselineHeldBytes: Float64Array | null;
   readonly baselineOwnBytes: Float64Array | null;
   /** Those that occur, in their fixed order; their sum is the measure's. */
   readonly categories: readonly ModuleCategory[];
@@ -863,12 +891,12 @@ export interface ModulesResponse {
   readonly problems: readonly Problem[];
 }
 
-/** One category beside the sums `total_bytes` and `own_bytes` of what holds it. */
+/** One category beside the sums `total_bytes` and `held_bytes` of what holds it. */
 export interface ModuleSeries {
   readonly name: string;
   readonly group: CategoryGroup;
   readonly totalBytes: Float64Array;
-  readonly ownBytes: Float64Array;
+  readonly heldBytes: Float64Array;
 }
 
 /** One module at one state, on one rank, window by window; in order of time. */
@@ -879,7 +907,7 @@ export interface ModuleOverWindows {
   readonly step: Float64Array;
   /** NaN where the window has no such module or state. */
   readonly totalBytes: Float64Array;
-  readonly ownBytes: Float64Array;
+  readonly heldBytes: Float64Array;
   readonly categories: readonly ModuleSeries[];
   /** All that this rank has; more than are listed where time did not allow all. */
   readonly ofWindows: number;
@@ -889,7 +917,7 @@ export interface ModuleOverWindows {
 export interface ModuleOverRanks {
   readonly rank: Int32Array;
   readonly totalBytes: Float64Array;
-  readonly ownBytes: Float64Array;
+  readonly heldBytes: Float64Array;
   readonly categories: readonly ModuleSeries[];
   /** All that have the window; more than are listed where time did not allow all. */
   readonly ofRanks: number;
@@ -903,7 +931,7 @@ export interface ModuleMoments {
   readonly call: Int32Array;
   readonly timeUs: Float64Array;
   readonly totalBytes: Float64Array;
-  readonly ownBytes: Float64Array;
+  readonly heldBytes: Float64Array;
   readonly categories: readonly ModuleSeries[];
   /** Rows of further calls that are not listed. */
   readonly numLeftOut: number;

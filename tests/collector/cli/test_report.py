@@ -174,7 +174,7 @@ FACTS = {
     # of modules.facts, as the page has them
     *("backend", "world", "root", "estimate", "incomplete", "inputs", "num_optimizers"),
     *("rounding_bytes", "torch_version", "num_events", "num_events_dropped", "reasons"),
-    *("has_own", "peak_us"),
+    *("has_held", "peak_us"),
 }
 
 

@@ -51,7 +51,7 @@ def test_known_numbers():
     table = log.at("after_post_forward", 0, None)
     assert log.tree.fqn == ("Net", "Net.a", "Net.b")
     assert table.total_bytes.tolist() == [4300, 4100, 4300]
-    own = log.own(table, 0)
+    own = log.held(table, 0)
     assert by_name(log, own[:, 1]) == {"sharded_param": 1000, "activation": 100}
     assert by_name(log, own[:, 2]) == {"sharded_param": 3000, "activation": 200}
     assert by_name(log, own[:, 0]) == {"sharded_param": 4000, "activation": 300}
@@ -67,7 +67,7 @@ def test_window_states_are_one_moment_for_all_modules():
     log = module_log(two_layers().tables(), ["cuda:0"])
     peak = log.at("window_peak", 0, None)
     assert peak.total_bytes.tolist() == [4800] * 3
-    own = log.own(peak, 0)
+    own = log.held(peak, 0)
     assert own.sum(axis=0).tolist() == [4800, 1800, 3000]
     start = log.at("window_start", 0, None)
     assert start.total_bytes.tolist() == [4000] * 3
@@ -98,7 +98,7 @@ def test_every_state_equals_the_replay(seed: int):
                 continue
             for call in (0, 1):
                 table = log.at(state, device, call)
-                own = log.own(table, device)
+                own = log.held(table, device)
                 for index in range(len(built.modules)):
                     row = log.tree.row_of[index]
                     moment = replay.moments(index, state)[call]
@@ -122,7 +122,7 @@ def test_peaks_equal_the_replay(seed: int, state: str, first: str, last: str):
     log = module_log(built.tables(), DEVICES)
     for call in (0, 1):
         table = log.at(state, 0, call)
-        own = log.own(table, 0)
+        own = log.held(table, 0)
         for index in range(len(built.modules)):
             row = log.tree.row_of[index]
             moment, size = replay.peak(index, first, last, call)
@@ -155,7 +155,7 @@ def test_moments_of_one_module_agree_with_the_tables(seed: int):
         table = log.at(state, 0, call)
         assert moments.total_bytes[row] == table.total_bytes[2]
         assert moments.totals[:, row].tolist() == table.totals[:, 2].tolist()
-        assert moments.own[:, row].tolist() == log.own(table, 0)[:, 2].tolist()
+        assert moments.held[:, row].tolist() == log.held(table, 0)[:, 2].tolist()
 
 
 @given(seed=st.integers(0, 10_000), modules=st.integers(1, 14))
@@ -167,7 +167,7 @@ def test_invariants(seed: int, modules: int):
         )
         for state in log.states(device):
             table = log.at(state, device, None)
-            own = log.own(table, device)
+            own = log.held(table, device)
             found = table.num_calls > 0
             sums = table.totals[:, found].sum(axis=0)
             assert sums.tolist() == table.total_bytes[found].tolist()
@@ -267,6 +267,6 @@ def test_any_numbers_give_an_answer(data):
         for state in ALL_STATES:
             for call in (None, 0, 10**9):
                 table = log.at(state, device, call)
-                assert log.own(table, device).shape == table.totals.shape
+                assert log.held(table, device).shape == table.totals.shape
         for module in range(len(log.tree)):
             log.moments(module, device)

@@ -9,7 +9,6 @@ from tb_plugin.analysis.module_states import (
     ALL_STATES,
     MAX_CALLS_LISTED,
     ModuleStates,
-    default_state,
 )
 from tb_plugin.analysis.module_tree import tree_of_names
 
@@ -52,7 +51,7 @@ def test_the_call_that_held_most_or_the_one_asked_for(states: ModuleStates):
     first = states.at("after_post_forward", 0, 0)
     assert first.total_bytes[:2].tolist() == [42, 10]
     assert states.max_calls("after_post_forward") == 2
-    assert states.own(table, 0) is None
+    assert states.held(table, 0) is None
 
 
 def test_devices_are_apart(states: ModuleStates):
@@ -81,7 +80,7 @@ def test_moments_of_one_module(states: ModuleStates):
     assert [ALL_STATES[s] for s in moments.state] == ["after_post_forward"] * 2
     assert moments.call.tolist() == [0, 1]
     assert moments.total_bytes.tolist() == [42, 51]
-    assert moments.own is None
+    assert moments.held is None
     assert moments.num_left_out == 0
 
 
@@ -100,10 +99,3 @@ def test_many_calls_are_cut_and_counted(states: ModuleStates):
     )
     assert len(many.moments(0, 0).state) == MAX_CALLS_LISTED
     assert many.moments(0, 0).num_left_out == 5
-
-
-def test_the_default_state_has_values():
-    assert default_state(ALL_STATES) == "after_post_forward"
-    assert default_state(("peak_forward", "peak_backward")) == "peak_forward"
-    assert default_state(("peak_backward",)) == "peak_backward"
-    assert default_state(()) == "window_peak"

@@ -9,6 +9,7 @@ import pytest
 
 from collector.simulate import SimulatedRun, write_run
 from tb_plugin import data_routes
+from tb_plugin.analysis.module_states import WINDOW_STATES
 from tb_plugin.views import module_baseline, module_choice
 from tests.tb_plugin.analysis.module_logs import LogBuilder, Replay, random_log
 from tests.tb_plugin.client import Page, decode, refresh
@@ -96,9 +97,97 @@ def columns(answer: dict, which: str = "bytes") -> dict[str, list[float]]:
     return {c["name"]: c[which].tolist() for c in answer["categories"]}
 
 
-def test_defaults_show_the_last_window_after_forward(run: RunBuilder, tmp_path: Path):
-    record(run, logs=(net(), net(batch=200)))
+AFTER_FORWARD = {"state": "after_post_forward", "measure": "total"}
+"""What torch's trackers print: the rank's total at a moment of each module's own."""
+
+
+def test_the_page_opens_at_the_peak_with_what_each_module_holds(
+    run: RunBuilder, tmp_path: Path
+):
+    record(run)
     got = Page(tmp_path).of_run("/modules", "exp")
+    assert (got["state"], got["measure"]) == ("window_peak", "held")
+    assert got["held_bytes"].tolist() == [4800, 1800, 3000]
+    assert got["own_bytes"].tolist() == [0, 1800, 3000]
+    assert columns(got)["temp"] == [700, 700, 0]
+    split = got["split"]
+    assert (split["total_bytes"], split["held_bytes"]) == (4800, 4800)
+    assert (split["unattributed_bytes"], split["unattributed"]) == (0, [])
+
+
+def test_what_no_module_holds_is_a_figure_of_its_own(run: RunBuilder, tmp_path: Path):
+    record(run)
+    got = Page(tmp_path).of_run("/modules", "exp", state="after_optimizer")
+    split = got["split"]
+    assert (split["total_bytes"], split["held_bytes"]) == (4700, 4200)
+    assert split["unattributed_bytes"] == 500
+    (rest,) = split["unattributed"]
+    assert rest == {"name": "optimizer", "group": "optimizer", "bytes": 500}
+
+
+def assert_adds_up(got: dict) -> None:
+    """Top-level rows and the rest are the moment's total; parents are sums."""
+    split, parent = got["split"], got["tree"]["parent"]
+    held, own = got["held_bytes"], got["own_bytes"]
+    assert not np.isnan(held).any()
+    assert held[parent < 0].sum() == split["held_bytes"]
+    assert split["held_bytes"] + split["unattributed_bytes"] == split["total_bytes"]
+    rest = sum(one["bytes"] for one in split["unattributed"])
+    assert rest == split["unattributed_bytes"]
+    for row in range(len(parent)):
+        assert held[row] == own[row] + held[parent == row].sum()
+    of_categories = np.sum([c["bytes"] for c in got["categories"]], axis=0)
+    assert of_categories.tolist() == held.tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_and_the_rest_add_up_at_every_moment(
+    run: RunBuilder, tmp_path: Path, seed: int
+):
+    record(run, logs=(random_log(seed),))
+    page = Page(tmp_path)
+    states = page.of_run("/modules", "exp")["states"]
+    for state in states:
+        got = page.of_run("/modules", "exp", state=state)
+        if state in WINDOW_STATES:
+            assert_adds_up(got)
+        else:
+            assert got["split"] is None
+
+
+def test_a_recorded_model_adds_up_and_its_containers_hold_their_layers(tmp_path: Path):
+    torch = pytest.importorskip("torch")
+    import collector
+    from tests.collector.tracker.models import Transformer
+
+    model = Transformer()
+    optimizer = torch.optim.Adam(model.parameters())
+    with collector.record(
+        tmp_path / "job", model=model, optimizer=optimizer, modules=True
+    ) as rec:
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randint(1024, (2, 64))).square().mean().backward()
+            optimizer.step()
+            rec.step()
+    page = Page(tmp_path)
+    (name,) = (one["name"] for one in page.get("/runs")["runs"])
+    got = page.of_run("/modules", name)
+    assert got["state"] == "window_peak"
+    assert_adds_up(got)
+    row = fqns(got["tree"]).index("Transformer.layers")  # a list: it never runs
+    assert (got["own_bytes"][row], got["num_calls"][row]) == (0, 1)
+    params = got["tree"]["param_bytes"]
+    assert got["held_bytes"][row] > 3 * params[row + 1 :].max()
+    norm = fqns(got["tree"]).index("Transformer.norm")
+    assert got["held_bytes"][norm] < 0.1 * got["split"]["total_bytes"]
+
+
+def test_after_forward_each_row_has_a_moment_of_its_own(
+    run: RunBuilder, tmp_path: Path
+):
+    record(run, logs=(net(), net(batch=200)))
+    got = Page(tmp_path).of_run("/modules", "exp", **AFTER_FORWARD)
     assert [w["id"] for w in got["windows"]] == ["step/train/2", "step/train/3"]
     assert [w["step"] for w in got["windows"]] == [2, 3]
     assert got["window"] == "step/train/3"
@@ -107,7 +196,8 @@ def test_defaults_show_the_last_window_after_forward(run: RunBuilder, tmp_path: 
     assert (got["device"], got["devices"]) == ("cuda:0", ["cuda:0", "cpu"])
     assert fqns(got["tree"]) == ["Net", "Net.a", "Net.b"]
     assert got["total_bytes"].tolist() == [4400, 4200, 4400]
-    assert got["own_bytes"].tolist() == [4400, 1200, 3200]
+    assert got["held_bytes"].tolist() == [4400, 1200, 3200]
+    assert got["split"] is None
     assert columns(got) == {
         "sharded_param": [4000, 4000, 4000],
         "optimizer": [0, 0, 0],
@@ -136,20 +226,20 @@ def test_facts_are_those_of_the_capture(run: RunBuilder, tmp_path: Path):
     assert facts["estimate"] == "eager estimate"
     assert (facts["num_optimizers"], facts["rounding_bytes"]) == (1, 512)
     assert facts["reasons"] == ["the tie of Net.head is listed once"]
-    assert (facts["num_events"], facts["has_own"]) == (9, True)
+    assert (facts["num_events"], facts["has_held"]) == (9, True)
     assert (facts["peak_bytes"], facts["peak_us"]) == (4800, 6)
 
 
-def test_own_bytes_by_category(run: RunBuilder, tmp_path: Path):
+def test_held_bytes_by_category(run: RunBuilder, tmp_path: Path):
     record(run)
     page = Page(tmp_path)
-    got = page.of_run("/modules", "exp", measure="own", state="peak_forward")
-    assert got["measure"] == "own"
+    got = page.of_run("/modules", "exp", state="peak_forward")
+    assert got["measure"] == "held"
     assert got["total_bytes"].tolist() == [4800, 4800, 4240]
     assert columns(got)["temp"] == [700, 700, 40]
     assert columns(got)["activation"] == [100, 100, 100]
     sums = np.sum([c["bytes"] for c in got["categories"]], axis=0)
-    assert sums.tolist() == got["own_bytes"].tolist()
+    assert sums.tolist() == got["held_bytes"].tolist()
 
 
 def test_a_state_of_the_whole_window(run: RunBuilder, tmp_path: Path):
@@ -157,18 +247,23 @@ def test_a_state_of_the_whole_window(run: RunBuilder, tmp_path: Path):
     page = Page(tmp_path)
     got = page.of_run("/modules", "exp", state="after_optimizer")
     assert got["total_bytes"].tolist() == [4700] * 3
-    assert got["own_bytes"].tolist() == [4200, 1100, 3100]
+    assert got["held_bytes"].tolist() == [4200, 1100, 3100]
+    assert got["own_bytes"].tolist() == [0, 1100, 3100]
     assert "window_peak" in got["states"]
     # What is not there has a default, and the answer says which.
     assert page.of_run("/modules", "exp", state="peak_backward")["state"] == (
-        "after_post_forward"
+        "window_peak"
     )
 
 
 def test_delta_against_another_state(run: RunBuilder, tmp_path: Path):
     record(run)
     got = Page(tmp_path).of_run(
-        "/modules", "exp", against="state", against_state="before_pre_forward"
+        "/modules",
+        "exp",
+        **AFTER_FORWARD,
+        against="state",
+        against_state="before_pre_forward",
     )
     assert got["baseline"]["kind"] == "state"
     assert got["baseline"]["state"] == "before_pre_forward"
@@ -183,7 +278,11 @@ def test_delta_against_another_window_matches_modules_by_name(
     before.modules[2] = ("Net.z", 0)  # the model was changed in between
     record(run, logs=(before, net()))
     got = Page(tmp_path).of_run(
-        "/modules", "exp", against="window", against_window="step/train/2"
+        "/modules",
+        "exp",
+        **AFTER_FORWARD,
+        against="window",
+        against_window="step/train/2",
     )
     assert got["window"] == "step/train/3"
     assert got["baseline"]["window"] == "step/train/2"
@@ -199,16 +298,20 @@ def test_delta_against_a_rank_and_the_median(run: RunBuilder, tmp_path: Path):
         devices = [f"cuda:{rank}", "cpu"]
         record(run, rank, (net(scale),), {"devices": devices})
     page = Page(tmp_path)
-    got = page.of_run("/modules", "exp", rank=1, against="rank", against_rank=3)
+    got = page.of_run(
+        "/modules", "exp", **AFTER_FORWARD, rank=1, against="rank", against_rank=3
+    )
     assert got["device"] == "cuda:1"
     assert got["total_bytes"].tolist() == [8400, 8200, 8400]
     assert got["baseline_total_bytes"].tolist() == [42_000, 41_000, 42_000]
     assert got["baseline"]["rank"] == 3
-    got = page.of_run("/modules", "exp", rank=0, against="median", measure="own")
+    got = page.of_run(
+        "/modules", "exp", rank=0, against="median", state="after_post_forward"
+    )
     assert got["baseline"]["num_ranks"] == got["baseline"]["of_ranks"] == 4
     assert got["baseline"]["rank"] is None
     assert got["baseline_total_bytes"].tolist() == [10_500, 10_250, 10_500]
-    assert got["baseline_own_bytes"].tolist() == [10_500, 2750, 7750]
+    assert got["baseline_held_bytes"].tolist() == [10_500, 2750, 7750]
     assert columns(got, "baseline_bytes")["activation"] == [500, 250, 250]
 
 
@@ -231,7 +334,7 @@ def test_calls_of_a_module(run: RunBuilder, tmp_path: Path):
     page = Page(tmp_path)
     replay = Replay(built)
     for call in range(3):
-        got = page.of_run("/modules", "exp", call=call)
+        got = page.of_run("/modules", "exp", **AFTER_FORWARD, call=call)
         assert (got["call"], got["max_calls"]) == (call, 3)
         moment = replay.moments(0, "after_post_forward")[call]
         assert got["total_bytes"][0] == sum(replay.held(moment).values())
@@ -307,7 +410,7 @@ def test_a_damaged_capture_is_named_and_another_rank_is_shown(
     page = Page(tmp_path)
     got = page.of_run("/modules", "exp")
     assert got["rank"] == 0
-    assert got["total_bytes"].tolist() == [4200, 4100, 4200]
+    assert got["held_bytes"].tolist() == [4800, 1800, 3000]
     named = 'capture "modules" of step, call 2 cannot be read'
     for _ in range(2):  # found while answering; then a known problem of the run
         told = [p for p in got["problems"] if named in p["what"]]
@@ -339,7 +442,7 @@ def test_nonsense_in_a_log_is_counted(run: RunBuilder, tmp_path: Path):
     meta = {**META, "num_events_dropped": 7, "optimizers": -1, "torch": None}
     file.capture(tables=tables, meta=meta, iteration=2)
     file.close()
-    got = Page(tmp_path).of_run("/modules", "exp")
+    got = Page(tmp_path).of_run("/modules", "exp", **AFTER_FORWARD)
     words = [problem["what"] for problem in got["problems"]]
     assert any("1 values of this capture mean nothing" in text for text in words)
     assert any("more was freed than had been allocated" in text for text in words)
@@ -352,7 +455,9 @@ def test_nonsense_in_a_log_is_counted(run: RunBuilder, tmp_path: Path):
 def test_one_module_over_states_windows_and_ranks(run: RunBuilder, tmp_path: Path):
     for rank in range(3):
         record(run, rank, (net(rank + 1), net(rank + 1, batch=200)))
-    got = Page(tmp_path).of_run("/module", "exp", rank=1, module="Net.a")
+    got = Page(tmp_path).of_run(
+        "/module", "exp", rank=1, module="Net.a", state="after_post_forward"
+    )
     assert (got["module"], got["path"], got["type"]) == ("Net.a", "a", "Linear")
     assert (got["window"], got["rank"]) == ("step/train/3", 1)
     assert (got["param_bytes"], got["buffer_bytes"]) == (512, 0)
@@ -361,7 +466,7 @@ def test_one_module_over_states_windows_and_ranks(run: RunBuilder, tmp_path: Pat
     assert names == ["before_pre_forward", "peak_forward", "after_post_forward"]
     assert moments["time_us"].tolist() == [5, 6, 8]
     assert moments["total_bytes"].tolist() == [8000, 9800, 8400]
-    assert moments["own_bytes"].tolist() == [2000, 3800, 2400]
+    assert moments["held_bytes"].tolist() == [2000, 3800, 2400]
     over = got["over_windows"]
     assert (over["windows"], over["of_windows"]) == (
         ["step/train/2", "step/train/3"],
@@ -372,10 +477,10 @@ def test_one_module_over_states_windows_and_ranks(run: RunBuilder, tmp_path: Pat
     ranks = got["over_ranks"]
     assert (ranks["rank"].tolist(), ranks["of_ranks"]) == ([0, 1, 2], 3)
     assert ranks["total_bytes"].tolist() == [4200, 8400, 12_600]
-    assert ranks["own_bytes"].tolist() == [1200, 2400, 3600]
+    assert ranks["held_bytes"].tolist() == [1200, 2400, 3600]
     series = {c["name"]: c for c in ranks["categories"]}
     assert series["activation"]["total_bytes"].tolist() == [200, 400, 600]
-    assert series["activation"]["own_bytes"].tolist() == [200, 400, 600]
+    assert series["activation"]["held_bytes"].tolist() == [200, 400, 600]
 
 
 def test_one_module_over_many_ranks_comes_bit_by_bit(
@@ -405,11 +510,11 @@ def test_the_median_says_of_how_many_ranks_it_is(
 ):
     for rank in range(8):
         record(run, rank, (net(rank + 1),))
-    monkeypatch.setattr(module_baseline, "MAX_MEDIAN_BYTES", 300)
+    monkeypatch.setattr(module_baseline, "MAX_MEDIAN_BYTES", 400)
     got = Page(tmp_path).of_run("/modules", "exp", against="median")
     assert (got["baseline"]["num_ranks"], got["baseline"]["of_ranks"]) == (3, 8)
     # Ranks 0, 4 and 2: spread over all rather than the first ones.
-    assert got["baseline_total_bytes"][0] == 3 * 4200
+    assert got["baseline_total_bytes"][0] == 3 * 4800
 
 
 def test_an_unknown_module_is_not_found(run: RunBuilder, tmp_path: Path):
@@ -523,17 +628,19 @@ def test_an_imported_report_opens_in_the_same_view(tmp_path: Path):
     assert got["windows"][0]["num_ranks"] == 2
     assert fqns(got["tree"]) == ["Net", "Net.layers.0"]
     assert got["total_bytes"].tolist() == [130, 120]
+    assert np.isnan(got["held_bytes"]).all()
     assert np.isnan(got["own_bytes"]).all()
+    assert (got["state"], got["split"]) == ("after_post_forward", None)
     assert got["states"] == ["after_post_forward", "window_peak"]
     assert columns(got)["activation"] == [30, 20]
     facts = got["facts"]
-    assert (facts["source"], facts["has_own"]) == ("imported", False)
+    assert (facts["source"], facts["has_held"]) == ("imported", False)
     assert (facts["num_events"], facts["peak_bytes"]) == (None, 170)
     # What such a report does not know is not made up.
-    assert page.of_run("/modules", "mp", measure="own")["measure"] == "total"
+    assert page.of_run("/modules", "mp", measure="held")["measure"] == "total"
     one = page.of_run("/module", "mp", module="Net.layers.0")
     assert one["over_ranks"]["total_bytes"].tolist() == [120, 120]
-    assert np.isnan(one["moments"]["own_bytes"]).all()
+    assert np.isnan(one["moments"]["held_bytes"]).all()
     timeline = page.of_run("/module_timeline", "mp")
     assert timeline["facts"]["num_events"] is None
     assert len(timeline["total_bytes"]) == 0
@@ -542,13 +649,12 @@ def test_an_imported_report_opens_in_the_same_view(tmp_path: Path):
 def test_a_simulated_run_says_so_and_adds_up(tmp_path: Path):
     write_run(SimulatedRun(num_ranks=2, num_steps=20), tmp_path / "sim")
     page = Page(tmp_path)
-    got = page.of_run("/modules", "sim", state="window_peak", measure="own")
+    got = page.of_run("/modules", "sim")
     assert [w["step"] for w in got["windows"]] == [1, 10, 19]
     assert got["facts"]["source"] == "simulated"
     assert got["problems"] == []
-    total, own = got["total_bytes"][0], got["own_bytes"][0]
+    assert_adds_up(got)
+    split = got["split"]
     # The batch, what the optimizer needs for a moment, and what faults hold is no one's.
-    assert 0.7 * total < own < total
-    children = np.flatnonzero(got["tree"]["parent"] == 0)
-    assert got["own_bytes"][children].sum() <= own
-    assert total == got["facts"]["peak_bytes"]
+    assert 0.7 * split["total_bytes"] < split["held_bytes"] < split["total_bytes"]
+    assert split["total_bytes"] == got["facts"]["peak_bytes"]

@@ -27,9 +27,13 @@ export interface ColumnsInput {
 const HINTS: ReadonlyMap<string, string> = new Map([
   [
     "total",
-    "All that the rank held at the module’s moment, whoever owns it: what torch’s trackers print",
+    "All that the rank held at the module’s moment, whoever holds it: what torch’s trackers print",
   ],
-  ["own", "What the module and those below it own of it"],
+  ["held", "What the module holds, with all modules below it"],
+  [
+    "own",
+    "What the module holds by itself, without the modules below it: its parameters, gradients and optimizer states, and what its code allocated",
+  ],
 ]);
 
 /** Room for `+1,016 MiB`. */
@@ -67,7 +71,7 @@ function titleOf({ data }: ColumnsInput, column: BytesColumn, id: number): strin
   const { bytes, baseline } = column;
   const value = bytes[id] ?? NaN;
   if (data.numCalls[id] === 0) {
-    return `This module was never at “${STATE_WORDS[data.state]}” in this window`;
+    return `This module was never at “${STATE_WORDS[data.state]}” in this step: a list of modules does not run by itself. At the peak every module has a number.`;
   }
   if (baseline === null) return formatExact(value, "bytes");
   const other = baseline[id] ?? NaN;
@@ -118,8 +122,8 @@ export function moduleColumns(input: ColumnsInput): readonly TreeColumn[] {
 }
 
 function hintOf(data: ModulesResponse): string {
-  return data.measure === "own"
-    ? "The part that the module and those below it own"
+  return data.measure === "held"
+    ? "Of this category, with all modules below"
     : "The rank’s total of this category at the module’s moment";
 }
 

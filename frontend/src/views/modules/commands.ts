@@ -10,7 +10,7 @@ import {
   type ExportSource,
 } from "../../widgets/export/source";
 import type { ViewProps } from "../view_props";
-import type { ModulesParams } from "./params";
+import { measureWords, type ModulesParams } from "./params";
 import { modulesTable, type Modules } from "./rows";
 import { STATE_WORDS } from "./words";
 
@@ -78,14 +78,17 @@ export function moduleCommands(actions: ModuleActions): readonly Command[] {
     }),
     command(
       "measure",
-      "Switch between rank total and own bytes",
-      ({ params, view }) => {
-        view.setParams({ measure: params.measure === "own" ? null : "own" });
+      "Switch between memory by module and the rank’s total",
+      ({ data, view }) => {
+        view.setParams(
+          measureWords(data.measure === "held" ? "total" : "held", data),
+          "push",
+        );
       },
     ),
     command(
       "before",
-      "Previous window",
+      "Previous tracked step",
       (current) => {
         step(current, -1);
       },
@@ -93,7 +96,7 @@ export function moduleCommands(actions: ModuleActions): readonly Command[] {
     ),
     command(
       "after",
-      "Next window",
+      "Next tracked step",
       (current) => {
         step(current, 1);
       },
@@ -133,7 +136,9 @@ function step({ data, view }: ModulesNow, side: -1 | 1): void {
   const at = data.windows.findIndex((one) => one.id === data.window);
   const next = data.windows[at + side];
   if (next === undefined) {
-    view.say(side < 0 ? "This is the first window" : "This is the last window");
+    view.say(
+      side < 0 ? "This is the first tracked step" : "This is the last tracked step",
+    );
     return;
   }
   view.setParams({ window: next.id, call: null, t0: null, t1: null }, "push");

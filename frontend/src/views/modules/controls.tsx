@@ -3,7 +3,7 @@
 import type { ModulesResponse, ModuleWindow } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { Choice } from "../choices";
-import { firstAgainst, type ModulesParams } from "./params";
+import { firstAgainst, measureWords, type ModulesParams } from "./params";
 import {
   AGAINST_KINDS,
   AGAINST_WORDS,
@@ -35,7 +35,7 @@ export function Controls(props: ControlsProps) {
       <WindowSelect {...props} />
       <RankSelect {...props} />
       <Choice
-        label="State"
+        label="Moment"
         value={data.state}
         onChange={(state) => {
           setParams({ state, call: null }, "push");
@@ -123,7 +123,7 @@ function WindowSelect({ data, setParams }: ControlsProps) {
   const left = data.numWindows - data.windows.length;
   return (
     <Choice
-      label="Window"
+      label="Tracked step"
       value={data.window ?? ""}
       onChange={(window) => {
         // Another window is another stretch of time.
@@ -161,29 +161,29 @@ function RankSelect({ data, rank, chooseRank }: ControlsProps) {
 }
 
 const MEASURES = [
-  ["total", "Rank total", "All that the rank held at each module’s moment"],
-  ["own", "Own bytes", "Only what the module and those below it own"],
+  ["held", "By module", "What each module holds, with the modules below it"],
+  ["total", "Rank total", "All that the rank held when each module ran"],
 ] as const;
 
 function Measure({ data, setParams }: ControlsProps) {
-  const hasOwn = data.facts?.hasOwn !== false;
+  const hasHeld = data.facts?.hasHeld !== false;
   return (
-    <div class="segmented" role="group" aria-label="What the categories show">
-      <span class="quiet">Categories of</span>
+    <div class="segmented" role="group" aria-label="Whose memory">
+      <span class="quiet">Memory</span>
       {MEASURES.map(([measure, words, title]) => (
         <button
           key={measure}
           type="button"
           class="button"
           aria-pressed={data.measure === measure}
-          disabled={measure === "own" && !hasOwn}
+          disabled={measure === "held" && !hasHeld}
           title={
-            measure === "own" && !hasOwn
-              ? "The report this was imported from does not hold the modules’ own bytes"
+            measure === "held" && !hasHeld
+              ? "The report this was imported from holds the rank’s totals only"
               : title
           }
           onClick={() => {
-            setParams({ measure: measure === "total" ? null : measure });
+            setParams(measureWords(measure, data), "push");
           }}
         >
           {words}
@@ -230,7 +230,7 @@ function AgainstWhat({ data, setParams }: ControlsProps) {
     case "state":
       return (
         <Choice
-          label="State"
+          label="Moment"
           value={baseline.state}
           onChange={(state) => {
             setParams({ against_state: state }, "push");
@@ -246,7 +246,7 @@ function AgainstWhat({ data, setParams }: ControlsProps) {
     case "window":
       return (
         <Choice
-          label="Window"
+          label="Tracked step"
           value={baseline.window}
           onChange={(window) => {
             setParams({ against_window: window }, "push");

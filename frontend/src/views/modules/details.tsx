@@ -121,7 +121,7 @@ function Moments(props: MomentsProps) {
   const order = useMemo(() => Array.from(moments.state.keys()), [moments]);
   return (
     <div class="modules-part">
-      <h3>Through this window</h3>
+      <h3>Through this step</h3>
       <div
         class="table-scroll modules-moments"
         style={{ maxHeight: `${PART_PX}px` }}
@@ -140,7 +140,7 @@ function Moments(props: MomentsProps) {
                 Rank total
               </th>
               <th scope="col" class="num">
-                Own
+                Module
               </th>
             </tr>
           </thead>
@@ -193,7 +193,7 @@ function Moment(
       </td>
       <td class="num">{Number.isFinite(timeUs) ? formatSeconds(timeUs / 1e6) : "–"}</td>
       {number(moments.totalBytes[i])}
-      {number(moments.ownBytes[i])}
+      {number(moments.heldBytes[i])}
     </tr>
   );
 }
@@ -210,13 +210,13 @@ function OverWindows({
     [answer.overWindows, data.windows],
   );
   const { windows, ofWindows } = answer.overWindows;
-  const title = `Over ${formatInteger(windows.length)} windows`;
+  const title = `Over ${formatInteger(windows.length)} tracked steps`;
   if (windows.length < 2) {
     return (
       <div class="modules-part">
-        <h3>Over windows</h3>
+        <h3>Over tracked steps</h3>
         <p class="quiet">
-          Only this window was tracked on this rank. Raise <code>max_iter</code>, or let
+          Only this step was tracked on this rank. Raise <code>max_iter</code>, or let
           the schedule repeat, to see how the module changes.
         </p>
       </div>
@@ -259,18 +259,18 @@ function OverRanks({
   view,
 }: PartProps & { readonly data: ModulesResponse }) {
   const { overRanks } = answer;
-  const own = data.measure === "own";
+  const held = data.measure === "held";
   const strip = useMemo(
     () =>
-      stripOfValues(overRanks.rank, own ? overRanks.ownBytes : overRanks.totalBytes),
-    [overRanks, own],
+      stripOfValues(overRanks.rank, held ? overRanks.heldBytes : overRanks.totalBytes),
+    [overRanks, held],
   );
   const num = overRanks.rank.length;
   if (num < 2) {
     return (
       <div class="modules-part">
         <h3>Over ranks</h3>
-        <p class="quiet">Only this rank has this window.</p>
+        <p class="quiet">Only this rank tracked this step.</p>
       </div>
     );
   }
@@ -279,7 +279,7 @@ function OverRanks({
   return (
     <div class="modules-part">
       <h3>
-        {own ? "Own bytes" : "Rank total"} over {formatInteger(num)} ranks
+        {held ? "This module" : "Rank total"} over {formatInteger(num)} ranks
         {num < overRanks.ofRanks && (
           <span class="quiet"> of {formatInteger(overRanks.ofRanks)} read so far</span>
         )}
@@ -293,8 +293,8 @@ function OverRanks({
         facts={(i) => [
           ["Rank total", value(overRanks.totalBytes[i])],
           ["", formatExact(overRanks.totalBytes[i] ?? NaN, "bytes")],
-          ["Own bytes", value(overRanks.ownBytes[i])],
-          ["", formatExact(overRanks.ownBytes[i] ?? NaN, "bytes")],
+          ["This module", value(overRanks.heldBytes[i])],
+          ["", formatExact(overRanks.heldBytes[i] ?? NaN, "bytes")],
         ]}
         onPick={view.chooseRank}
         theme={view.theme}

@@ -18,13 +18,19 @@ const INPUTS: ReadonlyMap<string, string> = new Map([
   ["none", "inputs not tracked"],
 ]);
 
-/** Short facts, in the order they matter. */
-export function factWords(facts: ModuleFacts, byteUnit: ByteUnit): readonly string[] {
+/** Short facts, in the order they matter; `peak`: with the step's highest total. */
+export function factWords(
+  facts: ModuleFacts,
+  byteUnit: ByteUnit,
+  peak = true,
+): readonly string[] {
   const words: string[] = [];
-  if (facts.peakBytes !== null) {
+  if (peak && facts.peakBytes !== null) {
     const when =
       facts.peakUs === null ? "" : ` at ${formatSeconds(facts.peakUs / 1e6)}`;
-    words.push(`peak ${formatQuantity(facts.peakBytes, "bytes", byteUnit)}${when}`);
+    words.push(
+      `peak of the step ${formatQuantity(facts.peakBytes, "bytes", byteUnit)}${when}`,
+    );
   }
   if (facts.root !== "") words.push(`root ${facts.root}`);
   const backend = BACKENDS.get(facts.backend) ?? facts.backend;
@@ -70,7 +76,7 @@ export function caveats(facts: ModuleFacts): readonly Caveat[] {
     found.push({
       head: "Incomplete.",
       sentences: [
-        "The window ended before the call did, by an error or because the process died. What was recorded until then is shown.",
+        "Tracking ended before the step did, by an error or because the process died. What was recorded until then is shown.",
       ],
     });
   }
@@ -110,7 +116,7 @@ export function Facts({
   return (
     <>
       <p class="modules-facts quiet">
-        {factWords(facts, byteUnit).map((words) => (
+        {factWords(facts, byteUnit, data.state !== "window_peak").map((words) => (
           <span key={words}>{words}</span>
         ))}
       </p>

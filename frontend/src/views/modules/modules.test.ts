@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { moduleColumns } from "./columns";
 import { caveats, factWords } from "./facts";
-import { firstAgainst, readModules, sortAfterClick } from "./params";
+import { firstAgainst, measureWords, readModules, sortAfterClick } from "./params";
 import { bytesColumns, Modules, modulesTable, rowsInSight, shownValue } from "./rows";
 import { windowLines } from "./series";
+import { momentWords, restWords } from "./split";
 import { FACTS, modulesOf, WINDOW } from "./test_modules";
 import { baselineWords, boundaryWords, stateOptions, windowOptions } from "./words";
 
@@ -13,16 +14,31 @@ function paramsOf(words: Readonly<Record<string, string>> = {}) {
   return readModules(new Map(Object.entries(words)));
 }
 
-function shown(words: Readonly<Record<string, string>> = {}, toggled = NONE) {
-  const data = modulesOf();
+function shown(
+  words: Readonly<Record<string, string>> = {},
+  toggled = NONE,
+  changes: Parameters<typeof modulesOf>[0] = {},
+) {
+  const data = modulesOf(changes);
   const modules = new Modules(data.tree);
   const rows = rowsInSight(modules, bytesColumns(data), paramsOf(words), toggled);
   return rows.map(({ id }) => modules.fqn(id));
 }
 
 describe("the rows in sight", () => {
-  it("begin with the root open and all else closed", () => {
-    expect(shown()).toEqual(["Net", "Net.layers", "Net.head"]);
+  it("begin with the root open, all else closed, and the largest first", () => {
+    const peak = {
+      state: "window_peak",
+      heldBytes: Float64Array.of(80, 60, 20, 40, 10),
+    } as const;
+    expect(shown({}, NONE, peak)).toEqual(["Net", "Net.layers", "Net.head"]);
+    const other = { ...peak, heldBytes: Float64Array.of(80, 10, 4, 6, 60) };
+    expect(shown({}, NONE, other)).toEqual(["Net", "Net.head", "Net.layers"]);
+    expect(shown({ sort: "model" }, NONE, other)).toEqual([
+      "Net",
+      "Net.layers",
+      "Net.head",
+    ]);
   });
 
   it("follow the depth and what was opened and closed by hand", () => {
@@ -39,7 +55,7 @@ describe("the rows in sight", () => {
   });
 
   it("are sorted by a number among siblings, and in the list among all", () => {
-    expect(shown({ sort: "-total", depth: "all" })).toEqual([
+    expect(shown({ sort: "-held", depth: "all" })).toEqual([
       "Net",
       "Net.head",
       "Net.layers",
@@ -47,15 +63,15 @@ describe("the rows in sight", () => {
       "Net.layers.0",
     ]);
     // A module without the state stands last, whichever way.
-    expect(shown({ sort: "own", flat: "1" })[0]).toBe("Net.head");
-    expect(shown({ sort: "own", flat: "1" }).at(-1)).toBe("Net.layers");
+    expect(shown({ sort: "held", flat: "1" })[0]).toBe("Net.head");
+    expect(shown({ sort: "held", flat: "1" }).at(-1)).toBe("Net.layers");
   });
 });
 
 describe("the columns", () => {
   it("leave out categories that are zero everywhere, not those that differ", () => {
     const keys = bytesColumns(modulesOf()).map(({ key }) => key);
-    expect(keys).toEqual(["total", "own", "sharded_param", "activation"]);
+    expect(keys).toEqual(["held", "own", "sharded_param", "activation"]);
     const [, , temp] = modulesOf().categories;
     if (temp === undefined) throw new Error("three categories");
     const baselineBytes = Float64Array.of(0, 0, 8, 0, 0);
@@ -65,9 +81,9 @@ describe("the columns", () => {
     expect(column === undefined ? 0 : shownValue(column, 2)).toBe(-8);
   });
 
-  it("have no own bytes where a report does not hold them", () => {
-    const data = modulesOf({ facts: { ...FACTS, hasOwn: false } });
-    expect(bytesColumns(data).map(({ key }) => key)).not.toContain("own");
+  it("never stand a rank's total beside what modules hold", () => {
+    const keys = bytesColumns(modulesOf({ measure: "total" })).map(({ key }) => key);
+    expect(keys).toEqual(["total", "sharded_param", "activation"]);
   });
 
   function cells(changes: Parameters<typeof modulesOf>[0] = {}) {
@@ -86,7 +102,7 @@ describe("the columns", () => {
   }
 
   it("show bars as shares of the largest number, and why a number is not there", () => {
-    const total = cells().get("total");
+    const total = cells({ measure: "total" }).get("total");
     expect(total?.cell(0)).toMatchObject({ text: "100 B", bar: { from: 0, to: 1 } });
     expect(total?.cell(1).text).toBe("–");
     expect(total?.cell(1).title).toContain("never at “after post-forward”");
@@ -95,6 +111,7 @@ describe("the columns", () => {
 
   it("show differences with their sign, around the middle", () => {
     const compared = cells({
+      measure: "total",
       baselineTotalBytes: Float64Array.of(50, NaN, 110, 90, NaN),
       baseline: {
         kind: "rank",
@@ -196,7 +213,38 @@ describe("words", () => {
       numEventsDropped: 3,
     }).map(({ head }) => head);
     expect(heads).toEqual(["Eager estimate.", "Incomplete.", "3 events were dropped."]);
-    expect(factWords(FACTS, "auto")).toContain("peak 1.00 KiB at 2.00 ms");
+    expect(factWords(FACTS, "auto")).toContain("peak of the step 1.00 KiB at 2.00 ms");
+  });
+});
+
+describe("the figures above the table", () => {
+  const split = {
+    totalBytes: 100,
+    heldBytes: 80,
+    unattributedBytes: 20,
+    unattributed: [
+      { name: "input", group: "activation", bytes: 4 },
+      { name: "other", group: "unknown", bytes: 16 },
+    ],
+  } as const;
+
+  it("name the moment, and where the rest lies", () => {
+    const data = modulesOf({ state: "window_peak", split });
+    expect(momentWords(data)).toBe("on rank 1 at the peak of step 7");
+    expect(restWords({ data, byteUnit: "B" })).toBe("other 16 B, inputs 4 B");
+  });
+});
+
+describe("measureWords", () => {
+  it("shows the rank's total where modules have moments of their own", () => {
+    expect(measureWords("total", modulesOf())).toMatchObject({
+      measure: "total",
+      state: "after_post_forward",
+    });
+    expect(measureWords("held", modulesOf())).toMatchObject({
+      measure: null,
+      state: null,
+    });
   });
 });
 
@@ -204,8 +252,9 @@ describe("sortAfterClick", () => {
   it("goes from largest first over smallest first back to the model's order", () => {
     expect(sortAfterClick(paramsOf(), "own")).toBe("-own");
     expect(sortAfterClick(paramsOf({ sort: "-own" }), "own")).toBe("own");
-    expect(sortAfterClick(paramsOf({ sort: "own" }), "own")).toBeNull();
-    expect(sortAfterClick(paramsOf({ sort: "own" }), "total")).toBe("-total");
+    expect(sortAfterClick(paramsOf({ sort: "own" }), "own")).toBe("model");
+    expect(sortAfterClick(paramsOf({ sort: "own" }), "held")).toBeNull();
+    expect(sortAfterClick(paramsOf(), "held")).toBe("held");
   });
 });
 
@@ -228,7 +277,7 @@ describe("windowLines", () => {
     windows: ["w1", "w2"],
     step: Float64Array.of(3, 9),
     totalBytes: Float64Array.of(1, 2),
-    ownBytes: Float64Array.of(NaN, NaN),
+    heldBytes: Float64Array.of(NaN, NaN),
     categories: [],
     ofWindows: 2,
   };

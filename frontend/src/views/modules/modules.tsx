@@ -1,7 +1,7 @@
 /**
- * Modules: which module's forward, backward or peak finds how much of what in memory.
- * Above, the categories through one step; below, every module at one state; a row opens
- * that module over windows and ranks. Where the run has profiler traces: time by module.
+ * Modules: what each module holds of a rank's memory, first of all at the peak of a
+ * tracked step. Above, the categories through that step; below, every module at one
+ * moment; a row opens that module over tracked steps and ranks. Where the run has profiler traces: time by module.
  */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -26,12 +26,14 @@ import { Details } from "./details";
 import { Facts } from "./facts";
 import "./modules.css";
 import {
+  MODEL_ORDER,
   modulesQuery,
   readModules,
   sortAfterClick,
   type ModulesParams,
 } from "./params";
 import { bytesColumns, Modules, rowsInSight } from "./rows";
+import { Split } from "./split";
 import { TableBar } from "./table_bar";
 import { ModuleTimes } from "./times";
 import { WindowTimeline } from "./window_timeline";
@@ -42,7 +44,7 @@ const TABLE_PX = 560;
 const TABLE_BESIDE_PX = 320;
 
 const PART_WORDS = {
-  memory: ["Memory", "What each module finds in memory, as the recorder tracked it"],
+  memory: ["Memory", "What each module holds, as the recorder tracked it"],
   time: ["Time", "How long each module took, as a profiler’s trace says"],
 } as const;
 
@@ -188,6 +190,7 @@ function Body({ view, data, params, px }: BodyProps) {
         chooseRank={view.chooseRank}
       />
       <MissingRank data={data} rank={view.ranks.rank} />
+      <Split data={data} byteUnit={byteUnit} />
       <Facts data={data} byteUnit={byteUnit} />
       {hasTimeline && (
         <WindowTimeline
@@ -221,11 +224,11 @@ function Body({ view, data, params, px }: BodyProps) {
             setParams({ module: modules.fqn(id) });
           }}
           onToggle={toggle}
-          sort={params.sort === "" ? null : { key: sort, descending }}
+          sort={sort === MODEL_ORDER ? null : { key: sort, descending }}
           onSort={(key) => {
             setParams({ sort: sortAfterClick(params, key) });
           }}
-          empty={find === "" ? "This window has no modules." : "No module matches."}
+          empty={find === "" ? "This step has no modules." : "No module matches."}
           heightPx={selected === null ? TABLE_PX : TABLE_BESIDE_PX}
         />
       </section>
@@ -277,7 +280,7 @@ function MissingRank({
   if (rank === null || rank === data.rank) return null;
   return (
     <p class="modules-caveat">
-      Rank {rank} has no module memory of this window; rank {data.rank} is shown.
+      Rank {rank} did not track its modules in this step; rank {data.rank} is shown.
     </p>
   );
 }

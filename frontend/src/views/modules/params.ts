@@ -29,7 +29,7 @@ export interface ModulesParams {
   /** Levels that are open, or shown in the flat list; null where none was chosen. */
   readonly depth: number | null;
   readonly find: string;
-  /** Column the rows are ordered by; "" keeps the order of the model. */
+  /** Column the rows are ordered by; `MODEL_ORDER` keeps the order of the model. */
   readonly sort: string;
   readonly descending: boolean;
 }
@@ -38,16 +38,20 @@ export interface ModulesParams {
 export const FIRST_DEPTH = 1;
 export const ALL_LEVELS = Infinity;
 
+/** The largest first, where nothing else was chosen. */
+const FIRST_SORT = "-held";
+export const MODEL_ORDER = "model";
+
 export function readModules(params: ReadonlyMap<string, string>): ModulesParams {
   const word = (name: string): string => params.get(name) ?? "";
   const depth = word("depth");
-  const sort = word("sort");
+  const sort = word("sort") === "" ? FIRST_SORT : word("sort");
   return {
     window: word("window"),
     state: word("state"),
     call: word("call"),
     device: word("device"),
-    measure: word("measure") === "own" ? "own" : "total",
+    measure: word("measure") === "total" ? "total" : "held",
     against: word("against"),
     againstState: word("against_state"),
     againstWindow: word("against_window"),
@@ -124,8 +128,23 @@ export function firstAgainst(
   return whole;
 }
 
-/** The word for a click on a heading: largest first, then smallest, then as they came. */
+/**
+ * The words that choose what is shown. A rank's total differs from module to module only
+ * where each has a moment of its own, and what modules hold adds up at the peak.
+ */
+export function measureWords(
+  measure: ModuleMeasure,
+  data: Pick<ModulesResponse, "states">,
+): Words {
+  if (measure === "held") return { measure: null, state: null, call: null };
+  const own = (["after_post_forward", "peak_forward", "peak_backward"] as const).find(
+    (state) => data.states.includes(state),
+  );
+  return { measure, state: own ?? null, call: null };
+}
+
+/** The word for a click on a heading: largest first, smallest, the model's order. */
 export function sortAfterClick(params: ModulesParams, key: string): string | null {
-  if (params.sort !== key) return `-${key}`;
-  return params.descending ? key : null;
+  if (params.sort !== key) return `-${key}` === FIRST_SORT ? null : `-${key}`;
+  return params.descending ? key : MODEL_ORDER;
 }

@@ -83,26 +83,43 @@ function holdsAnything(values: Float64Array | null): boolean {
   return values?.some((value) => Number.isFinite(value) && value !== 0) === true;
 }
 
-/** Sums first, then the categories that are not zero everywhere. */
-export function bytesColumns(data: ModulesResponse): readonly BytesColumn[] {
-  const sums: BytesColumn[] = [
+/**
+ * What modules hold, or what the rank held when each of them ran: never both beside each
+ * other, as a rank's total in a module's row reads as if it were the module's.
+ */
+function sumColumns(data: ModulesResponse): readonly BytesColumn[] {
+  if (data.measure === "total") {
+    return [
+      {
+        key: "total",
+        title: "Rank total",
+        group: null,
+        bytes: data.totalBytes,
+        baseline: data.baselineTotalBytes,
+      },
+    ];
+  }
+  return [
     {
-      key: "total",
-      title: "Rank total",
+      key: "held",
+      title: "Memory",
       group: null,
-      bytes: data.totalBytes,
-      baseline: data.baselineTotalBytes,
+      bytes: data.heldBytes,
+      baseline: data.baselineHeldBytes,
     },
-  ];
-  if (data.facts?.hasOwn === true) {
-    sums.push({
+    {
       key: "own",
-      title: "Own bytes",
+      title: "Own",
       group: null,
       bytes: data.ownBytes,
       baseline: data.baselineOwnBytes,
-    });
-  }
+    },
+  ];
+}
+
+/** Sums first, then the categories that are not zero everywhere. */
+export function bytesColumns(data: ModulesResponse): readonly BytesColumn[] {
+  const sums = sumColumns(data);
   const categories = data.categories
     .filter(({ bytes, baselineBytes }) => [bytes, baselineBytes].some(holdsAnything))
     .map(({ name, group, bytes, baselineBytes }) => ({
@@ -186,6 +203,8 @@ export function modulesTable(
   };
   bytes("rank_total", data.totalBytes);
   bytes("baseline_rank_total", data.baselineTotalBytes);
+  bytes("held", data.heldBytes);
+  bytes("baseline_held", data.baselineHeldBytes);
   bytes("own", data.ownBytes);
   bytes("baseline_own", data.baselineOwnBytes);
   for (const { name, bytes: values, baselineBytes } of data.categories) {

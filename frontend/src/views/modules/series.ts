@@ -31,8 +31,8 @@ export function windowLines(
     return { id, label, x, y, yLow: y, colour };
   };
   const lines = [line("total", "Rank total", over.totalBytes, 0)];
-  if (over.ownBytes.some((value) => Number.isFinite(value))) {
-    lines.push(line("own", "Own bytes", over.ownBytes, 1));
+  if (over.heldBytes.some((value) => Number.isFinite(value))) {
+    lines.push(line("held", "This module", over.heldBytes, 1));
   }
   return { x: ascending ? "step" : "wall", lines };
 }

@@ -33,7 +33,7 @@ export const FACTS: ModuleFacts = {
   numEvents: 10,
   numEventsDropped: 0,
   reasons: [],
-  hasOwn: true,
+  hasHeld: true,
   peakBytes: 1024,
   peakUs: 2000,
 };
@@ -63,7 +63,7 @@ export function modulesOf(changes: Partial<ModulesResponse> = {}): ModulesRespon
     maxCalls: 1,
     device: "cuda:0",
     devices: ["cuda:0"],
-    measure: "total",
+    measure: "held",
     facts: FACTS,
     baseline: null,
     tree: {
@@ -80,8 +80,11 @@ export function modulesOf(changes: Partial<ModulesResponse> = {}): ModulesRespon
     callShown: Int32Array.of(0, -1, 0, 0, 0),
     timeUs: Float64Array.of(50, NaN, 20, 30, 40),
     totalBytes: Float64Array.of(100, NaN, 60, 90, 95),
-    ownBytes: Float64Array.of(80, NaN, 20, 40, 10),
+    heldBytes: Float64Array.of(80, NaN, 20, 40, 10),
+    ownBytes: Float64Array.of(10, NaN, 20, 40, 10),
+    split: null,
     baselineTotalBytes: null,
+    baselineHeldBytes: null,
     baselineOwnBytes: null,
     categories: [
       category("sharded_param", "param", [40, NaN, 40, 40, 40]),

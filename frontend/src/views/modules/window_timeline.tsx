@@ -93,7 +93,7 @@ export function WindowTimeline(props: WindowTimelineProps) {
     );
   };
   return (
-    <section class="modules-timeline" aria-label="Memory through the window">
+    <section class="modules-timeline" aria-label="Memory through the step">
       <div class="segmented modules-axis" role="group" aria-label="Axis">
         {(["time", "event"] as const).map((axis) => (
           <button
@@ -120,7 +120,7 @@ export function WindowTimeline(props: WindowTimelineProps) {
         ))}
       </div>
       <CategoryStack
-        label={`Memory through the window, rank ${data.rank ?? 0}`}
+        label={`Memory through the step, rank ${data.rank ?? 0}`}
         answer={answer}
         range={shown}
         onRange={setRange}

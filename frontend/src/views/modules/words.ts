@@ -17,11 +17,11 @@ export const STATE_WORDS: Readonly<Record<ModuleState, string>> = {
   peak_backward: "peak in backward",
   pre_forward_ac: "before recomputed forward (AC)",
   post_forward_ac: "after recomputed forward (AC)",
-  window_start: "start of the window",
-  window_peak: "peak of the window",
+  window_start: "start of the step",
+  window_peak: "peak of the step",
   before_optimizer: "before the optimizer",
   after_optimizer: "after the optimizer",
-  window_end: "end of the window",
+  window_end: "end of the step",
 };
 
 const STATE_GROUPS: readonly (readonly [string, readonly ModuleState[]])[] = [
@@ -105,7 +105,7 @@ export function windowOptions(
 
 export const AGAINST_WORDS: Readonly<Record<ModuleBaseline["kind"], string>> = {
   state: "another state",
-  window: "another window",
+  window: "another tracked step",
   rank: "another rank",
   median: "the median of all ranks",
 };
@@ -127,7 +127,7 @@ export function baselineWords(
       return STATE_WORDS[baseline.state];
     case "window": {
       const found = windows.find((one) => one.id === baseline.window);
-      return found === undefined ? "another window" : windowWords(found);
+      return found === undefined ? "another tracked step" : windowWords(found);
     }
     case "rank":
       return baseline.rank === null ? "another rank" : `rank ${baseline.rank}`;

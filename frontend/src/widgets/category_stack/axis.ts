@@ -7,7 +7,7 @@ import { valueTicks, type Tick } from "../../model/axis";
 
 export type StackAxis = ModuleTimelineResponse["axis"];
 
-export const WINDOW_BEGAN = "the window began";
+export const WINDOW_BEGAN = "tracking began";
 
 /** `began`: since when x counts. */
 export function axisLabel(axis: StackAxis, began: string): string {

@@ -33,7 +33,7 @@ export type StackAnswer = Pick<
 export interface CategoryStackProps {
   readonly label: string;
   readonly answer: StackAnswer;
-  /** Since when x counts; "the window began" where nothing is said. */
+  /** Since when x counts; "tracking began" where nothing is said. */
   readonly began?: string;
   /** The part shown, in units of the axis; null shows everything. */
   readonly range: XRange | null;
