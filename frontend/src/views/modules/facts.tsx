@@ -114,13 +114,19 @@ export function Facts({
   const { facts } = data;
   if (facts === null) return null;
   return (
+    <p class="modules-facts quiet">
+      {factWords(facts, byteUnit, data.state !== "window_peak").map((words) => (
+        <span key={words}>{words}</span>
+      ))}
+    </p>
+  );
+}
+
+export function Caveats({ data }: { readonly data: ModulesResponse }) {
+  if (data.facts === null) return null;
+  return (
     <>
-      <p class="modules-facts quiet">
-        {factWords(facts, byteUnit, data.state !== "window_peak").map((words) => (
-          <span key={words}>{words}</span>
-        ))}
-      </p>
-      {caveats(facts).map(({ head, sentences }) => (
+      {caveats(data.facts).map(({ head, sentences }) => (
         <p key={head} class="modules-caveat">
           <Icon name="warning" />
           <span>

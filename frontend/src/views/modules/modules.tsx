@@ -1,7 +1,7 @@
 /**
  * Modules: what each module holds of a rank's memory, first of all at the peak of a
- * tracked step. Above, the categories through that step; below, every module at one
- * moment; a row opens that module over tracked steps and ranks. Where the run has profiler traces: time by module.
+ * tracked step. Every module at one moment, and below the categories through that step;
+ * a row opens that module over tracked steps and ranks. Where the run has profiler traces: time by module.
  */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -23,7 +23,7 @@ import { moduleColumns } from "./columns";
 import { moduleCommands } from "./commands";
 import { Controls } from "./controls";
 import { Details } from "./details";
-import { Facts } from "./facts";
+import { Caveats, Facts } from "./facts";
 import "./modules.css";
 import {
   MODEL_ORDER,
@@ -39,7 +39,7 @@ import { ModuleTimes } from "./times";
 import { WindowTimeline } from "./window_timeline";
 import { isWholeWindow } from "./words";
 
-const TABLE_PX = 560;
+const TABLE_PX = 420;
 /** With the details open, so that both are in sight on a small screen. */
 const TABLE_BESIDE_PX = 320;
 
@@ -191,18 +191,7 @@ function Body({ view, data, params, px }: BodyProps) {
       />
       <MissingRank data={data} rank={view.ranks.rank} />
       <Split data={data} byteUnit={byteUnit} />
-      <Facts data={data} byteUnit={byteUnit} />
-      {hasTimeline && (
-        <WindowTimeline
-          view={view}
-          data={data}
-          params={params}
-          px={px}
-          selected={params.module === "" ? null : params.module}
-          momentUs={data.timeUs[momentOf] ?? NaN}
-          exporter={timelineExport}
-        />
-      )}
+      <Caveats data={data} />
       <section aria-label="Modules">
         <TableBar
           data={data}
@@ -233,6 +222,18 @@ function Body({ view, data, params, px }: BodyProps) {
         />
       </section>
       <AbsentList absent={data.absent} />
+      {hasTimeline && (
+        <WindowTimeline
+          view={view}
+          data={data}
+          params={params}
+          px={px}
+          selected={params.module === "" ? null : params.module}
+          momentUs={data.timeUs[momentOf] ?? NaN}
+          exporter={timelineExport}
+        />
+      )}
+      <Facts data={data} byteUnit={byteUnit} />
       {selected !== null && (
         <Details
           view={view}
