@@ -5,11 +5,16 @@ with the few steps before it. The rank that the fault `oom` names keeps somethin
 step until its device is full: its file ends with the report of the error and the history
 that explains it, as a recorder leaves them. What a fault says of a rank is in its history
 too: memory that leaks, memory that only this rank holds.
+
+Each step is given the batch that takes it to the peak that the rank's step table has for
+it, and the table then says what the allocator really did: a peak in a history is the
+peak of its step.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,9 +29,16 @@ from collector.simulate.allocator_settings import MIB, AllocatorSettings
 from collector.simulate.curves import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
 from collector.simulate.faults import IMBALANCE_BYTES, RANKS_PER_HOST, host_name
 from collector.simulate.snapshot_form import Form
-from collector.simulate.snapshot_rank import Machine, SimulatedRank
+from collector.simulate.snapshot_rank import Machine, SimulatedRank, active_peak
 from collector.simulate.snapshot_training import training_shape_for
-from collector.simulate.stats import ACTIVE, ALLOCATED, REQUESTED, RESERVED
+from collector.simulate.stats import (
+    ACTIVE,
+    ALLOCATED,
+    POOL_INFIXES,
+    REQUESTED,
+    RESERVED,
+    row_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +55,10 @@ STEPS_BEFORE: Final = 3
 """Whole steps that a capture shows, its own included."""
 
 _GROWING_STEPS: Final = 9
-"""In which the failing rank keeps more and more; the next one fails."""
+"""Of the failing rank, before the one that fails: its history shows these too."""
+
+_IN_HISTORY: Final = ("allocated", "active", "requested")
+"""Statistics that the history and the step table share."""
 
 _KEPT_SITE: Final = "kept outputs"
 _PIECES: Final = 24
@@ -67,38 +82,68 @@ def has_history(rank: int, faults: Sequence[Fault], num_ranks: int) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Histories:
+    """What one rank's allocator left."""
+
+    captures: list[Capture] = field(default_factory=list)
+    """In order of time."""
+    rows: dict[int, dict[str, int]] = field(default_factory=dict)
+    """By step that a history shows: the statistics at its end, by column."""
+
+    def correct(self, batch: RankBatch, row: int) -> None:
+        """Let the step table say of these steps what the allocator did."""
+        columns = batch.columns
+        for step, stats in self.rows.items():
+            for name, value in stats.items():
+                columns[name][row, step] = value
+            for suffix in ("bytes", "peak_bytes"):
+                for infix in POOL_INFIXES:  # what is in use is no unused piece
+                    pieces = columns[f"inactive_split{infix}_{suffix}"]
+                    reserved = columns[f"reserved{infix}_{suffix}"][row, step]
+                    room = max(0, reserved - columns[f"active{infix}_bytes"][row, step])
+                    pieces[row, step] = min(pieces[row, step], room)
+
+
 def history_captures(
     batch: RankBatch, row: int, faults: Sequence[Fault], num_ranks: int, seed: int
-) -> list[Capture]:
-    """The captures of one rank, in order of time; none where it has no history."""
+) -> Histories:
+    """The captures of one rank; none where it has no history."""
     rank = batch.ranks[row]
     if not has_history(rank, faults, num_ranks):
-        return []
+        return Histories()
     mine = {fault.kind: fault for fault in faults if rank == fault.ranks[0]}
-    times = batch.time_ns[row]
     num_steps = int(batch.num_steps[row])
+    unequal = IMBALANCE_BYTES if "imbalance" in mine else 0
+    run = _Run(batch, row, seed, unequal)
     if "oom" in mine:
-        return _failing(rank, num_ranks, times, mine["oom"].last_step, seed)
-    run = _Run(rank, times, seed)
-    if "imbalance" in mine:
-        run.rank.plant_growth(IMBALANCE_BYTES, _PIECES, "feature cache")
+        captures = _failing(run, num_ranks, mine["oom"])
+        return Histories(captures, run.rows)
     leak = mine.get("leak")
     captures = []
     for step in sorted({num_steps // 2, num_steps - 1}):
-        if leak is not None and step >= leak.first_step:
-            run.keep((step + 1 - leak.first_step) * leak.bytes_per_step)
         for before in range(max(0, step + 1 - STEPS_BEFORE), step + 1):
-            run.step(before)
+            if leak is not None and before >= leak.first_step:
+                run.keep((before + 1 - leak.first_step) * leak.bytes_per_step)
+            run.step(before, run.peaks[before])
         captures.append(_history(run, step, function="step", context="end"))
-    return captures
+    return Histories(captures, run.rows)
 
 
 class _Run:
     """One rank's allocator, driven at the times of the run's own steps."""
 
-    def __init__(self, rank: int, times: Any, seed: int) -> None:
+    def __init__(
+        self, batch: RankBatch, row: int, seed: int, unequal_bytes: int
+    ) -> None:
+        """`unequal_bytes`: held from the start, beyond what the model needs."""
+        rank, times = batch.ranks[row], batch.time_ns[row]
+        idle = int(batch.columns["allocated_bytes"][row].min()) - unequal_bytes
         shape = training_shape_for(
-            DEVICE_TOTAL_BYTES, state_share=0.22, activation_share=0.2, num_layers=12
+            DEVICE_TOTAL_BYTES,
+            state_share=idle / DEVICE_TOTAL_BYTES,
+            activation_share=0.5,
+            num_layers=12,
         )
         machine = Machine(
             total_bytes=DEVICE_TOTAL_BYTES,
@@ -118,18 +163,42 @@ class _Run:
             started_us=int(times[0]) // 1000,
         )
         self.number = rank
+        self.peaks: list[int] = batch.columns["allocated_peak_bytes"][row].tolist()
+        """By step, as the step table has them."""
+        self.rows: dict[int, dict[str, int]] = {}
         self.kept_bytes = 0
-        self._shape = shape
+        self._needs = _needs_of(machine)
+        self._unequal_bytes = 0
+        if unequal_bytes:
+            self._unequal_bytes = self.rank.plant_growth(
+                unequal_bytes, _PIECES, "feature cache"
+            )
 
-    def step(self, step: int) -> None:
-        """The step of that number, at its time. May run out of memory."""
+    def step(self, step: int, peak_bytes: int) -> None:
+        """The step of that number, at its time, up to about that peak.
+
+        Raises:
+            SimulatedOutOfMemoryError: the device is full.
+        """
+        stats = self.rank.allocator.stats
+        if step not in self.rows:
+            stats.reset_peaks()
+        try:
+            self._run(step, peak_bytes)
+        finally:
+            found = zip(row_names(), stats.row(), strict=True)
+            self.rows[step] = {
+                name: value for name, value in found if name.startswith(_IN_HISTORY)
+            }
+
+    def _run(self, step: int, peak_bytes: int) -> None:
         began = int(self.times[step - 1 if step else 0]) // 1000
         history = self.rank.history
         history.now_us = max(history.now_us, began)
         self.rank.training.num_steps = step - 1
-        fill = float(self.random.beta(6.0, 1.2))
-        tokens = int(self._shape.max_tokens * (0.8 + 0.2 * fill)) // 64 * 64
-        self.rank.step(max(64, tokens))
+        least, per_token = self._needs
+        rest = peak_bytes - self.kept_bytes - self._unequal_bytes - least
+        self.rank.step(max(64, int(rest / per_token) // 64 * 64))
 
     def keep(self, num_bytes: int) -> None:
         """Have kept so much of all steps so far."""
@@ -142,25 +211,35 @@ def _tag(step: int, phase: str) -> str:
     return tag_text(step=step, phase=phase, function="step")
 
 
-def _failing(
-    rank: int, num_ranks: int, times: Any, last_step: int, seed: int
-) -> list[Capture]:
-    """The last steps of the rank whose device fills up, its report and its history."""
-    run = _Run(rank, times, seed)
-    stats = run.rank.allocator.stats
-    first = max(0, last_step - _GROWING_STEPS)
+@lru_cache(maxsize=8)
+def _needs_of(machine: Machine) -> tuple[int, float]:
+    """What a step peaks at without any token, and by how much more with each."""
+    most = machine.shape.max_tokens
+    low, high = active_peak(machine, most // 2), active_peak(machine, most)
+    per_token = (high - low) / (most - most // 2)
+    return int(high - per_token * most), per_token
+
+
+def _failing(run: _Run, num_ranks: int, fault: Fault) -> list[Capture]:
+    """The last steps of the rank whose device fills up, its report and its history.
+
+    It keeps as much of each step as the step table says: all it can from the fault's
+    first step on, in equal parts.
+    """
+    last_step = fault.last_step
+    usual = run.peaks[fault.first_step]
+    num_parts = max(1, last_step - fault.first_step)
+    # The last step lacks a part of what the one before it kept.
+    lacking = 8 * num_parts
+    room = DEVICE_TOTAL_BYTES - NON_TORCH_BYTES - usual
+    full = room * lacking // (lacking - 1)
     try:
-        run.step(first)
-        idle = stats.get(ACTIVE)
-        needs = stats.get_peak(ACTIVE) - idle
-        # So much kept leaves the last step three quarters of what it needs.
-        full = DEVICE_TOTAL_BYTES - NON_TORCH_BYTES - idle - needs * 3 // 4
-        for step in range(first + 1, last_step + 1):
-            run.keep(full * (step - first) // max(1, last_step - first))
-            run.step(step)
+        for step in range(max(0, last_step - _GROWING_STEPS), last_step + 1):
+            run.keep(full * max(0, step - fault.first_step) // num_parts)
+            run.step(step, usual + run.kept_bytes)
         while True:  # a short last batch; the next one is as good
             run.keep(run.kept_bytes + 512 * MIB)
-            run.step(last_step)
+            run.step(last_step, usual + run.kept_bytes)
     except SimulatedOutOfMemoryError as error:
         report = _report(run, error, last_step, num_ranks)
         history = _history(run, last_step, context="oom", label="oom", report=1)

@@ -20,7 +20,7 @@ from collector.simulate.curves import (
     training_shape,
 )
 from collector.simulate.faults import RANKS_PER_HOST, host_name, plan_faults
-from collector.simulate.history_captures import history_captures
+from collector.simulate.history_captures import Histories, history_captures
 from collector.simulate.host import HOST_MEMORY_BYTES, timed_rows
 from collector.simulate.module_captures import module_captures
 from collector.simulate.notes import rank_notes
@@ -197,6 +197,12 @@ def _write_batch(job: _Job, ranks: range) -> int:
     total = 0
     for row, rank in enumerate(ranks):
         header = _header(run, rank, job.faults)
+        histories = Histories()
+        if run.metrics == "all":
+            histories = history_captures(
+                batch, row, job.faults, run.num_ranks, run.seed
+            )
+            histories.correct(batch, row)
         content = rank_file_bytes(
             header,
             rank_notes(
@@ -209,7 +215,7 @@ def _write_batch(job: _Job, ranks: range) -> int:
             _tables(run, batch, timed, row),
             (
                 *module_captures(batch, row, job.curves, job.faults, run.num_ranks),
-                *history_captures(batch, row, job.faults, run.num_ranks, run.seed),
+                *histories.captures,
                 *span_captures(batch, row, job.faults, header.pid),
             )
             if run.metrics == "all"

@@ -39,13 +39,19 @@ def slope(steps: npt.NDArray[np.int64], values: Floats) -> float:
 
     Steps ascend; values are NaN where nothing was recorded.
     """
+    return slope_and_rise(steps, values)[0]
+
+
+def slope_and_rise(steps: npt.NDArray[np.int64], values: Floats) -> tuple[float, float]:
+    """Growth per step as `slope` has it, and what the values rose by in all."""
+    nothing = float("nan")
     start = warmup_rows(len(steps))
     steps, values = steps[start:], values[start:]
     present = ~np.isnan(values)
     if not present.all():
         steps, values = steps[present], values[present]
     if len(steps) < MIN_ROWS:
-        return float("nan")
+        return nothing, nothing
     num_groups = min(GROUPS, len(steps))
     per_group = len(steps) // num_groups
     # What does not fill a group is left out at the front, next to the warm-up.
@@ -58,8 +64,8 @@ def slope(steps: npt.NDArray[np.int64], values: Floats) -> float:
     if not rising.all():
         first, second, distance = first[rising], second[rising], distance[rising]
     if len(first) == 0:
-        return float("nan")
-    return _median((y[second] - y[first]) / distance)
+        return nothing, nothing
+    return _median((y[second] - y[first]) / distance), float(y[-1] - y[0])
 
 
 @cache

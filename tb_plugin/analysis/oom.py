@@ -47,6 +47,8 @@ class Growth:
     """Part of the bytes: from before the first event, of the same lines."""
     lines: tuple[str, ...] = ()
     """What keeps it, the most first."""
+    is_run_rate: bool = False
+    """`bytes_per_round` is of all recorded steps, not only of these rounds."""
 
 
 @dataclass(frozen=True, slots=True)

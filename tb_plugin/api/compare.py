@@ -136,8 +136,9 @@ class RankHistoriesResponse:
     """By rank; at most 4,096, spread evenly over all there are."""
     num_ranks: int
     num_ready: int
-    median_peak_bytes: float | None
-    """Of those that are ready; likewise the next."""
+    median_history_peak_bytes: float | None
+    """Of those that are ready; likewise the next. Histories show a few steps of a few
+    ranks: the median over all ranks' whole runs is `RankStrip.median_peak_bytes`."""
     median_fragmentation_bytes: float | None
     lines: tuple[str, ...]
     """The 20 lines whose bytes at the peaks differ most between ranks, or are most."""

@@ -220,6 +220,9 @@ class Headlines:
         `line` gives its values over the run; without it they are the column's.
         """
         value = number.value
+        if num_unread := self.numbers.num_unread(self.ranks):
+            value = np.full(len(value), np.nan)
+            reason = f"{num_unread:,} of {len(self.ranks):,} ranks are still being read"
         if np.isnan(value).all():
             return api.Headline(
                 key=key,

@@ -184,7 +184,7 @@ def rank_histories(
         ranks=ranks,
         num_ranks=num_ranks,
         num_ready=len(facts),
-        median_peak_bytes=_median([one.peak_bytes for one in known]),
+        median_history_peak_bytes=_median([one.peak_bytes for one in known]),
         median_fragmentation_bytes=_median(
             [one.reserved_bytes - one.peak_bytes for one in known]
         ),

@@ -36,12 +36,15 @@ class RankNumbers:
         """Ranks the budget does not reach are as they were, or have no numbers yet."""
         self._facts: dict[int, list[tuple[AttemptFiles, FileFacts]]] = {}
         self._attempts = run.attempts
+        self._unread: set[int] = set()
         reader.make_missing(run.files.values(), budget)
         for attempt in run.attempts:
             for rank, file in attempt.files.items():
                 found = self._facts.setdefault(rank, [])
                 facts = reader.within(file, budget)
-                if facts is not None:
+                if facts is None:
+                    self._unread.add(rank)
+                else:
                     found.append((attempt, facts))
 
     def has(self, column: str) -> bool:
@@ -51,6 +54,10 @@ class RankNumbers:
             for found in self._facts.values()
             for _, facts in found
         )
+
+    def num_unread(self, ranks: Sequence[int]) -> int:
+        """Ranks of which files are still being read: what is said of all may change."""
+        return sum(rank in self._unread for rank in ranks)
 
     def of_rank(self, rank: int) -> list[FileFacts]:
         """A rank's facts by attempt."""

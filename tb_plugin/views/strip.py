@@ -73,7 +73,10 @@ def strip_response(
 ) -> api.RankStrip:
     """The strip as the page gets it."""
     ranks = strip.ranks
-    present = strip.peak_bytes[~np.isnan(strip.peak_bytes)]
+    num_unread = numbers.num_unread(ranks)
+    # A median or an outlier of the ranks read so far may be none of all ranks.
+    known = strip.peak_bytes if num_unread == 0 else np.empty(0)
+    present = known[~np.isnan(known)]
     ooms = numbers.total(ranks, OOMS)
     noted = {event.rank for event in run.notes.events("oom")}
     for index, rank in enumerate(ranks):
@@ -94,7 +97,8 @@ def strip_response(
         lost=u8(_lost(run, ranks)),
         hosts=strip.hosts,
         median_peak_bytes=finite(float(np.median(present))) if len(present) else None,
-        outliers=tuple(ranks[index] for index in outliers(strip.peak_bytes)),
+        outliers=tuple(ranks[index] for index in outliers(known)),
+        num_unread=num_unread,
     )
 
 

@@ -152,7 +152,7 @@ def _case(
         facts,
         peers_peak_bytes=peak_sizes(beside.peers),
         usual_non_torch_bytes=beside.usual_non_torch_bytes,
-        growth=facts.growth or beside.growth,
+        growth=_growth(facts.growth, beside.growth),
     )
     if error is not None:
         expandable = error.expandable if expandable is None else expandable
@@ -174,6 +174,18 @@ def _case(
         asked_at=asked_at,
         world_size=beside.world_size,
     )
+
+
+def _growth(of_lines: Growth | None, of_steps: Growth | None) -> Growth | None:
+    """What a history says is kept, growing as fast as the step table says.
+
+    Growth per step is one number on all pages: that of the table, where there is one. A
+    history shows the last steps alone.
+    """
+    if of_lines is None or of_steps is None or of_lines.by != "steps":
+        return of_lines or of_steps
+    rate = of_steps.bytes_per_round
+    return replace(of_lines, bytes_per_round=rate, is_run_rate=True)
 
 
 def _entry(case: Case, beside: Beside, told: _Told) -> api.OutOfMemory:

@@ -180,7 +180,7 @@ def _growth(case: Case) -> Iterator[api.VerdictEvidence]:
     if growth.by == "memory":
         caveats.append("rounds were told by memory that comes and goes")
     if growth.by == "series":
-        caveats.append("slope of the highest allocated bytes per step")
+        caveats.append("what the highest allocated bytes of steps rose by")
     if growth.before_bytes:
         before = size_words(growth.before_bytes)
         caveats.append(f"{before} of it from before the first recorded event")
@@ -188,13 +188,17 @@ def _growth(case: Case) -> Iterator[api.VerdictEvidence]:
     yield from _bytes(
         case, "growth", f"kept from earlier {words}", growth.num_bytes, caveat, scope
     )
+    caveat = "mean"
+    if growth.is_run_rate:
+        caveat = "slope of the highest allocated bytes per step"
+        scope = "over all recorded steps after the warm-up"
     yield _number(
         case,
         "growth_per_round",
         f"kept of each {words.removesuffix('s')}",
         growth.bytes_per_round,
         "bytes",
-        "mean",
+        caveat,
         scope,
     )
 
@@ -232,7 +236,7 @@ def _peers(case: Case) -> Iterator[api.VerdictEvidence]:
     yield from _bytes(
         case,
         "above_peers",
-        "held above that",
+        "held at the error, above that",
         above,
         "stages of a pipeline differ by design",
         f"{case.scope}, against {scope}",

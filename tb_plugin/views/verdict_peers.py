@@ -85,13 +85,14 @@ class Peers:
     def growth(self, rank: int) -> Growth | None:
         """Growth of a rank's step peaks; None where they do not rise."""
         facts = self._facts.get(rank)
-        if facts is None or not facts.growth > 0:
+        if facts is None or not (facts.growth > 0 and facts.rise > 0):
             return None
         return Growth(
-            num_bytes=int(facts.growth * facts.num_steps),
+            num_bytes=int(facts.rise),
             bytes_per_round=facts.growth,
             num_rounds=facts.num_steps,
             by="series",
+            is_run_rate=True,
         )
 
 

@@ -251,6 +251,7 @@ export const readRankStrip = shape<types.RankStrip>({
   hosts: list(text),
   medianPeakBytes: orNull(number),
   outliers: list(integer),
+  numUnread: integer,
 });
 
 export const readRecorded = shape<types.Recorded>({
@@ -1755,7 +1756,7 @@ export const readRankHistoriesResponse = shape<types.RankHistoriesResponse>({
   ranks: list(readRankHistory),
   numRanks: integer,
   numReady: integer,
-  medianPeakBytes: orNull(number),
+  medianHistoryPeakBytes: orNull(number),
   medianFragmentationBytes: orNull(number),
   lines: list(text),
   lineBytes: f64Column,

@@ -479,9 +479,12 @@ export interface RankStrip {
   /** 1 where the rank's last attempt ended without a closing record. */
   readonly lost: Uint8Array;
   readonly hosts: readonly string[];
+  /** None too while ranks are still being read. */
   readonly medianPeakBytes: number | null;
   /** Ranks far above the others (see analysis/ranks.py), worst first, at most 16. */
   readonly outliers: readonly number[];
+  /** Ranks still being read: nothing is said of all ranks before it is 0. */
+  readonly numUnread: number;
 }
 
 /** One source: was it recorded, and if not, why and what to do. */
@@ -2895,8 +2898,11 @@ export interface RankHistoriesResponse {
   readonly ranks: readonly RankHistory[];
   readonly numRanks: number;
   readonly numReady: number;
-  /** Of those that are ready; likewise the next. */
-  readonly medianPeakBytes: number | null;
+  /**
+   * Of those that are ready; likewise the next. Histories show a few steps of a few
+   * ranks: the median over all ranks' whole runs is `RankStrip.median_peak_bytes`.
+   */
+  readonly medianHistoryPeakBytes: number | null;
   readonly medianFragmentationBytes: number | null;
   /** The 20 lines whose bytes at the peaks differ most between ranks, or are most. */
   readonly lines: readonly string[];

@@ -142,7 +142,7 @@ describe("where the page begins", () => {
   it("is named by what it is, in the picture and below it", () => {
     const device = testDevice();
     const peak = device.peaks.find(({ level }) => level === "active")?.moment ?? -1;
-    expect(momentName(device, peak)).toBe("the peak");
+    expect(momentName(device, peak)).toBe("the peak of this history");
     expect(momentName(device, peak + 1)).toBe("");
     const marks = {
       ...device.marks,

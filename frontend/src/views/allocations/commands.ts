@@ -130,7 +130,7 @@ export function allocationCommands(now: () => AllocationsNow): readonly Command[
     ),
     command(
       "peak",
-      "Pin the peak",
+      "Pin the peak of this history",
       ({ actions }) => {
         actions.toPeak();
       },

@@ -26,7 +26,7 @@ export function momentName(device: HistoryDevice, at: number): string {
   const out = kind.some((code, i) => kinds[code] === "oom" && moment[i] === at);
   const names = [
     out ? "out of memory" : "",
-    peakOf(device, "active")?.moment === at ? "the peak" : "",
+    peakOf(device, "active")?.moment === at ? "the peak of this history" : "",
   ];
   return names.filter((name) => name !== "").join(", ");
 }

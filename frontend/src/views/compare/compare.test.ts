@@ -253,7 +253,7 @@ function rank(number: number, peak: number | null): RankHistory {
 describe("all ranks", () => {
   const answer = {
     ranks: [rank(0, 5), rank(1, null), rank(2, 9)],
-    medianPeakBytes: 7,
+    medianHistoryPeakBytes: 7,
     lines: ["model.py:3", "model.py:9"],
     lineBytes: Float64Array.of(1, NaN, 3, 4, NaN, 6),
   } as unknown as RankHistoriesResponse;

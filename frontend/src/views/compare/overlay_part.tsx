@@ -95,7 +95,7 @@ export function Overlay({ view, answer, a, b }: DifferenceProps) {
       <div ref={box}>
         {widthPx > 0 && (
           <SvgView
-            label={`A peaks at ${peakText(a, byteUnit)}, B at ${peakText(b, byteUnit)}`}
+            label={`The history of A peaks at ${peakText(a, byteUnit)}, that of B at ${peakText(b, byteUnit)}`}
             nodes={nodes}
             widthPx={widthPx}
             heightPx={OVERLAY_PX}

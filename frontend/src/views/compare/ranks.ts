@@ -62,8 +62,9 @@ export function rankStrip(answer: RankHistoriesResponse): RankStrip {
     lastStep: none,
     lost: new Uint8Array(ranks.length),
     hosts: [""],
-    medianPeakBytes: answer.medianPeakBytes,
+    medianPeakBytes: answer.medianHistoryPeakBytes,
     outliers: [],
+    numUnread: 0,
   };
 }
 
@@ -85,14 +86,17 @@ export function ranksTable(
       const one = ranks[row];
       return (one === undefined ? null : of(one)) ?? NaN;
     });
-  const median = answer.medianPeakBytes;
+  const median = answer.medianHistoryPeakBytes;
   return {
     numRows: rows.length,
     columns: [
       { name: "rank", values: column(({ rank }) => rank) },
-      { name: "peak_active_bytes", values: column((one) => one.peakActiveBytes) },
       {
-        name: "difference_from_median_bytes",
+        name: "history_peak_active_bytes",
+        values: column((one) => one.peakActiveBytes),
+      },
+      {
+        name: "difference_from_median_of_histories_bytes",
         values: column((one) =>
           one.peakActiveBytes === null || median === null
             ? null

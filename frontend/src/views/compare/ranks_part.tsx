@@ -76,12 +76,15 @@ function Ranks({
   const rows = useMemo(() => rankOrder(answer, sort), [answer, sort]);
   const strip = useMemo(() => rankStrip(answer), [answer]);
   const [barOrder, setBarOrder] = useState<"rank" | "peak">("rank");
-  const { ranks, numRanks, numReady, stillReading, medianPeakBytes } = answer;
+  const { ranks, numRanks, numReady, stillReading, medianHistoryPeakBytes } = answer;
   const source: ExportSource = {
     origin: originOf(view.run),
     name: "ranks",
     table: () => ranksTable(answer, rows),
-    about: () => ({ title: answer.title, median_peak_bytes: medianPeakBytes }),
+    about: () => ({
+      title: answer.title,
+      median_history_peak_bytes: medianHistoryPeakBytes,
+    }),
     figure: null,
   };
   exporter.current = source;
@@ -113,7 +116,7 @@ function Ranks({
       </p>
       <section aria-label="Peaks of all ranks">
         <div class="panel-head">
-          <h2>Peak of live memory by rank</h2>
+          <h2>Peak of live memory in each rank’s history</h2>
           <Segmented
             label="Order of the bars"
             options={["rank", "peak"] as const}
@@ -127,7 +130,7 @@ function Ranks({
           />
         </div>
         <RankBars
-          label="Peak of live memory"
+          label="Peak of live memory in the history"
           strip={strip}
           order={barOrder}
           rank={null}
@@ -136,7 +139,7 @@ function Ranks({
             const one = ranks[i];
             if (one === undefined) return [];
             return [
-              ["peak", formatBytes(one.peakActiveBytes, byteUnit)],
+              ["peak of its history", formatBytes(one.peakActiveBytes, byteUnit)],
               ["fragmentation", formatBytes(one.fragmentationBytes, byteUnit)],
               ["holds most", one.topLabel],
             ];
@@ -191,15 +194,15 @@ const BY_PEAK = { key: "peak", descending: true } as const;
 
 /** Who stands out, in one sentence. */
 function sentence(
-  { ranks, medianPeakBytes, numReady }: RankHistoriesResponse,
+  { ranks, medianHistoryPeakBytes, numReady, stillReading }: RankHistoriesResponse,
   byteUnit: ViewProps["byteUnit"],
 ): string {
-  if (numReady === 0 || medianPeakBytes === null) return "No rank is read yet";
+  if (numReady === 0 || medianHistoryPeakBytes === null) return "No rank is read yet";
   const known = ranks.filter((one) => one.peakActiveBytes !== null);
   const top = known.reduce((best, one) =>
     (one.peakActiveBytes ?? 0) > (best.peakActiveBytes ?? 0) ? one : best,
   );
-  const by = (top.peakActiveBytes ?? 0) - medianPeakBytes;
+  const by = (top.peakActiveBytes ?? 0) - medianHistoryPeakBytes;
   const peak = formatBytes(top.peakActiveBytes, byteUnit);
   const ooms = known.filter((one) => (one.numOoms ?? 0) > 0).map(({ rank }) => rank);
   const failed =
@@ -208,15 +211,21 @@ function sentence(
       : ooms.length === 1
         ? `; rank ${ooms[0] ?? 0} ran out of memory`
         : `; ${formatInteger(ooms.length)} ranks ran out of memory`;
-  if (by <= 0.005 * medianPeakBytes) return `All ranks peak at about ${peak}${failed}`;
-  return `Rank ${top.rank} peaks at ${peak}, ${formatBytes(by, byteUnit)} above the median${failed}`;
+  const start = stillReading ? "So far: " : "";
+  const all = `${formatInteger(numReady)} histories`;
+  if (by <= 0.005 * medianHistoryPeakBytes)
+    return `${start}${all} peak at about ${peak}${failed}`;
+  return `${start}the history of rank ${top.rank} peaks at ${peak}, ${formatBytes(by, byteUnit)} above the median of ${all}${failed}`.replace(
+    /^t/,
+    "T",
+  );
 }
 
 function columnsOf(
   answer: RankHistoriesResponse,
   { theme, byteUnit }: ViewProps,
 ): readonly RowColumn[] {
-  const { ranks, medianPeakBytes: median } = answer;
+  const { ranks, medianHistoryPeakBytes: median } = answer;
   const [less, more] = divergingColours(theme);
   const farthest = ranks.reduce(
     (most, { peakActiveBytes: peak }) =>
@@ -249,10 +258,16 @@ function columnsOf(
       sortable: true,
       cell: (row) => ({ text: formatInteger(ranks[row]?.rank ?? 0) }),
     },
-    bytes("peak", "Peak", "Highest live bytes", (row) => ranks[row]?.peakActiveBytes),
+    bytes(
+      "peak",
+      "Peak",
+      "Highest live bytes in the history, which shows a few steps of the run",
+      (row) => ranks[row]?.peakActiveBytes,
+    ),
     {
       key: "delta",
       title: "From the median",
+      hint: "Of the histories that are read",
       numeric: true,
       width: "120px",
       sortable: true,

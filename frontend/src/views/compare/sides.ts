@@ -42,7 +42,7 @@ export function namedMoments(device: HistoryDevice): readonly NamedMoment[] {
     ooms.push({ value: moment.toString(), label: `out of memory, event ${moment}` });
   });
   return [
-    { value: "", label: "peak" },
+    { value: "", label: "peak of the history" },
     ...ooms,
     { value: lastMoment(device).toString(), label: "end" },
   ];

@@ -50,6 +50,15 @@ describe("verdict", () => {
     expect(found.sentence).not.toContain("grew");
   });
 
+  it("says nothing of all ranks while some are still being read", () => {
+    const strip = stripOf([60, 61, NaN, NaN], { numUnread: 2 });
+    const found = verdict(strip, null, "auto", NONE);
+    expect(found.sentence).toBe("2 of 4 ranks are still being read.");
+    const failed = verdict({ ...strip, ...ooms(4, [1]) }, null, "auto", NONE);
+    expect(failed.sentence).toContain("Rank 1 ran out of memory");
+    expect(failed.sentence).not.toContain("GiB");
+  });
+
   it("opens the fullest of the ranks that ran out, and says how fast it grew", () => {
     const growth = new Float64Array([0, 0, 64 * 1024 ** 2, 0]);
     const changes = { ...ooms(4, [1, 2]), growthBytesPerStep: growth };

@@ -27,6 +27,7 @@ export function stripOf(
     hosts: ["node0"],
     medianPeakBytes: median === undefined ? null : median * GIB,
     outliers: [],
+    numUnread: 0,
     ...changes,
   };
 }

@@ -37,12 +37,14 @@ export function verdict(
       ? nothing("This rank is not in the run.")
       : oneRank(strip, chosen, byteUnit, endings);
   }
+  const unread = unreadSentence(strip);
   const oom = ranksWhere(strip, (i) => (strip.numOoms[i] ?? 0) > 0);
   const [firstOom] = oom;
   if (firstOom !== undefined) {
     const [worst] = [...oom].sort((a, b) => peakOf(strip, b) - peakOf(strip, a));
-    const facts =
+    const known =
       worst === undefined ? "" : oomFacts(strip, oom.length, worst, byteUnit);
+    const facts = unread === "" ? known : ` ${unread}`;
     const sentence = `${nameRanks(oom, strip)} ran out of memory${others(oom, strip)}.${facts}`;
     return { tone: "bad", word: "OOM", sentence, rank: worst ?? firstOom };
   }
@@ -52,6 +54,7 @@ export function verdict(
     const sentence = `${endings.sentence} ${peaks}`.trimEnd();
     return { ...endedLook(firstEnded), sentence, rank: firstEnded.rank };
   }
+  if (unread !== "") return nothing(unread);
   const lost = ranksWhere(strip, (i) => strip.lost[i] === 1);
   const [firstLost] = lost;
   if (firstLost !== undefined) {
@@ -75,6 +78,13 @@ export function verdict(
     sentence: peakSentence(strip, byteUnit) + even,
     rank: highest,
   };
+}
+
+/** What is said of all ranks may change until all are read; empty: they are. */
+function unreadSentence({ numUnread, rank }: RankStrip): string {
+  if (numUnread === 0) return "";
+  const all = formatInteger(rank.length);
+  return `${formatInteger(numUnread)} of ${all} ranks are still being read.`;
 }
 
 function nothing(sentence: string): Verdict {

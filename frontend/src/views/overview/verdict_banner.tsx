@@ -12,7 +12,14 @@ import { Icon } from "../../widgets/icon/icon";
 import { VerdictDetails } from "./verdict_details";
 import { VerdictFigures } from "./verdict_figures";
 import { VerdictHolders } from "./verdict_holders";
-import { CAUSES, chipWords, openWords, titleParts, wordOf } from "./verdict_words";
+import {
+  CAUSES,
+  chipWords,
+  isAnalysing,
+  openWords,
+  titleParts,
+  wordOf,
+} from "./verdict_words";
 import "./verdict.css";
 
 export interface VerdictBannerProps {
@@ -33,16 +40,23 @@ export function VerdictBanner(props: VerdictBannerProps) {
   const [chosen, setChosen] = useState("");
   const one = ooms.find(({ id }) => id === chosen) ?? ooms[0];
   if (one === undefined) return null;
+  const waits = isAnalysing(one, props.verdict);
   return (
     <section class="oom" aria-labelledby="oom-title">
       <Head {...props} one={one} />
-      <p class="oom-sentence">{one.sentence}</p>
+      {waits ? (
+        <p class="oom-sentence quiet" role="status">
+          Analysing the allocator’s history: the cause and its numbers come with it.
+        </p>
+      ) : (
+        <p class="oom-sentence">{one.sentence}</p>
+      )}
       {props.strip !== "" && <p class="oom-strip quiet">{props.strip}</p>}
-      {one.isOutOfMemory && <Cause one={one} waits={props.verdict.stillReading} />}
+      {one.isOutOfMemory && !waits && <Cause one={one} />}
       <VerdictFigures one={one} byteUnit={props.byteUnit} />
       <div class="oom-columns">
         <VerdictHolders one={one} theme={props.theme} byteUnit={props.byteUnit} />
-        <VerdictDetails one={one} byteUnit={props.byteUnit} />
+        {!waits && <VerdictDetails one={one} byteUnit={props.byteUnit} />}
       </div>
       {ooms.length > 1 && (
         <Others ooms={ooms} numOoms={numOoms} chosen={one.id} choose={setChosen} />
@@ -92,7 +106,7 @@ function Head(props: VerdictBannerProps & { readonly one: OutOfMemory }) {
   );
 }
 
-function Cause({ one, waits }: { readonly one: OutOfMemory; readonly waits: boolean }) {
+function Cause({ one }: { readonly one: OutOfMemory }) {
   const also = one.also.map((cause) => CAUSES[cause].name);
   return (
     <p class="oom-cause">
@@ -100,7 +114,6 @@ function Cause({ one, waits }: { readonly one: OutOfMemory; readonly waits: bool
       <span class="quiet">
         {CAUSES[one.cause].meaning}
         {also.length > 0 && ` Beside it: ${also.join(", ")}.`}
-        {!one.analysed && waits && " The history is being read: this may become surer."}
       </span>
     </p>
   );

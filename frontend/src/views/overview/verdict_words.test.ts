@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { OutOfMemory } from "../../api/types.gen";
-import { chipWords, figures, openWords, titleParts, wordOf } from "./verdict_words";
+import {
+  chipWords,
+  figures,
+  isAnalysing,
+  openWords,
+  titleParts,
+  wordOf,
+} from "./verdict_words";
 
 const none = new Float64Array();
 
@@ -98,5 +105,15 @@ describe("the verdict's words", () => {
     expect(figures(error())[4]?.value).toBe(7);
     expect(figures(error())[2]?.note).toBe("in 1 block");
     expect(figures(error({ activeBytes: null }))[4]?.value).toBe(5);
+  });
+});
+
+describe("isAnalysing", () => {
+  it("holds until the history that may change the numbers is read", () => {
+    const one = { analysed: false, history: "0-a-1" };
+    expect(isAnalysing(one, { stillReading: true })).toBe(true);
+    expect(isAnalysing(one, { stillReading: false })).toBe(false);
+    expect(isAnalysing({ ...one, analysed: true }, { stillReading: true })).toBe(false);
+    expect(isAnalysing({ ...one, history: null }, { stillReading: true })).toBe(false);
   });
 });

@@ -1,6 +1,11 @@
 /** Words around the server's verdict. Pure. */
 
-import type { OomCause, OutOfMemory, VerdictEvidence } from "../../api/types.gen";
+import type {
+  OomCause,
+  OutOfMemory,
+  VerdictEvidence,
+  VerdictResponse,
+} from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatQuantity } from "../../model/quantity";
 
@@ -45,6 +50,17 @@ export const CAUSES: Readonly<
 export function wordOf(one: OutOfMemory): string {
   if (one.isOutOfMemory) return "Out of memory";
   return one.origin === "signal" ? "Ended by a signal" : "Ended by an exception";
+}
+
+/**
+ * Whether a history is still to be read that may change the cause and its numbers: what
+ * the recorder alone knows is not shown as if it were final.
+ */
+export function isAnalysing(
+  one: Pick<OutOfMemory, "analysed" | "history">,
+  verdict: Pick<VerdictResponse, "stillReading">,
+): boolean {
+  return !one.analysed && one.history !== null && verdict.stillReading;
 }
 
 /** Rank, step and what was under way, as far as they are known. */

@@ -166,5 +166,6 @@ export function stripOfValues(rank: Int32Array, bytes: Float64Array): RankStrip 
     hosts: [],
     medianPeakBytes: Number.isFinite(median) ? median : null,
     outliers: [],
+    numUnread: 0,
   };
 }

@@ -18,6 +18,7 @@ const STRIP: RankStrip = {
   hosts: ["<b>a</b>", "b"],
   medianPeakBytes: 70,
   outliers: [9],
+  numUnread: 0,
 };
 
 describe("rankRows", () => {
