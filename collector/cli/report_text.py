@@ -227,11 +227,11 @@ def _by_module(modules: Mapping[str, Any] | None) -> Iterator[str]:
         return
     found = [m for m in modules["modules"] if m["total_bytes"] is not None]
     facts = modules["facts"] or {}
-    peak = facts.get("peak_bytes")
+    peak = facts.get("window_peak_bytes")
     yield (
         f"modules: {printable(modules['window'])} on rank {modules['rank']},"
         f" {printable(modules['device'])}, {modules['state']};"
-        f" peak {bytes_text(peak)}; {counted(len(found), 'module')}"
+        f" peak of the window {bytes_text(peak)}; {counted(len(found), 'module')}"
     )
     for window in modules["passed_over"][:1]:
         yield (

@@ -57,6 +57,9 @@ STEPS_BEFORE: Final = 3
 _GROWING_STEPS: Final = 9
 """Of the failing rank, before the one that fails: its history shows these too."""
 
+_SPARE_BYTES: Final = 64 * MIB
+"""Rather above the peak that is wanted than below it: blocks and batches are rounded."""
+
 _IN_HISTORY: Final = ("allocated", "active", "requested")
 """Statistics that the history and the step table share."""
 
@@ -197,8 +200,8 @@ class _Run:
         history.now_us = max(history.now_us, began)
         self.rank.training.num_steps = step - 1
         least, per_token = self._needs
-        rest = peak_bytes - self.kept_bytes - self._unequal_bytes - least
-        self.rank.step(max(64, int(rest / per_token) // 64 * 64))
+        rest = peak_bytes + _SPARE_BYTES - self.kept_bytes - self._unequal_bytes - least
+        self.rank.step(max(64, int(rest / per_token) // 8 * 8))
 
     def keep(self, num_bytes: int) -> None:
         """Have kept so much of all steps so far."""
@@ -215,7 +218,8 @@ def _tag(step: int, phase: str) -> str:
 def _needs_of(machine: Machine) -> tuple[int, float]:
     """What a step peaks at without any token, and by how much more with each."""
     most = machine.shape.max_tokens
-    low, high = active_peak(machine, most // 2), active_peak(machine, most)
+    low = active_peak(machine, most // 2, ALLOCATED)
+    high = active_peak(machine, most, ALLOCATED)
     per_token = (high - low) / (most - most // 2)
     return int(high - per_token * most), per_token
 

@@ -25,6 +25,9 @@ MAX_TRACKED_RANKS: Final = 64
 """Spread over the run; the first rank of each fault comes on top."""
 
 
+_PADDED_TOKENS: Final = 64
+
+
 def is_tracked(rank: int, faults: Sequence[Fault], num_ranks: int) -> bool:
     """Whether a rank tracks its modules."""
     apart = -(-num_ranks // MAX_TRACKED_RANKS)
@@ -62,6 +65,10 @@ def _capture(
     model = _model(num_ranks)
     log = model.run(tokens)
     peak = int(batch.columns["allocated_peak_bytes"][row, step])
+    while log.peak_bytes() > peak and tokens > _PADDED_TOKENS:
+        # The modules of a batch of whole units may hold a little more than the step did.
+        tokens -= _PADDED_TOKENS
+        log = model.run(tokens)
     besides = max(0, peak - log.peak_bytes()) // ROUNDING_BYTES * ROUNDING_BYTES
     ended = int(batch.time_ns[row, step])
     began = int(batch.time_ns[row, step - 1] if step else batch.started_ns[row])

@@ -281,8 +281,11 @@ def trained_rank(
     return rank
 
 
-def active_peak(machine: Machine, tokens: int) -> int:
-    """Most bytes in use over the first two steps, had the device no end."""
+def active_peak(machine: Machine, tokens: int, stat: int = ACTIVE) -> int:
+    """Most bytes in use over the first two steps, had the device no end.
+
+    `stat`: what is counted, for example `ALLOCATED`, which pending frees are no part of.
+    """
     endless = Machine(
         total_bytes=1 << 50,
         context_bytes=0,
@@ -293,7 +296,7 @@ def active_peak(machine: Machine, tokens: int) -> int:
     rank = SimulatedRank(endless, 0)
     for _ in range(2):
         rank.training.step(tokens)
-    return rank.allocator.stats.get_peak(ACTIVE)
+    return rank.allocator.stats.get_peak(stat)
 
 
 def tokens_for(machine: Machine, peak_bytes: int) -> int:

@@ -94,9 +94,9 @@ class ModuleFacts:
     """What was not tracked and why, in words."""
     has_held: bool
     """Whether it is known which module holds what."""
-    peak_bytes: float | None
+    window_peak_bytes: float | None
     """The highest total of the window on the chosen device."""
-    peak_us: float | None
+    window_peak_us: float | None
     """When, since the window began."""
 
 

@@ -110,9 +110,11 @@ class RankStrip:
     """1 where the rank's last attempt ended without a closing record."""
     hosts: tuple[str, ...]
     median_peak_bytes: float | None
-    """None too while ranks are still being read."""
+    """Of all ranks of the run, also where one is shown; None too while some are still
+    being read."""
     outliers: tuple[int, ...]
-    """Ranks far above the others (see analysis/ranks.py), worst first, at most 16."""
+    """Ranks shown that are far above all others (see analysis/ranks.py), worst first, at
+    most 16."""
     num_unread: int
     """Ranks still being read: nothing is said of all ranks before it is 0."""
 

@@ -247,8 +247,8 @@ def facts_of(choice: Choice) -> api.ModuleFacts | None:
         num_events_dropped=facts.num_events_dropped,
         reasons=facts.reasons,
         has_held=facts.has_held,
-        peak_bytes=finite(peak_bytes),
-        peak_us=finite(peak_us),
+        window_peak_bytes=finite(peak_bytes),
+        window_peak_us=finite(peak_us),
     )
 
 

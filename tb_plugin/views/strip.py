@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -25,11 +25,16 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 
+NOTHING: Final = np.empty(0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Strip:
     """Columns over the chosen ranks, before they become a response."""
 
     ranks: Sequence[int]
+    peak: str
+    """The column whose peak is shown."""
     capacity_kind: CapacityKind
     capacity_bytes: Floats
     peak_bytes: Floats
@@ -56,6 +61,7 @@ def strip_of(run: Run, ranks: Sequence[int], numbers: RankNumbers, peak: str) ->
     growth, num_steps = numbers.growth(ranks)
     return Strip(
         ranks=ranks,
+        peak=peak,
         capacity_kind=kind,
         capacity_bytes=capacity,
         peak_bytes=highest.value,
@@ -73,10 +79,12 @@ def strip_response(
 ) -> api.RankStrip:
     """The strip as the page gets it."""
     ranks = strip.ranks
-    num_unread = numbers.num_unread(ranks)
-    # A median or an outlier of the ranks read so far may be none of all ranks.
-    known = strip.peak_bytes if num_unread == 0 else np.empty(0)
-    present = known[~np.isnan(known)]
+    # The median and who stands out are of all ranks, whichever are shown; and not of
+    # those read so far, which may be others in a moment.
+    everyone = _readable(run)
+    num_unread = numbers.num_unread(everyone)
+    peaks = numbers.highest(everyone, strip.peak).value if not num_unread else NOTHING
+    present = peaks[~np.isnan(peaks)]
     ooms = numbers.total(ranks, OOMS)
     noted = {event.rank for event in run.notes.events("oom")}
     for index, rank in enumerate(ranks):
@@ -97,7 +105,9 @@ def strip_response(
         lost=u8(_lost(run, ranks)),
         hosts=strip.hosts,
         median_peak_bytes=finite(float(np.median(present))) if len(present) else None,
-        outliers=tuple(ranks[index] for index in outliers(known)),
+        outliers=tuple(
+            rank for at in outliers(peaks) if (rank := everyone[at]) in set(ranks)
+        ),
         num_unread=num_unread,
     )
 

@@ -437,8 +437,8 @@ export const readModuleFacts = shape<types.ModuleFacts>({
   numEventsDropped: integer,
   reasons: list(text),
   hasHeld: flag,
-  peakBytes: orNull(number),
-  peakUs: orNull(number),
+  windowPeakBytes: orNull(number),
+  windowPeakUs: orNull(number),
 });
 
 export const readModuleBaseline = shape<types.ModuleBaseline>({

@@ -479,9 +479,15 @@ export interface RankStrip {
   /** 1 where the rank's last attempt ended without a closing record. */
   readonly lost: Uint8Array;
   readonly hosts: readonly string[];
-  /** None too while ranks are still being read. */
+  /**
+   * Of all ranks of the run, also where one is shown; None too while some are still
+   * being read.
+   */
   readonly medianPeakBytes: number | null;
-  /** Ranks far above the others (see analysis/ranks.py), worst first, at most 16. */
+  /**
+   * Ranks shown that are far above all others (see analysis/ranks.py), worst first, at
+   * most 16.
+   */
   readonly outliers: readonly number[];
   /** Ranks still being read: nothing is said of all ranks before it is 0. */
   readonly numUnread: number;
@@ -765,9 +771,9 @@ export interface ModuleFacts {
   /** Whether it is known which module holds what. */
   readonly hasHeld: boolean;
   /** The highest total of the window on the chosen device. */
-  readonly peakBytes: number | null;
+  readonly windowPeakBytes: number | null;
   /** When, since the window began. */
-  readonly peakUs: number | null;
+  readonly windowPeakUs: number | null;
 }
 
 /** What values are compared with. */

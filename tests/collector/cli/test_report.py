@@ -111,7 +111,7 @@ def test_modules_are_those_of_the_highest_rank(run, tmp_path, ask):
     assert [w["iteration"] for w in modules["windows"]] == [2, 3]
     assert modules["rank"] == 1
     assert modules["state"] == "after_post_forward"
-    assert modules["facts"]["peak_bytes"] == (4 + 12 + 2) * KIB
+    assert modules["facts"]["window_peak_bytes"] == (4 + 12 + 2) * KIB
     root, layer = modules["modules"]
     assert root["module"] == "FSDPNet"
     assert layer["module"] == "FSDPNet.layer"
@@ -174,7 +174,7 @@ FACTS = {
     # of modules.facts, as the page has them
     *("backend", "world", "root", "estimate", "incomplete", "inputs", "num_optimizers"),
     *("rounding_bytes", "torch_version", "num_events", "num_events_dropped", "reasons"),
-    *("has_held", "peak_us"),
+    *("has_held", "window_peak_bytes", "window_peak_us"),
 }
 
 
@@ -243,7 +243,7 @@ def test_a_window_that_an_error_cut_short_is_passed_over(run, tmp_path, ask, cap
     modules = found["modules"]
     assert modules["window"] == "step/train/3"
     assert modules["passed_over"] == ["step/train/4", "forward/train/4"]
-    assert modules["facts"]["peak_bytes"] == (4 + 12 + 2) * KIB
+    assert modules["facts"]["window_peak_bytes"] == (4 + 12 + 2) * KIB
     assert len(modules["windows"]) == 4
     assert main(["report", str(tmp_path)]) == 0
     said = capsys.readouterr().out

@@ -227,7 +227,7 @@ def test_facts_are_those_of_the_capture(run: RunBuilder, tmp_path: Path):
     assert (facts["num_optimizers"], facts["rounding_bytes"]) == (1, 512)
     assert facts["reasons"] == ["the tie of Net.head is listed once"]
     assert (facts["num_events"], facts["has_held"]) == (9, True)
-    assert (facts["peak_bytes"], facts["peak_us"]) == (4800, 6)
+    assert (facts["window_peak_bytes"], facts["window_peak_us"]) == (4800, 6)
 
 
 def test_held_bytes_by_category(run: RunBuilder, tmp_path: Path):
@@ -635,7 +635,7 @@ def test_an_imported_report_opens_in_the_same_view(tmp_path: Path):
     assert columns(got)["activation"] == [30, 20]
     facts = got["facts"]
     assert (facts["source"], facts["has_held"]) == ("imported", False)
-    assert (facts["num_events"], facts["peak_bytes"]) == (None, 170)
+    assert (facts["num_events"], facts["window_peak_bytes"]) == (None, 170)
     # What such a report does not know is not made up.
     assert page.of_run("/modules", "mp", measure="held")["measure"] == "total"
     one = page.of_run("/module", "mp", module="Net.layers.0")
@@ -657,4 +657,4 @@ def test_a_simulated_run_says_so_and_adds_up(tmp_path: Path):
     split = got["split"]
     # The batch, what the optimizer needs for a moment, and what faults hold is no one's.
     assert 0.7 * split["total_bytes"] < split["held_bytes"] < split["total_bytes"]
-    assert split["total_bytes"] == got["facts"]["peak_bytes"]
+    assert split["total_bytes"] == got["facts"]["window_peak_bytes"]

@@ -149,7 +149,9 @@ describe("where the page begins", () => {
       kind: Uint8Array.of(0, 0),
       moment: Int32Array.of(peak, peak + 2),
     };
-    expect(momentName({ ...device, marks }, peak)).toBe("out of memory, the peak");
+    expect(momentName({ ...device, marks }, peak)).toBe(
+      "out of memory, the peak of this history",
+    );
     expect(momentName({ ...device, marks }, peak + 2)).toBe("out of memory");
   });
 

@@ -25,11 +25,13 @@ export function factWords(
   peak = true,
 ): readonly string[] {
   const words: string[] = [];
-  if (peak && facts.peakBytes !== null) {
+  if (peak && facts.windowPeakBytes !== null) {
     const when =
-      facts.peakUs === null ? "" : ` at ${formatSeconds(facts.peakUs / 1e6)}`;
+      facts.windowPeakUs === null
+        ? ""
+        : ` at ${formatSeconds(facts.windowPeakUs / 1e6)}`;
     words.push(
-      `peak of the step ${formatQuantity(facts.peakBytes, "bytes", byteUnit)}${when}`,
+      `peak of the step ${formatQuantity(facts.windowPeakBytes, "bytes", byteUnit)}${when}`,
     );
   }
   if (facts.root !== "") words.push(`root ${facts.root}`);

@@ -34,8 +34,8 @@ export const FACTS: ModuleFacts = {
   numEventsDropped: 0,
   reasons: [],
   hasHeld: true,
-  peakBytes: 1024,
-  peakUs: 2000,
+  windowPeakBytes: 1024,
+  windowPeakUs: 2000,
 };
 
 export const WINDOW = {
