@@ -208,3 +208,21 @@ def long_history(num_events: int, *, depth: int = 12, seed: int = 0) -> dict:
         "external_annotations": [],
         "allocator_settings": {"max_split_size": -1},
     }
+
+
+def pooled(num_events: int) -> dict:
+    """A long history whose events share what another program may share among them.
+
+    As when a snapshot was loaded, changed and dumped again: pools and metadata are one
+    object for many events, or none.
+    """
+    snapshot = long_history(num_events)
+    pools, none = [(0, 0), (0, 7), (2**33, 1)], (1, 2, 3)
+    for place, entry in enumerate(snapshot["device_traces"][0]):
+        frames = entry.pop("frames")
+        # Some pools are written out, as tuples of their own.
+        entry["pool_id"] = pools[place % 3] if place % 5 else (0, place % 2)
+        entry["user_metadata"] = None if place % 2 else none
+        entry["seconds"] = place / 8
+        entry["frames"] = frames
+    return snapshot

@@ -33,12 +33,10 @@ import atheris
 with atheris.instrument_imports(include=["tb_plugin.readers.snapshots"]):
     from tb_plugin.readers.imports.errors import RefusedError
     from tb_plugin.readers.snapshots import snapshot_file, window
-    from tb_plugin.readers.snapshots.machine import Machine
-    from tb_plugin.readers.snapshots.window import Window
 
 from collector.format.snapshots import rebuilt
-from tests.made_snapshots import everything, long_history, releases
-from tests.tb_plugin.readers.snapshots.pickled import filled, same
+from tests.made_snapshots import everything, long_history, pooled, releases
+from tests.tb_plugin.readers.snapshots.pickled import carried_out, filled, same
 
 COUNTS = {"runs": 0, "taken": 0, "tables": 0, "json": 0, "batched": 0}
 WINDOW = window._READ, window.MARGIN
@@ -53,7 +51,7 @@ class NoClasses(pickle._Unpickler):  # type: ignore[name-defined]  # Python's ow
 
 def seeds() -> list[bytes]:
     """Small files of every form."""
-    snapshots = [*releases().values(), long_history(40, depth=3)]
+    snapshots = [*releases().values(), long_history(40, depth=3), pooled(40)]
     found = []
     for snapshot in snapshots:
         for protocol in (2, 3, 4, 5):
@@ -133,8 +131,7 @@ def check(data: bytes) -> None:
     small = len(data) % 2 == 1
     window._READ, window.MARGIN = (101, 2000) if small else WINDOW
     try:
-        machine = Machine(Window(io.BytesIO(data)))
-        root = machine.run()
+        machine, root = carried_out(data)
     except RefusedError:
         assert small or tables is None
         return

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 NO_ENTRY: Final = -1
 ABSENT: Final = -(1 << 63)
 
+REFERRED: Final = frozenset(("text", "pair", "stack", "value"))
+"""Kinds of values that an event may refer to, rather than spell out."""
+
 PADDING: Final = 32
 """Bytes at a window's end in which no event is looked for."""
 
@@ -36,9 +39,11 @@ _NEXT_ITEMS: Final = np.frombuffer(b"e(", np.uint8)
 _BYTE_INT, _SHORT_INT, _INT, _LONG = ord("K"), ord("M"), ord("J"), 0x8A
 _BYTE_GET, _LONG_GET, _INLINE_TEXT = ord("h"), ord("j"), 0x8C
 _MEMOIZE: Final = 0x94
-_LIST: Final = ord("]")
+_NEW_LIST: Final = _MEMOIZE << 8 | ord("]")
 _TUPLE2: Final = 0x86
 _TRUE, _FALSE = 0x88, 0x89
+_NONE: Final = ord("N")
+_FLOAT: Final = ord("G")
 _MAX_ALIKE: Final = 16
 """Different texts that are looked for in all events at once."""
 _MAX_WALK: Final = 1000
@@ -50,6 +55,9 @@ _GET_BYTES: Final = np.zeros(256, np.int64)
 _GET_BYTES[[_BYTE_GET, _LONG_GET]] = 1, 4
 _MASKS: Final = np.array([(1 << (8 * n)) - 1 for n in range(8)] + [-1], np.int64)
 
+PLAIN: Final = (None, True, False)
+"""Values of an opcode each, by the number that stands for them."""
+
 
 class Field:
     """One key's values, by event."""
@@ -57,11 +65,12 @@ class Field:
     def __init__(self, kind: str, num_events: int) -> None:
         self.kind = kind
         self.numbers = np.zeros(num_events, np.int64)
-        """Integers; of texts and stacks: the number of the spelling."""
+        """Integers; of texts and stacks: the number of the spelling; of floats their
+        bits; of values the place in `PLAIN`."""
         self.second = np.zeros(num_events if kind == "pair" else 0, np.int64)
-        num_entries = num_events if kind in ("text", "stack") else 0
+        num_entries = num_events if kind in REFERRED else 0
         self.entries = np.full(num_entries, NO_ENTRY, np.int64)
-        """Memo entries of texts and stacks that were written before."""
+        """Memo entries of what was written before."""
         self.own = np.zeros(num_events, np.int64)
         """Which entry of the event this value is; 0: none, that is the dict."""
 
@@ -194,8 +203,12 @@ class _Reading:
             self._bools(field)
         elif key.kind == "text":
             self._texts(field)
+        elif key.kind == "float":
+            self._floats(field)
         elif key.kind == "pair":
             self._pairs(field)
+        elif key.kind == "value":
+            self._plain(field)
         else:
             self._stacks(field, is_last=key is shape.keys[-1])
         return field
@@ -237,20 +250,53 @@ class _Reading:
         self.fits &= (opcodes == _TRUE) | (opcodes == _FALSE)
         self._advance(1)
 
+    def _floats(self, field: Field) -> None:
+        self.expect(_FLOAT)
+        field.numbers = self._words[self.at_byte].byteswap()
+        # What is no number is no float to the columns either.
+        self.fits &= ~np.isnan(field.numbers.view(np.float64))
+        self._advance(8)
+
+    def _plain(self, field: Field) -> None:
+        """What a byte says, or what was written before."""
+        widths = self._references(field)
+        opcodes = self._bytes[self.at_byte]
+        known = widths > 0
+        for place, opcode in enumerate((_NONE, _TRUE, _FALSE)):
+            here = opcodes == opcode
+            field.numbers[here] = place
+            known |= here
+        self.fits &= known
+        self._advance(1 + widths)
+
     def _pairs(self, field: Field) -> None:
-        field.numbers, field.second = self._integers(), self._integers()
-        self.fits &= (field.numbers != ABSENT) & (field.second != ABSENT)
-        self.expect(_TUPLE2)
-        self.expect(_MEMOIZE)
-        field.own = self.num_entries.copy()
-        self.num_entries += 1
+        widths = self._references(field)
+        refers = widths > 0
+        start, fits = self.at_byte, self.fits.copy()
+        if not refers.all():
+            field.numbers, field.second = self._integers(), self._integers()
+            self.fits &= (field.numbers != ABSENT) & (field.second != ABSENT)
+            self.expect(_TUPLE2)
+            self.expect(_MEMOIZE)
+            field.own = np.where(refers, 0, self.num_entries)
+            self.num_entries += ~refers
+        if refers.any():
+            self.fits = np.where(refers, fits, self.fits)
+            self.at_byte = np.where(refers, start, self.at_byte)
+            self._advance(np.where(refers, 1 + widths, 0))
+
+    def _references(self, field: Field) -> Numbers:
+        """Note what events refer to; how long the references are, 0 where none is."""
+        words = self._words[self.at_byte]
+        widths: Numbers = _GET_BYTES[words & 0xFF]
+        refers = widths > 0
+        field.entries = np.where(refers, (words >> 8) & _MASKS[widths], NO_ENTRY)
+        return widths
 
     def _texts(self, field: Field) -> None:
-        opcodes = self._bytes[self.at_byte]
+        widths = self._references(field)
         words = self._words[self.at_byte]
-        is_inline = opcodes == _INLINE_TEXT
-        widths = _GET_BYTES[opcodes]
-        field.entries = np.where(is_inline, NO_ENTRY, (words >> 8) & _MASKS[widths])
+        is_inline = (words & 0xFF) == _INLINE_TEXT
         self.fits &= is_inline | (widths > 0)
         if is_inline.any():
             field.numbers = self._inline(words, is_inline)
@@ -295,12 +341,9 @@ class _Reading:
         return self.text(self._data[int(self.at_byte[row]) + 2 : end])
 
     def _stacks(self, field: Field, *, is_last: bool) -> None:
-        opcodes = self._bytes[self.at_byte]
-        words = self._words[self.at_byte]
-        widths = _GET_BYTES[opcodes]
-        is_list = (opcodes == _LIST) & (((words >> 8) & 0xFF) == _MEMOIZE)
+        widths = self._references(field)
+        is_list = (self._words[self.at_byte] & 0xFFFF) == _NEW_LIST
         self.fits &= is_list | (widths > 0)
-        field.entries = np.where(is_list, NO_ENTRY, (words >> 8) & _MASKS[widths])
         rows = np.flatnonzero(is_list & self.fits)
         starts = self.at_byte[rows]
         ends = self._event_ends(rows) if is_last else self._walked(starts)

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tb_plugin.readers.imports.errors import RefusedError
-from tb_plugin.readers.snapshots.batch import NO_ENTRY, Batch, Field
+from tb_plugin.readers.snapshots.batch import NO_ENTRY, PLAIN, REFERRED, Batch, Field
+from tb_plugin.readers.snapshots.events import is_pair
+from tb_plugin.readers.snapshots.extent import is_container
 from tb_plugin.readers.snapshots.memo import (
     FIRST_PAIR,
     FIRST_TEXT,
     NOTHING,
+    OneByOneError,
     StackNumber,
 )
 from tb_plugin.readers.snapshots.shapes import HEAD, Shapes
@@ -230,20 +233,38 @@ class EventReader:
         self, field: Field, events: Numbers, entries: Numbers
     ) -> tuple[Numbers, ...]:
         numbers = field.numbers[events]
+        if field.kind == "float":
+            return (numbers.view(np.float64),)
+        if field.kind == "stack":
+            own = np.flatnonzero(field.own[events])
+            numbers[own] = self._stacks_of(numbers[own], entries[own])
+        elif field.kind == "value":
+            plain = np.array([self._events.plain(value, self._at) for value in PLAIN])
+            numbers = plain[numbers]
+        columns: tuple[Numbers, ...] = (numbers,)
         if field.kind == "pair":
-            return numbers, field.second[events]
-        if field.kind in ("text", "stack"):
+            columns = numbers, field.second[events]
+        if field.kind in REFERRED:
             references = field.entries[events]
             there = np.flatnonzero(references != NO_ENTRY)
-            if field.kind == "stack":
-                own = np.flatnonzero(field.own[events])
-                numbers[own] = self._stacks_of(numbers[own], entries[own])
             if len(there):
                 if (references[there] >= entries[there]).any():
                     raise RefusedError("refers to what comes later", self._at)
-                look_up = self._referred if field.kind == "stack" else self._texts
-                numbers[there] = look_up(references[there])
-        return (numbers,)
+                found = self._referred(field.kind, references[there])
+                for column, values in zip(columns, found, strict=True):
+                    column[there] = values
+        return columns
+
+    def _referred(self, kind: str, references: Numbers) -> tuple[Numbers, ...]:
+        """What was written before."""
+        if kind == "stack":
+            return (self._stacks_before(references),)
+        if kind == "text":
+            return (self._texts(references),)
+        distinct, places = np.unique(references, return_inverse=True)
+        look_up = self._pair_at if kind == "pair" else self._value_at
+        found = np.array([look_up(entry) for entry in distinct.tolist()], np.int64)
+        return tuple(found.reshape(len(distinct), -1)[places.reshape(-1)].T)
 
     def _stacks_of(self, spellings: Numbers, entries: Numbers) -> Numbers:
         """Stacks by the numbers of their spellings."""
@@ -268,7 +289,7 @@ class EventReader:
             stacks = self._stack_of_raw[spellings]
         return stacks
 
-    def _referred(self, references: Numbers) -> Numbers:
+    def _stacks_before(self, references: Numbers) -> Numbers:
         """Stacks of lists of frames that were written before."""
         stacks = self._memo.stacks(references)
         for place in np.flatnonzero(stacks == NOTHING).tolist():
@@ -276,6 +297,8 @@ class EventReader:
             found = self._object(entry, self._at)
             if type(found) is StackNumber:
                 stacks[place] = found
+            elif type(found) is not list:
+                raise OneByOneError("an event's frames are something else", self._at)
             else:
                 number = self._stacks.number_of(found, self._at)
                 self._memo.replace(entry, StackNumber(number))
@@ -299,8 +322,22 @@ class EventReader:
     def _text_at(self, entry: int) -> int:
         text = self._memo.get(entry, self._at)
         if type(text) is not str:
-            raise RefusedError("an event's text is something else", self._at)
+            raise OneByOneError("an event's text is something else", self._at)
         return self._events.text(text, self._at)
+
+    def _pair_at(self, entry: int) -> tuple[int, int]:
+        pair = self._memo.get(entry, self._at)
+        if not is_pair(pair):
+            raise OneByOneError("an event's pair is something else", self._at)
+        first, second = pair
+        return first, second
+
+    def _value_at(self, entry: int) -> int:
+        value = self._memo.get(entry, self._at)
+        parts = value if type(value) is tuple else (value,)
+        if type(value) is StackNumber or any(map(is_container, parts)):
+            raise OneByOneError("an event's value is a list or a dict", self._at)
+        return self._events.plain(value, self._at)
 
     def _text(self, raw: bytes) -> int:
         try:

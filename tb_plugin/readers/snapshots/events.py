@@ -181,6 +181,10 @@ class Events:
                 raise RefusedError("events have too many different texts", at)
         return number
 
+    def plain(self, value: Any, at: int) -> int:
+        """The number of the text of any value."""
+        return self.text(_plain(value, at), at)
+
     def settle_singles(self) -> None:
         """Settle rows that came one by one, where there are no others."""
         self.settle_rows(None, {})
@@ -211,7 +215,7 @@ class Events:
         elif column.kind == "pair":
             column.add(row, *value)
         elif column.kind == "value":
-            column.add(row, self.text(_plain(value, at), at))
+            column.add(row, self.plain(value, at))
         else:
             column.add(row, value)
 
@@ -269,14 +273,19 @@ def kind_of(key: str, value: Any) -> str:
         return "uint" if -ABSENT < value < _WRAP else "value"
     if key == "frames" and type(value) is list:
         return "stack"
-    if type(value) is tuple and len(value) == 2 and _are_small(value):
+    if is_pair(value):
         return "pair"
     kinds = {str: "text", bool: "bool", float: "float"}
     return "value" if value != value else kinds.get(type(value), "value")  # noqa: PLR0124  # NaN
 
 
-def _are_small(pair: tuple[Any, Any]) -> bool:
-    return all(type(number) is int and ABSENT < number < -ABSENT for number in pair)
+def is_pair(value: Any) -> bool:
+    """Whether a value is two integers that a column of pairs holds."""
+    return (
+        type(value) is tuple
+        and len(value) == 2
+        and all(type(number) is int and ABSENT < number < -ABSENT for number in value)
+    )
 
 
 def _plain(value: Any, at: int) -> str:

@@ -33,8 +33,11 @@ _MAX_NAMES: Final = 1 << 16
 """Texts whose entries are known by name; a snapshot's keys come early."""
 
 
-class EntryIsGoneError(RefusedError):
-    """Refers to an entry that nothing is kept of, as of an event's own dict."""
+class OneByOneError(RefusedError):
+    """What reading many events at once cannot tell: they are to be read one by one.
+
+    As where something refers to an entry that nothing is kept of, an event's own dict.
+    """
 
 
 class StackNumber(int):
@@ -91,7 +94,7 @@ class Memo:
         """The object; a `StackNumber` where it is the list of frames of an event.
 
         Raises:
-            EntryIsGoneError: it was an event, or what nothing is kept of.
+            OneByOneError: it was an event, or what nothing is kept of.
             RefusedError: there is no such entry.
         """
         found = self._objects.get(number)
@@ -99,7 +102,7 @@ class Memo:
             code = self.code(number)
             found = self.pending(number, at) if code == NOTHING else self.of_code(code)
         if found is None:
-            kind = EntryIsGoneError if number < self.count else RefusedError
+            kind = OneByOneError if number < self.count else RefusedError
             raise kind(f"refers to entry {number}, which is nothing", at)
         if type(found) in (list, dict):
             self.fetched.add(id(found))

@@ -1,7 +1,7 @@
 """How a pickle spells events: orders of keys, learned from events read opcode by opcode.
 
 A pickler writes events of the same keys alike: the same references for the keys, then
-integers, references to texts, and a list of references to frames.
+numbers, texts and pairs or references to earlier ones, and a list of references to frames.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from tb_plugin.readers.snapshots.events import Column
     from tb_plugin.readers.snapshots.memo import Memo
 
-KINDS: Final = frozenset(("int", "uint", "bool", "text", "pair", "stack"))
+KINDS: Final = frozenset(
+    ("int", "uint", "float", "bool", "text", "pair", "stack", "value")
+)
 """Of values that are recognised; events with others are read one by one."""
 MAX_SHAPES: Final = 8
 

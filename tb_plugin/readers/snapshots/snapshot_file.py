@@ -12,7 +12,7 @@ from tb_plugin.readers.snapshots.extent import Extent
 from tb_plugin.readers.snapshots.held_events import Held
 from tb_plugin.readers.snapshots.json_snapshot import JsonSnapshot
 from tb_plugin.readers.snapshots.machine import Machine
-from tb_plugin.readers.snapshots.memo import EntryIsGoneError
+from tb_plugin.readers.snapshots.memo import OneByOneError
 from tb_plugin.readers.snapshots.window import Window
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def imported(
 def _carried_out(
     window: Window, file: IO[bytes], report: Callable[[float], None] | None
 ) -> tuple[Machine, Any]:
-    """What a pickle makes; read anew where it holds one event twice."""
+    """What a pickle makes; read anew where its events are not alike after all."""
     machine = Machine(window)
     try:
         return machine, machine.run()
-    except EntryIsGoneError:
+    except OneByOneError:
         file.seek(0)
         window = Window(file, report)
         window.fill(0)

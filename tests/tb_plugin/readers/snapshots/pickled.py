@@ -6,6 +6,7 @@ import io
 from typing import Any
 
 from collector.format.snapshots.plain_text import plain_value
+from tb_plugin.readers.snapshots import snapshot_file
 from tb_plugin.readers.snapshots.machine import Machine
 from tb_plugin.readers.snapshots.window import Window
 
@@ -14,9 +15,13 @@ def machine_of(data: bytes) -> Machine:
     return Machine(Window(io.BytesIO(data)))
 
 
+def carried_out(data: bytes) -> tuple[Machine, Any]:
+    file = io.BytesIO(data)
+    return snapshot_file._carried_out(Window(file), file, None)
+
+
 def unpickled(data: bytes) -> Any:
-    machine = machine_of(data)
-    return filled(machine, machine.run())
+    return filled(*carried_out(data))
 
 
 def filled(machine: Machine, value: Any) -> Any:

@@ -18,9 +18,15 @@ from hypothesis import strategies as st
 from tb_plugin.readers.imports.errors import RefusedError
 from tb_plugin.readers.snapshots import machine_stack
 from tb_plugin.readers.snapshots import window as window_module
+from tb_plugin.readers.snapshots.events import Events
 from tb_plugin.readers.snapshots.window import Window
-from tests.made_snapshots import everything, long_history
-from tests.tb_plugin.readers.snapshots.pickled import machine_of, same, unpickled
+from tests.made_snapshots import everything, long_history, pooled
+from tests.tb_plugin.readers.snapshots.pickled import (
+    carried_out,
+    machine_of,
+    same,
+    unpickled,
+)
 
 PROTOCOLS = (2, 3, 4, 5)
 
@@ -48,6 +54,41 @@ def expected(data: bytes) -> Any:
 def test_a_snapshot_comes_out_as_an_unpickler_makes_it(protocol):
     data = pickle.dumps(long_history(5000), protocol=protocol)
     assert unpickled(data) == expected(data)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_events_may_refer_to_what_was_written_before(protocol):
+    data = pickle.dumps(pooled(5000), protocol=protocol)
+    assert unpickled(data) == expected(data)
+
+
+@pytest.mark.parametrize("protocol", [4, 5])
+@pytest.mark.parametrize("snapshot", [long_history, pooled])
+def test_only_the_first_events_are_read_one_by_one(snapshot, protocol, monkeypatch):
+    num_single = 0
+
+    def counted(self: Events, event: Any, at: int) -> None:
+        nonlocal num_single
+        num_single += 1
+        add(self, event, at)
+
+    add = Events.add
+    monkeypatch.setattr(Events, "add", counted)
+    machine, _ = carried_out(pickle.dumps(snapshot(20_000), protocol=protocol))
+    assert machine.events.num_rows >= 20_000
+    assert num_single < 200
+
+
+def test_a_reference_to_something_else_than_usual_is_read_as_it_is():
+    """Whoever shares objects may share a dict where all others have a text."""
+    things = ["a tag", {"a": 1}, ("b", 2), [1.5], None, (0, 0), 7]
+    for usual in things:
+        for odd in things:
+            trace = [event(time_us=n, tag=usual, x=(0, n)) for n in range(300)]
+            trace[200]["tag"] = odd
+            trace[250]["tag"] = odd
+            data = pickle.dumps({"segments": [odd], "device_traces": [trace]})
+            assert unpickled(data) == expected(data)
 
 
 @pytest.mark.parametrize("protocol", [4, 5])
