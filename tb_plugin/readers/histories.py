@@ -47,7 +47,7 @@ _logger = logging.getLogger(__name__)
 MAX_BYTES: Final = 1 << 30
 """What histories that nobody looks at may hold in memory."""
 
-MAX_OPENING: Final = 16
+MAX_OPENING: Final = 64
 """At a time; most of them wait for the importer, which has a limit of its own."""
 
 _DERIVING: Final = 2
@@ -55,7 +55,6 @@ _DERIVING: Final = 2
 _MAX_FAILED: Final = 256
 _RETRY_S: Final = 30.0
 """What failed is tried again after so long, when it is asked for."""
-_POLL_S: Final = 0.05
 _READ_SHARE: Final = 0.85
 """Of the progress; the rest is pairing allocations and their frees."""
 
@@ -298,10 +297,9 @@ class HistoriesReader:
     ) -> Mapping[str, Any]:
         importer = self._the_importer()
         running = importer.start(file.path, _listed(file), again=wished)
-        while not running.wait(_POLL_S):
-            if running.progress > 0:
-                opening.note(running.progress * _READ_SHARE, "reading the file")
-        return running.result()
+        return running.followed(
+            lambda share: opening.note(share * _READ_SHARE, "reading the file")
+        )
 
     def _the_importer(self) -> Importer:
         with self._lock:

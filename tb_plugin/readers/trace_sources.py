@@ -85,6 +85,8 @@ class FoundSource:
     """About when it was recorded; 0: not known."""
     is_recorded: bool = False
     """Whether one of our recordings knows the file; then it is shown before others."""
+    read: Callable[[Note], object] | None = None
+    """Waits until another process has read the file: what `load` would wait for."""
 
 
 class OpenSource:
@@ -209,22 +211,25 @@ class TraceSources:
 
     def _open(self, run_id: str, opening: Opening) -> None:
         found = opening.found
-        with self._turn:
-            source, problem = None, None
-            try:
+        source, problem = None, None
+        try:
+            # Takes nobody's turn here; held, so that `load` finds it at once.
+            held = None if found.read is None else found.read(opening.note)
+            with self._turn:
                 trace = with_memory(with_device_use(found.load(opening.note)))
+                del held
                 source = OpenSource(found, trace)
-            except Exception as error:  # noqa: BLE001 - whatever it is, others are shown
-                problem = _problem_of(found, error)
-            with self._lock:
-                if source is not None:
-                    # It may have been let go while it was opened.
-                    key = (run_id, found.id, *found.key)
-                    if self._known.setdefault(key, opening) is opening:
-                        self._ready[run_id, found.id] = opening
-                self.num_ended += 1
-                opening.end(source, problem)
-                self._let_go()
+        except Exception as error:  # noqa: BLE001 - whatever it is, others are shown
+            problem = _problem_of(found, error)
+        with self._lock:
+            if source is not None:
+                # It may have been let go while it was opened.
+                key = (run_id, found.id, *found.key)
+                if self._known.setdefault(key, opening) is opening:
+                    self._ready[run_id, found.id] = opening
+            self.num_ended += 1
+            opening.end(source, problem)
+            self._let_go()
 
 
 def _may_be_tried_again(known: Opening) -> bool:

@@ -37,7 +37,7 @@ from tb_plugin.readers.imports.limits import Limits
 from tb_plugin.readers.imports.worker_process import WorkerProcess
 with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as columns:
     size = os.fstat(file.fileno()).st_size
-    worker = WorkerProcess(file, columns, Limits.of(size, deflated=False))
+    worker = WorkerProcess(file, columns, Limits.of(size))
     ending = worker._process.stderr.read().splitlines()[-1]
     assert b"done" in ending, ending
     status, usage = os.wait4(worker._process.pid, 0)[1:]

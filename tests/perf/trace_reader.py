@@ -51,7 +51,7 @@ from tb_plugin.readers.imports.limits import Limits
 from tb_plugin.readers.imports.worker_process import WorkerProcess
 with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as columns:
     size = os.fstat(file.fileno()).st_size
-    limits = Limits.of(size, deflated=False, kind=TRACE)
+    limits = Limits.of(size, TRACE)
     worker = WorkerProcess(file, columns, limits, TRACE)
     ending = worker._process.stderr.read().splitlines()[-1]
     assert b"done" in ending, ending

@@ -37,7 +37,7 @@ def _patient():
         limits = limits_of(*args, **more)
         return limits._replace(
             cpu_s=limits.cpu_s + int(PATIENCE_SECONDS),
-            wall_s=limits.wall_s + PATIENCE_SECONDS,
+            silent_s=limits.silent_s + PATIENCE_SECONDS,
         )
 
     with pytest.MonkeyPatch.context() as patch:

@@ -1,7 +1,10 @@
 """Files of other tools become tables: from the cache, or read by a worker process.
 
-At most `MAX_WORKERS` at a time, first come, first served. Whatever happens to a worker,
-it ends as a `ImportFailedError` of its import and of nothing else.
+At most `MAX_WORKERS` at a time, small files first. What takes long leaves one of them to
+those that wait: it is set aside, and begins again when there is room for one that takes
+long. So no file waits behind large ones, or behind a small one that inflates to gigabytes.
+Whatever happens to a worker, it ends as a `ImportFailedError` of its import and of nothing
+else.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ import os
 import stat
 import threading
 import time
-from collections import deque
-from typing import IO, TYPE_CHECKING, Any, Final
+from contextlib import suppress
+from heapq import heappop, heappush
+from itertools import count
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from tb_plugin import storage
@@ -31,9 +36,9 @@ from tb_plugin.readers.imports.errors import (
 )
 from tb_plugin.readers.imports.forks import ForkServer
 from tb_plugin.readers.imports.kinds import SNAPSHOT, TRACE
-from tb_plugin.readers.imports.limits import GZIP, Limits
+from tb_plugin.readers.imports.limits import GZIP, Limits, content_bytes
 from tb_plugin.readers.imports.running_import import Import
-from tb_plugin.readers.imports.worker_process import WorkerProcess
+from tb_plugin.readers.imports.worker_process import SetAsideError, WorkerProcess
 from tb_plugin.storage.contract import FixedStatus
 
 if TYPE_CHECKING:
@@ -49,7 +54,11 @@ __all__ = ["Import", "Importer"]
 
 _logger = logging.getLogger(__name__)
 
-MAX_WORKERS: Final = 2
+MAX_WORKERS: Final = 3
+_MAX_LONG: Final = 2
+"""Of these, at a time, take longer than `_SHORT_S`."""
+_SHORT_S: Final = 2.0
+"""Of processor time, within which most files are read."""
 _MAX_FAILED: Final = 1024
 _RETRY_S: Final = 30.0
 """What failed for no fault of the file's is tried again after so long."""
@@ -59,6 +68,19 @@ _UNREADABLE: Final = (
 )
 
 
+class _Waiting(NamedTuple):
+    """An import that waits for its turn; those to be begun first are the smallest."""
+
+    num_bytes: int
+    """What is expected in the file, once it is inflated."""
+    number: int
+    """Of the import: the first to come is the first of equals."""
+    found: Import
+    key: FileKey
+    follow: bool
+    """Whether a link is followed."""
+
+
 class Importer:
     """All imports of this process. Safe for threads."""
 
@@ -66,8 +88,13 @@ class Importer:
         self.cache: Final = ColumnCache() if cache is None else cache
         """Where tables are kept; what is made of them may be, too."""
         self._lock = threading.Lock()
-        self._queue: deque[tuple[Import, FileKey, bool]] = deque()
-        """The last: whether a link is followed."""
+        self._queue: list[_Waiting] = []
+        """A heap, as `_set_aside`."""
+        self._set_aside: list[_Waiting] = []
+        """What was begun and takes long."""
+        self._numbers = count()
+        self._num_long = 0
+        """Of those that are read now."""
         self._running: dict[_Place, tuple[Import, FileKey]] = {}
         """Under way or waiting."""
         self._failed: dict[_Place, tuple[Import, FileKey, float]] = {}
@@ -109,6 +136,7 @@ class Importer:
             if known is not None:
                 return known
         tables = self._kept(key, kind)
+        num_bytes = 0 if tables is not None else _expected(path, key, kind)
         with self._lock:
             known = self._known(path, key, kind)  # another thread was faster
             if known is not None:
@@ -118,7 +146,10 @@ class Importer:
                 found.end(tables)
                 return found
             self._running[_place(found)] = (found, key)
-            self._queue.append((found, key, listed is None))
+            number = next(self._numbers)
+            heappush(
+                self._queue, _Waiting(num_bytes, number, found, key, listed is None)
+            )
             if self._num_threads < MAX_WORKERS:
                 self._num_threads += 1
                 threading.Thread(
@@ -159,11 +190,21 @@ class Importer:
         """Thread: import what waits, until nothing does."""
         while True:
             with self._lock:
-                if not self._queue:
+                taken = self._next()
+                if taken is None:
                     self._num_threads -= 1
                     return
-                found, key, follow = self._queue.popleft()
-            tables, error = self._imported(found, key, follow)
+            one, turn = taken
+            try:
+                tables, error = self._imported(one, turn)
+            except SetAsideError:
+                with self._lock:
+                    heappush(self._set_aside, one)
+                continue
+            finally:
+                with self._lock:
+                    self._num_long -= turn.is_long
+            found, key = one.found, one.key
             with self._lock:
                 place = _place(found)
                 if self._running.get(place, (None,))[0] is found:
@@ -179,11 +220,31 @@ class Importer:
                 # Within the lock, so that who asks next finds the one or the other.
                 found.end(tables, error)
 
+    def _next(self) -> tuple[_Waiting, _Turn] | None:
+        """What is to be read next; hold the lock."""
+        turn = _Turn(self)
+        if self._set_aside and self._num_long < _MAX_LONG:
+            self._num_long += 1
+            turn.is_long = True
+            return heappop(self._set_aside), turn
+        return (heappop(self._queue), turn) if self._queue else None
+
+    def takes_long(self) -> bool:
+        """Whether one more file may take long; it is counted then."""
+        with self._lock:
+            if self._num_long >= _MAX_LONG:
+                return False
+            self._num_long += 1
+            return True
+
     def _imported(
-        self, found: Import, key: FileKey, follow: bool
+        self, one: _Waiting, turn: _Turn
     ) -> tuple[ColumnTables | None, ImportFailedError | None]:
+        found = one.found
         try:
-            return self._read(found, key, follow), None
+            return self._read(one, turn), None
+        except SetAsideError:
+            raise
         except ImportFailedError as error:
             _logger.info("%s is not shown: %s", found.path, error)
             return None, error
@@ -195,9 +256,10 @@ class Importer:
                 REPORT,
             )
 
-    def _read(self, found: Import, key: FileKey, follow: bool) -> ColumnTables:
+    def _read(self, one: _Waiting, turn: _Turn) -> ColumnTables:
         """By a worker, into the cache."""
-        with _opened(found.path, key, follow) as file:
+        found, key = one.found, one.key
+        with _opened(found.path, key, one.follow) as file:
             tables = self._kept(key, found.kind)  # another process may have been faster
             if tables is not None:
                 return tables
@@ -206,7 +268,7 @@ class Importer:
             except OSError as error:
                 raise _unwritable(error) from error
             try:
-                self._follow(found, file, part, key)
+                self._follow(one, file, part, turn)
                 return self.cache.keep(part, key, found.kind)
             except NotColumnsError as error:
                 raise ReaderError(
@@ -219,17 +281,17 @@ class Importer:
             finally:
                 self.cache.discard(part)
 
-    def _follow(self, found: Import, file: IO[Any], part: Part, key: FileKey) -> None:
+    def _follow(self, one: _Waiting, file: IO[Any], part: Part, turn: _Turn) -> None:
         """Start a worker and wait for it to fill the part."""
-        deflated = file.read(len(GZIP)) == GZIP
-        file.seek(0)
+        found, key = one.found, one.key
         if found.cancelled:
             raise CancelledError(_CALLED_OFF, "", "")
-        limits = Limits.of(key.size, deflated=deflated, kind=found.kind)
+        num_bytes = _content_of(file, key, found.kind)
+        limits = Limits.of(num_bytes, found.kind)
         worker = WorkerProcess(file, part.file, limits, found.kind, self._forks)
         found.started(worker)
         try:
-            worker.follow(found.note)
+            worker.follow(found.note, turn.may_go_on)
         except ImportFailedError as error:
             if found.cancelled:
                 raise CancelledError(_CALLED_OFF, "", "") from error
@@ -241,6 +303,41 @@ class Importer:
             raise
         if _is_another(found.path, file, key):
             raise _changed(found.path)
+
+
+class _Turn:
+    """Whether one file may go on being read."""
+
+    def __init__(self, importer: Importer) -> None:
+        self.is_long = False
+        """It is counted among those that take long."""
+        self._importer = importer
+
+    def may_go_on(self, seconds: float) -> bool:
+        """Whether it may, after so much processor time, or so long a silence."""
+        if seconds > _SHORT_S and not self.is_long:
+            self.is_long = self._importer.takes_long()
+            return self.is_long
+        return True
+
+
+def _expected(path: str, key: FileKey, kind: Kind) -> int:
+    """How much is in a file that nobody has read yet, as far as that is known."""
+    files = storage.at(path)
+    with suppress(OSError):
+        head = files.peek(path, 0, len(GZIP))
+        end = files.peek(path, -4, 4) if head == GZIP else b""
+        return content_bytes(key.size, head, end, kind)
+    return key.size
+
+
+def _content_of(file: IO[Any], key: FileKey, kind: Kind) -> int:
+    """The same of an open one, which is left at its start."""
+    head = file.read(len(GZIP))
+    file.seek(max(0, key.size - 4))
+    end = file.read(4)
+    file.seek(0)
+    return content_bytes(key.size, head, end, kind)
 
 
 def _place(found: Import) -> _Place:

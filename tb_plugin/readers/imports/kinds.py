@@ -32,7 +32,7 @@ class Kind(NamedTuple):
     memory_per_byte: float
     most_memory_bytes: int
     gzip_ratio: int
-    """Of what inflates, so many bytes are expected for each."""
+    """Of what inflates, at least so many bytes are expected for each."""
     cpu_s: float
     cpu_s_per_byte: float
     """Three times what the slowest way of reading needs."""
@@ -51,8 +51,8 @@ SNAPSHOT: Final = Kind(
     memory_per_byte=0.25,
     most_memory_bytes=3072 * MIB,
     gzip_ratio=8,
-    cpu_s=4.0,
-    cpu_s_per_byte=0.8 / MIB,
+    cpu_s=10.0,
+    cpu_s_per_byte=4.0 / MIB,
     remedy="If torch wrote it, please report this with the file's size; until then"
     " record fewer entries: torch.cuda.memory._record_memory_history(max_entries=...).",
 )

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tb_plugin.readers.imports.kinds import SNAPSHOT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tb_plugin.readers.imports.column_cache import FileKey
     from tb_plugin.readers.imports.column_file import ColumnTables
     from tb_plugin.readers.imports.errors import ImportFailedError
     from tb_plugin.readers.imports.kinds import Kind
     from tb_plugin.readers.imports.worker_process import WorkerProcess
+
+_POLL_S: Final = 0.05
 
 
 class Import:
@@ -63,6 +67,17 @@ class Import:
             raise self._error.with_traceback(None)
         assert self._tables is not None  # noqa: S101  # it is that or an error
         return self._tables
+
+    def followed(self, note: Callable[[float], object] | None) -> ColumnTables:
+        """The tables; `note` is told how far it is, from 0 to 1, while waiting for them.
+
+        Raises:
+            ImportFailedError: there are none; its parts say why.
+        """
+        while not self.wait(_POLL_S):
+            if note is not None and self.progress > 0:
+                note(self.progress)
+        return self.result()
 
     def cancel(self) -> None:
         """Nobody wants it any more: the worker is stopped, `result` raises."""

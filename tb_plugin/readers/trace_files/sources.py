@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tb_plugin.readers.imports.kinds import TRACE
 from tb_plugin.readers.trace_files.captured import CapturedTraces
 from tb_plugin.readers.trace_sources import FoundSource
 from tb_plugin.readers.traces import open_trace
@@ -54,6 +55,7 @@ class TraceFiles:
                 yield found if cycle == found.cycle else replace(found, cycle=cycle)
 
     def _source(self, found: FoundTrace) -> FoundSource:
+        load = _Load(found, self._importer)
         return FoundSource(
             id=found.id,
             kind="trace",
@@ -62,7 +64,8 @@ class TraceFiles:
             cycle=found.cycle,
             num_bytes=found.num_bytes,
             key=tuple(found.key),
-            load=_Load(found, self._importer),
+            load=load,
+            read=load.read,
             path=found.path,
             shown_path=found.shown_path,
             time_ns=found.key.mtime_ns,
@@ -76,6 +79,11 @@ class _Load:
 
     found: FoundTrace
     importer: Callable[[], Importer]
+
+    def read(self, note: Note) -> object:
+        """See `FoundSource.read`."""
+        started = self.importer().start(self.found.path, self.found.key, kind=TRACE)
+        return started.followed(lambda share: note(share, "reading the file"))
 
     def __call__(self, note: Note) -> Trace:
         return open_trace(

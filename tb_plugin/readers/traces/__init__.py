@@ -20,7 +20,7 @@ Reading, inside the worker:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tb_plugin.readers.imports.kinds import TRACE
 from tb_plugin.readers.traces.args import FileArgs
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.trace import Trace
     from tb_plugin.readers.imports.column_cache import FileKey
     from tb_plugin.readers.imports.importer import Importer
-
-_POLL_S: Final = 0.05
 
 
 def open_trace(
@@ -58,10 +56,7 @@ def open_trace(
         ImportFailedError: there is no trace; its parts say why.
     """
     running = importer.start(path, listed, again=again, kind=TRACE)
-    while not running.wait(_POLL_S):
-        if note is not None:
-            note(running.progress)
-    tables = running.result()
+    tables = running.followed(note)
     key, chunks = running.key, tables.get("chunks")
     args = None if key is None or not chunks else FileArgs(path, key, chunks)
     return trace_of(tables, args)

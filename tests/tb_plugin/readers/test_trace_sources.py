@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 from tb_plugin.readers import trace_sources
 from tb_plugin.readers.trace_sources import FoundSource, Opening, TraceSources
@@ -69,6 +70,18 @@ def test_a_source_that_was_let_go_while_it_was_opened_counts_again(monkeypatch):
     opened(sources, source_of("c"))
     opened(sources, source_of("d"))
     assert ready(sources, "sabcd") == "cd"
+
+
+def test_what_another_process_reads_takes_nobodys_turn():
+    sources, gate = TraceSources(), threading.Event()
+    slow = [
+        sources.open("run", replace(source_of(name), read=lambda _: gate.wait(SECONDS)))
+        for name in "abcd"
+    ]
+    opened(sources, source_of("quick"))
+    assert not any(one.wait(0) for one in slow)
+    gate.set()
+    assert all(one.wait(SECONDS) and one.state == "ready" for one in slow)
 
 
 def test_bytes_of_a_trace_are_those_of_its_columns():

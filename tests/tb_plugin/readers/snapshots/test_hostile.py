@@ -32,13 +32,14 @@ KEPT = {
 # Its time is looked at here: that a slow machine needs more is no reason to end it.
 MEASURE = """
 import json, os, sys, tempfile
-from tb_plugin.readers.imports.limits import GZIP, Limits
+from tb_plugin.readers.imports.column_cache import FileKey
+from tb_plugin.readers.imports.importer import _content_of
+from tb_plugin.readers.imports.kinds import SNAPSHOT
+from tb_plugin.readers.imports.limits import Limits
 from tb_plugin.readers.imports.worker_process import WorkerProcess
 with open(sys.argv[1], "rb", buffering=0) as file, tempfile.TemporaryFile() as columns:
-    size = os.fstat(file.fileno()).st_size
-    deflated = file.read(2) == GZIP
-    file.seek(0)
-    limits = Limits.of(size, deflated=deflated)._replace(cpu_s=600)
+    size = _content_of(file, FileKey.of(os.fstat(file.fileno())), SNAPSHOT)
+    limits = Limits.of(size)._replace(cpu_s=600)
     worker = WorkerProcess(file, columns, limits)
     lines = worker._process.stderr.read().decode().splitlines()
     _, status, usage = os.wait4(worker._process.pid, 0)

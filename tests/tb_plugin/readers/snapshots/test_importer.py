@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import subprocess
@@ -27,7 +28,9 @@ from tb_plugin.readers.imports.errors import (
     RefusedError,
 )
 from tb_plugin.readers.imports.importer import Import, Importer
-from tb_plugin.readers.imports.limits import Limits
+from tb_plugin.readers.imports.kinds import SNAPSHOT
+from tb_plugin.readers.imports.limits import GZIP, Limits, content_bytes
+from tests.collector.recordings import wait_until
 from tests.made_snapshots import everything, long_history
 
 SLOW = (
@@ -35,6 +38,14 @@ SLOW = (
     " sys.stderr.flush(); time.sleep(600)"
 )
 """A worker that hangs."""
+CODE = worker_process._CODE
+AFTER_A_WHILE = "import time; time.sleep(2);"
+BUSY = (
+    "import os, sys, itertools; os.fstat(0).st_size == 4 and"
+    " (sys.stderr.write('{\"progress\":0.25}\\n'), sys.stderr.flush(),"
+    " all(itertools.count(1)));"
+)
+"""A worker that takes all the time there is for some files."""
 
 
 @pytest.fixture
@@ -127,9 +138,9 @@ def test_asking_twice_is_one_import(importer, tmp_path, monkeypatch):
     have_asked = threading.Event()
     kept = importer_module.WorkerProcess.follow
 
-    def follow(worker: Any, note: Any) -> None:
+    def follow(worker: Any, *asked: Any) -> None:
         assert have_asked.wait(60)
-        kept(worker, note)
+        kept(worker, *asked)
 
     monkeypatch.setattr(importer_module.WorkerProcess, "follow", follow)
     found = [importer.start(path) for _ in range(5)]
@@ -156,6 +167,7 @@ def test_many_threads_may_ask(importer, tmp_path):
 
 def test_no_more_workers_than_allowed_run_at_once(importer, tmp_path, monkeypatch):
     monkeypatch.setattr(worker_process, "_CODE", SLOW)
+    monkeypatch.setattr(importer_module, "_SHORT_S", 600.0)
     found = [
         importer.start(dumped(tmp_path / f"{n}", long_history(10 + n)))
         for n in range(importer_module.MAX_WORKERS + 2)
@@ -241,8 +253,68 @@ def test_a_worker_that_hangs_is_stopped(importer, tmp_path, monkeypatch):
     monkeypatch.setattr(worker_process, "_CODE", SLOW)
     limits = Limits(1 << 28, 5, 0.2)
     monkeypatch.setattr(Limits, "of", lambda *_, **__: limits)
-    error = failed(importer.start(dumped(tmp_path / "a", everything())), LimitError)
-    assert "longer than" in error.what
+    path = dumped(tmp_path / "a", everything())
+    error = failed(importer.start(path), FileError)
+    assert "came to a halt" in error.what
+    assert "disk" in error.remedy
+
+
+def test_a_machine_that_is_busy_is_no_reason_to_refuse_a_file(
+    importer, tmp_path, monkeypatch
+):
+    """The worker is given a little time now and then, and is not heard of meanwhile."""
+    ticks = itertools.count(0.0, 0.01)
+    monkeypatch.setattr(worker_process, "cpu_seconds_of", lambda _: next(ticks))
+    monkeypatch.setattr(worker_process, "_CODE", f"{AFTER_A_WHILE} {CODE}")
+    limits = Limits(512 << 20, 60, 0.2)
+    monkeypatch.setattr(Limits, "of", lambda *_, **__: limits)
+    found = importer.start(dumped(tmp_path / "a", everything()))
+    assert rebuilt(found.result()) == everything()
+
+
+def test_small_files_do_not_wait_behind_what_takes_long(
+    importer, tmp_path, monkeypatch
+):
+    """Files that take all the time they may, as many as one likes, all of them smaller."""
+    monkeypatch.setattr(worker_process, "_CODE", f"{BUSY} {CODE}")
+    monkeypatch.setattr(importer_module, "_SHORT_S", 0.5)
+    large = []
+    for number in range(6):
+        path = tmp_path / f"large{number}"
+        path.write_bytes(b"busy")
+        large.append(importer.start(path))
+    wait_until(lambda: large[0].progress == 0.25)
+    small = [
+        importer.start(dumped(tmp_path / f"small{n}", long_history(20 + n)))
+        for n in range(3)
+    ]
+    assert [len(one.result()["events"]["addr"]) for one in small]
+    assert not any(one.done for one in large)
+    for one in large:
+        one.cancel()
+    for one in large:
+        failed(one, CancelledError)
+
+
+def test_what_was_set_aside_is_read_in_the_end(importer, tmp_path, monkeypatch):
+    monkeypatch.setattr(importer_module, "_SHORT_S", 0.0)
+    found = [
+        importer.start(dumped(tmp_path / f"{n}", long_history(20 + n)))
+        for n in range(6)
+    ]
+    for one in found:
+        assert one.result()
+
+
+@pytest.mark.parametrize("said", [0, 1 << 20, 64 << 20, (1 << 32) - 1])
+def test_how_much_is_in_a_file_is_believed_within_bounds(said):
+    head, end = GZIP, said.to_bytes(4, "little")
+    size = 1 << 20
+    expected = content_bytes(size, head, end, SNAPSHOT)
+    assert 8 * size <= expected <= 200 * size
+    if 8 * size < said < 200 * size:
+        assert expected == said
+    assert content_bytes(size, b"\x80\x04", end, SNAPSHOT) == size
 
 
 def limited(monkeypatch, **changes: Any) -> None:
@@ -299,10 +371,10 @@ def test_a_file_that_changes_while_it_is_read_is_not_believed(
     path = dumped(tmp_path / "a", everything())
     kept = importer_module.WorkerProcess.follow
 
-    def follow(worker: Any, note: Any) -> None:
+    def follow(worker: Any, *asked: Any) -> None:
         with path.open("ab") as file:
             file.write(b"more")
-        kept(worker, note)
+        kept(worker, *asked)
 
     monkeypatch.setattr(importer_module.WorkerProcess, "follow", follow)
     error = failed(importer.start(path), FileError)
