@@ -36,6 +36,11 @@ class Waiting:
     def wait(self, seconds: float) -> bool:
         return self.go_on.wait(seconds)
 
+    def followed(self, note):
+        while not self.wait(0.01):
+            note(self.progress)
+        return self.result()
+
     def result(self):
         if self.error is not None:
             raise self.error
