@@ -20,10 +20,15 @@ from tb_plugin.readers.trace_files.names import is_trace
 from tb_plugin.run_names import relative
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from tb_plugin import api
     from tb_plugin.foreign import Kind
     from tb_plugin.readers.snapshot_files.walked import Looks
-    from tb_plugin.storage.contract import Entry
+    from tb_plugin.storage.contract import Entry, Status
+
+    Place: TypeAlias = tuple[int, int]
+    """Of a directory: its file system, and which it is there."""
 
 MAX_DEPTH: Final = 16
 MAX_ENTRIES: Final = 1_000_000
@@ -33,6 +38,7 @@ MAX_ENTRIES: Final = 1_000_000
 class Folder:
     """What one directory of the walk held when it was last listed."""
 
+    place: Place
     mtime_ns: int
     listed_at: float
     num_entries: int
@@ -52,7 +58,7 @@ class Folder:
 
 
 def list_folder(
-    path: str, root: str, depth: int, mtime_ns: int, looks: Looks
+    path: str, root: str, depth: int, status: Status, looks: Looks
 ) -> Folder:
     """Look at the entries of a directory of the logdir `root`.
 
@@ -75,7 +81,8 @@ def list_folder(
         )
         looked.subfolders.clear()
     return Folder(
-        mtime_ns,
+        (status.st_dev, status.st_ino),
+        status.st_mtime_ns,
         listed_at,
         looked.num_entries,
         tuple(sorted(looked.subfolders)),
@@ -86,7 +93,7 @@ def list_folder(
         has_imports=looked.has_imports,
         is_export=looked.is_export,
         snapshots=tuple(
-            sorted([*looked.snapshots, *alike(looked.stubs, looked.snapshots)])
+            sorted([*looked.snapshots, *alike(looked.others, looked.snapshots)])
         ),
         traces=tuple(sorted(looked.traces)),
         is_known=looked.is_known,
@@ -99,14 +106,15 @@ class _Look:
     def __init__(self, path: str, root: str, looks: Looks) -> None:
         self.subfolders: list[str] = []
         self.snapshots: list[str] = []
-        self.stubs: list[str] = []
-        """What is empty or cut off too early to tell what it was to be."""
+        self.others: list[str] = []
+        """What may have been meant to be one, by its ending alone."""
         self.traces: list[str] = []
         self.foreign: dict[Kind, tuple[int, str]] = {}
         self.problems: list[api.Problem] = []
         self.num_entries = 0
         self.has_imports = self.is_export = False
         self.is_known = True
+        self._path = path
         self._root = root
         self._looks = looks
         self._ours = os.path.basename(path) == PLUGIN_NAME
@@ -115,21 +123,45 @@ class _Look:
 
     def take(self, entry: Entry) -> None:
         """Look at one entry."""
-        if entry.is_dir(follow_symlinks=False):
-            # The artifacts of a run's ranks are no runs.
-            if not self._is_of_run:
-                self.subfolders.append(entry.path)
-        elif entry.is_symlink() and _is_folder(entry):
-            # One that leads inside is walked where it really lies.
-            real = storage.at(entry.path).realpath(entry.path)
-            if not storage.is_inside(real, self._root):
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not is_folder and entry.is_symlink():
+            is_folder = _is_folder(entry)
+            if is_folder and not self._is_followed(entry):
+                return
+            if not is_folder and "." not in entry.name and not _is_there(entry):
                 self.say(
                     entry.path,
-                    "This link leads out of the logdir; it is not followed.",
-                    "Point --logdir_spec at its target as well.",
+                    "This link leads to nothing.",
+                    "Mend the link, or delete it: the directory may have been moved.",
                 )
-        else:
+        if not is_folder:
             self._take_file(entry)
+            return
+        if likelihood(entry.name) == "yes":
+            self.say(
+                entry.path,
+                "This is a directory, and has the name of a memory snapshot.",
+                "Rename it, if a snapshot was to be written here.",
+            )
+        # The artifacts of a run's ranks are no runs.
+        if not self._is_of_run:
+            self.subfolders.append(entry.path)
+
+    def _is_followed(self, link: Entry) -> bool:
+        """Whether the walk goes where a link leads to, a directory."""
+        real = storage.at(link.path).realpath
+        target = real(link.path)
+        if storage.is_inside(target, self._root):
+            return False  # it is walked where it really lies
+        if storage.is_inside(real(self._path), target):
+            self.say(
+                link.path,
+                "This link leads to a directory that it lies in itself; it is not"
+                " followed.",
+                "Point --logdir at that directory to see what else lies in it.",
+            )
+            return False
+        return True
 
     def say(self, path: str, what: str, remedy: str) -> None:
         """Something is not as it should be."""
@@ -147,25 +179,12 @@ class _Look:
         elif kind_of(name) is not None:
             _count_foreign(entry, self._root, self.foreign, ours=self._ours)
         else:
-            is_snapshot = _is_snapshot(entry, self._root, self._looks)
+            is_snapshot = self._looks.is_snapshot(entry)
             self.is_known &= is_snapshot is not None
             if is_snapshot:
                 self.snapshots.append(name)
-            elif is_snapshot is None and self._looks.is_stub(entry):
-                self.stubs.append(name)
-
-
-def _is_snapshot(entry: Entry, root: str, looks: Looks) -> bool | None:
-    """Whether a file is an allocator snapshot; None: not known yet.
-
-    A link that leads out of the logdir is none, unless its name says it is: then the
-    run's listing says why it is not opened.
-    """
-    if likelihood(entry.name) == "maybe" and entry.is_symlink():
-        target = storage.at(entry.path).realpath(entry.path)
-        if not storage.is_inside(target, root):
-            return False
-    return looks.is_snapshot(entry)
+            elif self._looks.may_be_one(entry):
+                self.others.append(name)
 
 
 def _count_foreign(
@@ -180,6 +199,14 @@ def _count_foreign(
         return
     count, example = foreign.get(kind, (0, relative(entry.path, root)))
     foreign[kind] = (count + 1, example)
+
+
+def _is_there(entry: Entry) -> bool:
+    try:
+        entry.stat()
+    except OSError:
+        return False
+    return True
 
 
 def _is_folder(entry: Entry) -> bool:

@@ -2,7 +2,8 @@
 
 Two loops at two paces. The walk looks for directories that hold runs: it lists a
 directory again only when its modification time says so, gives way after a while and
-goes on from there at the next call. The other (`listing`) stats the rank files of known
+goes on from there at the next call. It follows links to directories, as TensorBoard
+does, but for those that lead to where it is already. The other (`listing`) stats the rank files of known
 runs. What is named here is all that is ever opened: ids in requests are looked up, never
 joined into paths.
 
@@ -36,6 +37,7 @@ from tb_plugin.trace_runs import TraceRuns
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from tb_plugin.folders import Place
     from tb_plugin.foreign import Kind
     from tb_plugin.logdirs import Logdir
 
@@ -176,12 +178,12 @@ class Index:
             if logdir.path is None:
                 continue
             root = logdir.path
-            stack = [(root, 0)]
+            stack: list[tuple[str, tuple[Place, ...]]] = [(root, ())]
             while stack:
-                path, depth = stack.pop()
+                path, above = stack.pop()
                 if path in folders:
-                    continue  # two ways to the same directory, or a loop of links
-                folder = self._look_into(path, root, depth)
+                    continue  # logdirs may lie in each other
+                folder = self._look_into(path, root, above)
                 if folder is None:
                     continue
                 num_entries += folder.num_entries
@@ -190,7 +192,8 @@ class Index:
                     folder.subfolders = ()
                     folder.problems += (_too_large(logdir),)
                 folders[path] = self._folders[path] = folder
-                stack += [(sub, depth + 1) for sub in reversed(folder.subfolders)]
+                above = (*above, folder.place)
+                stack += [(sub, above) for sub in reversed(folder.subfolders)]
                 for run in self._runs_at(path, folder, logdir.name, root, runs):
                     self._found(run, runs)
                 if folder.snapshots:
@@ -220,18 +223,25 @@ class Index:
             run.list_files()
             self.runs[run.id] = run
 
-    def _look_into(self, path: str, root: str, depth: int) -> Folder | None:
+    def _look_into(
+        self, path: str, root: str, above: tuple[Place, ...]
+    ) -> Folder | None:
+        """`above`: the directories on the way to it; it is none of them again."""
         known = self._folders.get(path)
         try:
-            mtime_ns = storage.at(path).stat(path).st_mtime_ns
+            status = storage.at(path).stat(path)
+            mtime_ns, place = status.st_mtime_ns, (status.st_dev, status.st_ino)
+            if status.st_ino and place in above:
+                return None  # links lead around; all there is was met on the way
             if (
                 known is not None
                 and known.is_known
+                and known.place == place
                 and known.mtime_ns == mtime_ns
                 and known.listed_at * 1e9 - mtime_ns > _SETTLED_SECONDS * 1e9
             ):
                 return known
-            return list_folder(path, root, depth, mtime_ns, self._looks)
+            return list_folder(path, root, len(above), status, self._looks)
         except (FileNotFoundError, storage.PendingError):
             return None
         except OSError as error:
@@ -242,7 +252,7 @@ class Index:
                 f"The directory cannot be read: {error.strerror or error}.",
                 str(getattr(error, "remedy", "Check its permissions.")),
             )
-            return Folder(0, 0.0, 0, (), (), (unreadable,))
+            return Folder((0, 0), 0, 0.0, 0, (), (), (unreadable,))
 
     def _runs_at(
         self,
@@ -285,7 +295,7 @@ class Index:
         known = self.runs.get(run_id)
         if known is not None:
             return known if storage.at(folder).isdir(folder) else None
-        if not _holds_rank_files(folder, root):
+        if not _holds_rank_files(folder):
             return None
         shown = relative(folder, root)
         return FoundRun(run_id, name, folder, shown, root)
@@ -301,12 +311,9 @@ def _lies_in_run(path: str, root: str, folders: Iterable[str]) -> bool:
     return True
 
 
-def _holds_rank_files(folder: str, root: str) -> bool:
-    files = storage.at(folder)
-    if not storage.is_inside(files.realpath(folder), root):
-        return False
+def _holds_rank_files(folder: str) -> bool:
     try:
-        with files.scandir(folder) as entries:
+        with storage.at(folder).scandir(folder) as entries:
             return any(parse_rank_file_name(entry.name) for entry in entries)
     except OSError:
         return False

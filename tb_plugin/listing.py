@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from collector.format.names import parse_rank_file_name
 from tb_plugin import api, storage
 from tb_plugin.readers.parts import Part
+from tb_plugin.readers.plain_files import NotOpened, plain_file
 
 if TYPE_CHECKING:
     from tb_plugin.readers.memprofiler.listing import ImportListing
@@ -90,7 +91,8 @@ class FoundRun:
         parts: dict[FileKey, list[Part]] = {}
         seen: dict[str, tuple[int, int, int]] = {}
         problems: list[api.Problem] = []
-        with contextlib.suppress(OSError), self._entries() as entries:
+        files = storage.at(self.folder)
+        with contextlib.suppress(OSError), files.scandir(self.folder) as entries:
             for entry in entries:
                 self._look_at(entry, parts, seen, problems)
         found = tuple(problems[:MAX_PROBLEMS])
@@ -117,13 +119,6 @@ class FoundRun:
                 )
         return tuple(files)
 
-    def _entries(self) -> Any:
-        """What the folder holds now; nothing where it became a link that leads out."""
-        files = storage.at(self.folder)
-        if storage.is_inside(files.realpath(self.folder), self.root):
-            return files.scandir(self.folder)
-        return contextlib.nullcontext(())
-
     def _look_at(
         self,
         entry: Entry,
@@ -135,26 +130,16 @@ class FoundRun:
         if parsed is None:
             return
         try:
-            path, linked = entry.path, entry.is_symlink()
-            if linked:
-                path = storage.at(path).realpath(path)
-            regular = storage.is_inside(path, self.root) and entry.is_file()
-            if not regular:
-                what = (
-                    "a link that leads out of the logdir" if linked else "no plain file"
-                )
-                problems.append(
-                    problem(
-                        f"{self.shown_folder}/{entry.name}",
-                        f"This is {what}; it is not opened.",
-                        "Put the file itself here.",
-                        rank=parsed.rank,
-                    )
-                )
-                return
-            status = entry.stat()
+            found = plain_file(entry.path, self.root, _is_rank_file)
         except OSError:
             return  # it vanished between the listing and the look
+        if isinstance(found, NotOpened):
+            path = f"{self.shown_folder}/{entry.name}"
+            problems.append(
+                problem(path, found.sentence, found.remedy, rank=parsed.rank)
+            )
+            return
+        path, status = found
         part = Part(
             path,
             status.st_size,
@@ -165,6 +150,10 @@ class FoundRun:
         )
         seen[entry.name] = (part.size_bytes, part.mtime_ns, part.inode)
         parts.setdefault((parsed.rank, parsed.attempt), []).append(part)
+
+
+def _is_rank_file(name: str) -> bool:
+    return parse_rank_file_name(name) is not None
 
 
 def problem(

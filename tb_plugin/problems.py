@@ -18,8 +18,7 @@ _FRESH_SECONDS: Final = 10.0
 
 def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[api.Problem]:
     """Everything wrong with one file."""
-    newest = max((part.mtime_ns for part in file.parts), default=0) / 1e9
-    fresh = now - newest < _FRESH_SECONDS
+    fresh = now < settled_at(file)
     if file.num_bytes == 0:
         if not fresh:
             yield _problem(
@@ -76,6 +75,12 @@ def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[api.Probl
             where=f"byte {file.torn_at} of {file.end_offset}",
             remedy="Wait a moment: each refresh of the page reads on.",
         )
+
+
+def settled_at(file: RankFile) -> float:
+    """When a file is no longer one that was created just now."""
+    newest = max((part.mtime_ns for part in file.parts), default=0) / 1e9
+    return newest + _FRESH_SECONDS
 
 
 def overlap_problem(earlier: RankFile, later: RankFile) -> api.Problem:

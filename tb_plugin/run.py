@@ -10,13 +10,14 @@ import threading
 import time
 from bisect import bisect_left
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin import api, storage
 from tb_plugin.analysis.attempts import Start, grouped
 from tb_plugin.catalogue import Catalogue
 from tb_plugin.notes import RunNotes
-from tb_plugin.problems import overlap_problem, problems_of
+from tb_plugin.problems import overlap_problem, problems_of, settled_at
 from tb_plugin.readers.history_list import HistoryList
 from tb_plugin.readers.snapshot_files.faults import Faults
 from tb_plugin.readers.snapshot_files.found import FoundSnapshots
@@ -91,6 +92,8 @@ class Run:
         self._stale_notes = True
         self._was_live = False
         self._is_checked = False
+        self._settled_at = inf
+        """When what is fresh now, and holds nothing, is to hold something."""
 
     def update(
         self,
@@ -134,6 +137,7 @@ class Run:
                 self._snapshot_faults.keep(found)
         if self._is_live() != self._was_live:
             self._was_live, changed = not self._was_live, True
+        changed |= self._clock() > self._settled_at
         if changed:
             self._changed()
 
@@ -308,6 +312,7 @@ class Run:
         self._attempts = self._catalogue = self._problems = None
         self._stale_notes = True
         self._is_checked = False
+        self._settled_at = inf
 
     def _num_faults(self) -> int:
         imported = 0 if self.imported is None else self.imported.num_problems
@@ -379,6 +384,8 @@ class Run:
         found += self._snapshot_faults.problems
         for file in self.files.values():
             found += problems_of(file, live=self.file_is_live(file), now=self._clock())
+            if not file.has_records and self._clock() < settled_at(file):
+                self._settled_at = min(self._settled_at, settled_at(file))
         for before, after in zip(self.attempts, self.attempts[1:], strict=False):
             pair = overlapping(before.files, after.files)
             if pair is not None:

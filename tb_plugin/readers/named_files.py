@@ -5,16 +5,18 @@ who named them); whether they still are what they were is seen here, at each lis
 What is in them, `snapshot_files` and `trace_files` know.
 """
 
+# ruff: noqa: PTH118, PTH119
 # os.path: a listing of thousands of files makes pathlib's cost felt.
 
 from __future__ import annotations
 
-import stat
+import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from tb_plugin import api, storage
+from tb_plugin.readers.plain_files import NotOpened, plain_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,10 +62,9 @@ class NamedFiles(ABC, Generic[Candidate, File, Files]):
     """What they are called."""
 
     def __init__(self, shown_folder: str, root: str | None) -> None:
-        """`root`: the logdir, outside of which nothing is opened.
+        """`root`: the logdir; None: the files were named one by one, wherever they lie.
 
-        None: the files were named one by one, wherever they lie; then no link is
-        followed.
+        Then no link is followed; else see `plain_files`.
         """
         self.found: Files = self._in_order(())
         self.problems: tuple[api.Problem, ...] = ()
@@ -95,10 +96,9 @@ class NamedFiles(ABC, Generic[Candidate, File, Files]):
         total = 0
         for folder, candidates in self._by_folder.items():
             total += len(candidates)
-            if not self._is_inside(folder):
-                continue  # it became a link that leads out
+            real = storage.at(folder).realpath(folder)
             for candidate in candidates[: max(0, MAX_FILES - len(known))]:
-                found = self._look_at(candidate, problems)
+                found = self._look_at(candidate, real, problems)
                 if found is not None:
                     known[candidate] = found
         if total > MAX_FILES:
@@ -127,45 +127,25 @@ class NamedFiles(ABC, Generic[Candidate, File, Files]):
     def _in_order(self, files: Iterable[File]) -> Files:
         """All of them."""
 
+    @staticmethod
+    @abstractmethod
+    def _is_of_kind(name: str) -> bool:
+        """Whether a link may lead to a file of this base name, wherever that lies."""
+
     def _look_at(
-        self, candidate: Candidate, problems: list[api.Problem]
+        self, candidate: Candidate, folder: str, problems: list[api.Problem]
     ) -> File | None:
-        path = candidate.path
-        files = storage.at(path)
+        path = os.path.join(folder, os.path.basename(candidate.path))
         try:
-            status = files.lstat(path)
-            linked = stat.S_ISLNK(status.st_mode)
-            if linked and self._root is None:
-                problems.append(_not_opened(candidate, "a link"))
-                return None
-            if linked:
-                path = files.realpath(path)
-                status = files.lstat(path)
-                if not self._is_inside(path):
-                    what = "a link that leads out of the logdir"
-                    problems.append(_not_opened(candidate, what))
-                    return None
+            found = plain_file(path, self._root, self._is_of_kind)
         except OSError:
             return None  # it vanished since it was found
-        if not stat.S_ISREG(status.st_mode):
-            problems.append(_not_opened(candidate, "no plain file"))
+        if isinstance(found, NotOpened):
+            shown, rank = candidate.shown_path, candidate.rank
+            problems.append(problem_of(shown, found.sentence, found.remedy, rank))
             return None
-        return self._file(candidate, path, status, self._known.get(candidate))
-
-    def _is_inside(self, path: str) -> bool:
-        root = self._root
-        if root is None:
-            return True
-        return storage.is_inside(storage.at(path).realpath(path), root)
-
-
-def _not_opened(candidate: NamedFile, what: str) -> api.Problem:
-    return problem_of(
-        candidate.shown_path,
-        f"This is {what}; it is not opened.",
-        "Put the file itself here.",
-        candidate.rank,
-    )
+        known = self._known.get(candidate)
+        return self._file(candidate, found.path, found.status, known)
 
 
 def problem_of(

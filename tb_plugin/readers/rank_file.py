@@ -25,6 +25,7 @@ from collector.format.codec import (
 from collector.format.errors import CorruptError, FormatError, TooNewError
 from collector.format.framing import Damage, Framed, read_frames
 from collector.format.records import Close, Header, Note, Schema, Segment
+from tb_plugin import storage
 from tb_plugin.readers.clean import clean_close, clean_header, clean_note
 from tb_plugin.readers.digest import decode_columns, index_digest
 from tb_plugin.readers.faults import Faults
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from tb_plugin.readers.faults import Fault
 
 _HEAD_BYTES: Final = (1 << 13, 1 << 20)
+_KEPT_BYTES: Final = 64
+"""Of what was read, to see whether it is still there when the file has grown."""
 _SKEW_NS: Final = 60 * 1_000_000_000
 """Clocks of a host and of its file server differ by less than this."""
 
@@ -88,6 +91,8 @@ class RankFile:
         self._scanned_to = 0
         self._expects_digest = False
         self._opened = False
+        self._kept: dict[int, bytes] = {}
+        """By offset: the first bytes, and the last that were read."""
         self._stand_in: Header | None = None
 
     @property
@@ -182,10 +187,13 @@ class RankFile:
         try:
             self.layout = lay_out(parts, self._base_of)
             with PartsReader(self.layout) as reader:
+                if self._is_another(reader):
+                    self._forget()
                 if not self._opened and not self._open(reader):
                     return True
                 self._name_missing()
                 self._follow(reader, budget)
+                self._keep(reader)
         except StorageError:
             # The store is away, which is said of the logdir: what was read stays.
             if not self._opened:
@@ -290,6 +298,23 @@ class RankFile:
         self._opened = True
         self._start_at(latest_digest_offset(reader))
         return True
+
+    def _keep(self, reader: PartsReader) -> None:
+        """Keep a little of what was read."""
+        last = max(0, self._scanned_to - _KEPT_BYTES)
+        self._kept = {last: reader.read(last, self._scanned_to - last)}
+        # At a store each place is a request of its own; files are replaced whole there.
+        if not storage.is_remote(self.parts[0].path):
+            self._kept[0] = reader.read(0, min(_KEPT_BYTES, self._scanned_to))
+
+    def _is_another(self, reader: PartsReader) -> bool:
+        """Whether what was read is no longer what is there, though the file has grown.
+
+        As where it was written over; the whole of it is not read again to see that.
+        """
+        return any(
+            reader.read(at, len(kept)) != kept for at, kept in self._kept.items()
+        )
 
     def _read_header(self, reader: PartsReader) -> None:
         start = reader.layout.resumes_at(0) or 0

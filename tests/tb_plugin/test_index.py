@@ -179,24 +179,75 @@ def test_foreign_files_are_counted_and_our_own_are_not(tmp_path):
     )
 
 
-def test_links_inside_the_logdir_are_followed_and_others_are_not(tmp_path):
+def test_links_to_directories_are_followed_wherever_they_lead(tmp_path):
+    RunBuilder(tmp_path / "outside" / "x").simple(1, 5)
+    RunBuilder(tmp_path / "other").simple(1, 5)
+    logdir = tmp_path / "logdir"
+    RunBuilder(logdir / "a").simple(1, 5)
+    (logdir / "latest").symlink_to(logdir / "a")
+    (logdir / "one").symlink_to(tmp_path / "outside" / "x")
+    (logdir / "out").symlink_to(tmp_path / "outside")
+    (tmp_path / "outside" / "x" / "other").symlink_to(tmp_path / "other")
+    (logdir / "gone").symlink_to(tmp_path / "moved_away")
+    page = Page(logdir)
+    found = page.get("/runs")
+    assert {run["name"]: run["num_ranks"] for run in found["runs"]} == {
+        "a": 1,  # once: what lies in the logdir is found where it lies
+        "one": 1,
+        "one/other": 1,
+        "out/x": 1,
+        "out/x/other": 1,
+    }
+    assert page.of_run("/overview", "one")["strip"]["rank"].tolist() == [0]
+    (problem,) = found["problems"]
+    assert problem["path"] == "gone"
+    assert "leads to nothing" in problem["what"]
+
+
+def test_links_that_lead_around_end(tmp_path):
+    RunBuilder(tmp_path / "outside" / "x").simple(1, 5)
+    (tmp_path / "outside" / "x" / "back").symlink_to(tmp_path / "outside")
+    (tmp_path / "outside" / "there").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "here").symlink_to(tmp_path / "outside")
+    logdir = tmp_path / "logdir"
+    (logdir / "a").mkdir(parents=True)
+    (logdir / "out").symlink_to(tmp_path / "outside")
+    (logdir / "itself").symlink_to(logdir)
+    (logdir / "a" / "above").symlink_to("/")
+    index = index_of(logdir)
+    assert names(index) == ["out/x"]
+    assert [problem.path for problem in index.problems()] == [
+        "a/above",
+        "out/x/back",
+    ]
+    assert "lies in itself" in index.problems()[0].what
+
+
+def test_linked_rank_files_are_read_where_their_names_are_of_a_rank(tmp_path):
     outside = RunBuilder(tmp_path / "outside" / "x")
     (rank,) = outside.simple(1, 5)
     logdir = tmp_path / "logdir"
     inside = RunBuilder(logdir / "a")
     (kept,) = inside.simple(1, 5)
-    (logdir / "out").symlink_to(tmp_path / "outside")
-    (logdir / "loop").symlink_to(logdir)
-    stolen = rank.path.name.replace("rank00000", "rank00007")
-    (inside.files / stolen).symlink_to(rank.path)
-    own = kept.path.name.replace("rank00000", "rank00001")
-    (inside.files / own).symlink_to(kept.path)
+
+    def link(number: int, target: Path) -> None:
+        name = kept.path.name.replace("rank00000", f"rank{number:05d}")
+        (inside.files / name).symlink_to(target)
+
+    secret = tmp_path / "secret"
+    secret.write_bytes(rank.path.read_bytes())
+    link(1, kept.path)
+    link(2, rank.path)
+    link(3, secret)
+    link(4, tmp_path / "gone")
     index = index_of(logdir)
-    assert names(index) == ["a"]
     (run,) = index.runs.values()
-    assert sorted(rank for rank, _ in run.files) == [0, 1]
-    assert any("leads out of the logdir" in p.what for p in run.problems)
-    assert any("leads out of the logdir" in p.what for p in index.problems())
+    assert sorted(rank for rank, _ in run.files) == [0, 1, 2]
+    said = {problem.rank: problem.what for problem in run.problems}
+    assert "leads out of the logdir" in said.pop(3)
+    assert "leads to nothing" in said.pop(4)
+    assert said == {}
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

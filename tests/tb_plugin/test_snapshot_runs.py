@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pickle
+import random
 import re
+import socket
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import fsspec
 import pytest
 
 from tb_plugin.index import Index
@@ -18,7 +22,7 @@ from tb_plugin.readers.snapshot_files import walked
 from tb_plugin.readers.snapshot_files.found import snapshot_id
 from tests.builders import RunBuilder
 from tests.made_snapshots import long_history
-from tests.tb_plugin.client import Page, Ticking, refresh
+from tests.tb_plugin.client import Page, Ticking, answered, refresh
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", ""))
 SMALL = pickle.dumps(long_history(20))
@@ -273,31 +277,45 @@ def test_too_many_unknown_files_are_said(tmp_path, monkeypatch):
     assert "not searched for memory snapshots" in index.problems()[0].what
 
 
-def test_links_that_lead_out_are_not_opened(tmp_path, monkeypatch):
+def test_linked_files_are_shown(tmp_path):
     outside = write(tmp_path / "outside" / "dump.pickle")
+    other = write(tmp_path / "outside" / "model.pickle", pickle.dumps({"G": 1}))
     logdir = tmp_path / "logdir"
     inside = write(logdir / "a" / "memory_snapshot_rank0.pickle")
-    (logdir / "a" / "memory_snapshot_rank1.pickle").symlink_to(outside)
-    (logdir / "a" / "dump.pickle").symlink_to(outside)
-    (logdir / "a" / "memory_snapshot_rank2.pickle").symlink_to(inside)
-    (logdir / "b").mkdir()
-    (logdir / "b" / "memory_snapshot.pickle").symlink_to(outside)
-    monkeypatch.setattr(walked, "look", lambda path: pytest.fail(f"looked at {path}"))
-    index = index_of(logdir)
+    for name, target in {
+        "memory_snapshot_rank1.pickle": outside,
+        "dump.pickle": outside,
+        "memory_snapshot_rank2.pickle": inside,
+        "memory_snapshot_rank3.pickle": tmp_path / "gone",
+        "model.pickle": other,
+        "data.pkl": tmp_path / "gone",
+    }.items():
+        (logdir / "a" / name).symlink_to(target)
+    (logdir / "b").symlink_to(outside.parent)
+    page = Page(logdir)
+    index = page.store.index
+    page.get("/runs")
     assert shown(index) == {
-        "a": ["a/memory_snapshot_rank0.pickle", "a/memory_snapshot_rank2.pickle"],
-        "b": [],
+        "a": [
+            "a/dump.pickle",
+            "a/memory_snapshot_rank0.pickle",
+            "a/memory_snapshot_rank1.pickle",
+            "a/memory_snapshot_rank2.pickle",
+        ],
+        "b": ["b/dump.pickle"],
     }
     runs = {run.name: run for run in index.runs.values()}
-    (problem,) = runs["a"].problems
-    assert (problem.path, problem.rank) == ("a/memory_snapshot_rank1.pickle", 1)
-    assert "leads out of the logdir" in problem.what
-    assert all(file.path == str(inside) for file in runs["a"].snapshots.found.files), (
-        "a link inside stands for its target"
-    )
+    assert {file.path for file in runs["a"].snapshots.found.files} == {
+        str(inside),
+        str(outside),
+    }, "a link stands for its target"
+    (problem,) = page.of_run("/overview", "a")["problems"]
+    assert (problem["path"], problem["rank"]) == ("a/memory_snapshot_rank3.pickle", 3)
+    assert "leads to nothing" in problem["what"]
+    assert page.of_run("/overview", "b")["problems"] == []
 
 
-def test_a_file_that_becomes_a_link_or_a_pipe_is_let_go(tmp_path):
+def test_a_file_that_becomes_a_link_or_a_pipe_is_looked_at_anew(tmp_path):
     outside = write(tmp_path / "outside" / "secret")
     logdir = tmp_path / "logdir"
     path = write(logdir / "a" / "memory_snapshot_rank0.pickle")
@@ -307,24 +325,110 @@ def test_a_file_that_becomes_a_link_or_a_pipe_is_let_go(tmp_path):
     path.unlink()
     path.symlink_to(outside)
     run.list_files()  # before the walk sees it
-    assert [file.rank for file in run.snapshots.found.files] == [1]
-    assert "leads out" in run.problems[0].what
+    assert next(file.path for file in run.snapshots.found.files) == str(outside)
     path.unlink()
     os.mkfifo(path)
     run.list_files()
+    assert [file.rank for file in run.snapshots.found.files] == [1]
     assert "no plain file" in run.problems[0].what
 
 
-def test_a_folder_that_becomes_a_link_is_let_go(tmp_path):
-    logdir = tmp_path / "logdir"
-    write(logdir / "a" / "memory_snapshot_rank0.pickle")
-    write(tmp_path / "outside" / "memory_snapshot_rank0.pickle")
-    index = index_of(logdir)
-    (run,) = index.runs.values()
-    (logdir / "a").rename(tmp_path / "moved")
-    (logdir / "a").symlink_to(tmp_path / "outside")
-    run.list_files()
-    assert run.snapshots.found.files == ()
+HOSTILE = {
+    "zeros": bytes(len(SMALL)),
+    "zeros at the start": bytes(64) + SMALL[64:],
+    "noise": random.Random(0).randbytes(5000),
+    "its first half is gone": SMALL[len(SMALL) // 2 :],
+    "a call": pickle.dumps(print),
+    "a call, in words": b"cos\nsystem\n(S'true'\ntR.",
+    "a bomb": gzip.compress(bytes(10_000_000)),
+    "noise that is to be a gzip": b"\x1f\x8b" + random.Random(1).randbytes(4000),
+    "a gzip that was cut off": gzip.compress(SMALL)[:11],
+    "lists in lists": b"\x80\x04" + b"]" * 100_000 + b".",
+    "a text": b"hello",
+    "nothing": b"",
+    "a bit of a pickle": SMALL[:40],
+    "something else": pickle.dumps({"weights": [1.0] * 1000}),
+}
+NAMED = [path.replace("@", "3") for path in (
+    *("memory_snapshot_rank@.pickle", "snapshot.pickle", "rank@_memory_snapshot.pickle"),
+    *("iteration_40/rank@_memory_snapshot.pickle", "oom_rank@/snapshot.pickle"),
+    *("step_000000000040_exit/000003_step_40.pickle", "oom_rank-@_snapshot.pickle"),
+    *("rank@.40.memory_snapshot.pickle", "ep0-ba40-rank@.memory_snapshot.pickle"),
+    *("step_40_rank@/snapshot.pickle", "snapshot_rank0@_p0d1c0t0.pickle"),
+    *("snapshot_rank@_pid77.pickle", "rank@_oom_snapshot.pickle", "snapshot_rank@.pkl"),
+    *("memory_snapshot_rank@_step40.pkl.gz", "memory_snapshot_rank@.json"),
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_whatever_has_the_name_of_a_snapshot_is_shown_or_named(tmp_path, kind):
+    for name in NAMED:
+        write(tmp_path / "exp" / name, HOSTILE[kind])
+    write(tmp_path / "exp" / "model.pickle", HOSTILE[kind])
+    write(tmp_path / "exp" / "data.pkl", HOSTILE[kind])
+    page = Page(tmp_path)
+    page.get("/runs")
+    problems = page.of_run("/overview", "exp")["problems"]
+    said = {problem["path"].removeprefix("exp/") for problem in problems}
+    assert said - {"model.pickle", "data.pkl"} == set(NAMED)
+    assert all(problem["what"] and problem["remedy"] for problem in problems)
+    if "start" not in kind and "half" not in kind:
+        assert said == set(NAMED), "nobody's business"
+    (summary,) = page.get("/runs")["runs"]
+    assert summary["num_problems"] == len(problems)
+
+
+@pytest.mark.parametrize("cut", ["zeros", "gone"])
+def test_a_snapshot_of_any_name_whose_start_is_damaged_is_named(tmp_path, cut):
+    data = SMALL[64:]
+    write(tmp_path / "dump.pickle", bytes(64) + data if cut == "zeros" else data)
+    page = Page(tmp_path)
+    page.get("/runs")
+    (problem,) = page.of_run("/overview")["problems"]
+    assert problem["path"] == "dump.pickle"
+    assert "first bytes are damaged" in problem["what"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_what_is_no_file_is_named_and_holds_nobody_up(tmp_path):
+    write(tmp_path / "memory_snapshot_rank0.pickle")
+    os.mkfifo(tmp_path / "memory_snapshot_rank1.pickle")
+    with socket.socket(socket.AF_UNIX) as made:
+        here = Path.cwd()
+        os.chdir(tmp_path)  # the path of a socket must be short
+        try:
+            made.bind("memory_snapshot_rank2.pickle")
+        finally:
+            os.chdir(here)
+    (tmp_path / "memory_snapshot_rank3.pickle").mkdir()
+    for name in ("dump.pickle", "events"):
+        os.mkfifo(tmp_path / name)
+    page = Page(tmp_path)
+    page.get("/runs")
+    problems = page.of_run("/overview")["problems"]
+    assert [problem["rank"] for problem in problems] == [1, 2]
+    (problem,) = page.get("/runs")["problems"]
+    assert problem["path"] == "memory_snapshot_rank3.pickle"
+    assert "is a directory" in problem["what"]
+
+
+def test_what_is_damaged_at_a_store_is_named(tmp_path):
+    url = "memory://damaged"
+    system = fsspec.filesystem("memory")
+    for number, kind in enumerate(HOSTILE):
+        path = f"/damaged/exp/snapshot_rank{number}_pid7.pickle"
+        system.pipe_file(path, HOSTILE[kind] or b"\0")
+    page = Page(url)
+    answered(lambda: page.get("/runs"), lambda found: found["runs"])
+    run = page.store.run(page.run_id("exp"))
+    run._snapshot_faults._clock = lambda: time.time() + 60
+    found = answered(
+        lambda: page.of_run("/overview", "exp"),
+        lambda found: len(found["problems"]) >= len(HOSTILE),
+    )
+    assert {problem["rank"] for problem in found["problems"]} == set(
+        range(len(HOSTILE))
+    )
 
 
 def test_a_bad_file_is_shown_as_bad_and_hides_nothing(tmp_path):

@@ -179,17 +179,24 @@ def test_the_file_itself_can_be_had_whole_and_in_part(logdir):
         assert answer.status_code in (400, 404)
 
 
-def test_links_that_lead_out_are_not_followed(logdir, tmp_path):
-    secret = write(tmp_path / "secret" / "rank0.1.pt.trace.json")
+def test_linked_traces_are_shown_where_their_names_are_of_a_trace(logdir, tmp_path):
+    """Whoever may write into a logdir must not have any file downloaded."""
+    outside = write(tmp_path / "outside" / "rank0.1.pt.trace.json")
+    secret = write(tmp_path / "secret")
     write(logdir / "exp" / "rank1.1.pt.trace.json")
-    (logdir / "exp" / "rank0.1.pt.trace.json").symlink_to(secret)
+    (logdir / "exp" / "rank0.1.pt.trace.json").symlink_to(outside)
+    (logdir / "exp" / "rank3.1.pt.trace.json").symlink_to(secret)
+    (logdir / "exp" / "rank4.1.pt.trace.json").symlink_to(tmp_path / "gone")
+    (logdir / "linked").symlink_to(outside.parent)
     os.mkfifo(logdir / "exp" / "rank2.1.pt.trace.json")
     page = Page(logdir)
     answer = page.of_run("/traces", "exp")
-    assert [file["rank"] for file in answer["files"]] == [1]
+    assert [file["rank"] for file in answer["files"]] == [0, 1]
     said = {problem["path"]: problem["what"] for problem in answer["problems"]}
-    assert "leads out" in said["exp/rank0.1.pt.trace.json"]
     assert "no plain file" in said["exp/rank2.1.pt.trace.json"]
+    assert "leads out" in said["exp/rank3.1.pt.trace.json"]
+    assert "leads to nothing" in said["exp/rank4.1.pt.trace.json"]
+    assert [f["rank"] for f in page.of_run("/traces", "linked")["files"]] == [0]
 
 
 def test_a_file_that_became_a_link_is_not_given(logdir, tmp_path):

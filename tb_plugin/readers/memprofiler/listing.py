@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tb_plugin import api, storage
 from tb_plugin.readers.memprofiler.names import parse_file_name
 from tb_plugin.readers.named_files import problem_of
+from tb_plugin.readers.plain_files import NotOpened, plain_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ class ImportListing:
     """Absolute, free of links."""
     shown_folder: str
     root: str
-    """The logdir: nothing outside of it is opened."""
+    """The logdir; see `plain_files`."""
     files: tuple[ImportFile, ...] = ()
     """By kind, rank, function and iteration."""
     problems: tuple[api.Problem, ...] = ()
@@ -92,26 +93,15 @@ class ImportListing:
         if self.shown_folder != ".":
             shown = f"{self.shown_folder}/{entry.name}"
         try:
-            path, linked = entry.path, entry.is_symlink()
-            if linked:
-                path = storage.at(path).realpath(path)
-            inside = storage.is_inside(path, self.root)
-            if not (inside and entry.is_file()):
-                what = (
-                    "a link that leads out of the logdir" if linked else "no plain file"
-                )
-                problems.append(
-                    problem_of(
-                        shown,
-                        f"This is {what}; it is not opened.",
-                        "Put the file itself here.",
-                        rank=name.rank,
-                    )
-                )
-                return
-            status = entry.stat()
+            looked = plain_file(entry.path, self.root, _is_of_memprofiler)
         except OSError:
             return  # it vanished between the listing and the look
+        if isinstance(looked, NotOpened):
+            problems.append(
+                problem_of(shown, looked.sentence, looked.remedy, rank=name.rank)
+            )
+            return
+        path, status = looked
         found.append(
             ImportFile(
                 name,
@@ -123,3 +113,7 @@ class ImportListing:
                 status.st_dev,
             )
         )
+
+
+def _is_of_memprofiler(name: str) -> bool:
+    return parse_file_name(name) is not None

@@ -57,8 +57,8 @@ def verdict_of(head: bytes) -> Verdict:
         found = [word for word in (*_WORDS, *_MORE_WORDS) if b'"%b"' % word in head]
     elif head[:1] in _PICKLES:
         found = [word for word in (*_WORDS, *_MORE_WORDS) if word in head]
-    else:
-        return "other"
+    else:  # of one whose beginning is damaged, other words are left
+        found = [word for word in (*_WORDS, *_MORE_WORDS) if _as_pickled(word) in head]
     if len(found) > 1 and any(word in _WORDS for word in found):
         return "snapshot"
     return "stub" if len(head) < _STUB_BYTES and _is_cut_off(head) else "other"
@@ -105,6 +105,8 @@ def fault_of(path: str) -> tuple[str, str] | None:
             return "The file was cut off while it was written.", _TAKE_AGAIN
         if verdict == "other":
             return "This is no snapshot of torch's allocator.", _WHAT_IS_ONE
+        if head[:1] not in _PICKLES and head[:2] != _GZIP and not _is_json(head):
+            return "The pickle's first bytes are damaged.", _TAKE_AGAIN
         if head[:1] in _PICKLES and _last_byte(path) != _STOP:
             what = "The pickle has no end: it was cut off while it was written."
             return what, _TAKE_AGAIN
@@ -121,6 +123,11 @@ def fault_of(path: str) -> tuple[str, str] | None:
 def _is_cut_off(head: bytes) -> bool:
     """Whether a short pickle lacks its end."""
     return head[:1] == _PICKLES[0] and head[-1:] != _STOP
+
+
+def _as_pickled(word: bytes) -> bytes:
+    """A short text behind its opcode, as protocols from 4 on write it."""
+    return b"\x8c%c%b" % (len(word), word)
 
 
 def _is_json(head: bytes) -> bool:

@@ -61,6 +61,11 @@ class SnapshotListing(NamedFiles[Candidate, FoundSnapshot, FoundSnapshots]):
             label=said.label,
         )
 
+    @staticmethod
+    def _is_of_kind(name: str) -> bool:
+        del name
+        return True  # it is read as a snapshot or not at all
+
     def _in_order(self, files: Iterable[FoundSnapshot]) -> FoundSnapshots:
         return FoundSnapshots(sorted(files, key=_place))
 

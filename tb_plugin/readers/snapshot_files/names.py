@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Likelihood: TypeAlias = Literal["yes", "maybe", "no"]
-"""maybe: the name does not decide, the file's first bytes do."""
+"""yes: what cannot be read is a problem then. maybe: the file's first bytes decide."""
 
 MAX_NAME: Final = 255
 """No file's name is longer."""
@@ -47,6 +47,8 @@ _SURE: Final = re.compile(
 )
 """Stems that nothing but snapshots of memory have. Plain `snapshot` is what some give to
 checkpoints: `network-snapshot-000200.pkl`."""
+_SNAPSHOT: Final = re.compile(r"snap_?shot", re.IGNORECASE)
+"""With a rank it is no checkpoint, either."""
 _JSON_WORDS: Final = re.compile(r"snap_?shot|memory|cuda|alloc|oom", re.IGNORECASE)
 """Without one of these no JSON file is looked into: logdirs are full of them."""
 
@@ -108,9 +110,11 @@ def likelihood(name: str) -> Likelihood:
     stem = stem_of(name)
     if stem is None:
         return "no"
-    if _JSON.search(name):
-        return "maybe" if _JSON_WORDS.search(stem) else "no"
-    return "yes" if _SURE.search(stem) else "maybe"
+    if _SURE.search(stem) or any(whole.fullmatch(stem) for whole in _WHOLE):
+        return "yes"
+    if _SNAPSHOT.search(stem) and _RANK.search(stem):
+        return "yes"
+    return "no" if _JSON.search(name) and not _JSON_WORDS.search(stem) else "maybe"
 
 
 def stem_of(name: str) -> str | None:

@@ -96,16 +96,17 @@ class Looks:
             return None  # it may grow
         return seen.verdict == "snapshot"
 
-    def is_stub(self, entry: Entry) -> bool:
-        """Whether a file that was asked about is empty, or cut off in its first bytes.
+    def may_be_one(self, entry: Entry) -> bool:
+        """Whether a file that is none, or not yet, may have been meant to be one.
 
-        What it was to be, others beside it may tell; see `names.alike`.
+        It is a plain file whose name does not tell; what it was to be, others beside it
+        may: see `names.alike`.
         """
         if likelihood(entry.name) != "maybe":
             return False
         seen = self._seen.get(entry.path)
         if seen is not None:
-            return seen.verdict == "stub"
+            return seen.verdict != "unclear"
         try:
             status = entry.stat(follow_symlinks=True)
         except OSError:

@@ -10,7 +10,7 @@ from tb_plugin.readers.imports.column_cache import FileKey
 from tb_plugin.readers.named_files import NamedFile, NamedFiles
 from tb_plugin.readers.trace_files.found import FoundTrace, FoundTraces, trace_id
 from tb_plugin.readers.trace_files.heads import rank_in
-from tb_plugin.readers.trace_files.names import parse_names
+from tb_plugin.readers.trace_files.names import is_trace, parse_names
 from tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
@@ -98,6 +98,10 @@ class TraceListing(NamedFiles[Candidate, FoundTrace, FoundTraces]):
             return found  # at the next listing
         self._unlooked.discard(candidate)
         return found if rank is None else replace(found, rank=rank)
+
+    @staticmethod
+    def _is_of_kind(name: str) -> bool:
+        return is_trace(name)  # files are given as they are
 
     def _in_order(self, files: Iterable[FoundTrace]) -> FoundTraces:
         return FoundTraces(_numbered(files))

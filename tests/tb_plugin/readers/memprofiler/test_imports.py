@@ -150,7 +150,7 @@ def test_a_file_too_large_is_not_read(tmp_path):
     assert "too large" in problem.what
 
 
-def test_only_files_inside_the_logdir_are_opened(tmp_path):
+def test_links_are_followed_to_files_of_such_names_alone(tmp_path):
     outside = tmp_path / "outside"
     write_stats(outside, 0)
     inside = tmp_path / "logdir" / "memprofiler"
@@ -158,12 +158,15 @@ def test_only_files_inside_the_logdir_are_opened(tmp_path):
     (inside / "rank_0_memory_stats.yaml").symlink_to(
         outside / "rank_0_memory_stats.yaml"
     )
+    secret = tmp_path / "secret.yaml"
+    secret.write_text("secret: 1")
+    (inside / "rank_3_memory_stats.yaml").symlink_to(secret)
     os.mkfifo(inside / "rank_1_memory_stats.yaml")
     (inside / "rank_2_memory_stats.yaml").mkdir()
     listing = ImportListing(str(inside), "memprofiler", str(tmp_path / "logdir"))
     assert listing.list_files()
-    assert listing.files == ()
-    assert len(listing.problems) == 3
+    assert [file.name.rank for file in listing.files] == [0]
+    assert sorted(problem.rank for problem in listing.problems) == [1, 2, 3]
     assert not listing.list_files()
 
 

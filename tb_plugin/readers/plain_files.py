@@ -1,0 +1,80 @@
+"""Which files of a listing are opened, links among them.
+
+A link to a directory was followed by the walk. One to a file below the logdir stands for
+its target. One that leads out is followed where the target, too, has a name of the kind:
+whoever may write into a logdir must not have the server give any file that it may read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tb_plugin import storage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tb_plugin.storage.contract import Status
+
+
+_PUT_HERE: Final = "Put the file itself here."
+
+
+class PlainFile(NamedTuple):
+    """A file that may be opened."""
+
+    path: str
+    """Where it lies itself."""
+    status: Status
+
+
+class NotOpened(NamedTuple):
+    """A file that is not opened."""
+
+    what: str
+    """What it is instead."""
+    remedy: str
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return f"This is {self.what}; it is not opened."
+
+
+def plain_file(
+    path: str, root: str | None, is_of_kind: Callable[[str], bool]
+) -> PlainFile | NotOpened:
+    """The file that a listing found at a path.
+
+    Args:
+        path: whose folder is free of links, or was followed.
+        root: of the logdir; None: no link is followed.
+        is_of_kind: whether a base name is one of the files that are looked for.
+
+    Raises:
+        OSError: there is nothing any more.
+    """
+    files = storage.at(path)
+    status = files.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        if root is None:
+            return NotOpened("a link", _PUT_HERE)
+        path = files.realpath(path)
+        try:
+            status = files.lstat(path)
+        except OSError:
+            return NotOpened(
+                "a link that leads to nothing",
+                "Mend the link, or delete it: the file may have been moved.",
+            )
+        name = os.path.basename(path)  # noqa: PTH119  # a text
+        if not (storage.is_inside(path, root) or is_of_kind(name)):
+            return NotOpened(
+                "a link that leads out of the logdir, to a file of another kind of name",
+                _PUT_HERE,
+            )
+    if not stat.S_ISREG(status.st_mode):
+        return NotOpened("no plain file", _PUT_HERE)
+    return PlainFile(path, status)
