@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,9 @@ from tb_plugin.index import Index
 from tb_plugin.logdirs import logdirs_of
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page, Ticking, refresh
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def index_of(logdir, clock=None) -> Index:

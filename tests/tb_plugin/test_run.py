@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import threading
+import time
 
+import numpy as np
 import pytest
 
 from tb_plugin.budget import Budget
 from tb_plugin.listing import FoundRun
 from tb_plugin.run import Run
 from tests.builders import RunBuilder
-from tests.tb_plugin.client import Page, decode
+from tests.tb_plugin.client import Page, decode, refresh
 
 PLENTY = 60.0
 
@@ -143,3 +146,61 @@ def test_a_long_look_at_one_run_keeps_nobody_from_another(tmp_path):
     assert not answered.is_alive()
     done.set()
     looker.join()
+
+
+def zeros(size: int) -> bytes:
+    return bytes(size)
+
+
+def noise(size: int) -> bytes:
+    return random.Random(0).randbytes(size)
+
+
+@pytest.mark.parametrize("filled", [zeros, noise])
+@pytest.mark.parametrize("size", [0.5, 1.0, 1.5])
+def test_a_recording_that_is_written_over_is_not_shown_from_memory(
+    run, tmp_path, filled, size
+):
+    """In place, while the server runs; whether it is longer then, or shorter."""
+    _, spoilt = run.simple(2, 50)
+    page = Page(tmp_path)
+    found = page.of_run("/overview", "exp")
+    assert found["problems"] == []
+    assert not np.isnan(found["strip"]["peak_bytes"]).any()
+    with spoilt.path.open("r+b") as file:
+        length = int(spoilt.path.stat().st_size * size)
+        file.write(filled(length))
+        file.truncate(length)
+    refresh(page)
+    page.get("/runs")
+    read = page.store.run(page.run_id("exp"))
+    # Just now somebody may be creating it.
+    seen = page.of_run("/overview", "exp")
+    assert np.isnan(seen["strip"]["peak_bytes"]).tolist() == [False, True]
+    read._clock = lambda: time.time() + 3600
+    refresh(page)
+    (summary,) = page.get("/runs")["runs"]
+    assert summary["num_problems"] == 1
+    (problem,) = page.of_run("/overview", "exp")["problems"]
+    assert problem["rank"] == 1
+    assert "Nothing in this file is a record" in problem["what"]
+    assert problem["path"].endswith(spoilt.path.name)
+
+
+def test_a_recording_that_was_written_over_and_goes_on_is_named(run, tmp_path):
+    """Its process did not notice: what it writes from now on is still to be had."""
+    (rank,) = run.simple(1, 50, close=False)
+    page = Page(tmp_path)
+    assert page.of_run("/overview", "exp")["problems"] == []
+    with rank.path.open("r+b") as file:
+        file.write(bytes(rank.path.stat().st_size))
+    rank.note("after")
+    refresh(page)
+    page.get("/runs")
+    found = page.of_run("/overview", "exp")
+    assert np.isnan(found["strip"]["peak_bytes"]).all()
+    assert found["problems"]
+    assert {problem["rank"] for problem in found["problems"]} == {0}
+    read = page.store.run(page.run_id("exp"))
+    (file,) = read.files.values()
+    assert [note.kind for note in file.notes()] == ["after"]
