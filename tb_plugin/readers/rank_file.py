@@ -300,12 +300,12 @@ class RankFile:
         return True
 
     def _keep(self, reader: PartsReader) -> None:
-        """Keep a little of what was read."""
+        """Keep a little of what was read last, beside the first bytes."""
         last = max(0, self._scanned_to - _KEPT_BYTES)
-        self._kept = {last: reader.read(last, self._scanned_to - last)}
         # At a store each place is a request of its own; files are replaced whole there.
-        if not storage.is_remote(self.parts[0].path):
-            self._kept[0] = reader.read(0, min(_KEPT_BYTES, self._scanned_to))
+        is_remote = storage.is_remote(self.parts[0].path)
+        first = {} if is_remote else {k: v for k, v in self._kept.items() if not k}
+        self._kept = {last: reader.read(last, self._scanned_to - last), **first}
 
     def _is_another(self, reader: PartsReader) -> bool:
         """Whether what was read is no longer what is there, though the file has grown.
@@ -319,7 +319,9 @@ class RankFile:
     def _read_header(self, reader: PartsReader) -> None:
         start = reader.layout.resumes_at(0) or 0
         for reach in _HEAD_BYTES:
-            for item in read_frames(reader.read(start, reach)):
+            head = reader.read(start, reach)
+            self._kept[start] = head[:_KEPT_BYTES]
+            for item in read_frames(head):
                 if isinstance(item, Damage):
                     return  # reading from the start will name it
                 if item.kind in (HEADER, SEGMENT):
