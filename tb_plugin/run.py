@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tb_plugin.readers.memprofiler.imports import Imports
     from tb_plugin.readers.parts import Part
     from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.readers.snapshot_files.found import FoundSnapshot
 
 NO_TRACES: Final = FoundTraces()
 
@@ -181,6 +182,12 @@ class Run:
     def note_new_faults(self, before: int) -> None:
         """Reading columns may find damage: call with `num_faults` from before."""
         if self._num_faults() != before:
+            self._changed()
+
+    def note_read(self, file: FoundSnapshot, problem: api.Problem | None) -> None:
+        """What reading a snapshot's file came to: why it could not be read, if so."""
+        is_ours = self.snapshots.by_id(file.id) is file and self.imported is None
+        if is_ours and self._snapshot_faults.note(file, problem):
             self._changed()
 
     def expect_more(self) -> None:

@@ -20,7 +20,11 @@ from tb_plugin.analysis.snapshot_tables import snapshot_of
 from tb_plugin.errors import NotReadyError
 from tb_plugin.readers.history_list import OwnCapture
 from tb_plugin.readers.imports.column_cache import FileKey
-from tb_plugin.readers.imports.errors import ImportFailedError
+from tb_plugin.readers.imports.errors import (
+    ImportFailedError,
+    LimitError,
+    RefusedError,
+)
 from tb_plugin.readers.imports.importer import Importer
 from tb_plugin.readers.kept_replays import (
     OF_CAPTURES,
@@ -212,8 +216,11 @@ class HistoriesReader:
         history, problem = None, None
         try:
             history = self._opened(opening, wished)
+            _note_read(run, found, None)
         except ImportFailedError as error:
             problem = _problem(found, error.what, error.where, error.remedy)
+            if isinstance(error, RefusedError | LimitError):
+                _note_read(run, found, problem)
         except TablesError as error:
             problem = _problem(found, f"{_capital(str(error))}.", "", _DAMAGED)
         except CorruptError as error:
@@ -344,6 +351,13 @@ def _note_damage(run: Run, found: FoundHistory, error: CorruptError) -> None:
             end = entry.offset + entry.num_bytes
             found.source.file.add_damage(entry.offset, end, str(error))
             run.note_new_faults(faults)
+
+
+def _note_read(run: Run, found: FoundHistory, problem: api.Problem | None) -> None:
+    """Have the run show what is wrong with a file, whoever asked for it."""
+    if not isinstance(found.source, OwnCapture):
+        with run.lock:
+            run.note_read(found.source, problem)
 
 
 def _problem(found: FoundHistory, what: str, where: str, remedy: str) -> api.Problem:

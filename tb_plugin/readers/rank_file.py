@@ -302,10 +302,11 @@ class RankFile:
     def _keep(self, reader: PartsReader) -> None:
         """Keep a little of what was read last, beside the first bytes."""
         last = max(0, self._scanned_to - _KEPT_BYTES)
+        kept = {last: reader.read(last, self._scanned_to - last)}
         # At a store each place is a request of its own; files are replaced whole there.
-        is_remote = storage.is_remote(self.parts[0].path)
-        first = {} if is_remote else {k: v for k, v in self._kept.items() if not k}
-        self._kept = {last: reader.read(last, self._scanned_to - last), **first}
+        if 0 in self._kept and not storage.is_remote(self.parts[0].path):
+            kept.setdefault(0, self._kept[0])
+        self._kept = kept
 
     def _is_another(self, reader: PartsReader) -> bool:
         """Whether what was read is no longer what is there, though the file has grown.

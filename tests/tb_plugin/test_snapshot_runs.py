@@ -378,6 +378,33 @@ def test_whatever_has_the_name_of_a_snapshot_is_shown_or_named(tmp_path, kind):
     assert summary["num_problems"] == len(problems)
 
 
+def test_what_is_refused_once_it_is_opened_is_a_problem_of_its_run(tmp_path):
+    """Its ends are those of a snapshot: only who reads it all sees what is in between."""
+    path = write(
+        tmp_path / "exp" / "memory_snapshot_rank3.pickle",
+        pickle.dumps({"segments": [], "device_traces": [print]}),
+    )
+    page = Page(tmp_path)
+    run_id = page.run_id("exp")
+    assert page.get("/overview", run=run_id)["problems"] == []
+    answered(
+        lambda: page.get("/history", run=run_id, history=snapshot_id(shown_as(path))),
+        lambda found: found["state"] == "failed",
+    )
+    (problem,) = page.get("/overview", run=run_id)["problems"]
+    assert problem["path"] == shown_as(path)
+    assert "class or function" in problem["what"]
+    assert page.get("/runs")["runs"][0]["num_problems"] == 1
+    write(path)
+    refresh(page)
+    page.get("/runs")
+    assert page.get("/overview", run=run_id)["problems"] == []
+
+
+def shown_as(path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
 @pytest.mark.parametrize("cut", ["zeros", "gone"])
 def test_a_snapshot_of_any_name_whose_start_is_damaged_is_named(tmp_path, cut):
     data = SMALL[64:]

@@ -37,6 +37,13 @@ class Faults:
         }
         self._tell()
 
+    def note(self, file: FoundSnapshot, problem: api.Problem | None) -> bool:
+        """What reading a file found; whether that is news."""
+        before = self.problems
+        self._looked_at[file.id] = file, problem
+        self._tell()
+        return self.problems != before
+
     def check(self, found: FoundSnapshots, budget: Budget) -> bool:
         """Look at the ends of files; True when all are done."""
         done = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -22,6 +23,9 @@ from tests.tb_plugin.views.history_runs import trained
 
 if TYPE_CHECKING:
     from tb_plugin.readers.imports.column_cache import FileKey
+
+
+RUN = MagicMock()
 
 
 class Waiting:
@@ -95,7 +99,7 @@ def reader(importing):
         waiting.go_on.set()
 
 
-def opened(reader, importing, number, run=None):
+def opened(reader, importing, number, run=RUN):
     opening = reader.open(run, file_of(number))
     until(lambda: importing.started and importing.started[-1].path.stem == str(number))
     importing.started[-1].go_on.set()
@@ -104,7 +108,7 @@ def opened(reader, importing, number, run=None):
 
 
 def test_what_is_asked_for_twice_is_opened_once(reader, importing):
-    first, second = (reader.open(None, file_of(1)) for _ in range(2))
+    first, second = (reader.open(RUN, file_of(1)) for _ in range(2))
     assert first is second
     assert first.state == "opening"
     assert reader.opened("run", file_of(1).reference.id) is None
@@ -116,11 +120,11 @@ def test_what_is_asked_for_twice_is_opened_once(reader, importing):
     assert first.progress == 1
     assert len(importing.started) == 1
     assert reader.opened("run", file_of(1).reference.id) is first.history
-    assert reader.open(None, file_of(1)) is first
+    assert reader.open(RUN, file_of(1)) is first
 
 
 def test_one_that_takes_long_keeps_nobody_waiting(reader, importing):
-    slow = reader.open(None, file_of(1))
+    slow = reader.open(RUN, file_of(1))
     until(lambda: importing.started)
     held = importing.started[0]
     for number in range(2, 6):
@@ -133,17 +137,17 @@ def test_one_that_takes_long_keeps_nobody_waiting(reader, importing):
 def test_no_more_than_so_many_are_opened_at_a_time(reader, monkeypatch):
     monkeypatch.setattr(module, "MAX_OPENING", 3)
     for number in range(3):
-        reader.open(None, file_of(number))
+        reader.open(RUN, file_of(number))
     with pytest.raises(NotReadyError) as caught:
-        reader.open(None, file_of(3))
+        reader.open(RUN, file_of(3))
     assert caught.value.remedy
-    assert reader.open(None, file_of(0)).state == "opening"
+    assert reader.open(RUN, file_of(0)).state == "opening"
 
 
 def test_what_failed_is_told_again_and_tried_again_later(
     reader, importing, monkeypatch
 ):
-    opening = reader.open(None, file_of(1))
+    opening = reader.open(RUN, file_of(1))
     until(lambda: importing.started)
     importing.started[0].error = FileError("It is torn.", "byte 7", "Copy it again.")
     importing.started[0].go_on.set()
@@ -152,9 +156,9 @@ def test_what_failed_is_told_again_and_tried_again_later(
     assert opening.problem.what == "It is torn."
     assert opening.problem.where == "byte 7"
     assert opening.problem.rank == 1
-    assert reader.open(None, file_of(1)) is opening
+    assert reader.open(RUN, file_of(1)) is opening
     monkeypatch.setattr(module, "_RETRY_S", 0.0)
-    again = reader.open(None, file_of(1))
+    again = reader.open(RUN, file_of(1))
     assert again is not opening
     until(lambda: len(importing.started) == 2)
     importing.started[1].go_on.set()
@@ -170,28 +174,28 @@ def test_a_person_may_have_it_tried_again_at_once_and_each_wish_counts_once(
         importing.started[number].error = LimitError("Too much.", "", "Record less.")
         importing.started[number].go_on.set()
 
-    first = reader.open(None, file_of(1))
+    first = reader.open(RUN, file_of(1))
     fail(0)
     assert first.wait(60)
-    assert reader.open(None, file_of(1)) is first
-    second = reader.open(None, file_of(1), again=1)
+    assert reader.open(RUN, file_of(1)) is first
+    second = reader.open(RUN, file_of(1), again=1)
     assert second is not first
-    assert reader.open(None, file_of(1), again=1) is second  # it is under way
+    assert reader.open(RUN, file_of(1), again=1) is second  # it is under way
     fail(1)
     assert second.wait(60)
     # The page goes on asking in the same words.
-    assert reader.open(None, file_of(1), again=1) is second
-    third = reader.open(None, file_of(1), again=2)
+    assert reader.open(RUN, file_of(1), again=1) is second
+    third = reader.open(RUN, file_of(1), again=2)
     until(lambda: len(importing.started) == 3)
     importing.started[2].go_on.set()
     assert third.wait(60)
     assert third.state == "ready"
-    assert reader.open(None, file_of(1), again=3) is third
+    assert reader.open(RUN, file_of(1), again=3) is third
     assert importing.again == [False, True, True]
 
 
 def test_a_fault_of_ours_is_a_problem_and_not_the_end(reader, importing, caplog):
-    opening = reader.open(None, file_of(1))
+    opening = reader.open(RUN, file_of(1))
     until(lambda: importing.started)
     importing.started[0].error = ZeroDivisionError("ours")
     importing.started[0].go_on.set()
@@ -211,7 +215,7 @@ def test_another_file_of_the_same_name_is_another_history(reader, importing):
         }
     )
     newer = FoundHistory("run", changed.reference, "file", source)
-    second = reader.open(None, newer)
+    second = reader.open(RUN, newer)
     assert second is not first
     until(lambda: len(importing.started) == 2)
     importing.started[-1].go_on.set()
