@@ -1,8 +1,9 @@
 """Files of other tools become tables: from the cache, or read by a worker process.
 
-At most `MAX_WORKERS` at a time, small files first. What takes long leaves one of them to
-those that wait: it is set aside, and begins again when there is room for one that takes
-long. So no file waits behind large ones, or behind a small one that inflates to gigabytes.
+At most `MAX_WORKERS` at a time, small files first. One of them is for small files alone, and
+what takes long all the same leaves it to those that wait: it is set aside, and begins again
+when there is room for one that takes long. So no small file waits behind large ones, or
+behind others that only look small.
 Whatever happens to a worker, it ends as a `ImportFailedError` of its import and of nothing
 else.
 """
@@ -56,7 +57,8 @@ _logger = logging.getLogger(__name__)
 
 MAX_WORKERS: Final = 3
 _MAX_LONG: Final = 2
-"""Of these, at a time, take longer than `_SHORT_S`."""
+"""Of these, at a time, read what is large, or takes longer than `_SHORT_S`."""
+_MOST_SMALL: Final = 8 << 20
 _SHORT_S: Final = 2.0
 """Of processor time, within which most files are read."""
 _MAX_FAILED: Final = 1024
@@ -222,12 +224,15 @@ class Importer:
 
     def _next(self) -> tuple[_Waiting, _Turn] | None:
         """What is to be read next; hold the lock."""
-        turn = _Turn(self)
-        if self._set_aside and self._num_long < _MAX_LONG:
-            self._num_long += 1
-            turn.is_long = True
-            return heappop(self._set_aside), turn
-        return (heappop(self._queue), turn) if self._queue else None
+        has_room = self._num_long < _MAX_LONG
+        waiting = self._set_aside if self._set_aside and has_room else self._queue
+        is_long = waiting is self._set_aside or (
+            bool(waiting) and waiting[0].num_bytes > _MOST_SMALL
+        )
+        if not waiting or (is_long and not has_room):
+            return None
+        self._num_long += is_long
+        return heappop(waiting), _Turn(self, is_long=is_long)
 
     def takes_long(self) -> bool:
         """Whether one more file may take long; it is counted then."""
@@ -308,8 +313,8 @@ class Importer:
 class _Turn:
     """Whether one file may go on being read."""
 
-    def __init__(self, importer: Importer) -> None:
-        self.is_long = False
+    def __init__(self, importer: Importer, *, is_long: bool) -> None:
+        self.is_long = is_long
         """It is counted among those that take long."""
         self._importer = importer
 

@@ -296,6 +296,32 @@ def test_small_files_do_not_wait_behind_what_takes_long(
         failed(one, CancelledError)
 
 
+def test_what_is_known_to_be_large_never_takes_the_place_of_small_files(
+    importer, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(worker_process, "_CODE", f"{BUSY} {CODE}")
+    monkeypatch.setattr(importer_module, "_SHORT_S", 600.0)
+    monkeypatch.setattr(importer_module, "_MOST_SMALL", 1 << 20)
+    monkeypatch.setattr(
+        importer_module,
+        "_expected",
+        lambda path, key, kind: 4 << 20 if key.size == 4 else key.size,
+    )
+    large = []
+    for number in range(3):
+        path = tmp_path / f"large{number}"
+        path.write_bytes(b"busy")
+        large.append(importer.start(path))
+    wait_until(lambda: sum(one.progress == 0.25 for one in large) == 2)
+    small = importer.start(dumped(tmp_path / "small", long_history(20)))
+    assert small.result()
+    assert [one.progress for one in large].count(0.25) == 2
+    for one in large:
+        one.cancel()
+    for one in large:
+        failed(one, CancelledError)
+
+
 def test_what_was_set_aside_is_read_in_the_end(importer, tmp_path, monkeypatch):
     monkeypatch.setattr(importer_module, "_SHORT_S", 0.0)
     found = [
