@@ -70,7 +70,7 @@ def _logdir(shown: str, name: str) -> Logdir:
     elif "::" in shown and "://" in shown:
         path = None  # one file system on top of another, as fsspec writes it
         shown = _SECRETS.sub("", shown)
-    # Links are resolved once here; below, only links that stay inside are followed.
+    # Links are resolved once here; below, the walk and the listings see to them.
     if path is not None:
         path = os.path.realpath(os.path.expanduser(path))
     return Logdir(shown=shown, name=name, path=path)
