@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
+from tb_plugin.access import WORD, Access
+from tb_plugin.hosts import Hosts
 from tb_plugin.loader import PLUGIN_NAME
-from tb_plugin.plugin import MemBoardPlugin
+from tb_plugin.plugin import MemBoardPlugin, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,20 +28,20 @@ PREFIX: Final = f"/data/plugin/{PLUGIN_NAME}"
 PAGE: Final = f"{PREFIX}/app.html"
 
 _WAKE_SECONDS: Final = 0.25
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 class Alone:
     """A server that runs while the block does, in threads of its own."""
 
-    def __init__(self, given: Given, host: str, port: int) -> None:
-        """`port` 0 takes a free one.
+    def __init__(self, given: Given, host: str, port: int, hosts: str = "") -> None:
+        """`port` 0 takes a free one; `hosts`: names of proxies that lead here.
 
         Raises:
             OSError: there is nothing to listen on.
         """
-        self.plugin = MemBoardPlugin(None, given)
-        application = Application(self.plugin, host)
+        self.plugin = MemBoardPlugin(None, given, Hosts(host, hosts, "--hosts"))
+        self._access = Access()
+        application = Application(self.plugin, self._access)
         try:
             self._server = make_server(
                 host, port, application, threaded=True, request_handler=_Quiet
@@ -48,7 +50,7 @@ class Alone:
             raise OSError(f"port {port} of {host} is taken") from error
         name = f"[{host}]" if ":" in host else host
         self.url = f"http://{name}:{self._server.port}{PAGE}"
-        """Of the page."""
+        """Of the page; a browser is let in by `link`."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
@@ -60,6 +62,14 @@ class Alone:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    def link(self, place: str, *, once: bool = False) -> str:
+        """The URL that opens the page at a place, the words of its hash.
+
+        `once`: it lets in one browser and no second one.
+        """
+        token = self._access.for_once() if once else self._access.token
+        return f"{self.url}?{WORD}={token}{place and '#'}{place}"
 
     def wait(self) -> None:
         """Until the user interrupts, which is the normal end."""
@@ -81,12 +91,8 @@ class Alone:
 class Application:
     """The plugin's routes as one WSGI application."""
 
-    def __init__(self, plugin: MemBoardPlugin, host: str) -> None:
-        """`host`: what is listened on.
-
-        One that only this machine reaches is asked for by its own names alone: another
-        site's name that leads here is refused.
-        """
+    def __init__(self, plugin: MemBoardPlugin, access: Access) -> None:
+        """`access` says who may ask."""
         routes = plugin.get_plugin_apps()
         self._exact = {
             PREFIX + route: route_of
@@ -98,23 +104,22 @@ class Application:
             for route, route_of in routes.items()
             if route.endswith("*")
         }
-        self._hosts = _LOOPBACK if host in _LOOPBACK else None
+        self._access = access
+        self._border = guarded(self._route, plugin.hosts, methods=None)
 
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
         """See PEP 3333."""
-        answer = self._route(Request(environ, populate_request=False))
-        found: Iterable[bytes] = answer(environ, start_response)
+        found: Iterable[bytes] = self._border(environ, start_response)
         return found
 
-    def _route(self, request: Request) -> Callable[..., Any]:
-        host = request.headers.get("Host", "").rpartition(":")
-        name = host[0] if host[2].isdigit() else host[2]
-        if self._hosts is not None and name not in self._hosts:
-            return _plain("Ask for localhost.", 403)
-        if request.path == "/":
-            return Response(status=302, headers={"Location": PAGE})
+    def _route(self, request: Request) -> Response | Callable[..., Any]:
+        leading_on = self._access.check(request)
+        if leading_on is not None:
+            return leading_on
+        if request.path == "/":  # relative: a proxy may have put us below a path
+            return Response(status=302, headers={"Location": PAGE[1:]})
         if request.path == "/favicon.ico":  # browsers ask, and complain of a 404
             return _plain("", 204)
         if request.path in self._exact:

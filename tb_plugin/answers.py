@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tb_plugin.errors import RequestError
 
+_TEXT: Final = "text/plain; charset=utf-8"
 _MIN_COMPRESSED_BYTES: Final = 1024
 _FAST: Final = 1
 """Columns deflate nearly as well at level 1, several times faster."""
@@ -45,10 +46,14 @@ def fresh_answer(body: bytes) -> Response:
     return response
 
 
-def error_answer(error: RequestError) -> Response:
-    """What went wrong, where, and what to do about it, as JSON."""
-    body = wire.error_json(api.ErrorResponse(error.what, error.where, error.remedy))
-    response = Response(body, error.status, content_type="application/json")
+def error_answer(request: Request, error: RequestError) -> Response:
+    """What went wrong, where, and what to do about it: as JSON, or as text in a window."""
+    if "text/html" in request.headers.get("Accept", ""):
+        body = f"{error.what}\n\n{error.remedy}\n\n{error.where}\n".encode()
+        response = Response(body, error.status, content_type=_TEXT)
+    else:
+        body = wire.error_json(api.ErrorResponse(error.what, error.where, error.remedy))
+        response = Response(body, error.status, content_type="application/json")
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Content-Type-Options"] = "nosniff"
     if isinstance(error, MethodError):

@@ -6,6 +6,8 @@ RequestError             what, where, what to do; answered as JSON with its stat
 ├── UnreadableError      422: what is there cannot be opened
 ├── NotReadyError        503: it is still being opened: ask again
 ├── MethodError          405: anything but GET, or but POST where files are dropped
+├── HostError            403: under a name that is not the server's
+├── TokenError           403: without the token of `memboard open`
 └── DropError            a dropped file that is not taken
     ├── ForbiddenError   403: not from our own page, or dropping is off
     ├── LengthError      411: nobody says how large it is
@@ -66,6 +68,18 @@ class MethodError(RequestError):
     ) -> None:
         super().__init__(what, where, remedy)
         self.allow = allow
+
+
+class HostError(RequestError):
+    """Under a name that is not the server's."""
+
+    status = 403
+
+
+class TokenError(RequestError):
+    """Without the token of `memboard open`."""
+
+    status = 403
 
 
 class DropError(RequestError):

@@ -67,6 +67,16 @@ class Loader(TBLoader):  # type: ignore[misc]
                 " the page takes nothing. (default: %(default)s)",
             )
             group.add_argument(
+                "--memboard_hosts",
+                metavar="NAMES",
+                default="",
+                help="Host names, with commas between them, under which a proxy makes"
+                " TensorBoard reachable. MemBoard takes dropped files only under this"
+                " machine's own names and these; where TensorBoard listens on localhost"
+                " alone, as it does by default, it answers nothing under others: a web"
+                " site could make its own name lead here. (default: none)",
+            )
+            group.add_argument(
                 "--memboard_perfetto",
                 metavar="DIR",
                 default="",

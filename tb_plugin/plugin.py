@@ -18,6 +18,7 @@ from werkzeug.wrappers import Request, Response
 
 from tb_plugin.assets import Assets
 from tb_plugin.errors import MethodError, RequestError
+from tb_plugin.hosts import EVERYWHERE, Hosts
 from tb_plugin.loader import PLUGIN_NAME
 from tb_plugin.logdirs import logdirs_of
 from tb_plugin.perfetto import LocalPerfetto
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from tb_plugin.data_routes import DataRoutes
     from tb_plugin.given import Given
 
-    Route = Callable[[Request], Response]
+    Route = Callable[[Request], Response | Callable[..., Any]]
 
 _logger = logging.getLogger("memboard")
 
@@ -43,16 +44,19 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     plugin_name = PLUGIN_NAME
 
-    def __init__(self, context: Any, given: Given | None = None) -> None:
+    def __init__(
+        self, context: Any, given: Given | None = None, hosts: Hosts | None = None
+    ) -> None:
         """`context` is a `TBContext`; nothing is read until the first request.
 
-        `given`: what to show in place of a logdir.
+        `given`: what to show in place of a logdir. `hosts`: the names that are
+        answered, where TensorBoard's flags do not say them.
         """
         self._logdirs = logdirs_of(context) if given is None else given.logdirs
         self._given = given
-        drop = getattr(getattr(context, "flags", None), "memboard_drop", "true")
-        self._may_drop = drop == "true"
         flags = getattr(context, "flags", None)
+        self.hosts = _hosts_of(flags) if hosts is None else hosts
+        self._may_drop = getattr(flags, "memboard_drop", "true") == "true"
         self._perfetto = LocalPerfetto(getattr(flags, "memboard_perfetto", "") or "")
         self._assets = Assets()
         self._making = threading.Lock()
@@ -63,11 +67,13 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def get_plugin_apps(self) -> Mapping[str, Callable[..., Any]]:
         """The route table."""
         return {
-            "/index.js": _guarded(self._assets.index),
-            "/app.html": _guarded(self._assets.page),
-            "/assets/*": _guarded(self._assets.asset),
-            "/perfetto/*": _guarded(self._perfetto.answer),
-            "/drop": _guarded(self._drop, methods=("POST",)),
+            # Under every name, for TensorBoard's frame would stay blank without it: it
+            # leads to the page, which says why it is refused.
+            "/index.js": guarded(self._assets.index),
+            "/app.html": guarded(self._assets.page, self.hosts),
+            "/assets/*": guarded(self._assets.asset, self.hosts),
+            "/perfetto/*": guarded(self._perfetto.answer, self.hosts),
+            "/drop": guarded(self._drop, self.hosts, ("POST",)),
             "/runs": self._data_route("runs"),
             "/overview": self._data_route("overview"),
             "/timeline": self._data_route("timeline"),
@@ -162,7 +168,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             ReadAhead(self.data_routes, named, wait=0.0).start()
 
     def _data_route(self, name: str) -> Callable[..., Any]:
-        return _guarded(partial(self._answer, name))
+        return guarded(partial(self._answer, name), self.hosts)
 
     def _answer(self, name: str, request: Request) -> Response:
         return self.data_routes().answer(name, request)
@@ -183,6 +189,13 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             _logger.exception("MemBoard failed to look for runs")
 
 
+def _hosts_of(flags: Any) -> Hosts:
+    bound = EVERYWHERE if getattr(flags, "bind_all", False) else None
+    return Hosts(
+        getattr(flags, "host", None) or bound, getattr(flags, "memboard_hosts", "")
+    )
+
+
 def _refuse_others(request: Request, methods: tuple[str, ...]) -> None:
     if request.method not in methods:
         reads = "GET" in methods
@@ -196,32 +209,41 @@ def _refuse_others(request: Request, methods: tuple[str, ...]) -> None:
         )
 
 
-def _guarded(
-    route: Route, methods: tuple[str, ...] = ("GET", "HEAD")
+def guarded(
+    route: Route,
+    hosts: Hosts | None = None,
+    methods: tuple[str, ...] | None = ("GET", "HEAD"),
 ) -> Callable[..., Any]:
-    """The border: whatever goes wrong behind it becomes an answer that says so."""
+    """The border: whatever goes wrong behind it becomes an answer that says so.
+
+    `hosts` are the names under which the route is asked; None: any name, or method.
+    """
 
     @Request.application
-    def application(request: Request) -> Response:
+    def application(request: Request) -> Response | Callable[..., Any]:
         try:
-            _refuse_others(request, methods)
+            if hosts is not None:
+                hosts.check(request, takes_files=methods == ("POST",))
+            if methods is not None:
+                _refuse_others(request, methods)
             return route(request)
         except RequestError as error:
-            return _error_answer(error)
+            return _error_answer(request, error)
         except Exception as error:
             _logger.exception("MemBoard failed to answer %s", request.path)
             return _error_answer(
+                request,
                 RequestError(
                     f"MemBoard failed to answer: {type(error).__name__}.",
                     request.path,
                     "The log of TensorBoard holds the traceback; please report it.",
-                )
+                ),
             )
 
     return application
 
 
-def _error_answer(error: RequestError) -> Response:
+def _error_answer(request: Request, error: RequestError) -> Response:
     from tb_plugin.answers import error_answer
 
-    return error_answer(error)
+    return error_answer(request, error)

@@ -245,6 +245,7 @@ def test_loading_the_plugin_leaves_what_reads_data_for_later():
         "tb_plugin",
         "tb_plugin.assets",
         "tb_plugin.errors",
+        "tb_plugin.hosts",
         "tb_plugin.loader",
         "tb_plugin.logdirs",
         "tb_plugin.perfetto",

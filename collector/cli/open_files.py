@@ -63,8 +63,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--host",
         default=DEFAULT_HOST,
         metavar="H",
-        help="address to listen on; others than localhost can be reached by everybody"
-        " in the network (default: %(default)s)",
+        help="address to listen on; others than localhost can be reached from the"
+        " network, by whoever has the URL with its token (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--hosts",
+        default="",
+        metavar="NAMES",
+        help="host names of proxies that lead here, with commas between them (default:"
+        " none; this machine's own names need not be given)",
     )
     parser.add_argument(
         "--no-browser",
@@ -80,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
 
     given = _given(options)
     try:
-        server = Alone(given, options.host, options.port)
+        server = Alone(given, options.host, options.port, options.hosts)
     except OSError as error:
         raise Failure(
             f"nothing can be served at {options.host}: {error}",
@@ -94,12 +101,11 @@ def run(options: argparse.Namespace) -> int:
                 "There is nothing to show yet; the page fills when files appear.",
                 file=sys.stderr,
             )
-        url = f"{server.url}{place and '#'}{place}"
-        print(f"Serving {url}\nuntil Ctrl-C.", flush=True)
+        print(f"Serving {server.link(place)}\nuntil Ctrl-C.", flush=True)
         if not options.no_browser and _has_browser():
             import webbrowser
 
-            webbrowser.open(url)
+            webbrowser.open(server.link(place, once=True))
         server.wait()
     return 0
 

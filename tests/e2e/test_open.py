@@ -115,6 +115,12 @@ def test_memboard_open_shows_the_file_it_was_given(viewer, open_page, tmp_path):
         expect(chosen.first).to_have_text("data")
         painted(page, page)
         see(page, "rank3_memory_snapshot.pickle")
+        # The token is in a cookie that no script sees; a reload goes on without it.
+        assert "token" in url
+        assert page.url == re.sub(r"\?token=[^#]+", "", url)
+        assert page.evaluate("document.cookie") == ""
+        page.reload()
+        painted(page, page)
         page.close()  # or it would miss its server
     finally:
         process.send_signal(signal.SIGINT)

@@ -70,6 +70,7 @@ def serve(num_slices: int) -> None:
     from tensorboard.plugins import base_plugin
     from werkzeug.serving import make_server
 
+    from tb_plugin.access import Access
     from tb_plugin.alone import PAGE, Application
     from tb_plugin.plugin import MemBoardPlugin
     from tests.builders import RunBuilder
@@ -82,9 +83,11 @@ def serve(num_slices: int) -> None:
         plugin = MemBoardPlugin(base_plugin.TBContext(logdir=folder, flags=None))
         source = found(made(num_slices))
         plugin.data_routes().traces._files = lambda _run, _budget: [source]
-        application = Application(plugin, "127.0.0.1")
+        access = Access()
+        application = Application(plugin, access)
         server = make_server("127.0.0.1", 0, application, threaded=True)
-        print(f"http://127.0.0.1:{server.port}{PAGE}", flush=True)
+        url = f"http://127.0.0.1:{server.port}{PAGE}?token={access.token}"
+        print(url, flush=True)
         server.serve_forever()
 
 

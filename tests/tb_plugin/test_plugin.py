@@ -212,7 +212,7 @@ def built(tmp_path) -> Path:
 
 def ask(assets: Assets, route: str, path: str, **headers):
     routes = {"index": assets.index, "page": assets.page, "asset": assets.asset}
-    guarded = plugin_module._guarded(routes[route])
+    guarded = plugin_module.guarded(routes[route])
     return Client(guarded).get(path, headers=headers)
 
 

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
@@ -159,12 +160,16 @@ def test_it_serves_what_was_named_and_tidies_up(tmp_path):
     arguments = (str(bad), str(good), "--no-browser")
     with running(*arguments, temporary=temporary) as process:
         line = process.stdout.readline()
-        found = re.match(r"Serving (http\S+)/app\.html#(\S+)", line)
+        found = re.match(r"Serving ((http\S+)/app\.html\?token=\S+)#(\S+)", line)
         assert found, line
-        data, place = found.groups()
+        page, data, place = found.groups()
         words = words_of(place)
         assert words["history"] == snapshot_id(str(good))
-        with urllib.request.urlopen(f"{data}/runs", timeout=120) as answer:
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"{data}/runs", timeout=120)
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        browser.open(page, timeout=120).close()
+        with browser.open(f"{data}/runs", timeout=120) as answer:
             (run,) = decode_envelope(answer.read())["runs"]
         assert (run["id"], run["name"]) == (words["run"], "data")
         assert run["num_ranks"] == 1, "the file beside it was not named"
