@@ -16,8 +16,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from werkzeug.exceptions import ClientDisconnected
-
 from tb_plugin import api
 from tb_plugin.drop_folder import DropFolder
 from tb_plugin.errors import (
@@ -37,6 +35,7 @@ from tb_plugin.readers.trace_files.found import trace_id
 from tb_plugin.readers.trace_files.heads import looks_like_trace
 from tb_plugin.readers.trace_files.listing import Candidate as TraceCandidate
 from tb_plugin.readers.trace_files.listing import TraceListing
+from tb_plugin.request_body import pieces_of
 from tb_plugin.run_names import run_id
 
 if TYPE_CHECKING:
@@ -58,7 +57,6 @@ RUN_NAME: Final = "dropped files"
 _SPARE_BYTES: Final = 1 << 30
 """Left free on the disk."""
 _MAX_AT_ONCE: Final = 2
-_PIECE: Final = 1 << 20
 _MAX_NAME: Final = 200
 
 
@@ -87,6 +85,7 @@ class Drops:
         Raises:
             DropError: it is not taken, or not from our page.
             BadRequestError: it broke off.
+            StalledError: it stopped coming.
         """
         if not self.allowed:
             raise ForbiddenError(
@@ -177,7 +176,7 @@ class Drops:
             path = folder / f"{secrets.token_hex(16)}.snapshot"
             try:
                 with path.open("xb") as file:
-                    num_bytes = _copy(request.stream, file, length)
+                    num_bytes = _copy(request, file, length)
                 is_trace = _check(path, name, num_bytes, length)
             except BaseException:
                 with suppress(OSError):
@@ -233,18 +232,8 @@ def shown_name(name: str) -> str:
     return shown[-_MAX_NAME:] if shown.strip(".") else "unnamed"
 
 
-def _copy(source: IO[bytes], target: IO[bytes], length: int) -> int:
-    num_bytes = 0
-    while num_bytes < length:
-        try:
-            piece = source.read(min(_PIECE, length - num_bytes))
-        except ClientDisconnected:
-            break
-        if not piece:
-            break
-        target.write(piece)
-        num_bytes += len(piece)
-    return num_bytes
+def _copy(request: Request, target: IO[bytes], length: int) -> int:
+    return sum(target.write(piece) for piece in pieces_of(request, length))
 
 
 def _check(path: Path, name: str, num_bytes: int, length: int) -> bool:

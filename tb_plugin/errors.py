@@ -10,6 +10,7 @@ RequestError             what, where, what to do; answered as JSON with its stat
 ├── TokenError           403: without the token of `memboard open`
 └── DropError            a dropped file that is not taken
     ├── ForbiddenError   403: not from our own page, or dropping is off
+    ├── StalledError     408: it stopped coming
     ├── LengthError      411: nobody says how large it is
     ├── TooLargeError    413: larger than is taken
     ├── NoSnapshotError  422: it holds nothing that MemBoard opens
@@ -90,6 +91,12 @@ class ForbiddenError(DropError):
     """Not from our own page, or dropping is off."""
 
     status = 403
+
+
+class StalledError(DropError):
+    """It stopped coming."""
+
+    status = 408
 
 
 class LengthError(DropError):

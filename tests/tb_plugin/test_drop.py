@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import gzip
+import http.client
 import json
 import os
 import pickle
 import re
+import socket
 import stat
 import subprocess
 import sys
@@ -17,6 +20,7 @@ import urllib.request
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
@@ -28,13 +32,22 @@ from werkzeug.exceptions import ClientDisconnected
 from werkzeug.test import Client
 
 from tb_plugin import drop as drop_module
-from tb_plugin import drop_folder
+from tb_plugin import drop_folder, request_body
+from tb_plugin.alone import PREFIX, Alone
 from tb_plugin.drop import shown_name
 from tb_plugin.drop_folder import DropFolder
+from tb_plugin.given import Given
 from tb_plugin.loader import Loader
 from tb_plugin.plugin import MemBoardPlugin
 from tests.made_snapshots import long_history
-from tests.tb_plugin.client import QUIET, Page, decode, decode_envelope, refresh
+from tests.tb_plugin.client import (
+    QUIET,
+    Page,
+    answered,
+    decode,
+    decode_envelope,
+    refresh,
+)
 
 SMALL = pickle.dumps(long_history(20))
 OURS = {
@@ -202,10 +215,87 @@ def test_a_file_that_breaks_off_is_not_kept(page, temporary, monkeypatch):
         def read(self, _):
             raise ClientDisconnected
 
-    request = SimpleNamespace(stream=Broken(), args={"name": "x"})
+    request = SimpleNamespace(stream=Broken(), args={"name": "x"}, environ={})
     with pytest.raises(drop_module.BadRequestError, match="broke off after 0 of 9"):
         page.plugin.data_routes().drops._received(request, 9)
     assert kept(temporary) == []
+
+
+class Sender:
+    """A connection, with the input read from it, and the clock by which bytes come."""
+
+    def __init__(self, num_bytes: int, every_s: float) -> None:
+        self.num_bytes, self.every_s, self.now, self.timeout = num_bytes, every_s, 0, 0
+        self.stream = None
+        self.environ = {"werkzeug.socket": self, "wsgi.input": self}
+
+    def settimeout(self, seconds: float) -> None:
+        self.timeout = seconds
+
+    def read1(self, most: int) -> bytes:
+        self.now += min(self.every_s, self.timeout)
+        if self.every_s > self.timeout:
+            raise TimeoutError
+        return b"x" * min(self.num_bytes, most)
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "every_s", "seconds"),
+    [
+        (1 << 16, 50, 50 << 16),  # 4 GiB in 38 days
+        (1 << 14, 14, 14 << 18),
+        (1 << 14, 21, None),
+        (1, 0.01, None),
+        (1 << 20, 61, None),
+    ],
+)
+def test_a_slow_file_comes_and_one_that_stalls_is_given_up(
+    monkeypatch, num_bytes, every_s, seconds
+):
+    sender = Sender(num_bytes, every_s)
+    monkeypatch.setattr(request_body.time, "monotonic", lambda: sender.now)
+    pieces = request_body.pieces_of(sender, 4 << 30)
+    if seconds is not None:
+        assert sum(map(len, pieces)) == 4 << 30
+        assert sender.now == seconds
+        return
+    with pytest.raises(request_body.StalledError):
+        sum(map(len, pieces))
+    assert sender.now <= 61
+
+
+def test_half_sent_files_give_up_their_places(tmp_path, temporary, monkeypatch):
+    monkeypatch.setattr(request_body, "STALL_SECONDS", 0.5)
+    (tmp_path / "logdir").mkdir()
+    given = Given(folders=(str(tmp_path / "logdir"),))
+    with Alone(given, "127.0.0.1", 0) as server, contextlib.ExitStack() as open_ones:
+        at = urlsplit(server.link(""))
+        origin = f"http://{at.netloc}"
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(server.link(""), timeout=120) as let_in:
+            cookie = let_in.headers["Set-Cookie"].partition(";")[0]
+        headers = {"Origin": origin, "X-MemBoard-Drop": "1", "Cookie": cookie}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        begin = (
+            f"POST {PREFIX}/drop?name=x.pickle HTTP/1.1\r\nHost: {at.netloc}\r\n"
+            f"Content-Length: {len(SMALL)}\r\n{lines}\r\n"
+        ).encode()
+        halves = []
+        for sent in (b"", SMALL[:-1]):
+            half = socket.create_connection((at.hostname, at.port), timeout=120)
+            halves.append(open_ones.enter_context(half))
+            half.sendall(begin + sent)
+
+        def whole() -> int:
+            connection = http.client.HTTPConnection(at.hostname, at.port, timeout=120)
+            connection.request("POST", f"{PREFIX}/drop", SMALL, headers)
+            with connection.getresponse() as answer:
+                return answer.status
+
+        assert answered(whole, lambda status: status == 200)
+        for half in halves:
+            assert half.recv(100).startswith(b"HTTP/1.1 408 ")
+        answered(lambda: kept(temporary), lambda files: len(files) == 1)
 
 
 def test_only_so_many_files_are_taken(page, monkeypatch):
