@@ -7,15 +7,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from tb_plugin import api
-from tb_plugin.parameters import bad, integer_of, number_of, text_of, word_of
+from tb_plugin.parameters import (
+    bad,
+    integer_of,
+    number_of,
+    pixels_of,
+    text_of,
+    word_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Axis: TypeAlias = Literal["event", "time"]
 
-MAX_PX: Final = 8192
-MAX_ROWS: Final = 8192
 DEFAULT_PX: Final = 1200
 DEFAULT_ROWS: Final = 800
 MAX_RANK: Final = 10_000_000
@@ -95,8 +100,8 @@ def parse_histories_query(args: Mapping[str, str]) -> HistoriesQuery:
         t1=t1,
         y0=y0,
         y1=y1,
-        px=max(1, integer_of(args, "px", MAX_PX) or DEFAULT_PX),
-        rows=max(1, integer_of(args, "rows", MAX_ROWS) or DEFAULT_ROWS),
+        px=pixels_of(args, "px", DEFAULT_PX),
+        rows=pixels_of(args, "rows", DEFAULT_ROWS),
         order=order,  # type: ignore[arg-type]  # one of these words
         colour=colour,  # type: ignore[arg-type]  # one of these words
         stream=integer_of(args, "stream", _MOST),

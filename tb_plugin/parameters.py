@@ -10,6 +10,9 @@ from tb_plugin.errors import BadRequestError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+MAX_PIXELS: Final = 8192
+"""No screen is wider or higher, so nothing is drawn finer."""
+
 _MAX_TEXT: Final = 4000
 
 
@@ -49,6 +52,18 @@ def integer_of(args: Mapping[str, str], name: str, most: int) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise bad(name, text, "a whole number")
     return min(int(text), most)
+
+
+def pixels_of(args: Mapping[str, str], name: str, default: int) -> int:
+    """A width or height to draw on; `default` where it is 0 or missing.
+
+    Raises:
+        BadRequestError: it is none that a screen can have.
+    """
+    pixels = integer_of(args, name, MAX_PIXELS + 1) or default
+    if pixels > MAX_PIXELS:
+        raise bad(name, args[name], f"at most {MAX_PIXELS:,} pixels")
+    return pixels
 
 
 def number_of(

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
 from tb_plugin import api
-from tb_plugin.parameters import bad, integer_of, text_of, word_of
+from tb_plugin.parameters import bad, integer_of, pixels_of, text_of, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DEFAULT_TOP: Final = 500
 MAX_TOP: Final = 2_000
-_MAX_PX: Final = 16_384
 _DEFAULT_ROWS: Final = 800
 _DEFAULT_PX: Final = 1_200
 _MAX_NUMBER: Final = 10**12
@@ -90,12 +89,12 @@ def parse_profile_query(args: Mapping[str, str]) -> ProfileQuery:
         charge=charge or "allocating",  # type: ignore[arg-type]
         t0=t0,
         t1=t1,
-        px=max(1, integer_of(args, "px", _MAX_PX) or _DEFAULT_PX),
+        px=pixels_of(args, "px", _DEFAULT_PX),
         cycle=integer_of(args, "cycle", _MAX_NUMBER),
         step=integer_of(args, "step", _MAX_NUMBER),
         x0=x0,
         x1=x1,
-        rows=max(1, integer_of(args, "rows", _MAX_PX) or _DEFAULT_ROWS),
+        rows=pixels_of(args, "rows", _DEFAULT_ROWS),
         part=part or "communication",  # type: ignore[arg-type]
         ranks=_ranks(args),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tb_plugin.functions_query import FunctionsQuery, parse_functions_query
 from tb_plugin.modules_query import ModulesQuery, parse_modules_query
-from tb_plugin.parameters import bad, number_of
+from tb_plugin.parameters import bad, integer_of, number_of, pixels_of
 from tb_plugin.steps_query import StepsQuery, parse_steps_query
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 XKind: TypeAlias = Literal["step", "relative", "wall"]
 
-MAX_PX: Final = 8192
-MAX_ROWS: Final = 8192
 MAX_RANK: Final = 10_000_000
 _MAX_PARTS: Final = 10_000
 _DEFAULT_PX: Final = 1200
@@ -72,15 +70,15 @@ def parse_query(args: Mapping[str, str]) -> Query:
     ranks = args.get("ranks")
     return Query(
         run=args.get("run") or "",
-        rank=_integer(args, "rank", 0, MAX_RANK),
+        rank=integer_of(args, "rank", MAX_RANK),
         ranks=_ranks("ranks", ranks) if ranks else None,
         pinned=_ranks("pinned", args.get("pinned") or ""),
         series=args.get("series") or None,
         x=x,  # type: ignore[arg-type]  # checked above
         x0=x0,
         x1=x1,
-        px=_integer(args, "px", 1, MAX_PX) or _DEFAULT_PX,
-        rows=_integer(args, "rows", 1, MAX_ROWS) or _DEFAULT_ROWS,
+        px=pixels_of(args, "px", _DEFAULT_PX),
+        rows=pixels_of(args, "rows", _DEFAULT_ROWS),
         phase=args.get("phase") or None,
         modules=parse_modules_query(args),
         functions=parse_functions_query(args),
@@ -100,13 +98,3 @@ def _ranks(name: str, text: str) -> RankSet:
         high = int(match[2] or low)
         spans.append((min(low, high), max(low, high)))
     return RankSet(tuple(spans))
-
-
-def _integer(args: Mapping[str, str], name: str, low: int, high: int) -> int | None:
-    text = args.get(name)
-    if not text:
-        return None
-    if not text.isascii() or not text.isdigit() or len(text) > 12:
-        raise bad(name, text, "a whole number")
-    # Larger screens than any are drawn as the largest; a rank is what it is.
-    return min(max(int(text), low), high)

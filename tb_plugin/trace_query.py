@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.parameters import bad, integer_of, text_of, word_of
+from tb_plugin.parameters import bad, integer_of, pixels_of, text_of, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_PX: Final = 16_384
 DEFAULT_PX: Final = 1_600
 MAX_TRACKS: Final = 4_000
 _MAX_INDEX: Final = 1_000_000
@@ -61,7 +60,7 @@ def parse_trace_query(args: Mapping[str, str]) -> TraceQuery:
         tracks=_tracks(args),
         t0=t0,
         t1=t1,
-        px=max(1, integer_of(args, "px", MAX_PX) or DEFAULT_PX),
+        px=pixels_of(args, "px", DEFAULT_PX),
         row=integer_of(args, "row", _MAX_ROW),
         text=text_of(args, "text"),
         only_instants=word_of(args, "only", ("instants",)) is not None,

@@ -71,6 +71,25 @@ def test_answers_are_compressed_where_the_client_takes_it(page):
     assert packed.headers["Vary"] == "Accept-Encoding"
 
 
+def test_no_picture_is_larger_than_any_screen(page):
+    run_id = page.run_id("exp")
+    # What shows nothing: files, pages, and all runs.
+    others = ("/index.js", "/app.html", "/assets/*", "/perfetto/*", "/drop", "/runs")
+    others += ("/trace_file",)
+    asked = [(route, "px") for route in page.routes.keys() - {*others}]
+    asked += [("/heatmap", "rows"), ("/step_heatmap", "rows"), ("/allocations", "rows")]
+    asked += [("/segment_timeline", "rows"), ("/distributed_heatmap", "rows")]
+    for route, word in asked:
+        for size in (8193, 999999999, 10**17):
+            answer = page.raw(route, run=run_id, **{word: size})
+            assert answer.status_code == 400, (route, word)
+            what = json.loads(answer.data)["what"]
+            assert what == f"The parameter {word} must be at most 8,192 pixels.", route
+    for route in DATA_ROUTES:
+        page.get(route, run=run_id, px=8192, rows=8192)
+        page.get(route, run=run_id, px=0, rows=0)
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 @pytest.mark.parametrize("route", ["/runs", "/overview", "/index.js", "/app.html"])
 def test_only_get_is_answered(page, route, method):

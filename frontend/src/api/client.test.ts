@@ -139,4 +139,12 @@ describe("requestPath", () => {
     );
     expect(requestPath("runs", {})).toBe("runs");
   });
+
+  it("asks for no picture that is larger than the server draws", () => {
+    const query = { px: 20_000, rows: 8192.5, e1: 20_000 };
+    expect(requestPath("allocations", query)).toBe(
+      "allocations?e1=20000&px=8192&rows=8192",
+    );
+    expect(requestPath("allocations", { px: null })).toBe("allocations");
+  });
 });

@@ -26,6 +26,9 @@ export class ApiError extends Error {
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
+/** The server draws no wider and no higher, as no screen is. */
+export const MOST_PIXELS = 8192;
+
 /** Answers kept; a heatmap of a full screen is about 4 MB. */
 const MAX_KEPT = 24;
 
@@ -164,13 +167,19 @@ export function isAbort(error: unknown): boolean {
 export function requestPath(route: Route, query: Query): string {
   const words = new URLSearchParams();
   for (const name of Object.keys(query).sort()) {
-    const value = query[name];
-    if (value !== undefined && value !== null && value !== "") {
-      words.set(name, value.toString());
-    }
+    const value = bounded(name, query[name]);
+    if (value !== null && value !== "") words.set(name, value.toString());
   }
   const text = words.toString();
   return text === "" ? route : `${route}?${text}`;
+}
+
+function bounded(
+  name: string,
+  value: Query[string] | undefined,
+): string | number | null {
+  const isSize = typeof value === "number" && (name === "px" || name === "rows");
+  return isSize ? Math.min(value, MOST_PIXELS) : (value ?? null);
 }
 
 async function refusal(response: Response, route: Route): Promise<ApiError> {
