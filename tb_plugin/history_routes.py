@@ -13,7 +13,13 @@ from tb_plugin.budget import Budget
 from tb_plugin.errors import NotFoundError, NotReadyError, UnreadableError
 from tb_plugin.histories_query import HistoriesQuery, parse_histories_query
 from tb_plugin.readers.histories import HistoriesReader
-from tb_plugin.readers.history_list import default_of, history_of, listed, of_rank
+from tb_plugin.readers.history_list import (
+    default_of,
+    history_of,
+    listed,
+    of_rank,
+    shown_place,
+)
 from tb_plugin.readers.imports.importer import Importer
 from tb_plugin.readers.kept import Kept
 from tb_plugin.validators import etag_of, not_modified
@@ -121,8 +127,8 @@ class HistoryRoutes:
             raise UnreadableError(problem.what, where, problem.remedy)
         raise NotReadyError(
             "The history is still being opened.",
-            f"history={found.reference.id}",
-            "Ask again: /history says how far it is.",
+            shown_place(found),
+            "Ask again in a moment.",
         )
 
     def _histories(self, request: Request, query: HistoriesQuery) -> Response:
@@ -267,7 +273,7 @@ def _chosen(run: Run, query: HistoriesQuery, budget: Budget) -> FoundHistory:
     if found is None:
         raise NotFoundError(
             "The run has no allocator history.",
-            f"run={query.run[:80]}",
-            "Record some: see /histories for what was not recorded and why.",
+            run.found.name[:80],
+            "Record some with history=True, or put snapshots into the run's directory.",
         )
     return found

@@ -63,12 +63,12 @@ class MergedRoute:
         if not self._free.acquire(blocking=False):
             raise BusyError(
                 "Other merged traces are being made.",
-                f"run={query.run[:80]}",
+                run.found.name[:80],
                 "Wait until their downloads have ended, or run: memboard merge",
             )
         try:
             inputs = _inputs(run, query.ranks, cycle, attempt)
-            _refuse_nothing(inputs, query.run)
+            _refuse_nothing(inputs, run.found.name)
             response = Response(
                 self._body(inputs), content_type=CONTENT_TYPE, direct_passthrough=True
             )
@@ -103,7 +103,7 @@ def _inputs(
     if is_remote(run.found.folder):
         raise BadRequestError(
             "Traces at a store are not merged here.",
-            f"run={run.found.name[:80]}",
+            run.found.name[:80],
             f"Run: memboard merge {_own_folder(run)!r}",
         )
     if run.made_of != "recording":
@@ -132,7 +132,7 @@ def _refuse_nothing(inputs: Inputs, run: str) -> None:
     if inputs.is_empty:
         raise NotFoundError(
             "The run has nothing to merge.",
-            f"run={run[:80]}",
+            run[:80],
             "Record spans or traces, or choose other ranks.",
         )
 

@@ -78,7 +78,7 @@ class Store:
         if run is None or run.found.is_empty:
             raise NotFoundError(
                 "There is no such run in the logdir.",
-                f"run={run_id[:80]}",
+                "the run in the address",
                 "It may have been deleted or renamed: choose another run.",
             )
         return run

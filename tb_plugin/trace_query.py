@@ -79,7 +79,7 @@ def _time(args: Mapping[str, str], name: str) -> int | None:
 def _source(args: Mapping[str, str]) -> str | None:
     text = text_of(args, "source")
     if text is not None and not _ID.fullmatch(text):
-        raise bad("source", text, "the id of a source, as /trace lists it")
+        raise bad("source", text, "the id of a trace")
     return text
 
 

@@ -39,7 +39,7 @@ def parse_report_query(args: Mapping[str, str]) -> ReportQuery:
     common = parse_query(args)
     report = text_of(args, "report")
     if report is not None and not _ID.fullmatch(report):
-        raise bad("report", report, "the id of a report, as /trace_reports lists it")
+        raise bad("report", report, "the id of a report")
     return ReportQuery(
         run=common.run,
         rank=common.rank,

@@ -93,13 +93,13 @@ class TraceReportRoutes:
     def _named(self, run: Run, query: ReportQuery, budget: Budget) -> FoundReport:
         if query.report is None:
             raise BadRequestError(
-                "A report must be given.", "report", "Take an id of /trace_reports."
+                "A report must be given.", "report", "Choose one from the list."
             )
         for found in self._reports.of(run, budget):
             if found.id == query.report:
                 return found
         raise NotFoundError(
             "There is no such report of a trace.",
-            f"report={query.report}",
+            run.found.name[:80],
             "Reload the page: the recording may have been deleted.",
         )

@@ -118,7 +118,7 @@ class TraceRoutes:
                 return found
         raise NotFoundError(
             "There is no such trace file.",
-            f"source={query.source}",
+            "the trace in the address",
             "It may have been deleted: reload the page.",
         )
 
@@ -219,7 +219,7 @@ class TraceRoutes:
         if missing:
             raise NotFoundError(
                 "There is no such trace in the run.",
-                f"source={missing[0]}",
+                "the trace in the address",
                 "It may have been deleted: reload the page.",
             )
         for one in sorted(wanted):
@@ -244,8 +244,8 @@ class TraceRoutes:
         if opening.source is None:
             raise NotReadyError(
                 "The trace is still being opened.",
-                f"source={found.id}",
-                "Ask again: /trace says how far it is.",
+                found.name[:200],
+                "Ask again in a moment.",
             )
 
     def _placed(

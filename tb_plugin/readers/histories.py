@@ -18,7 +18,7 @@ from tb_plugin import api
 from tb_plugin.analysis.snapshot_tables import SnapshotError as TablesError
 from tb_plugin.analysis.snapshot_tables import snapshot_of
 from tb_plugin.errors import NotReadyError
-from tb_plugin.readers.history_list import OwnCapture
+from tb_plugin.readers.history_list import OwnCapture, shown_place
 from tb_plugin.readers.imports.column_cache import FileKey
 from tb_plugin.readers.imports.errors import (
     ImportFailedError,
@@ -198,7 +198,7 @@ class HistoriesReader:
         if under_way >= MAX_OPENING:
             raise NotReadyError(
                 f"{under_way} other histories are being opened.",
-                f"history={found.reference.id[:80]}",
+                shown_place(found),
                 "Ask again in a moment.",
             )
         opening = Opening(found, asked)

@@ -145,9 +145,15 @@ def history_of(run: Run, history_id: str, budget: Budget) -> FoundHistory:
                     return _of_capture(run, start.index, own, entry)
     raise NotFoundError(
         "The run has no such history.",
-        f"history={history_id[:80]}",
+        run.found.name[:80],
         "It may have been deleted, or not be read yet: choose one from the list.",
     )
+
+
+def shown_place(found: FoundHistory) -> str:
+    """Where a history lies, for a person."""
+    of = found.reference
+    return of.path or ("no rank" if of.rank is None else f"rank {of.rank}")
 
 
 def reference_of_capture(

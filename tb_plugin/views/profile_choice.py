@@ -60,7 +60,7 @@ def choice_of(
             severity="error",
             path="",
             what="This trace is not in the run (any more).",
-            where=f"source={missing}",
+            where="",
             salvaged="",
             remedy="Choose another one.",
             rank=None,

@@ -153,15 +153,15 @@ def chosen_tracks(
         if source_id.startswith(COUNTERS):
             continue
         found = open_sources[source_id]
-        yield found, sorted(set(_known(found.trace, source_id, indices)))
+        yield found, sorted(set(_known(found.trace, indices)))
 
 
-def _known(trace: Trace, source_id: str, indices: Iterable[int]) -> Iterator[int]:
+def _known(trace: Trace, indices: Iterable[int]) -> Iterator[int]:
     for index in indices:
         if index >= len(trace.tracks):
             raise NotFoundError(
                 "There is no such track.",
-                f"tracks={source_id}:{index}",
+                f"track {index}",
                 "Reload the page: the trace was replaced by another one.",
             )
         yield index

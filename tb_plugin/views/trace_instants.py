@@ -89,7 +89,7 @@ def trace_instant(place: Placed, row: int) -> api.TraceInstantResponse:
     if not 0 <= row < len(instants):
         raise NotFoundError(
             "There is no such instant.",
-            f"source={place.id}, row={row}",
+            place.source.found.name[:200],
             "Reload the page: the trace was replaced by another one.",
         )
     args, problem = told_args(trace, int(instants.args[row]))

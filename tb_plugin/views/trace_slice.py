@@ -31,7 +31,7 @@ def trace_slice(place: Placed, row: int) -> api.TraceSliceResponse:
     if not 0 <= row < len(trace.slices):
         raise NotFoundError(
             "There is no such slice.",
-            f"source={place.id}, row={row}",
+            place.source.found.name[:200],
             "Reload the page: the trace was replaced by another one.",
         )
     slices = trace.slices

@@ -116,3 +116,12 @@ def test_all_ranks_lead_to_the_one_that_differs(tensorboard, open_page, simulate
     painted(page)
     readout = tab(page).locator(".allocations-readout")
     expect(readout).to_contain_text(f"at event {int(word_of(page, 'moment')):,}")
+
+
+def test_all_ranks_of_a_run_without_histories_say_so(tensorboard, open_page, demo):
+    board = tensorboard("--logdir", demo)
+    # The second link is of another run's history, as after choosing this run in the rail.
+    for words in (["part=ranks"], ["part=ranks", "history=fdeadbeefdeadbeef"]):
+        page = opened(board, open_page, "compare", *words)
+        see(tab(page), "No allocator history in this run")
+        expect(tab(page).get_by_role("alert")).to_have_count(0)

@@ -107,11 +107,12 @@ describe("Client", () => {
     const error = await errorOf(client);
     expect(error.what).toContain("502");
     expect(error.remedy).not.toBe("");
+    expect(error.where).toBe("");
   });
 
-  it("tells a network failure from a broken answer", async () => {
+  it("tells a network failure from a broken answer, and names no route", async () => {
     const offline = clientOf(() => Promise.reject(new TypeError("Failed to fetch")));
-    expect((await errorOf(offline.client)).kind).toBe("network");
+    expect(await errorOf(offline.client)).toMatchObject({ kind: "network", where: "" });
     const cut = clientOf(() => ok(runsBody().slice(0, 40)));
     expect((await errorOf(cut.client)).kind).toBe("decode");
   });

@@ -75,7 +75,7 @@ export class Client {
       // Sound because `url` begins with the route whose decoder made the value.
       return kept.value as Responses[R];
     }
-    if (!response.ok) throw await refusal(response, route);
+    if (!response.ok) throw await refusal(response);
     const value = await this.#decoded(route, response);
     const etag = response.headers.get("ETag");
     if (keep && etag !== null) this.#keep(url, { etag, value });
@@ -98,7 +98,7 @@ export class Client {
       if (isAbort(error)) throw error;
       throw new ApiError(
         "TensorBoard does not answer.",
-        url,
+        "",
         "Check that its process still runs and that the connection to it stands; " +
           "this page asks again by itself.",
         "network",
@@ -114,7 +114,7 @@ export class Client {
       if (isAbort(error)) throw error;
       throw new ApiError(
         "The connection broke in the middle of an answer.",
-        route,
+        "",
         "This page asks again by itself.",
         "network",
       );
@@ -182,17 +182,17 @@ function bounded(
   return isSize ? Math.min(value, MOST_PIXELS) : (value ?? null);
 }
 
-async function refusal(response: Response, route: Route): Promise<ApiError> {
+async function refusal(response: Response): Promise<ApiError> {
   let body: unknown = null;
   try {
     body = await response.json();
   } catch {
     // Not our server's own words: a proxy's page, or nothing.
   }
-  return refusalOf(response.status, response.statusText, body, route);
+  return refusalOf(response.status, response.statusText, body, "");
 }
 
-/** The server's own words where it sent them; `asked` is what it refused. */
+/** The server's own words where it sent them; `asked` is what it refused, for a person. */
 export function refusalOf(
   status: number,
   statusText: string,

@@ -14,6 +14,8 @@ import { RankBars } from "../../widgets/rank_bars/rank_bars";
 import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
 import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
 import { Segmented } from "../choices";
+import { NoHistory } from "../history_opening";
+import { chosenHistory } from "../use_history";
 import type { ViewProps } from "../view_props";
 import { LineHeat } from "./line_heat";
 import { rankOrder, ranksTable, rankStrip, type RankSort } from "./ranks";
@@ -31,10 +33,20 @@ export interface RanksPartProps {
 
 export function RanksPart({ view, history, exporter }: RanksPartProps) {
   const [pollMs, setPollMs] = useState(READING_POLL_MS);
-  const query = { run: view.run.id, history: history === "" ? null : history };
-  const { data, error } = useLive(view.client, "rank_histories", query, pollMs);
+  const run = view.run.id;
+  const list = useLive(view.client, "histories", { run }, view.pollMs);
+  const id = list.data === null ? "" : chosenHistory(list.data, history);
+  const query = id === "" ? null : { run, history: id };
+  const live = useLive(view.client, "rank_histories", query, pollMs);
+  const { data } = live;
+  const error = list.error ?? live.error;
   const wanted = data?.stillReading === false ? RESTING_POLL_MS : READING_POLL_MS;
   if (wanted !== pollMs) setPollMs(wanted);
+  if (list.data?.histories.length === 0) {
+    return (
+      <NoHistory histories={list.data} rank={null} showAllRanks={() => undefined} />
+    );
+  }
   return (
     <>
       {error !== null && worthSaying(error, data !== null) && (
@@ -42,7 +54,7 @@ export function RanksPart({ view, history, exporter }: RanksPartProps) {
       )}
       {data === null && error === null && <Skeleton heightPx={480} />}
       {data?.ranks.length === 0 && (
-        <Nothing title="No rank has an allocator history">
+        <Nothing title="No history has a known rank">
           <p>
             Snapshots get their rank from their name, such as rank3_snapshot.pickle; the
             recorder writes it by itself.

@@ -39,10 +39,12 @@ export function Failure(props: FailureProps) {
       <div>
         <strong>{what}</strong>
         <p>{remedy}</p>
-        <p class="quiet">
-          {note !== undefined && <>{note} </>}
-          <code>{where}</code>
-        </p>
+        {(note !== undefined || where !== "") && (
+          <p class="quiet">
+            {note !== undefined && <>{note} </>}
+            {where !== "" && <code>{where}</code>}
+          </p>
+        )}
         {props.action}
       </div>
     </div>
