@@ -64,7 +64,8 @@ class Access:
         given = request.args.get(WORD)
         if given is None and known:
             return None
-        if known or (given is not None and self._lets_in(given, request.method)):
+        # A token for once is spent even where it was not needed.
+        if (given is not None and self._lets_in(given, request.method)) or known:
             response = Response(_PAGE, headers=_HEADERS, mimetype="text/html")
             response.set_cookie(cookie, self.token, httponly=True, samesite="Strict")
             return response

@@ -165,6 +165,9 @@ def test_a_link_for_one_browser_lets_in_no_second_one(server):
     assert bare(server, address(link)).status == 403
     assert bare(server, address(link), Cookie=cookie).status == 200
     assert bare(server, f"{PREFIX}/runs", Cookie=cookie).status == 200
+    unneeded = address(server.link("", once=True))
+    assert bare(server, unneeded, Cookie=cookie).status == 200
+    assert bare(server, unneeded).status == 403
 
 
 def test_unchanged_answers_heads_and_ranges_go_on_as_before(server):
