@@ -321,6 +321,12 @@ class Trace:
                 links.append(Link(kind, category, other, outgoing))
         return tuple(links)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show; its problems say why."""
+        shown = (self.slices, self.instants, self.counters, self.memory)
+        return not any(map(len, shown))
+
     @cached_property
     def num_bytes(self) -> int:
         """Of all columns, without what is derived of them."""

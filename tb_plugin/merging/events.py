@@ -83,13 +83,8 @@ class WholeEvents(Chunks):
 
     def _walked(self, *, at_end: bool) -> Chunk:
         found = walk(self._data, at_end=at_end)
-        self.around.ended |= found.ended
-        self.around.cut_off |= found.cut_off
         events = [self._one(start, stop) for start, stop in found.spans]
-        for index, event in enumerate(events):
-            if event is None:
-                place = self._offset + found.spans[index][0]
-                self.around.bad.append((self.num_events + index, place))
+        self._note(found, events)
         chunk = Chunk(
             self._offset,
             found.consumed,

@@ -130,9 +130,9 @@ class Rewriting:
         elif around.cut_off or not around.ended:
             found.append("The file ends before its events do: it is truncated.")
         if around.bad:
-            first = around.bad[0][1]
+            first = min(one.offset for one in around.bad.values())
             found.append(
-                f"{len(around.bad)} events could not be read, the first at byte {first}."
+                f"{around.num_bad} events could not be read, the first at byte {first}."
             )
         return found
 

@@ -54,6 +54,8 @@ class RankSummary:
     collectives: RankCollectives
     problem: Problem | None = None
     """The first thing that was left out of its trace."""
+    is_empty: bool = False
+    """Whether its trace has nothing to show."""
 
 
 class Profiles:
@@ -178,4 +180,5 @@ def summary_of(profile: TraceProfile, rank: int) -> RankSummary:
         overlap_ns=parts.overlap_ns,
         collectives=profile.collectives,
         problem=next(iter(profile.trace.problems), None),
+        is_empty=profile.trace.is_empty,
     )

@@ -114,7 +114,7 @@ def _problems(cycle: Cycle, shown: Sequence[RankSummary]) -> Iterator[api.Proble
                 path=f"rank {one.rank}",
                 what=one.problem.what,
                 where=one.problem.where,
-                salvaged="The rest of its trace counts.",
+                salvaged="" if one.is_empty else "The rest of its trace counts.",
                 remedy="",
                 rank=one.rank,
             )

@@ -110,15 +110,16 @@ def _left_out(opening: Opening) -> tuple[api.Problem, ...]:
     """Of a trace that is open."""
     if opening.source is None:
         return ()
+    trace = opening.source.trace
     return tuple(
         api.Problem(
             severity="warning",
             path=opening.found.name,
             what=f"{one.what} ({one.count:,})" if one.count > 1 else one.what,
             where=one.where,
-            salvaged="The rest of the trace is shown.",
+            salvaged="" if trace.is_empty else "The rest of the trace is shown.",
             remedy="",
             rank=opening.found.rank,
         )
-        for one in opening.source.trace.problems[:MAX_PROBLEMS]
+        for one in trace.problems[:MAX_PROBLEMS]
     )

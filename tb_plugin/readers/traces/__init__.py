@@ -14,7 +14,8 @@ Reading, inside the worker:
 - `events`: what is decoded of an event, by msgspec, and `exact_times` of it;
 - `gathering`, `growing`, `details`: events become columns; `begin_end`, `flow_ends`, `track_names`
   put together what several events say; `assembling` makes the tables of all that;
-- `top_level`: what a trace says of itself; `stored`: the tables to a `Trace`;
+- `top_level`: what a trace says of itself; `refusals`: why a file is no trace, or shows nothing;
+- `stored`: the tables to a `Trace`;
 - `timelines`: `export_memory_timeline`'s three kinds of files.
 """
 

@@ -23,9 +23,11 @@ from tb_plugin.readers.traces.events import (
     AnyEvent,
     Event,
     ExactEvent,
+    plain,
 )
 from tb_plugin.readers.traces.exact_times import from_digits, from_floats, needs_digits
-from tb_plugin.readers.traces.pieces import BOUNDARY, repairs, walk
+from tb_plugin.readers.traces.pieces import BOUNDARY, nesting, repairs, walk
+from tb_plugin.readers.traces.refusals import REMEDY, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,18 +35,21 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.readers.traces.inflated import Inflated
+    from tb_plugin.readers.traces.pieces import Fault, Walked
 
     AnyShape: TypeAlias = Event | ExactEvent | AnyEvent
 
 _START: Final = re.compile(rb'"traceEvents"\s*:\s*\[')
+_LIST: Final = re.compile(rb"\s*\[")
 _END: Final = re.compile(rb"\}\s*\](?=\s*(?:[,}]|\Z))")
 _MAX_TRIES: Final = 4
 _LATE: Final = 1 << 14
 """Bytes at the end of a block in which a boundary is looked for first."""
 _COUNTER: Final = re.compile(rb'"ph"\s*:\s*"C"')
-_REMEDY: Final = "Open what a profiler wrote as a Chrome trace, .json or .json.gz."
 _MAX_HEAD: Final = 64 << 20
 _MAX_TAIL: Final = 16 << 20
+_MAX_LISTS: Final = 100
+"""Of events, in one file."""
 _LONG: Final = 1 << 20
 """Bytes without a boundary that are taken as they are."""
 _ROOM: Final = 48
@@ -69,6 +74,17 @@ class Chunk:
 
 
 @dataclass(slots=True)
+class BadEvents:
+    """Entries of the list that are no events, for one reason."""
+
+    number: int
+    """Of the first one in the file."""
+    offset: int
+    """Of its first byte."""
+    count: int = 0
+
+
+@dataclass(slots=True)
 class Around:
     """What stands around the events, and how they ended."""
 
@@ -81,8 +97,15 @@ class Around:
     """Whether the list of events has its end."""
     cut_off: bool = False
     """Whether the file ends inside an event."""
-    bad: list[tuple[int, int]] = field(default_factory=list)
-    """Number of each unreadable event, and the offset of its first byte."""
+    bad: dict[Fault, BadEvents] = field(default_factory=dict)
+    """What of the list could not be read as events."""
+    num_lists: int = 1
+    """Lists of events, which come one after the other."""
+
+    @property
+    def num_bad(self) -> int:
+        """Entries of the list that could not be read as events."""
+        return sum(one.count for one in self.bad.values())
 
 
 class Chunks:
@@ -117,6 +140,12 @@ class Chunks:
             OSError: it cannot be read.
         """
         self._find_start()
+        yield from self._one_list()
+        while self._finds_another():
+            yield from self._one_list()
+
+    def _one_list(self) -> Iterator[Chunk]:
+        """The events until their list ends."""
         at_end = False
         while not at_end:
             block = self._stream.read()
@@ -138,7 +167,6 @@ class Chunks:
                 continue
             yield self._walked(at_end=False)
             if self.around.ended:
-                self._take_tail()
                 return
 
     def _find_start(self) -> None:
@@ -149,24 +177,50 @@ class Chunks:
             self._drop(1)
             return
         if first != b"{":
-            raise RefusedError(
-                "It is not JSON: it begins with neither an object nor a list.",
-                0,
-                remedy=_REMEDY,
-            )
+            raise refused(self._data)
         searched = 0
-        while (found := _START.search(self._data, max(searched - 64, 0))) is None:
+        while _START.search(self._data, max(searched - 64, 0)) is None:
             searched = len(self._data)
             block = self._stream.read()
             if not block or searched > _MAX_HEAD:
-                raise RefusedError(
-                    self._stream.problem or "It has no `traceEvents`: it is no trace.",
-                    0,
-                    remedy=_REMEDY,
-                )
+                if self._stream.problem:
+                    raise RefusedError(self._stream.problem, 0, remedy=REMEDY)
+                raise refused(self._data)
             self._data += block
+        found = _start_of_events(self._data, 0)
+        assert found is not None  # noqa: S101  # there is one
         self.around.head = self._data[: found.end() - 1]
         self._drop(found.end())
+
+    def _finds_another(self) -> bool:
+        """Whether one more list of events follows, which then comes next.
+
+        A key may come twice, and traces may have been joined to one file. Readers of JSON
+        take the last list; all of them are events that somebody recorded.
+        """
+        around, tail = self.around, self._data
+        while len(tail) < _MAX_TAIL and (block := self._stream.read()):
+            tail += block
+        if not around.ended:
+            return False
+        found = _LIST.match(tail) if around.is_list else _start_of_events(tail, 1)
+        if found is None:
+            around.tail = tail[:_MAX_TAIL]
+            return False
+        if around.num_lists >= _MAX_LISTS:
+            raise RefusedError(
+                f"It has more than {_MAX_LISTS} lists of events: it is no trace.",
+                self._offset,
+                remedy=REMEDY,
+            )
+        head = around.head + b"[]" + tail[: found.end() - 1]
+        if plain(head + b"[]}") is not None:
+            around.head = head
+        around.ended = False
+        around.num_lists += 1
+        self._data = tail
+        self._drop(found.end())
+        return True
 
     def _last(self) -> Iterator[Chunk]:
         """The events of the last bytes, and what follows them."""
@@ -185,14 +239,6 @@ class Chunks:
                     break
             else:
                 yield self._walked(at_end=True)
-        self._take_tail()
-
-    def _take_tail(self) -> None:
-        tail = self._data
-        while len(tail) < _MAX_TAIL and (block := self._stream.read()):
-            tail += block
-        if self.around.ended:
-            self.around.tail = tail[:_MAX_TAIL]
 
     def _drop(self, num_bytes: int) -> None:
         self._data = self._data[num_bytes:]
@@ -233,12 +279,7 @@ class Chunks:
 
     def _walked(self, *, at_end: bool) -> Chunk:
         found = walk(self._data, at_end=at_end)
-        self.around.ended |= found.ended
-        self.around.cut_off |= found.cut_off
-        for index, event in enumerate(found.events):
-            if event is None:
-                place = self._offset + found.spans[index][0]
-                self.around.bad.append((self.num_events + index, place))
+        self._note(found, found.events)
         digits = [b"" if event is None else bytes(event.ts) for event in found.events]
         chunk = Chunk(
             self._offset,
@@ -251,9 +292,41 @@ class Chunks:
         self._drop(found.consumed)
         return chunk
 
+    def _note(self, found: Walked, events: Sequence[object | None]) -> None:
+        """How walked bytes ended, and which of their events could not be read."""
+        around = self.around
+        around.ended |= found.ended
+        around.cut_off |= found.cut_off
+        for index, event in enumerate(events):
+            if event is None:
+                fault = found.faults.get(index, "unreadable")
+                known = around.bad.get(fault)
+                if known is None:
+                    place = self._offset + found.spans[index][0]
+                    known = around.bad[fault] = BadEvents(
+                        self.num_events + index, place
+                    )
+                known.count += 1
+
 
 def _timed(events: Sequence[Any]) -> tuple[Sequence[Any], npt.NDArray[np.int64]]:
     return events, from_digits([bytes(event.ts) for event in events])
+
+
+def _start_of_events(text: bytes, level: int) -> re.Match[bytes] | None:
+    """Where the list of events of the outermost object begins.
+
+    Where none stands on that level, which damage may hide, it is the first of all.
+    `level` is the text's own at its start.
+    """
+    first, at = None, 0
+    for found in _START.finditer(text):
+        first = first or found
+        level += nesting(text, at, found.start())
+        at = found.start()
+        if level == 1:
+            return found
+    return first
 
 
 def _last_boundary(data: bytes) -> tuple[int, int] | None:

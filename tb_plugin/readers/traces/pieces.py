@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from tb_plugin.readers.traces.events import FAULTS, ONE, AnyEvent
 
@@ -34,6 +34,23 @@ _SCAN: Final = 1 << 18
 """Bytes in which an event's end is looked for."""
 MAX_EVENT: Final = 1 << 22
 """Bytes of one event; what is longer is damaged."""
+MAX_LEVELS: Final = 500
+"""Of objects and lists in each other; events have a handful."""
+_SCALAR: Final = re.compile(
+    rb'(?:"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"|[^\s,\[\]{}":]+)(?=\s*(?:[,\]]|\Z))'
+)
+"""An entry of the list that is neither an object nor a list."""
+
+Fault: TypeAlias = Literal["unreadable", "deep", "list", "text", "number"]
+"""Why an entry of the list is no event; `number` is also what `null` and `true` are."""
+
+
+class _Taken(NamedTuple):
+    event: AnyEvent | None
+    stop: int
+    """Where it ends; -1: not in these bytes."""
+    fault: Fault = "unreadable"
+    """Why there is no event."""
 
 
 @dataclass(slots=True)
@@ -44,6 +61,8 @@ class Walked:
     """None: one that could not be read."""
     spans: list[tuple[int, int]] = field(default_factory=list)
     """Of each event: where it begins and ends."""
+    faults: dict[int, Fault] = field(default_factory=dict)
+    """Of those that could not be read."""
     consumed: int = 0
     """What follows needs more bytes to be understood."""
     ended: bool = False
@@ -64,12 +83,14 @@ def walk(data: bytes, *, at_end: bool) -> Walked:
             found.ended = True
             at += 1
             break
-        event, stop = _take(data, at, at_end=at_end)
+        event, stop, fault = _take(data, at, at_end=at_end)
         if stop < 0:
             if not at_end and len(data) - at < MAX_EVENT:
                 break
             found.cut_off = at_end
             stop = len(data)
+        if event is None:
+            found.faults[len(found.events)] = fault
         found.events.append(event)
         found.spans.append((at, stop))
         at = stop
@@ -77,41 +98,78 @@ def walk(data: bytes, *, at_end: bool) -> Walked:
     return found
 
 
-def _take(data: bytes, at: int, *, at_end: bool) -> tuple[AnyEvent | None, int]:
-    """The event that begins here and where it ends; -1: not in these bytes."""
+def _take(data: bytes, at: int, *, at_end: bool) -> _Taken:
+    """The event that begins here, and where it ends."""
+    if data[at : at + 1] != b"{":
+        other = _other_than_event(data, at)
+        if other is not None:
+            return other
     boundary = BOUNDARY.search(data, at)
     if boundary is not None:
         piece = data[at : boundary.start() + 1]
         event = _decoded(piece) or _decoded_repaired(piece)
         if event is not None:
-            return event, boundary.start() + 1
-    stop = _end_of_object(data, at)
+            return _Taken(event, boundary.start() + 1)
+    stop, levels = _end_of_value(data, at)
+    if levels > MAX_LEVELS:
+        return _Taken(None, stop or -1, "deep")
     if stop > 0:
         piece = data[at:stop]
-        return _decoded(piece) or _decoded_repaired(piece), stop
+        return _Taken(_decoded(piece) or _decoded_repaired(piece), stop)
     sure = _SURE.search(data, at)
     if sure is None:
-        return None, -1
+        return _Taken(None, -1)
     if stop == 0 and not at_end and len(data) - at < _SCAN:
-        return None, -1  # it may go on where more bytes are
+        return _Taken(None, -1)  # it may go on where more bytes are
     piece = data[at : sure.start() + 1]
-    return _decoded_repaired(piece), sure.start() + 1
+    return _Taken(_decoded_repaired(piece), sure.start() + 1)
 
 
-def _end_of_object(data: bytes, at: int) -> int:
-    """Where the object that begins here ends; 0: too far away; -1: it is damaged."""
-    depth = 0
-    for token in _TOKEN.finditer(data, at, at + _SCAN):
+def _other_than_event(data: bytes, at: int) -> _Taken | None:
+    """What stands in an event's place: whole, and no object; None: nothing of the kind."""
+    if data[at : at + 1] == b"[":
+        stop, levels = _end_of_value(data, at)
+        if levels > MAX_LEVELS:
+            return _Taken(None, stop or -1, "deep")
+        return _Taken(None, stop, "list") if stop > 0 else None
+    scalar = _SCALAR.match(data, at)
+    if scalar is None:
+        return None
+    return _Taken(None, scalar.end(), "text" if data[at : at + 1] == b'"' else "number")
+
+
+def _end_of_value(data: bytes, at: int) -> tuple[int, int]:
+    """Where the object or list that begins here ends, and how many levels it has.
+
+    The end is 0 where it is too far away, and -1 where the value is damaged.
+    """
+    most = levels = 0
+    far = at + _SCAN
+    is_object = data[at : at + 1] == b"{"
+    for token in _TOKEN.finditer(data, at, at + MAX_EVENT):
         kind = token.group()
         if kind in (b"{", b"["):
-            depth += 1
+            levels += 1
+            most = max(most, levels)
         elif kind in (b"}", b"]"):
-            depth -= 1
+            levels -= 1
         elif kind == b'"':  # a string without an end on its line
-            return -1
-        if depth <= 0:
-            return token.end() if kind == b"}" else -1
-    return 0
+            return -1, most
+        if levels <= 0:
+            is_end = kind == (b"}" if is_object else b"]")
+            return (token.end() if is_end else -1), most
+        if token.end() > far and most <= MAX_LEVELS:
+            return 0, most
+    return 0, most
+
+
+def nesting(data: bytes, start: int, stop: int) -> int:
+    """By how many levels the end of some bytes is deeper than their start."""
+    levels = 0
+    for token in _TOKEN.finditer(data, start, stop):
+        kind = token.group()
+        levels += (kind in (b"{", b"[")) - (kind in (b"}", b"]"))
+    return levels
 
 
 def _decoded(piece: bytes) -> AnyEvent | None:

@@ -26,19 +26,25 @@ _MAX_VALUE: Final = 1 << 16
 _MAX_TEXT: Final = 1024
 _BASE: Final = "baseTimeNanoseconds"
 _MOST_NS: Final = 2**62
+_BLANK: Final = b" \t\r\n\0"
+_FOLLOWS: Final = "What follows its events cannot be read as JSON; it is not shown."
 
 
-def top_level(around: Around) -> dict[str, Any]:
-    """All of it as plain JSON data; empty where there is none that can be read."""
+def top_level(around: Around) -> tuple[dict[str, Any], str]:
+    """All of it as plain JSON data, and what of it cannot be read, in words."""
     if around.is_list:
-        return {}
-    whole = around.head + b"[]" + (around.tail if around.ended else b"}")
-    for text in (whole, around.head + b"[]}"):
+        return {}, _FOLLOWS if around.tail.strip(_BLANK) else ""
+    before = around.head + b"[]}"
+    whole = around.head + b"[]" + around.tail.rstrip(_BLANK)
+    texts = ((whole, ""),) if around.ended else ()
+    told = "What stands before its events cannot be read as JSON; it is not shown."
+    for text, problem in (*texts, (before, _FOLLOWS if around.ended else "")):
         for attempt in (text, *repairs(text)):
             found = plain(attempt)
             if isinstance(found, dict):
-                return {key: found[key] for key in found if key != "traceEvents"}
-    return {}
+                top = {key: found[key] for key in found if key != "traceEvents"}
+                return top, problem
+    return {}, told
 
 
 def facts_of(top: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from tb_plugin.readers.traces.assembling import tables_of
 from tb_plugin.readers.traces.chunks import Chunks
 from tb_plugin.readers.traces.gathering import Gathering
 from tb_plugin.readers.traces.inflated import Inflated
+from tb_plugin.readers.traces.refusals import note_problems, refuse_no_events
 from tb_plugin.readers.traces.top_level import base_of, facts_of, top_level
 
 if TYPE_CHECKING:
@@ -45,17 +46,15 @@ def imported(
         return tables_of(gathered, {}, facts, 0)
     places = _gather(chunks, gathered)
     around = chunks.around
-    problems = gathered.problems
-    for number, offset in around.bad[:1]:
-        what = "events that could not be read are not shown"
-        problems.note(what, len(around.bad), f"event {number}, byte {offset}")
+    top, told = top_level(around)
     if stream.problem:
-        problems.note(stream.problem, 1)
-    elif (around.cut_off or not around.ended) and not (
-        around.is_list and not around.cut_off
-    ):
-        problems.note("The file ends inside its list of events: it is not whole.", 1)
-    top = top_level(around)
+        gathered.problems.note(stream.problem, 1)
+    else:
+        refuse_no_events(around, gathered)
+        what = "The file ends inside its list of events: it is not whole."
+        is_torn = not around.ended and not around.is_list
+        gathered.problems.note(what, int(around.cut_off or is_torn))
+    note_problems(around, gathered, told)
     return tables_of(gathered, places, facts_of(top), base_of(top))
 
 
@@ -69,6 +68,7 @@ def _gather(chunks: Chunks, gathered: Gathering) -> dict[str, Any]:
             what = f"Only the first {chunks.num_events:,} events are shown."
             gathered.problems.note(what, 1)
             chunks.around.ended = True
+            chunks.around.tail = b"" if chunks.around.is_list else b"}"
             break
     columns = np.array(places, np.int64).reshape(-1, 3).T
     return {"offset": columns[0], "num_bytes": columns[1], "first": columns[2]}

@@ -136,8 +136,12 @@ BAD: dict[str, bytes] = {
     "no numbers": with_args("Bytes", "many"),
     "a list of nothing": b"[]",
     "no events": b'{"traceEvents": []}',
+    "nested": b'{"traceEvents": [%b]}' % (b"[" * 300_000 + b"]" * 300_000),
+    "lists as events": b'{"traceEvents": [%b]}'
+    % b", ".join(json.dumps(trained().events[at::5]).encode() for at in range(5)),
+    "twice": b'{"traceEvents": [], %b' % text_of(trained())[1:],
 }
-REFUSED = frozenset({"not JSON", "empty"})
+REFUSED = frozenset({"not JSON", "empty", "nested", "lists as events"})
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +218,34 @@ def test_every_view_of_a_bad_trace_answers(page, name):
             asked(page, name, route, text="a", **window)
     if own:
         asked(page, name, "trace_slice", source=source, row=0)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_trace_that_shows_nothing_says_why(page, name):
+    """The page is never empty without a word."""
+    of = {"source": source_of(page, name, 2)}
+    choice = asked(page, name, "profile", **of)["choice"]
+    (source,) = asked(page, name, "trace", cycle=2)["sources"]
+    if choice["state"] == "failed":
+        assert source["problem"]["what"] == choice["problem"]["what"]
+        return
+    shown = asked(page, name, "trace", cycle=2)["tracks"]
+    assert any(one["num_slices"] for one in shown) or any(
+        "This trace is empty" in one["what"] and not one["salvaged"]
+        for one in choice["problems"]
+    )
+    assert any(one["num_slices"] for one in shown) or source["notes"]
+
+
+def test_what_refused_and_doubled_traces_say(page):
+    said = {}
+    for name in ("nested", "lists as events", "twice"):
+        of = {"source": source_of(page, name, 2)}
+        choice = asked(page, name, "profile", **of)["choice"]
+        said[name] = (choice["problem"] or choice["problems"][0])["what"]
+    assert "values nested deeper than 500 levels" in said["nested"]
+    assert "holds no events but lists" in said["lists as events"]
+    assert "2 lists of events; all of them are shown" in said["twice"]
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -93,6 +93,135 @@ def test_what_is_wrong_is_counted_and_hides_nothing_else(damaged, left, problems
     assert problems_of(trace) == problems
 
 
+EVENT = json.dumps(event("a")).encode()
+DEEP = 300_000
+
+
+@pytest.mark.parametrize(
+    ("events", "nouns"),
+    [
+        (b"[" * DEEP + b"]" * DEEP, "values nested deeper than 500 levels"),
+        (b'{"a":' * DEEP + b"1" + b"}" * DEEP, "values nested deeper than 500 levels"),
+        (EVENT[:-1] + b', "args": {"a":' + b"[" * DEEP + b"]" * DEEP + b"}}",
+         "values nested deeper than 500 levels"),
+        (b"[%b], [%b, %b]" % (EVENT, EVENT, EVENT), "lists"),
+        (b'"a", "b"', "texts"),
+        (b"1, -2.5, null", "numbers or null"),
+        (b'"a", [], {"b": 1}', "texts, lists and objects without a phase (`ph`)"),
+        (b'{"ph": 1, "ts": 1}', "objects that cannot be read"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_list", [False, True])
+def test_a_list_that_holds_no_events_is_refused_by_what_it_holds(
+    events, nouns, is_list
+):
+    text = b"[%b]" % events if is_list else b'{"traceEvents": [%b]}' % events
+    with pytest.raises(RefusedError) as error:
+        read(text)
+    assert error.value.what.endswith(f"holds no events but {nouns}.")
+    assert "`ph`" in error.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (b"null", "null"),
+        (b"1", "a number"),
+        (b'"[]"', "a text"),
+        (b'{"a": 1}', "an object"),
+    ],
+)
+def test_events_that_are_no_list_are_refused_by_what_they_are(value, kind):
+    with pytest.raises(RefusedError) as error:
+        read(b'{"a": 1, "traceEvents": %b}' % value)
+    assert error.value.what == f"Its `traceEvents` is {kind}, not a list of events."
+    assert error.value.where == "byte 24"
+
+
+@pytest.mark.parametrize("other", [b"null", b"[1, [2]]", b'"{\\"ph\\": 1}"'])
+def test_what_stands_among_events_hides_none_of_them(other):
+    trace = read(THREE.replace(b", {", b", %b, {" % other, 1))
+    assert sorted(names_of(trace)) == list("abc")
+    ((what, count),) = problems_of(trace).items()
+    assert what.endswith("among the events are not shown")
+    assert count == 1
+
+
+@pytest.mark.parametrize(
+    ("events", "why"),
+    [
+        ([], "its list of events has no entry"),
+        ([{"ph": "M", "name": "process_name", "args": {"name": "a"}}] * 2,
+         "its events only name processes and threads"),
+        ([{"ph": "X", "name": "a", "dur": 1}],
+         "none of its events has a time and a phase that is shown"),
+        ([event("a", ph="?")], "none of its events has a time and a phase that is shown"),
+    ],
+)  # fmt: skip
+def test_an_empty_trace_says_why_it_is(events, why):
+    assert f"This trace is empty: {why}." in problems_of(read(document(events)))
+
+
+def test_a_trace_that_ends_before_its_first_event_says_so():
+    problems = problems_of(read(b'{"traceEvents": ['))
+    assert (
+        "This trace is empty: the file ends before its first whole event." in problems
+    )
+
+
+@pytest.mark.parametrize("block", [50, 1 << 18])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"traceEvents": [%b], "host_name": "h", "traceEvents": [%b, %b]}',
+        b'{"traceEvents": [%b], "host_name": "h"}\n{"traceEvents": [%b, %b]}',
+        b"[%b]\n[%b, %b]",
+    ],
+)
+def test_lists_of_events_that_follow_each_other_are_all_read(text, block, monkeypatch):
+    monkeypatch.setattr(inflated, "BLOCK", block)
+    events = tuple(
+        json.dumps(event(name, at)).encode() for at, name in enumerate("abc")
+    )
+    trace = read(text % events)
+    assert names_of(trace) == list("abc")
+    ((what, _),) = problems_of(trace).items()
+    assert what.startswith("The file has 2 lists of events; all of them are shown.")
+    if b"}\n{" not in text and text[:1] == b"{":
+        assert trace.facts.host_name == "h"
+
+
+def test_a_list_inside_something_else_is_not_the_traces_own():
+    text = b'{"a": {"traceEvents": []}, "traceEvents": [%b]}' % EVENT
+    assert names_of(read(text)) == ["a"]
+
+
+@pytest.mark.parametrize("after", [b" garbage", b"]", b', "a": ' + b"[" * DEEP])
+def test_what_follows_the_events_and_cannot_be_read_is_said(after):
+    trace = read(document([event("a")])[:-1] + after)
+    assert names_of(trace) == ["a"]
+    assert problems_of(trace) == {
+        "What follows its events cannot be read as JSON; it is not shown.": 1
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "what", "remedy"),
+    [
+        (EVENT.decode().join(["[", "]"]).encode("utf-16"), "UTF-16", "iconv"),
+        (document([]).decode().encode("utf-16-be"), "UTF-16", "iconv"),
+        (document([]).decode().encode("utf-32"), "UTF-32", "iconv"),
+        (gzip.compress(gzip.compress(THREE)), "gzip, twice", "gunzip"),
+        (b"\x28\xb5\x2f\xfd\0", "zstd", "unzstd"),
+        (EVENT + b"\n" + EVENT, "no list", "Put them into a list"),
+    ],
+)
+def test_other_ways_of_writing_are_named(content, what, remedy):
+    with pytest.raises(RefusedError, match=what) as error:
+        read(content)
+    assert remedy in error.value.remedy
+
+
 @pytest.mark.parametrize(
     ("content", "what"),
     [
@@ -103,14 +232,11 @@ def test_what_is_wrong_is_counted_and_hides_nothing_else(damaged, left, problems
         (b'{"a": [1, 2]}', "traceEvents"),
         (b'{"traceEvents": 5}', "traceEvents"),
         (b"[[1, 2], [3]]", "memory timeline"),
-        (b"[[", "not JSON"),
+        (b"[[", "not whole"),
         (gzip.compress(THREE, mtime=0)[:12], "gzip"),
     ],
 )
 def test_what_is_no_trace_is_refused_with_a_word_of_what_to_do(content, what):
-    if content == b"[[":
-        assert not len(read(content).slices)
-        return
     with pytest.raises(RefusedError, match=what) as error:
         read(content)
     assert error.value.remedy
