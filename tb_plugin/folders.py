@@ -183,8 +183,22 @@ class _Look:
             self.is_known &= is_snapshot is not None
             if is_snapshot:
                 self.snapshots.append(name)
-            elif self._looks.may_be_one(entry):
+            elif (self._ours or not self._take_trace(entry)) and (
+                self._looks.may_be_one(entry)
+            ):
                 self.others.append(name)
+
+    def _take_trace(self, entry: Entry) -> bool:
+        """Whether a file that no name tells is a trace by what it holds."""
+        if entry.is_symlink():
+            target = storage.at(entry.path).realpath(entry.path)
+            if not storage.is_inside(target, self._root):
+                return False
+        is_found = self._looks.is_trace(entry)
+        self.is_known &= is_found is not None
+        if is_found:
+            self.traces.append(entry.name)
+        return bool(is_found)
 
 
 def _count_foreign(

@@ -238,7 +238,10 @@ class Run:
     @property
     def traces(self) -> FoundTraces:
         """Files of traces in the run's directory."""
-        return NO_TRACES if self.found.traces is None else self.found.traces.found
+        if self.found.traces is None:
+            return NO_TRACES
+        found = self.found.traces.found
+        return found.of_ranks if self.made_of == "recording" else found
 
     @property
     def notes(self) -> RunNotes:

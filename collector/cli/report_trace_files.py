@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tb_plugin.analysis.rank_share import share_of
 from tb_plugin.analysis.trace import NOTHING
 from tb_plugin.analysis.trace_figures import trace_figures
 from tb_plugin.analysis.trace_profile import TraceProfile
@@ -52,6 +53,8 @@ def _file(found: FoundTrace, importer: Importer) -> dict[str, Any]:
     except ImportFailedError as error:
         said["problem"] = f"{error.what} {error.remedy}".strip()
         return said
+    if found.is_share:
+        trace = share_of(trace, found.rank)
     return {**said, **_figures(trace, found)}
 
 

@@ -325,7 +325,7 @@ class Trace:
     def is_empty(self) -> bool:
         """Whether there is nothing to show; its problems say why."""
         shown = (self.slices, self.instants, self.counters, self.memory)
-        return not any(map(len, shown))
+        return not any(len(table) for table in shown)
 
     @cached_property
     def num_bytes(self) -> int:

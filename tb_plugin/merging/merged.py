@@ -35,7 +35,12 @@ def merged(inputs: Inputs) -> Iterator[bytes]:
     zero_ns = _zero_ns(inputs)
     head = {
         "schemaVersion": 1,
-        MERGED_KEY: 1,
+        MERGED_KEY: {
+            "ranks": _ranges(
+                [one.rank for one in inputs.ranks if one.rank is not None]
+            ),
+            "others": any(one.rank is None for one in inputs.ranks),
+        },
         "displayTimeUnit": "ms",
         "baseTimeNanoseconds": zero_ns,
     }
@@ -166,6 +171,17 @@ class _Rank:
 
     def _tell(self, path: str, error: BaseException) -> None:
         self._inputs.tell(self._one.rank, path, f"Only a part was merged: {error}")
+
+
+def _ranges(ranks: list[int]) -> str:
+    """Ranks as `0-7,64`: so many of them stay a short text."""
+    found: list[list[int]] = []
+    for rank in sorted(set(ranks)):
+        if found and found[-1][1] == rank - 1:
+            found[-1][1] = rank
+        else:
+            found.append([rank, rank])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in found)
 
 
 def _base_ns(trace: TraceFile) -> int:

@@ -225,7 +225,7 @@ def test_recordings_point_to_traces_and_know_their_cycle(logdir):
     rank.close()
     (file,) = (logdir / "exp").rglob("rank*.events")
     write(file.with_suffix("") / "traces" / "a.pt.trace.json")
-    write(file.parent.parent / "x.json")
+    write(file.parent.parent / "x.json", b"{}")
     page = Page(logdir)
     (found,) = page.of_run("/traces", "exp")["files"]
     assert (found["recorded"], found["rank"], found["cycle"]) == (True, 0, 2)

@@ -1,4 +1,4 @@
-"""Which entries of a directory are snapshots: by their names, else by a look inside.
+"""Which entries of a directory are snapshots or traces that no name tells: by a look inside.
 
 Looks are remembered by size and time, and bounded in number: what was not looked at
 this time is at the next walk.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tb_plugin.readers.snapshot_files.heads import look
 from tb_plugin.readers.snapshot_files.names import likelihood
+from tb_plugin.readers.trace_files.names import is_likely_trace, may_be_trace
 from tb_plugin.storage import StorageError, is_remote
 
 if TYPE_CHECKING:
@@ -69,12 +70,25 @@ class Looks:
         said = likelihood(entry.name)
         if said != "maybe":
             return said == "yes"
+        verdict = self._verdict(entry)
+        return None if verdict in (None, "unclear", "stub") else verdict == "snapshot"
+
+    def is_trace(self, entry: Entry) -> bool | None:
+        """Whether a plain file whose name does not tell it is a trace; None: ask again."""
+        may_be = is_likely_trace if is_remote(entry.path) else may_be_trace
+        if not may_be(entry.name):
+            return False
+        verdict = self._verdict(entry)
+        return None if verdict in (None, "unclear", "stub") else verdict == "trace"
+
+    def _verdict(self, entry: Entry) -> Verdict | None:
+        """What a file is; None: it was not looked into."""
         try:
             status = entry.stat(follow_symlinks=True)
         except OSError:
-            return False  # it vanished
+            return "other"  # it vanished
         if not stat.S_ISREG(status.st_mode):
-            return False
+            return "other"
         seen = self._seen.get(entry.path)
         key = (status.st_size, status.st_mtime_ns, status.st_ino)
         if seen is None or seen[:3] != key:
@@ -83,7 +97,7 @@ class Looks:
             is_at_store = is_remote(entry.path)
             is_enough = is_at_store and self._num_remote >= MAX_REMOTE
             if (self.is_full or is_enough) and seen is None:
-                return False
+                return "other"
             if self._num_left <= 0 or self._clock() > self._deadline:
                 return None
             self._num_left -= 1
@@ -92,9 +106,7 @@ class Looks:
             except StorageError:
                 return None
             self._num_remote += is_at_store
-        if seen.verdict in ("unclear", "stub"):
-            return None  # it may grow
-        return seen.verdict == "snapshot"
+        return seen.verdict
 
     def may_be_one(self, entry: Entry) -> bool:
         """Whether a file that is none, or not yet, may have been meant to be one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ class FoundTrace:
     is_timeline: bool = False
     """Whether it is what `export_memory_timeline` wrote."""
     origin: Origin = "file"
+    merged: tuple[int | None, ...] | None = None
+    """Ranks that it was merged from, as `heads.TraceHead` has them; None: it was not."""
+    is_share: bool = False
+    """Whether it is `rank`'s share of a merged trace alone."""
 
     @property
     def name(self) -> str:
@@ -62,9 +66,23 @@ class FoundTraces:
 
     def __init__(self, files: Iterable[FoundTrace] = ()) -> None:
         """Files in the order they are listed in."""
-        self.files: Final = tuple(files)
-        """By rank (unknown ones first), worker and cycle."""
+        every = tuple(files)
+        own = tuple(file for file in every if file.merged is None)
+        self.num_merged: Final = len(every) - len(own)
+        """Files that were merged from others; they say nothing that the others do not."""
+        self.files: Final = own or tuple(
+            share for one in every for share in _shares(one)
+        )
+        """By rank (unknown ones first), worker and cycle: ranks' own, or else the shares
+        of each in merged ones."""
         self._by_id: Final = {file.id: file for file in self.files}
+
+    @property
+    def of_ranks(self) -> FoundTraces:
+        """Without those that were merged from others, even where there is nothing else."""
+        if self.num_merged and any(one.merged is not None for one in self.files):
+            return FoundTraces()
+        return self
 
     def __bool__(self) -> bool:
         return bool(self.files)
@@ -87,3 +105,19 @@ class FoundTraces:
     def oldest_ns(self) -> int:
         """When the oldest file was written."""
         return min((file.key.mtime_ns for file in self.files), default=0)
+
+
+def _shares(found: FoundTrace) -> tuple[FoundTrace, ...]:
+    """What a merged trace holds of each rank; all of it where it says no ranks."""
+    if not found.merged:
+        return (found,)
+    return tuple(
+        replace(
+            found,
+            id=f"{found.id}-{'other' if rank is None else rank}",
+            worker=found.worker if rank is None else f"rank{rank}",
+            rank=rank,
+            is_share=True,
+        )
+        for rank in found.merged
+    )

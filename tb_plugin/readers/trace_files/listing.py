@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.readers.imports.column_cache import FileKey
-from tb_plugin.readers.named_files import NamedFile, NamedFiles
+from tb_plugin.readers.named_files import NamedFile, NamedFiles, problem_of
 from tb_plugin.readers.trace_files.found import FoundTrace, FoundTraces, trace_id
-from tb_plugin.readers.trace_files.heads import rank_in
+from tb_plugin.readers.trace_files.heads import TraceHead, head_of
 from tb_plugin.readers.trace_files.names import is_trace, parse_names
 from tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tb_plugin import api
     from tb_plugin.readers.trace_files.names import TraceName
     from tb_plugin.storage.contract import Status
 
@@ -60,6 +61,10 @@ class TraceListing(NamedFiles[Candidate, FoundTrace, FoundTraces]):
         self._deadline = self._clock() + LOOK_SECONDS
         changed = super().list_files()
         self._unlooked &= self._known.keys()
+        merged = [one for one in self._known.values() if one.merged is not None]
+        if self._root is None and len(merged) < len(self._known):
+            # In a run's directory they lie where we put them.
+            self.problems += tuple(_not_counted(one) for one in merged)
         return changed
 
     def _file(
@@ -93,11 +98,13 @@ class TraceListing(NamedFiles[Candidate, FoundTrace, FoundTraces]):
         if candidate not in self._unlooked or self._clock() > self._deadline:
             return found
         try:
-            rank = None if found.is_timeline else rank_in(found.path)
+            head = TraceHead() if found.is_timeline else head_of(found.path)
         except StorageError:
             return found  # at the next listing
         self._unlooked.discard(candidate)
-        return found if rank is None else replace(found, rank=rank)
+        if head.merged is not None:
+            return replace(found, rank=None, order=None, merged=head.merged)
+        return found if head.rank is None else replace(found, rank=head.rank)
 
     @staticmethod
     def _is_of_kind(name: str) -> bool:
@@ -105,6 +112,14 @@ class TraceListing(NamedFiles[Candidate, FoundTrace, FoundTraces]):
 
     def _in_order(self, files: Iterable[FoundTrace]) -> FoundTraces:
         return FoundTraces(_numbered(files))
+
+
+def _not_counted(merged: FoundTrace) -> api.Problem:
+    return problem_of(
+        merged.shown_path,
+        "This trace was merged from ranks' traces; beside other traces it is not shown.",
+        "Open it alone.",
+    )
 
 
 def _numbered(files: Iterable[FoundTrace]) -> list[FoundTrace]:

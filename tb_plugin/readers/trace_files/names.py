@@ -8,7 +8,11 @@ ep0-ba5-rank3.json                         Composer's JSONTraceHandler, below `r
 merged_trace.json, profiler_traces.json    the same, of all ranks
 rank3_trace.json.gz                        torchtitan: below `iteration_40/`
 rank-0.json.gz, trace_rank_0.json          HolisticTraceAnalysis, torch.profiler by hand
+profile_3.json                             accelerate's ProfileKwargs: of rank 3
+1757000000.5-TP-3.trace.json.gz            SGLang, where TP is its only parallelism
 memory_timeline.raw.json.gz, .html         export_memory_timeline
+
+Files of other names that begin as traces do are found all the same: see `heads`.
 
 Cycles are ordered as numbers. Times of 10, 13, 16 and 19 digits are seconds to
 nanoseconds since 1970, whatever else the same worker wrote.
@@ -30,6 +34,13 @@ _TORCH: Final = re.compile(
 _BATCH: Final = re.compile(r"(?P<worker>.*)\.ba(?P<batch>\d{1,15})", re.DOTALL)
 _COMPOSER: Final = re.compile(
     r"ep(?P<epoch>\d{1,9})-ba(?P<batch>\d{1,15})-rank(?P<rank>\d{1,7})\.json(?:\.gz)?"
+)
+_SGLANG: Final = re.compile(
+    r"(?:(?P<time>\d{1,30})(?:\.\d{1,30})?-)?TP-(?P<rank>\d{1,7})\.trace\.json(?:\.gz)?"
+)
+_ACCELERATE: Final = re.compile(r"profile_(?P<rank>\d{1,7})\.json(?:\.gz)?")
+_LIKELY: Final = re.compile(
+    r"\d|profil|torch|kineto|chrome|merged|timeline", re.IGNORECASE
 )
 _JSON: Final = re.compile(r"\.json(?:\.gz)?$", re.IGNORECASE)
 _TIMELINE: Final = re.compile(
@@ -79,6 +90,16 @@ def is_trace(name: str) -> bool:
     return bool(_TRACE.search(stem) or _ONLY_RANK.fullmatch(stem))
 
 
+def may_be_trace(name: str) -> bool:
+    """Whether a file of this base name is worth a look whether it is a trace."""
+    return len(name) <= MAX_NAME and _stem(name) is not None
+
+
+def is_likely_trace(name: str) -> bool:
+    """The same where a look costs much; files of settings seldom have such names."""
+    return may_be_trace(name) and _LIKELY.search(name) is not None
+
+
 def parse_names(name: str, folders: Sequence[str] = ()) -> TraceName:
     """What a file's base name says, and for the rest the folders', the nearest first.
 
@@ -101,6 +122,12 @@ def _parse(name: str) -> TraceName:
         rank = int(composer["rank"])
         place = (int(composer["epoch"]), int(composer["batch"]))
         return TraceName(f"rank{rank}", place, rank)
+    for whole in (_ACCELERATE, _SGLANG):
+        match = whole.fullmatch(name)
+        if match is not None:
+            time = match.groupdict().get("time")
+            rank = int(match["rank"])
+            return TraceName(f"rank{rank}", _order(time) if time else None, rank)
     is_timeline = _TIMELINE.search(name) is not None
     torch = _TORCH.fullmatch(name)
     if torch is None:

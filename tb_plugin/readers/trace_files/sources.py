@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tb_plugin.readers.imports.kinds import TRACE
+from tb_plugin.analysis.rank_share import share_of
 from tb_plugin.readers.trace_files.captured import CapturedTraces
 from tb_plugin.readers.trace_sources import FoundSource
 from tb_plugin.readers.traces import open_trace
@@ -49,7 +50,7 @@ class TraceFiles:
                     last_cycle = max(last_cycle, found.cycle or 0)
                     yield found
         for found in run.traces.files:
-            if found.path not in known:
+            if found.is_share or found.path not in known:
                 known.add(found.path)
                 cycle = None if found.cycle is None else found.cycle + last_cycle
                 yield found if cycle == found.cycle else replace(found, cycle=cycle)
@@ -86,9 +87,10 @@ class _Load:
         return started.followed(lambda share: note(share, "reading the file"))
 
     def __call__(self, note: Note) -> Trace:
-        return open_trace(
+        trace = open_trace(
             self.found.path,
             self.importer(),
             listed=self.found.key,
             note=lambda share: note(share, "reading the file"),
         )
+        return share_of(trace, self.found.rank) if self.found.is_share else trace
