@@ -331,6 +331,6 @@ def _too_many_unknown(num_allowed: int) -> api.Problem:
     return problem(
         "",
         f"More than {num_allowed:,} files have names that do not tell what they are;"
-        " the rest is not searched for memory snapshots.",
-        "Name snapshots `memory_snapshot*.pickle`, or point --logdir further down.",
+        " the rest is not searched for memory snapshots and traces.",
+        "Name snapshots `memory_snapshot*.pickle` and traces `*.pt.trace.json`, or point --logdir further down.",
     )

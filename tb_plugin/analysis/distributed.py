@@ -7,6 +7,9 @@ needs no common clock.
 
 Ranks' collectives belong together by group and number (`Seq`) where the profiler says
 them, else by their order within group and kind.
+
+Where the trace of a rank that takes part is not there, the last rank may be that one: how
+long the others waited is not known then, and neither is how long data moved.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = npt.NDArray[Any]
     Floats: TypeAlias = npt.NDArray[np.float64]
+    Bools: TypeAlias = npt.NDArray[np.bool_]
 
 _BUS_FACTORS: Final = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
@@ -52,6 +56,8 @@ class Matched:
     rank: Ints
     row: Ints
     """Its place in the rank's `RankCollectives`."""
+    is_whole: Bools
+    """(collectives,): whether all ranks that took part are there."""
 
     def __len__(self) -> int:
         return len(self.transfer_ns)
@@ -68,21 +74,24 @@ class CollectiveRow:
     num_bytes: int | None
     """Of all calls; None where no call says it."""
     total_ns: int
-    transfer_ns: int
-    """Without waiting; of calls that no other rank's trace shows all their time."""
     group_size: int | None
-    num_last: int
+    num_compared: int
+    """Calls that the traces of all ranks which took part show; the next are of them, and
+    None where a rank's trace is missing."""
+    transfer_ns: int | None
+    """While data moved."""
+    waiting_ns: int | None
+    """The rest of their time: spent waiting for other ranks."""
+    num_last: int | None
     """Calls in which the others waited for this rank."""
-
-    @property
-    def waiting_ns(self) -> int:
-        """Time spent waiting for other ranks."""
-        return self.total_ns - self.transfer_ns
+    moved_bytes: int | None = None
+    """Of those that say it, likewise the next."""
+    moving_ns: int = 0
 
     @property
     def bus_bytes_per_second(self) -> float | None:
         """Bus bandwidth while data moved, by nccl-tests' definition."""
-        if self.num_bytes is None or self.transfer_ns <= 0:
+        if self.moved_bytes is None or self.moving_ns <= 0:
             return None
         size = self.group_size or 0
         factor = _BUS_FACTORS.get(self.kind)
@@ -92,7 +101,7 @@ class CollectiveRow:
             return None
         else:
             share = factor(size)
-        return self.num_bytes * share / (self.transfer_ns * 1e-9)
+        return self.moved_bytes * share / (self.moving_ns * 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +112,13 @@ class GroupRow:
     group: str
     num_ranks: int
     num_matched: int
-    mean_skew_ns: float
-    """How long the first rank waits for the last one, in the mean; and at most."""
-    max_skew_ns: int
-    last_rank: int
+    mean_skew_ns: float | None
+    """How long the first rank waits for the last one, in the mean; and at most. None where
+    a rank's trace is missing, likewise the next two."""
+    max_skew_ns: int | None
+    last_rank: int | None
     """The rank that came last most often."""
-    last_share: float
+    last_share: float | None
     """Of the collectives; 0 to 1."""
 
 
@@ -117,6 +127,7 @@ class ComparedRanks:
     """All that is told of the collectives of several ranks."""
 
     num_matched: int
+    """Collectives that all ranks which took part show."""
     rows: tuple[CollectiveRow, ...]
     groups: tuple[GroupRow, ...]
     rank: Ints
@@ -125,21 +136,34 @@ class ComparedRanks:
     duration_ns: Ints
     transfer_ns: Ints
     """While data moved; the rest is waiting."""
+    is_compared: Bools
+    """Whether all ranks that took part show it; `transfer_ns` says nothing where not."""
+    is_missed: Bools
+    """Whether it is not, because the trace of a rank is missing."""
 
 
-def compared(ranks: Mapping[int, RankCollectives]) -> ComparedRanks:
-    """The collectives of these ranks beside each other."""
-    together = matched(ranks)
-    moved = transfers(ranks, together)
+def compared(
+    ranks: Mapping[int, RankCollectives], world_size: int = NOTHING
+) -> ComparedRanks:
+    """The collectives of these ranks beside each other.
+
+    `world_size`: how many ranks the training has, where their traces say it.
+    """
     every = _Joined(ranks)
+    together = matched(ranks, world_size)
+    moved = transfers(ranks, together)
+    is_compared = _compared(every, together)
+    is_missed = ~is_compared & _misses_ranks(every, world_size)
     return ComparedRanks(
-        num_matched=len(together),
-        rows=collective_rows(ranks, together),
+        num_matched=int(together.is_whole.sum()),
+        rows=collective_rows(ranks, together, world_size),
         groups=group_rows(ranks, together),
         rank=every.rank,
         start_ns=every.column("start_ns"),
         duration_ns=every.column("duration_ns"),
         transfer_ns=np.concatenate([*moved.values(), np.empty(0, np.int64)]),
+        is_compared=is_compared,
+        is_missed=is_missed,
     )
 
 
@@ -154,7 +178,9 @@ def group_rows(
     skew = together.longest_ns - together.transfer_ns
     rows = []
     for one in np.unique(kind).tolist():
-        chosen = of_collective == one
+        shown = of_collective == one
+        chosen = shown & together.is_whole
+        is_known = bool(chosen.any())
         own = kind == one
         last, times = np.unique(together.last_rank[chosen], return_counts=True)
         first = int(np.flatnonzero(own)[0])
@@ -164,17 +190,19 @@ def group_rows(
                 kind=ranks[rank].kind[place],
                 group=ranks[rank].group[place],
                 num_ranks=len(np.unique(together.rank[own])),
-                num_matched=int(chosen.sum()),
-                mean_skew_ns=float(skew[chosen].mean()),
-                max_skew_ns=int(skew[chosen].max()),
-                last_rank=int(last[np.argmax(times)]),
-                last_share=float(times.max() / chosen.sum()),
+                num_matched=int(shown.sum()),
+                mean_skew_ns=float(skew[chosen].mean()) if is_known else None,
+                max_skew_ns=int(skew[chosen].max()) if is_known else None,
+                last_rank=int(last[np.argmax(times)]) if is_known else None,
+                last_share=float(times.max() / chosen.sum()) if is_known else None,
             )
         )
-    return tuple(sorted(rows, key=lambda row: -row.mean_skew_ns * row.num_matched))
+    return tuple(
+        sorted(rows, key=lambda row: -(row.mean_skew_ns or 0) * row.num_matched)
+    )
 
 
-def matched(ranks: Mapping[int, RankCollectives]) -> Matched:
+def matched(ranks: Mapping[int, RankCollectives], world_size: int = NOTHING) -> Matched:
     """What belongs together of the collectives of these ranks."""
     every = _Joined(ranks)
     named = np.array([name != "" for name in every.texts("group")], dtype=bool)
@@ -185,7 +213,10 @@ def matched(ranks: Mapping[int, RankCollectives]) -> Matched:
     together = _numbered(same, _nth(_numbered(every.rank, same)))
     _, group, num_ranks = np.unique(together, return_inverse=True, return_counts=True)
     several = num_ranks[group] > 1
-    _, collective = np.unique(group[several], return_inverse=True)
+    wanted = every.wanted_ranks(world_size)
+    matches, collective = np.unique(group[several], return_inverse=True)
+    is_whole = np.full(len(matches), True)
+    np.logical_and.at(is_whole, collective, (num_ranks[group] >= wanted)[several])
     rank, row = every.rank[several], every.row[several]
     duration = every.column("duration_ns")[several]
     # Of a collective the shortest comes first, and of equals the lowest rank.
@@ -199,6 +230,7 @@ def matched(ranks: Mapping[int, RankCollectives]) -> Matched:
         collective=collective,
         rank=rank,
         row=row,
+        is_whole=is_whole,
     )
 
 
@@ -214,8 +246,30 @@ def transfers(
     return dict(zip(every.own, np.split(moved, every.starts[1:-1]), strict=False))
 
 
+def _compared(every: _Joined, together: Matched) -> Bools:
+    """(calls,): whether the traces of all ranks that took part show a collective."""
+    found = every.column("group_size") == 1
+    found[every.place(together.rank, together.row)] = together.is_whole[
+        together.collective
+    ]
+    return found
+
+
+def _misses_ranks(every: _Joined, world_size: int) -> Bools:
+    """(calls,): whether fewer ranks show any of its kind and group than take part.
+
+    Where as many do, the call itself lies at the end of what was profiled.
+    """
+    pairs = np.unique(np.stack([every.kind, every.rank]), axis=1)
+    num_ranks = np.bincount(pairs[0], minlength=len(every.kind) + 1)
+    missed: Bools = num_ranks[every.kind] < every.wanted_ranks(world_size)
+    return missed
+
+
 def collective_rows(
-    ranks: Mapping[int, RankCollectives], together: Matched
+    ranks: Mapping[int, RankCollectives],
+    together: Matched,
+    world_size: int = NOTHING,
 ) -> tuple[CollectiveRow, ...]:
     """The table of collectives per rank, kind and group, the longest first."""
     every = _Joined(ranks)
@@ -229,19 +283,31 @@ def collective_rows(
 
     num_bytes = every.column("num_bytes")
     is_known = num_bytes >= 0
-    moved = transfers(ranks, together)
+    of_rank = transfers(ranks, together)
+    moved = np.concatenate([of_rank[rank] for rank in every.own] or [at])
+    duration = every.column("duration_ns")
+    is_compared = _compared(every, together)
+    num_compared = sums(is_compared)
+    num_missed = sums(~is_compared & _misses_ranks(every, world_size))
     is_last = together.rank == together.last_rank[together.collective]
+    is_last &= together.is_whole[together.collective]
     came_last = np.zeros(len(at), dtype=np.int64)
     came_last[every.place(together.rank[is_last], together.row[is_last])] = 1
     num_calls, num_known = sums(np.ones_like(came_last)), sums(is_known)
     total_bytes = sums(np.where(is_known, num_bytes, 0))
-    total_ns = sums(every.column("duration_ns"))
-    transfer_ns = sums(np.concatenate([moved[rank] for rank in every.own] or [at]))
+    total_ns = sums(duration)
+    transfer_ns = sums(np.where(is_compared, moved, 0))
+    waiting_ns = sums(np.where(is_compared, duration - moved, 0))
+    is_moved = is_compared & is_known
+    num_moved = sums(is_moved)
+    moved_bytes = sums(np.where(is_moved, num_bytes, 0))
+    moving_ns = sums(np.where(is_moved, moved, 0))
     group_size = _only(every.column("group_size"), at, len(first))
     num_last = sums(came_last)
     rows = []
     for group, one in enumerate(first.tolist()):
         own, place = ranks[int(every.rank[one])], int(every.row[one])
+        is_told = num_compared[group] > 0 and not num_missed[group]
         rows.append(
             CollectiveRow(
                 rank=int(every.rank[one]),
@@ -250,9 +316,15 @@ def collective_rows(
                 num_calls=num_calls[group],
                 num_bytes=total_bytes[group] if num_known[group] else None,
                 total_ns=total_ns[group],
-                transfer_ns=transfer_ns[group],
                 group_size=group_size[group],
-                num_last=num_last[group],
+                num_compared=num_compared[group],
+                transfer_ns=transfer_ns[group] if is_told else None,
+                waiting_ns=waiting_ns[group] if is_told else None,
+                num_last=num_last[group] if is_told else None,
+                moved_bytes=moved_bytes[group]
+                if is_told and num_moved[group]
+                else None,
+                moving_ns=moving_ns[group],
             )
         )
     return tuple(sorted(rows, key=lambda row: -row.total_ns))
@@ -276,6 +348,18 @@ class _Joined:
         names = zip(self.texts("group"), self.texts("kind"), strict=True)
         kinds = [known.setdefault(one, len(known)) for one in names]
         return np.array(kinds, dtype=np.int64)
+
+    def wanted_ranks(self, world_size: int) -> Ints:
+        """(collectives,): how many ranks' traces show one that is whole.
+
+        The size of its group; where that is not said, all ranks that there are, but at
+        least two: of one alone nothing says who else took part.
+        """
+        size = self.column("group_size")
+        num_ranks = max(world_size, self.own[-1] + 1 if self.own else 0)
+        is_all = len(self.own) >= num_ranks
+        wanted: Ints = np.where(size > 0, size, 2 if is_all else num_ranks)
+        return wanted
 
     def texts(self, name: str) -> list[str]:
         return [text for rank in self.own for text in getattr(self._ranks[rank], name)]

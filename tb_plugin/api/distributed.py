@@ -43,6 +43,9 @@ class DistributedCollectives:
     num_bytes: F64Column
     """Of all calls; NaN: not known."""
     total_ms: F64Column
+    num_compared: F64Column
+    """Calls that the traces of all ranks which took part show. The next columns are of
+    these, and NaN where a rank's trace is missing."""
     transfer_ms: F64Column
     """While data moved; the rest is waiting for other ranks."""
     bus_bytes_per_second: F64Column
@@ -64,10 +67,11 @@ class DistributedGroups:
     num_matched: I32Column
     """Collectives."""
     mean_skew_ms: F64Column
-    """How long the first rank waits for the last one, in the mean; and at most."""
+    """How long the first rank waits for the last one, in the mean; and at most. NaN where
+    a rank's trace is missing, likewise `last_share`."""
     max_skew_ms: F64Column
     last_rank: I32Column
-    """The rank that came last most often: the straggler."""
+    """The rank that came last most often: the straggler. -1: not known."""
     last_share: F64Column
     """Of the collectives, in which it did; 0 to 1."""
 
@@ -95,14 +99,17 @@ class DistributedResponse:
     other_ms: F64Column
     transfer_ms: F64Column
     """Of the step's communication, or all of the cycle's where none is chosen, while data
-    moved; likewise the next."""
+    moved; likewise the next. NaN where the trace of a rank that took part is missing."""
     waiting_ms: F64Column
     collectives: DistributedCollectives
     num_collectives: int
     groups: DistributedGroups
     num_groups: int
     num_matched: int
-    """Collectives that several of the ranks took part in."""
+    """Collectives that the traces of all ranks which took part show."""
+    missing: I32Column
+    """Ranks of the training that are not among those compared: the first of them."""
+    num_missing: int
     num_traces: int
     """Of the cycle."""
     num_opening: int

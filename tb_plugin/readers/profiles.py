@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from tb_plugin.analysis.distributed import ComparedRanks, compared
+from tb_plugin.analysis.trace import NOTHING
 from tb_plugin.analysis.trace_profile import TraceProfile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -52,6 +53,8 @@ class RankSummary:
     communication_ns: Ints
     overlap_ns: Ints
     collectives: RankCollectives
+    world_size: int = NOTHING
+    """How many ranks the training has; NOTHING where its trace does not say it."""
     problem: Problem | None = None
     """The first thing that was left out of its trace."""
     is_empty: bool = False
@@ -136,7 +139,9 @@ class Profiles:
             if known is not None:
                 self._compared.move_to_end(key)
                 return known
-        found = compared({one.rank: one.collectives for one in summaries})
+        found = compared(
+            {one.rank: one.collectives for one in summaries}, world_size_of(summaries)
+        )
         with self._lock:
             self._compared[key] = found
             while len(self._compared) > _MAX_COMPARED:
@@ -167,6 +172,12 @@ class Profiles:
         return summary
 
 
+def world_size_of(summaries: Iterable[RankSummary]) -> int:
+    """How many ranks there are at least, as traces say it, or by the highest rank."""
+    sizes = [max(one.world_size, one.rank + 1) for one in summaries]
+    return max(sizes, default=0)
+
+
 def summary_of(profile: TraceProfile, rank: int) -> RankSummary:
     """What is kept of one rank."""
     steps, parts = profile.steps, profile.parts
@@ -179,6 +190,7 @@ def summary_of(profile: TraceProfile, rank: int) -> RankSummary:
         communication_ns=parts.communication_ns,
         overlap_ns=parts.overlap_ns,
         collectives=profile.collectives,
+        world_size=profile.trace.facts.world_size,
         problem=next(iter(profile.trace.problems), None),
         is_empty=profile.trace.is_empty,
     )

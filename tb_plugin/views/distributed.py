@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from tb_plugin import api
+from tb_plugin.readers.profiles import world_size_of
 from tb_plugin.views.profile_words import OWN, pct
 from tb_plugin.wire import f64, i32
 
@@ -30,6 +32,7 @@ MAX_GROUPS: Final = 200
 MAX_NAMES_LENGTH: Final = 60_000
 """Of the names of groups in all, so that an answer stays small whatever they are."""
 MAX_PROBLEMS: Final = 20
+MAX_MISSING: Final = 20
 _MAX_TEXT: Final = 200
 
 STRAGGLER_SHARE: Final = 0.5
@@ -74,6 +77,7 @@ def distributed(
     step = query.step if query.step in steps else None
     total, computation, communication, overlap = _times(shown, step) / _MS
     transfer_ms, all_ms = _moved(shown, together, step) / _MS
+    missing = _missing(shown)
     rows = together.rows
     return api.DistributedResponse(
         run=run,
@@ -94,12 +98,20 @@ def distributed(
         groups=_groups(together.groups[:MAX_GROUPS]),
         num_groups=len(together.groups),
         num_matched=together.num_matched,
+        missing=i32(list(islice(missing, MAX_MISSING))),
+        num_missing=max(world_size_of(shown) - len(shown), 0),
         num_traces=cycle.num_traces,
         num_opening=cycle.num_opening,
         num_failed=len(cycle.failed),
         findings=straggler(shown, together),
         problems=tuple(_problems(cycle, shown))[:MAX_PROBLEMS],
     )
+
+
+def _missing(shown: Sequence[RankSummary]) -> Iterator[int]:
+    """Ranks of the training that are not among those compared, ascending."""
+    known = {one.rank for one in shown}
+    return (rank for rank in range(world_size_of(shown)) if rank not in known)
 
 
 def _problems(cycle: Cycle, shown: Sequence[RankSummary]) -> Iterator[api.Problem]:
@@ -140,7 +152,13 @@ def _times(shown: Sequence[RankSummary], step: int | None) -> Floats:
 def _moved(
     shown: Sequence[RankSummary], together: ComparedRanks, step: int | None
 ) -> Floats:
-    """(2, ranks): of collectives, while data moved and in all; of a step, or of all."""
+    """(2, ranks): of collectives, while data moved and in all; of a step, or of all.
+
+    NaN where the rank has no such step, or the trace of a rank that took part in one of
+    them is missing. What lies at the end of what was profiled, and so in few of the
+    traces, counts as neither.
+    """
+    none = np.zeros(len(shown), dtype=bool)
     index = np.searchsorted([one.rank for one in shown], together.rank)
     counted = np.full(len(index), True)
     if step is not None:
@@ -148,10 +166,14 @@ def _moved(
         begins, ends = spans.astype(np.int64).T
         counted = together.start_ns >= begins[index]
         counted &= together.start_ns < ends[index]
+        none = ends <= begins
     columns = (together.transfer_ns, together.duration_ns)
-    return np.stack(
+    none |= np.bincount(index[counted & together.is_missed], minlength=len(shown)) > 0
+    counted &= together.is_compared
+    sums = np.stack(
         [np.bincount(index[counted], one[counted], len(shown)) for one in columns]
     )
+    return np.where(none, np.nan, sums)
 
 
 def _span(one: RankSummary, step: int) -> tuple[int, int]:
@@ -169,11 +191,17 @@ def _groups(rows: Sequence[GroupRow]) -> api.DistributedGroups:
         group=tuple(row.group[:_MAX_TEXT] for row in rows),
         num_ranks=i32([row.num_ranks for row in rows]),
         num_matched=i32([row.num_matched for row in rows]),
-        mean_skew_ms=f64([row.mean_skew_ns / _MS for row in rows]),
-        max_skew_ms=f64([row.max_skew_ns / _MS for row in rows]),
-        last_rank=i32([row.last_rank for row in rows]),
-        last_share=f64([row.last_share for row in rows]),
+        mean_skew_ms=_known(rows, "mean_skew_ns", _MS),
+        max_skew_ms=_known(rows, "max_skew_ns", _MS),
+        last_rank=i32([-1 if row.last_rank is None else row.last_rank for row in rows]),
+        last_share=_known(rows, "last_share"),
     )
+
+
+def _known(rows: Sequence[object], name: str, factor: float = 1.0) -> Floats:
+    """A column; NaN where it is not known."""
+    values = [getattr(row, name) for row in rows]
+    return f64([np.nan if v is None else v / factor for v in values])
 
 
 def _shown(rows: Sequence[CollectiveRow]) -> Sequence[CollectiveRow]:
@@ -182,22 +210,19 @@ def _shown(rows: Sequence[CollectiveRow]) -> Sequence[CollectiveRow]:
 
 
 def _table(rows: Sequence[CollectiveRow]) -> api.DistributedCollectives:
-    def numbers(name: str, factor: float = 1.0) -> Floats:
-        values = [getattr(row, name) for row in rows]
-        return np.array([np.nan if v is None else v / factor for v in values])
-
     sizes = [-1 if row.group_size is None else row.group_size for row in rows]
     return api.DistributedCollectives(
         rank=i32([row.rank for row in rows]),
         kind=tuple(row.kind for row in rows),
         group=tuple(row.group[:_MAX_TEXT] for row in rows),
         group_size=i32(np.clip(sizes, -1, np.iinfo(np.int32).max)),
-        num_calls=f64(numbers("num_calls")),
-        num_bytes=f64(numbers("num_bytes")),
-        total_ms=f64(numbers("total_ns", _MS)),
-        transfer_ms=f64(numbers("transfer_ns", _MS)),
-        bus_bytes_per_second=f64(numbers("bus_bytes_per_second")),
-        num_last=f64(numbers("num_last")),
+        num_calls=_known(rows, "num_calls"),
+        num_bytes=_known(rows, "num_bytes"),
+        total_ms=_known(rows, "total_ns", _MS),
+        num_compared=_known(rows, "num_compared"),
+        transfer_ms=_known(rows, "transfer_ns", _MS),
+        bus_bytes_per_second=_known(rows, "bus_bytes_per_second"),
+        num_last=_known(rows, "num_last"),
     )
 
 
@@ -210,10 +235,10 @@ def straggler(
         return ()
     last: dict[int, int] = {}
     for row in rows:
-        last[row.rank] = last.get(row.rank, 0) + row.num_last
+        last[row.rank] = last.get(row.rank, 0) + (row.num_last or 0)
     rank = max(last, key=lambda one: last[one])
     share = last[rank] / num_matched
-    waiting = sum(row.waiting_ns for row in rows if row.rank != rank)
+    waiting = sum(row.waiting_ns or 0 for row in rows if row.rank != rank)
     time_ns = sum(int(one.duration_ns.sum()) for one in shown if one.rank != rank)
     cost = waiting / time_ns if time_ns else 0.0
     if share <= STRAGGLER_SHARE or cost <= WAITING_SHARE:
@@ -226,7 +251,7 @@ def straggler(
             evidence=(
                 (
                     f"It was the last one in {pct(share)} of {num_matched:,} collectives"
-                    " that several ranks' traces show."
+                    " that all their ranks' traces show."
                 ),
             ),
             advice=(

@@ -212,10 +212,12 @@ def test_names_that_tell_nothing_are_looked_into_once(tmp_path, monkeypatch):
     index = index_of(tmp_path)
     assert shown(index) == {".": ["dump.pickle", "memory.json"]}
     names = sorted(Path(path).name for path in looked)
-    assert names == ["dump.pickle", "memory.json", "network-snapshot-000200.pkl"]
+    assert names == [
+        *("dump.pickle", "labels.json", "memory.json", "network-snapshot-000200.pkl"),
+    ]
     write(tmp_path / "one_more.pickle")
     again(index)
-    assert len(looked) == 4
+    assert len(looked) == 5
 
 
 def test_a_file_that_is_still_empty_is_looked_at_again(tmp_path):

@@ -2712,6 +2712,11 @@ export interface DistributedCollectives {
   /** Of all calls; NaN: not known. */
   readonly numBytes: Float64Array;
   readonly totalMs: Float64Array;
+  /**
+   * Calls that the traces of all ranks which took part show. The next columns are of
+   * these, and NaN where a rank's trace is missing.
+   */
+  readonly numCompared: Float64Array;
   /** While data moved; the rest is waiting for other ranks. */
   readonly transferMs: Float64Array;
   /** nccl-tests' bus bandwidth while data moved; NaN: not known. */
@@ -2731,10 +2736,13 @@ export interface DistributedGroups {
   readonly numRanks: Int32Array;
   /** Collectives. */
   readonly numMatched: Int32Array;
-  /** How long the first rank waits for the last one, in the mean; and at most. */
+  /**
+   * How long the first rank waits for the last one, in the mean; and at most. NaN where
+   * a rank's trace is missing, likewise `last_share`.
+   */
   readonly meanSkewMs: Float64Array;
   readonly maxSkewMs: Float64Array;
-  /** The rank that came last most often: the straggler. */
+  /** The rank that came last most often: the straggler. -1: not known. */
   readonly lastRank: Int32Array;
   /** Of the collectives, in which it did; 0 to 1. */
   readonly lastShare: Float64Array;
@@ -2761,7 +2769,7 @@ export interface DistributedResponse {
   readonly otherMs: Float64Array;
   /**
    * Of the step's communication, or all of the cycle's where none is chosen, while data
-   * moved; likewise the next.
+   * moved; likewise the next. NaN where the trace of a rank that took part is missing.
    */
   readonly transferMs: Float64Array;
   readonly waitingMs: Float64Array;
@@ -2769,8 +2777,11 @@ export interface DistributedResponse {
   readonly numCollectives: number;
   readonly groups: DistributedGroups;
   readonly numGroups: number;
-  /** Collectives that several of the ranks took part in. */
+  /** Collectives that the traces of all ranks which took part show. */
   readonly numMatched: number;
+  /** Ranks of the training that are not among those compared: the first of them. */
+  readonly missing: Int32Array;
+  readonly numMissing: number;
   /** Of the cycle. */
   readonly numTraces: number;
   /** Traces that are still being opened: ask again. */

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from tb_plugin.analysis.collectives import item_bytes, kind_of, rank_collectives
-from tb_plugin.analysis.distributed import collective_rows, group_rows, matched
+from tb_plugin.analysis.distributed import (
+    collective_rows,
+    compared,
+    group_rows,
+    matched,
+)
 from tb_plugin.analysis.slice_roles import slice_roles
 from tb_plugin.analysis.trace_details import Collectives
 from tests.traces_builder import MadeTrace
@@ -143,7 +148,7 @@ def test_sizes_of_types(dtype, size):
     assert item_bytes(dtype) == size
 
 
-def ranks_of(*durations: tuple[int, ...], **numbers):
+def ranks_of(*durations: tuple[int, ...], group_size=None, **numbers):
     found = {}
     for rank, took in enumerate(durations):
         trace = kernels(*took).build()
@@ -153,7 +158,7 @@ def ranks_of(*durations: tuple[int, ...], **numbers):
             [("_allgather_base", "Float", "0")] * len(took),
             in_elements=[100] * len(took),
             out_elements=[400] * len(took),
-            group_size=[4] * len(took),
+            group_size=[group_size or len(durations)] * len(took),
             **{name: values[rank] for name, values in numbers.items()},
         )
         found[rank] = rank_collectives(trace, slice_roles(trace))
@@ -172,7 +177,7 @@ def test_the_shortest_is_the_transfer_and_its_rank_came_last():
     assert [rows[rank].waiting_ns for rank in range(3)] == [270, 410, 40]
     assert [rows[rank].num_last for rank in range(3)] == [0, 1, 1]
     assert rows[0].num_bytes == 2 * 400 * 4
-    bandwidth = 2 * 1600 * (3 / 4) / (130e-9)
+    bandwidth = 2 * 1600 * (2 / 3) / (130e-9)
     assert rows[0].bus_bytes_per_second == pytest.approx(bandwidth)
 
 
@@ -195,12 +200,43 @@ def test_numbers_match_what_order_would_not():
     together = matched(ranks)
     assert together.transfer_ns.tolist() == [20, 30]
     rows = {row.rank: row for row in collective_rows(ranks, together)}
-    assert rows[0].transfer_ns == 10 + 20 + 30, "nothing compares with the first"
-    assert rows[1].waiting_ns == 10
+    assert (rows[0].num_calls, rows[0].num_compared) == (3, 2)
+    assert rows[0].transfer_ns == 20 + 30, "nothing compares with the first"
+    assert (rows[0].waiting_ns, rows[1].waiting_ns) == (0, 10)
+    assert rows[0].bus_bytes_per_second == pytest.approx(2 * 1600 / 2 / 50e-9)
+
+
+@pytest.mark.parametrize(("size", "world"), [(4, -1), (4, 2), (-1, 4), (-1, -1)])
+def test_where_a_ranks_trace_is_missing_waiting_is_not_known(size, world):
+    """The missing rank may have come last: the others' shortest is no transfer."""
+    for durations in ([(100, 300)], [(100, 300), (40, 500)]):
+        if len(durations) == 2 and (size, world) == (-1, -1):
+            continue  # nothing says that there are more
+        ranks = ranks_of(*durations, group_size=size)
+        together = matched(ranks, world)
+        rows = collective_rows(ranks, together, world)
+        for row in rows:
+            figures = (row.transfer_ns, row.waiting_ns, row.num_last)
+            assert figures == (None, None, None)
+            assert row.bus_bytes_per_second is None
+            assert row.total_ns == sum(durations[row.rank])
+        for group in group_rows(ranks, together):
+            assert (group.mean_skew_ns, group.last_rank) == (None, None)
+        of_all = compared(ranks, world)
+        assert of_all.num_matched == 0
+        assert of_all.is_missed.all()
+
+
+def test_ranks_that_are_all_there_are_compared_whatever_their_group_says():
+    ranks = ranks_of((100, 300), (40, 500), group_size=-1)
+    rows = collective_rows(ranks, matched(ranks, 2), 2)
+    assert sorted((row.transfer_ns, row.waiting_ns) for row in rows) == [
+        *((340, 60), (340, 200)),
+    ]
 
 
 def test_one_rank_alone_waits_for_nobody():
-    ranks = ranks_of((10, 20))
+    ranks = ranks_of((10, 20), group_size=1)
     together = matched(ranks)
     assert len(together) == 0
     (row,) = collective_rows(ranks, together)

@@ -13,7 +13,7 @@ import { Failure, Skeleton } from "../../widgets/state/state";
 import { Choice } from "../choices";
 import type { ViewProps } from "../view_props";
 import { distributedTable } from "./distributed_columns";
-import { shownRank, spreadWords } from "./distributed_search";
+import { missingWords, shownRank, spreadWords } from "./distributed_search";
 import { Collectives, Groups, Ranks } from "./distributed_tables";
 import { RankHeat } from "./rank_heat";
 import "./distributed.css";
@@ -91,6 +91,14 @@ export function Distributed(props: ViewProps) {
         />
       </header>
       <p class="distributed-sum">{summary(data)}</p>
+      {missingWords(data) !== "" && (
+        <p class="distributed-finding">
+          <span class="status-warn">
+            <Icon name="warning" sizePx={16} />
+          </span>{" "}
+          {missingWords(data)}
+        </p>
+      )}
       {data.findings.map((one) => (
         <p key={one.key} class="distributed-finding">
           <span class="status-warn">
@@ -139,7 +147,7 @@ function summary(data: DistributedResponse): string {
   if (data.numFailed > 0) words.push(`${formatInteger(data.numFailed)} cannot be read`);
   if (data.numMatched > 0) {
     words.push(
-      `${formatInteger(data.numMatched)} collectives that several of them show`,
+      `${formatInteger(data.numMatched)} collectives that all their ranks show`,
     );
   }
   return `${words.join("; ")}. ${spreadWords(data)}`.trim();

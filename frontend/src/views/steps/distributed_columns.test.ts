@@ -10,6 +10,7 @@ import {
 import { groupColumns, groupValues, USUAL_GROUPS } from "./group_columns";
 import {
   collectivesHolding,
+  missingWords,
   ranksNamed,
   shownRank,
   spreadWords,
@@ -35,9 +36,10 @@ const DATA = {
     numCalls: numbers(4, 2),
     numBytes: numbers(1024, NaN),
     totalMs: numbers(8, 6),
-    transferMs: numbers(2, 6),
+    transferMs: numbers(2, NaN),
     busBytesPerSecond: numbers(5e9, NaN),
-    numLast: numbers(1, 0),
+    numLast: numbers(1, NaN),
+    numCompared: numbers(3, 0),
   },
 } as unknown as DistributedResponse;
 
@@ -86,10 +88,49 @@ describe("collectives", () => {
     expect(text("group", 1)).toBe("–");
   });
 
+  it("say what is not known without all their ranks, and of how many calls it is", () => {
+    const columns = collectiveColumns(DATA, "auto");
+    for (const key of ["transfer", "bus", "last"]) {
+      const cell = columns.find((one) => one.key === key)?.cell(1);
+      expect(cell?.text).toBe("–");
+      expect(cell?.title).toContain("not all ranks");
+    }
+    expect(columns.find((one) => one.key === "last")?.cell(0)).toMatchObject({
+      text: "1",
+      note: "3 of 4 calls",
+    });
+  });
+
   it("have values for each column that sorts", () => {
     for (const { key } of collectiveColumns(DATA, "auto")) {
       expect(collectiveValues(DATA, key)).toHaveLength(2);
     }
+  });
+});
+
+describe("ranks without a trace", () => {
+  const without = (...missing: readonly number[]) =>
+    missingWords({
+      ...DATA,
+      missing: Int32Array.from(missing),
+      numMissing: missing.length,
+      numCollectives: 2,
+      numOpening: 0,
+    });
+
+  it("are named, and what is not known without them", () => {
+    expect(without()).toBe("");
+    expect(without(1)).toMatch(
+      /^No trace of rank 1 is compared here\..* it takes part\.$/,
+    );
+    expect(without(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)).toContain(
+      "ranks 1, 2, 3, 4, 5, 6, 7, 8 and 2 more",
+    );
+  });
+
+  it("are not missing while they are read", () => {
+    const opening = { ...DATA, missing: Int32Array.of(1), numMissing: 1 };
+    expect(missingWords({ ...opening, numCollectives: 2, numOpening: 1 })).toBe("");
   });
 });
 

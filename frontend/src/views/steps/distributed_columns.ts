@@ -17,6 +17,9 @@ import type { RowCell, RowColumn } from "../../widgets/row_table/row_table";
 import { groupColumn, kindColumn } from "./group_columns";
 import { PART_WORDS, RANK_PARTS, rankPartColour, type RankPart } from "./rank_parts";
 
+const NOT_COMPARED =
+  "Not known: not all ranks that take part in these collectives have a trace here";
+
 /** Milliseconds of a part, by rank. */
 export function partMs(data: DistributedResponse, part: RankPart): Float64Array {
   switch (part) {
@@ -37,11 +40,14 @@ export function rankColumns(
   theme: Theme,
 ): readonly RowColumn[] {
   const longest = longestOf(data.stepMs);
+  const noStep = "This rank has no such step";
   const duration =
-    (values: Float64Array, bar?: string) =>
+    (values: Float64Array, bar?: string, absent = noStep) =>
     (row: number): RowCell => {
       const ms = values[row] ?? NaN;
-      if (Number.isNaN(ms)) return absentCell("This rank has no such step");
+      if (Number.isNaN(ms)) {
+        return absentCell(Number.isNaN(data.stepMs[row] ?? NaN) ? noStep : absent);
+      }
       const cell = durationCell(ms);
       return bar === undefined ? cell : { ...cell, bar: barOf(ms, longest, bar) };
     };
@@ -73,14 +79,14 @@ export function rankColumns(
       "transfer",
       "Data moved",
       "96px",
-      duration(data.transferMs),
-      "Of the collectives of the step chosen, else of all of the cycle: the shortest duration any rank measured of each. Of a collective that no other rank’s trace shows, all its time.",
+      duration(data.transferMs, undefined, NOT_COMPARED),
+      "Of the collectives of the step chosen, else of all of the cycle: the shortest duration any rank measured of each. Collectives at the end of the profiled window, which not all traces show, are left out.",
     ),
     numberColumn(
       "waiting",
       "Waited",
       "88px",
-      duration(data.waitingMs),
+      duration(data.waitingMs, undefined, NOT_COMPARED),
       "Of the same collectives: this rank’s durations − data moved. It waited for the last rank; a link that is slow for this rank alone counts as well.",
     ),
   ];
@@ -154,6 +160,18 @@ export function collectiveColumns(
     Number.isNaN(value)
       ? absentCell("The trace does not say it")
       : { text: `${formatBytes(value, byteUnit)}${after}`, title: `${value}${after}` };
+  /** Of the calls that all their ranks show; where these are not all, how many. */
+  const compared = (
+    row: number,
+    values: Float64Array,
+    cell: (value: number) => RowCell,
+  ) => {
+    const value = values[row] ?? NaN;
+    if (Number.isNaN(value)) return absentCell(NOT_COMPARED);
+    const [num, all] = [own.numCompared[row] ?? 0, own.numCalls[row] ?? 0];
+    if (num >= all) return cell(value);
+    return { ...cell(value), note: `${num} of ${all} calls` };
+  };
   const mean = (row: number): number =>
     (own.totalMs[row] ?? 0) / (own.numCalls[row] ?? 1);
   return [
@@ -194,21 +212,24 @@ export function collectiveColumns(
       "transfer",
       "Data moved",
       "96px",
-      (row) => durationCell(own.transferMs[row] ?? 0),
+      (row) => compared(row, own.transferMs, durationCell),
       "Without waiting for other ranks: the shortest duration any rank measured of each call",
     ),
     numberColumn(
       "bus",
       "Bus bandwidth",
       "112px",
-      (row) => bytes(own.busBytesPerSecond[row] ?? NaN, "/s"),
+      (row) =>
+        Number.isNaN(own.transferMs[row] ?? NaN)
+          ? absentCell(NOT_COMPARED)
+          : bytes(own.busBytesPerSecond[row] ?? NaN, "/s"),
       "nccl-tests’ definition over data moved: bytes × 2(n−1)/n of all_reduce, (n−1)/n of all_gather, reduce_scatter and all_to_all, else 1, ÷ time. To be compared with the link’s speed.",
     ),
     numberColumn(
       "last",
       "Last in",
       "64px",
-      (row) => countCell(own.numLast[row] ?? 0),
+      (row) => compared(row, own.numLast, countCell),
       "Calls in which the other ranks waited for this one: it measured the shortest duration",
     ),
   ];

@@ -5,9 +5,13 @@ import type {
   DistributedPart,
   DistributedResponse,
 } from "../../api/types.gen";
+import { formatInteger } from "../../base/bytes";
 import { parseRankSet } from "../../base/rank_set";
 import { formatSeconds } from "../../base/durations";
 import { partMs } from "./distributed_columns";
+
+/** Of ranks without a trace, so many are named. */
+const MISSING_NAMED = 8;
 
 export interface NamedRanks {
   /** null: all of them. */
@@ -64,6 +68,17 @@ export function shownRank(
     [found, most] = [rank, distance];
   });
   return found;
+}
+
+/** Which ranks have no trace here, and what is not known without them; "" without any. */
+export function missingWords(data: DistributedResponse): string {
+  if (data.numMissing <= 0 || data.numCollectives === 0) return "";
+  if (data.numOpening > 0) return "";
+  const named = [...data.missing].slice(0, MISSING_NAMED).join(", ");
+  const more = data.numMissing - Math.min(data.missing.length, MISSING_NAMED);
+  const rest = more > 0 ? ` and ${formatInteger(more)} more` : "";
+  const ranks = data.numMissing === 1 ? `rank ${named}` : `ranks ${named}${rest}`;
+  return `No trace of ${ranks} is compared here. How long ranks waited, which came last and the bandwidth are not known for collectives in which ${data.numMissing === 1 ? "it takes" : "they take"} part.`;
 }
 
 /** The middle rank's exposed communication, and who is farthest from it; "" of one rank. */

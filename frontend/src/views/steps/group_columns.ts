@@ -15,6 +15,10 @@ import {
 } from "../../widgets/row_table/columns";
 import type { RowCell, RowColumn } from "../../widgets/row_table/row_table";
 
+const UNKNOWN = absentCell(
+  "Not known: not all ranks of this group have a trace here, and the last one may be among the others",
+);
+
 /** As the server sends them: the longest waits in all first. */
 export const USUAL_GROUPS: Sort = { key: "waits", descending: true };
 
@@ -74,7 +78,7 @@ export function groupColumns(
   theme: Theme,
 ): readonly RowColumn[] {
   const colour = partColour(theme, "other");
-  const most = longestOf(own.meanSkewMs);
+  const most = longestOf(own.meanSkewMs.filter((ms) => !Number.isNaN(ms)));
   return [
     kindColumn(own.kind),
     groupColumn(own.group),
@@ -97,7 +101,8 @@ export function groupColumns(
       "Mean skew",
       "104px",
       (row) => {
-        const ms = own.meanSkewMs[row] ?? 0;
+        const ms = own.meanSkewMs[row] ?? NaN;
+        if (Number.isNaN(ms)) return UNKNOWN;
         return { ...durationCell(ms), bar: barOf(ms, most, colour) };
       },
       "How long the first rank waits for the last one, in the mean: longest − shortest duration of a collective. No clocks are compared.",
@@ -106,14 +111,20 @@ export function groupColumns(
       "max",
       "Largest skew",
       "104px",
-      (row) => durationCell(own.maxSkewMs[row] ?? 0),
+      (row) => {
+        const ms = own.maxSkewMs[row] ?? NaN;
+        return Number.isNaN(ms) ? UNKNOWN : durationCell(ms);
+      },
       "Of the collective in which the first rank waited longest",
     ),
     numberColumn(
       "last",
       "Straggler",
       "88px",
-      (row) => ({ text: `rank ${own.lastRank[row] ?? "–"}` }),
+      (row) => {
+        const rank = own.lastRank[row] ?? -1;
+        return rank < 0 ? UNKNOWN : { text: `rank ${rank}` };
+      },
       "The rank that came last most often: it measured the shortest duration",
     ),
     numberColumn(
@@ -121,7 +132,8 @@ export function groupColumns(
       "Last in",
       "72px",
       (row) => {
-        const share = 100 * (own.lastShare[row] ?? 0);
+        const share = 100 * (own.lastShare[row] ?? NaN);
+        if (Number.isNaN(share)) return UNKNOWN;
         return { text: `${share.toFixed(0)} %`, title: `${share} %` };
       },
       "Collectives in which the straggler came last ÷ collectives. Of equal ranks each has about 1 ÷ their number.",
