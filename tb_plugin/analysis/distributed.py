@@ -248,7 +248,7 @@ def transfers(
 
 def _compared(every: _Joined, together: Matched) -> Bools:
     """(calls,): whether the traces of all ranks that took part show a collective."""
-    found = every.column("group_size") == 1
+    found: Bools = every.column("group_size") == 1
     found[every.place(together.rank, together.row)] = together.is_whole[
         together.collective
     ]

@@ -198,7 +198,7 @@ def _groups(rows: Sequence[GroupRow]) -> api.DistributedGroups:
     )
 
 
-def _known(rows: Sequence[object], name: str, factor: float = 1.0) -> Floats:
+def _known(rows: Sequence[object], name: str, factor: float = 1.0) -> api.F64Column:
     """A column; NaN where it is not known."""
     values = [getattr(row, name) for row in rows]
     return f64([np.nan if v is None else v / factor for v in values])
