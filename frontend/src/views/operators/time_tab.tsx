@@ -78,7 +78,7 @@ function NoOperators({ isWhole }: { readonly isWhole: boolean }) {
       <p>
         {isWhole
           ? "It was recorded without the host. Record ProfilerActivity.CPU (MemBoard does by itself)."
-          : "The trace is not whole: what it says above is missing may have held them."}
+          : "The lines above say what is wrong with this trace."}
       </p>
     </Nothing>
   );

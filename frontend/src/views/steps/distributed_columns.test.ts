@@ -51,6 +51,12 @@ describe("ranks", () => {
     expect(cell?.bar?.share).toBeCloseTo(0.4);
   });
 
+  it("say where a trace tells no rank", () => {
+    const data = { ...DATA, rank: Int32Array.of(-1, 3) };
+    const cells = rankColumns(data, "light").find(({ key }) => key === "rank");
+    expect([cells?.cell(0).text, cells?.cell(1).text]).toEqual(["–", "3"]);
+  });
+
   it("say where a rank has no such step", () => {
     const cell = rankColumns(DATA, "dark")
       .find(({ key }) => key === "step")

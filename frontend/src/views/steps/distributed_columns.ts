@@ -20,6 +20,11 @@ import { PART_WORDS, RANK_PARTS, rankPartColour, type RankPart } from "./rank_pa
 const NOT_COMPARED =
   "Not known: not all ranks that take part in these collectives have a trace here";
 
+function rankCell(rank = -1): RowCell {
+  if (rank >= 0) return { text: String(rank) };
+  return absentCell("Neither the trace nor its file’s name says the rank");
+}
+
 /** Milliseconds of a part, by rank. */
 export function partMs(data: DistributedResponse, part: RankPart): Float64Array {
   switch (part) {
@@ -56,7 +61,7 @@ export function rankColumns(
       "rank",
       "Rank",
       "64px",
-      (row) => ({ text: String(data.rank[row] ?? "") }),
+      (row) => rankCell(data.rank[row]),
       "As the trace says it, or its file’s name",
     ),
     numberColumn(
@@ -175,9 +180,7 @@ export function collectiveColumns(
   const mean = (row: number): number =>
     (own.totalMs[row] ?? 0) / (own.numCalls[row] ?? 1);
   return [
-    numberColumn("rank", "Rank", "56px", (row) => ({
-      text: String(own.rank[row] ?? ""),
-    })),
+    numberColumn("rank", "Rank", "56px", (row) => rankCell(own.rank[row])),
     kindColumn(own.kind),
     groupColumn(own.group, own.groupSize),
     numberColumn(
