@@ -12,9 +12,12 @@ from typing import Final, Literal, TypeAlias
 from tb_plugin import storage
 from tb_plugin.readers.trace_files.heads import begins_like_trace
 
-Verdict: TypeAlias = Literal["snapshot", "trace", "other", "unclear", "stub"]
-"""unclear: the file holds nothing yet, or cannot be read now. stub: a pickle, a gzip or
-JSON that was cut off before anything tells what of."""
+Verdict: TypeAlias = Literal[
+    "snapshot", "trace", "other", "unfinished", "unclear", "stub"
+]
+"""unfinished: JSON without an end, which may become a trace. unclear: the file holds nothing
+yet, or cannot be read now. stub: a pickle or a gzip that was cut off before anything tells
+what of."""
 
 HEAD_BYTES: Final = 1 << 16
 
@@ -66,7 +69,7 @@ def verdict_of(head: bytes) -> Verdict:
         if begins_like_trace(head):
             return "trace"
         is_whole = head.rstrip()[-1:] in (b"}", b"]")
-        return "other" if is_whole or len(head) >= HEAD_BYTES else "stub"
+        return "other" if is_whole or len(head) >= HEAD_BYTES else "unfinished"
     return "stub" if len(head) < _STUB_BYTES and _is_cut_off(head) else "other"
 
 
@@ -109,7 +112,7 @@ def fault_of(path: str) -> tuple[str, str] | None:
         verdict = verdict_of(head)
         if verdict == "stub" and head[:2] == _GZIP:
             return "The file was cut off while it was written.", _TAKE_AGAIN
-        if verdict in ("other", "trace"):
+        if verdict in ("other", "trace", "unfinished"):
             return "This is no snapshot of torch's allocator.", _WHAT_IS_ONE
         if head[:1] not in _PICKLES and head[:2] != _GZIP and not _is_json(head):
             return "The pickle's first bytes are damaged.", _TAKE_AGAIN

@@ -79,7 +79,9 @@ class Looks:
         if not may_be(entry.name):
             return False
         verdict = self._verdict(entry)
-        return None if verdict in (None, "unclear", "stub") else verdict == "trace"
+        if verdict in (None, "unclear", "stub", "unfinished"):
+            return None
+        return verdict == "trace"
 
     def _verdict(self, entry: Entry) -> Verdict | None:
         """What a file is; None: it was not looked into."""
