@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, get_args, get_origin
 from collector.config_code import code_name, is_dotted
 from collector.config_options import Options
 from collector.errors import ConfigError
+from collector.plain import described
 
 _DOTTED_NAME: Final = "a dotted name (package.module.function)"
 _DOTTED_NAMES: Final = "dotted names (package.module.function) or callables"
@@ -102,6 +103,15 @@ def checked(setting: Setting, value: Any, place: str) -> Any:
     Raises:
         ConfigError: the value is none that `setting` admits; names key, place, remedy.
     """
+    try:
+        return _checked(setting, value, place)
+    except ConfigError:
+        raise
+    except Exception as error:  # whatever a value of the user's raises when it is asked
+        raise _wrong(setting, described(value), place) from error
+
+
+def _checked(setting: Setting, value: Any, place: str) -> Any:
     if not setting.many:
         fits, right = _fit(setting, value)
         if fits:
@@ -175,7 +185,7 @@ def check_fields(instance: Any) -> None:
         value = getattr(instance, item.name)
         hint = hints_of(owner)[item.name]
         if isinstance(hint, type) and is_dataclass(hint):
-            if isinstance(value, hint):
+            if issubclass(type(value), hint):
                 continue
             raise ConfigError(
                 f"'{item.name}' in {place} must be a {hint.__name__}, got"
@@ -209,6 +219,13 @@ def one_of(names: list[str]) -> str:
 
 def describe(value: Any) -> str:
     """A wrong value in words, bounded, for an error message."""
+    try:
+        return _describe(value)
+    except Exception:  # noqa: BLE001  # a value of the user's own making
+        return described(value)
+
+
+def _describe(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return written(value)
     if isinstance(value, str):

@@ -21,6 +21,7 @@ from collector.config_file import Document, at, read, refuse_twice
 from collector.config_memprofiler import Imported, imported
 from collector.config_switches import switched_on, written_down
 from collector.errors import ConfigError
+from collector.trouble import Troubles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +34,9 @@ ENV_FILE: Final = "MEMBOARD_CONFIG"
 _PLUGIN_PREFIX: Final = "MEMBOARD_PLUGIN_"
 _PLUGIN_VARIABLES: Final = frozenset({"MEMBOARD_CACHE_DIR"})
 """Variables of the viewer: none of the collector's business."""
+
+_troubles: Final = Troubles()
+"""Of this process: settings may be read many times."""
 
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
@@ -145,8 +149,11 @@ def _from_environment() -> dict[str, Found]:
             found[setting.path] = Found(_from_text(given[name], setting), place)
         else:
             near = nearest(name, [*leaves, *shorts, ENV_FILE])
-            raise ConfigError(
-                f"unknown environment variable {name}: {near} Rename it, or unset it."
+            _troubles.tell(  # another program's, perhaps: training must not stop for it
+                name,
+                "unknown environment variable %s is ignored: %s Rename it, or unset it.",
+                name,
+                near,
             )
     return found
 

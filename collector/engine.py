@@ -28,6 +28,7 @@ from collector.schemas import Schemas
 from collector.source_notes import SourceNotes
 from collector.sources import TIMED, open_step_sources, open_timed_sources
 from collector.sources.accelerator import DeviceIdentity, find_device
+from collector.sources.late import LateSource
 from collector.step_sources import StepSources
 from collector.writer import Writer, WriterPlan
 from collector.writing.header import (
@@ -299,7 +300,12 @@ class Engine:
         rank = self._identity.local_rank
         opened = open_timed_sources(self._config, self.device, rank)
         self._notes.opened(opened)
-        return opened.sources
+        late = (
+            LateSource(missing.info, missing.again)
+            for missing in opened.not_opened
+            if missing.again is not None
+        )
+        return (*opened.sources, *late)
 
     def sampled(
         self, source: TimedSource, values: Sequence[int | float | None]
@@ -314,6 +320,10 @@ class Engine:
             self._timed_schemas[table] = schema_id
         row = [now_ns(), self._progress.train_step, *values]
         self.writer.put_row(schema_id, row)
+
+    def works(self, source: TimedSource) -> None:
+        """See `sampler.Listener`."""
+        self._notes.works(source.info)
 
     def failed(self, source: TimedSource, error: BaseException) -> None:
         """See `sampler.Listener`."""

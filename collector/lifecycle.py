@@ -1,7 +1,7 @@
 """The live recorders of this process, and what happens to them at its turns.
 
 - At exit, a recorder that nobody closed is closed, as ended by the exception that ends
-  the program where there is one.
+  the program where there is one; so by `sys.exit` with a code other than 0.
 - A signal that ends the program, where it is listened to, ends the file and no more.
 - In a forked child (a dataloader worker), every recorder of the parent is dead: its
   calls return at once, nothing is written. The child may start one of its own.
@@ -15,7 +15,10 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from collector import exit_code
+from collector.plain import own_text
 
 if TYPE_CHECKING:
     from collector.format.records import How
@@ -43,6 +46,9 @@ _hooked = False
 def add(recorder: Living) -> None:
     """A recorder has started."""
     global _hooked  # noqa: PLW0603  # hooks are per process and cannot be removed
+    if not _live:
+        exit_code.watch()
+        _close_in_multiprocessing()
     if not _hooked:
         _hooked = True
         atexit.register(_at_exit)
@@ -55,6 +61,8 @@ def remove(recorder: Living) -> None:
     """A recorder has closed."""
     if recorder in _live:
         _live.remove(recorder)
+        if not _live:
+            exit_code.leave()
 
 
 def all_live() -> tuple[Living, ...]:
@@ -73,13 +81,27 @@ def ending(
     """How a recording ended, and the first line of why. `sys.exit(0)` is no error."""
     if error is None or (isinstance(error, SystemExit) and not error.code):
         return "closed", ""
-    text = str(error).strip().split("\n", 1)[0]
+    text = (own_text(error) or "").strip().split("\n", 1)[0]
     name = type(error).__name__
     return "exception", (f"{name}: {text}" if text else name)[:_MAX_MESSAGE]
 
 
 def _at_exit() -> None:
-    error = _last_uncaught()
+    error = exit_code.ended_by() or _last_uncaught()
+    for recorder in reversed(_live.copy()):
+        recorder.close_for(error)
+
+
+def _close_in_multiprocessing() -> None:
+    """A process that multiprocessing has forked skips `atexit`, but not its own."""
+    util: Any = sys.modules.get("multiprocessing.util")
+    process: Any = sys.modules.get("multiprocessing.process")
+    if util is not None and process.parent_process() is not None:
+        util.Finalize(None, _at_process_exit, exitpriority=0)
+
+
+def _at_process_exit() -> None:
+    error = sys.exc_info()[1]  # on its way out of the process's function
     for recorder in reversed(_live.copy()):
         recorder.close_for(error)
 
@@ -96,3 +118,4 @@ def _after_fork() -> None:
     for recorder in _live:
         recorder.forget()
     _live.clear()
+    exit_code.leave()

@@ -5,49 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from collector.loop.compiled import traced_as
 from collector.loop.progress import PhaseBlock
-from collector.loop.spans import Span
+from collector.loop.spans import NoSpan, Span, no_span
 from collector.recorder import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from types import TracebackType
-
-    from typing_extensions import Self
+    from collections.abc import Iterable
 
     from collector.loop.loader import RecordedLoader
     from collector.loop.span_how import How, States
     from collector.torch_profiler.kept import SavedTrace
 
 Batch = TypeVar("Batch")
-Function = TypeVar("Function", bound="Callable[..., Any]")
 
-
-class _NoSpan(Span):
-    __slots__ = ()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        return None
-
-    def start(self) -> Self:
-        return self
-
-    def stop(self) -> None:
-        return None
-
-    def __call__(self, function: Function) -> Function:
-        return function
-
-
-_NO_SPAN = _NoSpan("")
+_NO_SPAN = NoSpan()
 _NO_BLOCK = PhaseBlock(str, None)
 
 
@@ -98,6 +70,8 @@ class NullRecorder(Recorder):
     ) -> Span:
         """Return a span that does nothing; as a decorator, the function itself."""
         return _NO_SPAN
+
+    traced_as(span, no_span)
 
     def instant(self, name: str, *, states: States = None, **args: Any) -> None:
         """Do nothing."""

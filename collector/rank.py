@@ -27,6 +27,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.errors import ConfigError
+from collector.plain import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -177,17 +178,17 @@ def mesh_coordinates(mesh: Any) -> dict[str, int]:
     if mesh is None:
         return {}
     try:
-        if hasattr(mesh, "items"):
+        if hasattr(type(mesh), "items"):
             return {str(name): int(place) for name, place in mesh.items()}
         place = mesh.get_coordinate()
         if place is None:
             return {}
         names = mesh.mesh_dim_names or [f"dim{index}" for index in range(len(place))]
         return {str(name): int(at) for name, at in zip(names, place, strict=True)}
-    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
+    except Exception as error:
         raise ConfigError(
             f"'mesh' must be a torch DeviceMesh or a mapping such as"
-            f' {{"dp": 0, "tp": 1}}, got a {type(mesh).__name__} ({error}).'
+            f' {{"dp": 0, "tp": 1}}, got a {type(mesh).__name__} ({text_of(error)}).'
         ) from error
 
 

@@ -8,6 +8,9 @@ From the moment `record` has returned, nothing here raises into training: every 
 guarded, the first fault is logged with its traceback, and the rest goes on. The one thing
 that does is `start` or `stop` of a span where the program has them in the wrong order.
 
+In a function that torch.compile compiles, what says where training is (`step`, `phase` ...) is
+called as it is, and of spans, moments and counters nothing is left.
+
 Defined where one might wonder:
 
 - Steps count from 0 per phase, or follow the numbers given. A number that goes back is
@@ -29,13 +32,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collector import lifecycle
 from collector.errors import ConfigError
+from collector.guard import guarded
 from collector.loop import loader, spans
-from collector.loop.compiled import untraced
-from collector.loop.progress import PhaseBlock, whole_number
-from collector.loop.span_how import USER
+from collector.loop.compiled import traced_as
+from collector.loop.progress import PhaseBlock
+from collector.loop.span_how import USER, known_hows
 from collector.loop.spans import Span, make_span
+from collector.plain import described, number_of, own_text, text_of, whole_number
 from collector.rank import mesh_coordinates
-from collector.sink import Sink
+from collector.sink import Sink, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +58,9 @@ Batch = TypeVar("Batch")
 FLUSH_SECONDS: Final = 2.0
 """How long `flush` waits unless told otherwise."""
 
-_MAX_TEXT: Final = 1000
+
+def _no_block(recorder: Recorder, *_: Any) -> PhaseBlock:
+    return PhaseBlock(recorder._enter_phase, None)  # noqa: SLF001  # it is its own
 
 
 class Recorder(Sink):
@@ -89,7 +96,7 @@ class Recorder(Sink):
 
     # What training calls.
 
-    @untraced
+    @guarded(tell)
     def step(
         self,
         step: int | None = None,
@@ -107,12 +114,9 @@ class Recorder(Sink):
         if not self._live:
             return
         with self._lock:
-            try:
-                self._take_step(step, tokens, samples)
-            except Exception as error:  # noqa: BLE001  # the border to training
-                self._recording.fault("step", error)
+            self._take_step(step, tokens, samples)
 
-    @untraced
+    @guarded(tell)
     def attach(
         self, *, model: Any = None, optimizer: Any = None, mesh: Any = None
     ) -> None:
@@ -123,17 +127,11 @@ class Recorder(Sink):
         """
         if not self._live:
             return
-        try:
-            self._recording.attach(model, optimizer)
-            if mesh is not None:
-                self._engine.mesh = mesh_coordinates(mesh)
-                self._recording.note("mesh", self._engine.mesh, user=True)
-        except ConfigError as error:
-            self._recording.troubles.tell("mesh", "%s It is ignored.", error)
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._recording.fault("attach", error)
+        if mesh is not None:
+            self._attach_mesh(mesh)
+        self._recording.attach(model, optimizer)
 
-    @untraced
+    @guarded(tell)
     def track_inputs(self, *inputs: Any) -> None:
         """Count these tensors, in whatever containers, as inputs of the step under way.
 
@@ -141,12 +139,9 @@ class Recorder(Sink):
         given. Nothing is kept alive.
         """
         if self._live:
-            try:
-                self._windows.track_inputs(inputs)
-            except Exception as error:  # noqa: BLE001  # the border to training
-                self._recording.fault("track_inputs", error)
+            self._windows.track_inputs(inputs)
 
-    @untraced
+    @guarded(tell)
     def epoch(self, n: int, length: int | None = None) -> None:
         """Say that epoch `n` begins, of `length` steps where that is known."""
         if self._live:
@@ -161,7 +156,7 @@ class Recorder(Sink):
                     self._windows.epoch(of)
                     self._cycles.epoch(of)
 
-    @untraced
+    @guarded(tell, instead=_no_block)
     def phase(self, name: str) -> PhaseBlock:
         """Say that another phase begins: a plain call, or `with rec.phase("val"):`.
 
@@ -174,13 +169,11 @@ class Recorder(Sink):
         self._enter_phase(name)
         return PhaseBlock(self._enter_phase, before, self._progress)
 
+    @guarded(tell, instead=lambda _, dataloader: dataloader)
     def loader(self, dataloader: Iterable[Batch]) -> loader.RecordedLoader[Batch]:
         """Wrap a dataloader so that its batches are counted; all else is its own."""
         if self._live:
-            try:
-                self._recording.note("loader", loader.describe(dataloader), user=True)
-            except Exception as error:  # noqa: BLE001  # the border to training
-                self._recording.fault("loader", error)
+            self._recording.note("loader", loader.describe(dataloader), user=True)
         return loader.recorded(dataloader, self)
 
     def span(
@@ -204,27 +197,36 @@ class Recorder(Sink):
             memory: also snap memory at its start and end, on the schedule, as for a
                 function decorated with `collector.profiled`.
         """
-        if category == USER and states is args is None and not memory:
-            return Span(name, self)
+        # Nothing is asked here of what may be anybody's object: see `make_span`.
+        if states is args is None and memory is False:
+            if category is USER:
+                return Span(name, self)
+            how = known_hows.get(category) if type(category) is str else None
+            if how is not None:
+                return Span(name, self, how)
         return make_span(name, self, category, states, args, memory)
 
-    @untraced
+    traced_as(span, spans.no_span)
+
+    @guarded(tell, traced=spans.nothing)
     def instant(self, name: str, *, states: States = None, **args: Any) -> None:
         """Record this moment with plain values, in the steps that keep spans."""
         spans.put_instant(self, name, states, args)
 
-    @untraced
+    @guarded(tell, traced=spans.nothing)
     def counter(self, name: str, value: float, *, states: States = None) -> None:
         """Record a number that holds from now on, in the steps that keep spans."""
         spans.put_counter(self, name, value, states)
 
-    @untraced
+    @guarded(tell, traced=spans.nothing)
     def mark(self, label: str) -> None:
         """Put a labelled mark at this moment of the timeline."""
         if self._live:
-            self._recording.note("mark", {"label": str(label)[:_MAX_TEXT]}, user=True)
+            self._recording.note(
+                "mark", {"label": self._text("mark", label)}, user=True
+            )
 
-    @untraced
+    @guarded(tell, instead=lambda *_: False)
     def snapshot(self, label: str) -> bool:
         """Capture the device's allocator as it is now, under a name of your own.
 
@@ -237,17 +239,26 @@ class Recorder(Sink):
         """
         if not self._live:
             return False
-        try:
-            return self._recording.take_snapshot(str(label)[:_MAX_TEXT])
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._recording.fault("snapshot", error)
-            return False
+        return self._recording.take_snapshot(self._text("snapshot", label))
 
-    @untraced
+    @guarded(tell, instead=lambda *_, **__: False)
     def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Have everything so far on disk now; whether that was done in time."""
-        return self._live and self._engine.writer.flush(timeout)
+        if not self._live:
+            return False
+        seconds = number_of(timeout)
+        if seconds is None or seconds != seconds:  # noqa: PLR0124  # NaN is not itself
+            self._recording.troubles.tell(
+                "flush",
+                "the timeout of flush must be a number of seconds, got %s; it waits %g s."
+                " Pass a Python number.",
+                described(timeout),
+                FLUSH_SECONDS,
+            )
+            seconds = FLUSH_SECONDS
+        return self._engine.writer.flush(seconds)
 
+    @guarded(tell)
     def close(self) -> None:
         """End the recording; calling again does nothing.
 
@@ -262,6 +273,7 @@ class Recorder(Sink):
     def __enter__(self) -> Self:
         return self
 
+    @guarded(tell)
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -357,58 +369,71 @@ class Recorder(Sink):
                 " a tensor would have to wait for the device.",
                 what,
                 "" if least is None else f" from {least} up",
-                type(value).__name__ if number is None else number,
+                described(value) if number is None else number,
             )
             return None
         return number
 
-    def _enter_phase(self, name: str) -> None:
-        try:
-            with self._lock:
-                self._windows.drop_step()
-                now = time.perf_counter_ns()
-                phase = self._progress.enter(name, now)
-                self._timing.enter_phase(phase.name, now)
-                self._cycles.entered()
-                self._recording.note("phase", {"phase": phase.name}, user=True)
-                self._begin_step()
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._recording.fault("phase", error)
+    def _text(self, what: str, value: Any) -> str:
+        """A label; of what has no text that may be read, what it is."""
+        if type(value) is not str and own_text(value) is None:
+            self._recording.troubles.tell(
+                f"text {what}",
+                "the label of %s must be text, got %s, which stands in its place. Pass a"
+                " str, and of a tensor its .item() where it is on the host already.",
+                what,
+                described(value),
+            )
+        return text_of(value)
 
+    def _attach_mesh(self, mesh: Any) -> None:
+        try:
+            coordinates = mesh_coordinates(mesh)
+        except ConfigError as error:
+            self._recording.troubles.tell("mesh", "%s It is ignored.", error)
+            return
+        self._engine.mesh = coordinates
+        self._recording.note("mesh", coordinates, user=True)
+
+    @guarded(tell)
+    def _enter_phase(self, name: str) -> None:
+        name = self._text("phase", name)
+        with self._lock:
+            self._windows.drop_step()
+            now = time.perf_counter_ns()
+            phase = self._progress.enter(name, now)
+            self._timing.enter_phase(phase.name, now)
+            self._cycles.entered()
+            self._recording.note("phase", {"phase": phase.name}, user=True)
+            self._begin_step()
+
+    @guarded(tell)
     def begin(self) -> None:
         """The first step begins: all that was known at the start is attached."""
-        try:
-            self._begin_step()
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._recording.fault("step", error)
+        self._begin_step()
 
+    @guarded(tell)
     def close_for(self, error: BaseException | None) -> None:
         """See `lifecycle.Living`."""
         recording = self._recording
-        try:
-            with self._lock:
-                if not self._live:
-                    return
-                if error is not None:
-                    recording.tell_end(error)
-                how, message = lifecycle.ending(error)
-                phase = self._progress.phase_of(error)
-                recording.cut(error if how == "exception" else None)
-                self._live, self.span_log = False, None
-            recording.leave()
-            lifecycle.remove(self)
-            spans.release(self)
-            recording.stop(how, message, phase)
-        except Exception as fault:  # noqa: BLE001  # the border to training
-            recording.fault("close", fault)
+        with self._lock:
+            if not self._live:
+                return
+            recording.tell_end(error)
+            how, message = lifecycle.ending(error)
+            phase = self._progress.phase_of(error)
+            recording.cut(error if how == "exception" else None)
+            self._live, self.span_log = False, None
+        recording.leave()
+        lifecycle.remove(self)
+        spans.release(self)
+        recording.stop(how, message, phase)
 
+    @guarded(tell)
     def end_by(self, signal_name: str) -> None:
         """See `lifecycle.Living`. Waits for the writer alone, and not for long."""
         self._live, self.span_log = False, None
-        try:
-            self._engine.end_by(signal_name)
-        except Exception as fault:  # noqa: BLE001  # the border to training
-            self._recording.fault("signal", fault)
+        self._engine.end_by(signal_name)
 
     def forget(self) -> None:
         """See `lifecycle.Living`."""

@@ -12,6 +12,8 @@ from collector.engine import Engine
 from collector.loop.attached import Attached
 from collector.loop.progress import Progress
 from collector.profiling import open_windows
+from collector.profiling.unmatched import tell_missing, tell_unmatched
+from collector.profiling.windows import MAX_FUNCTIONS
 from collector.torch_profiler import open_torch_profiler
 from collector.trouble import Troubles
 
@@ -60,6 +62,7 @@ class Recording:
             config, engine, self.progress, self.troubles, run_dir
         )
         """torch's profiler; None: it is off."""
+        self._guarded(lambda: tell_missing(config.functions, self.troubles))
         self.witness = self._open_witness()
         """What reports out-of-memory errors and other ends; None: switched off."""
         self._on_demand: OnDemand | None = None
@@ -108,6 +111,7 @@ class Recording:
     def cut(self, fatal: BaseException | None) -> None:
         """What is under way ends, by the exception where one ends the recording."""
         self._guarded(lambda: self.cycles.close(fatal))
+        self._guarded(self._tell_unmatched)
         self._guarded(lambda: self.windows.close(fatal))
         self._guarded(self.timing.close)
 
@@ -130,8 +134,12 @@ class Recording:
             upload = self.engine.remote.task_for("merged", merged)
             start_merge(self.run_dir, self.troubles, upload)
 
-    def tell_end(self, error: BaseException) -> None:
+    def tell_end(self, error: BaseException | None) -> None:
         """Report the exception that ends the recording, while memory is as it left it."""
+        if error is not None:
+            self._guarded(lambda: self._tell_end(error))
+
+    def _tell_end(self, error: BaseException) -> None:
         from collector.oom.message import is_out_of_memory, text_of
 
         if self.witness is not None:
@@ -156,6 +164,12 @@ class Recording:
             close()
         except Exception as error:  # noqa: BLE001  # the border to training
             self.fault("close", error)
+
+    def _tell_unmatched(self) -> None:
+        seen = self.windows.functions_seen()
+        if len(seen) < MAX_FUNCTIONS:  # beyond that, names are not told apart
+            note, functions = self.engine.note_kind, self.config.functions
+            tell_unmatched(functions, seen, note, self.troubles)
 
     def _open_on_demand(self) -> OnDemand:
         from collector.history.on_demand import OnDemand

@@ -1,7 +1,7 @@
 """Timed sources on a thread of their own, so that a slow one never delays a flush.
 
 The thread opens the sources too (NVML takes tens of milliseconds). One that raises is
-closed and reported, the rest go on. One that does not come back (a GPU that fell off
+reported and tried again later (see `retry`), the rest go on. One that does not come back (a GPU that fell off
 the bus, a dead network mount) cannot be stopped: `replace_if_stuck` leaves its thread
 behind and starts another for the rest.
 
@@ -15,7 +15,11 @@ import contextlib
 import heapq
 import threading
 import time
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final, Protocol
+
+from collector.retry import Retry
+from collector.sources.late import LateSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,8 +42,11 @@ class Listener(Protocol):
     ) -> None:
         """Values of a source, in the order of its columns."""
 
+    def works(self, source: TimedSource) -> None:
+        """One that had failed gives values again."""
+
     def failed(self, source: TimedSource, error: BaseException) -> None:
-        """A source raised; it is closed and not asked again."""
+        """A source raised; it is asked again after a while. Said once, until it works."""
 
 
 class Sampler:
@@ -97,6 +104,8 @@ class _Round:
         """The source being sampled and since when: what a watcher looks at."""
         self._open = open_sources
         self._listener = listener
+        self._failing: set[TimedSource] = set()
+        self._retries: defaultdict[TimedSource, Retry] = defaultdict(Retry)
         self.thread = threading.Thread(
             target=self._run, name="memboard-sampler", daemon=True
         )
@@ -104,33 +113,43 @@ class _Round:
     def _run(self) -> None:
         self.sources = list(self._open())
         now = time.monotonic()
+        self._failing.update(one for one in self.sources if type(one) is LateSource)
         # The number keeps sources in their order where they are due together.
-        due = [(now, number, source) for number, source in enumerate(self.sources)]
+        due = [
+            (now + self._pause(source), number, source)
+            for number, source in enumerate(self.sources)
+        ]
         heapq.heapify(due)
         while due and not self.stop.wait(max(0.0, due[0][0] - time.monotonic())):
             when, number, source = heapq.heappop(due)
-            if self._sample(source):
-                heapq.heappush(due, (next_due(when, source), number, source))
-        self.stop.wait()  # nothing left to do, but the rest is closed at the end
+            self._sample(source)
+            pause = self._pause(source)
+            again = time.monotonic() + pause if pause else next_due(when, source)
+            heapq.heappush(due, (again, number, source))
+        self.stop.wait()  # nothing to do, but what there is is closed at the end
         for source in self.sources:
             _close(source)
 
-    def _sample(self, source: TimedSource) -> bool:
-        """Whether the source is to be asked again."""
+    def _pause(self, source: TimedSource) -> float:
+        """How long to leave it alone, in seconds: it has just failed; 0: it has not."""
+        return self._retries[source].failed() if source in self._failing else 0.0
+
+    def _sample(self, source: TimedSource) -> None:
         self.busy = (source, time.monotonic())
         try:
             values = _checked(source)
         except Exception as error:  # noqa: BLE001  # one source must not cost the others
             self.busy = None
-            if not self.stop.is_set():
-                self.sources.remove(source)
-                _close(source)
+            if not self.stop.is_set() and source not in self._failing:
+                self._failing.add(source)
                 self._listener.failed(source, error)
-            return False
+            return
         self.busy = None
         if not self.stop.is_set():
+            if source in self._failing:
+                self._failing.discard(source)
+                self._listener.works(source)
             self._listener.sampled(source, values)
-        return True
 
 
 def next_due(when: float, source: TimedSource) -> float:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from collector.config_code import resolve
 from collector.errors import ConfigError
+from collector.plain import described, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,8 +78,10 @@ class Window:
     """None: one more than `warmup_iters`."""
 
     def __post_init__(self) -> None:
+        _refuse_odd(self, "warmup_iters")
         if self.max_iter is None:
             object.__setattr__(self, "max_iter", self.warmup_iters + 1)
+        _refuse_odd(self, "max_iter")
         if self.warmup_iters < 0 or (self._bounded and self._end <= self.warmup_iters):
             raise ConfigError(
                 f"'schedule.warmup_iters' is {self.warmup_iters} and 'schedule.max_iter'"
@@ -119,6 +122,7 @@ class Cycles:
     repeat: int = 1
 
     def __post_init__(self) -> None:
+        _refuse_odd(self, *self.__slots__)
         for name in self.__slots__:
             if getattr(self, name) < (1 if name == "active" else 0):
                 raise ConfigError(
@@ -178,8 +182,15 @@ class Schedule:
         Raises:
             ConfigError: a ValueError: no position would ever be collected.
         """
+        if whole_number(resume) is None:
+            raise _odd("resume", resume)
         if pattern is None:
             pattern = Cycles(skip_first, wait, warmup, active, repeat)
+        elif not callable(pattern) and not issubclass(type(pattern), (Window, Cycles)):
+            raise ConfigError(
+                "the pattern of a Schedule must be a Window, Cycles, or a function of the"
+                f" position, got {described(pattern)}."
+            )
         self._choose = pattern if callable(pattern) else None
         self._pattern = None if callable(pattern) else pattern
         self._resume = resume
@@ -263,6 +274,18 @@ class Schedule:
         if pattern.num_warmups(end) > pattern.num_warmups(start):
             return Action.WARMUP
         return Action.SKIP
+
+
+def _refuse_odd(pattern: Window | Cycles, *names: str) -> None:
+    for name in names:
+        if whole_number(getattr(pattern, name)) is None:
+            raise _odd(name, getattr(pattern, name))
+
+
+def _odd(name: str, value: object) -> ConfigError:
+    return ConfigError(
+        f"'schedule.{name}' must be a whole number, got {described(value)}. Correct it."
+    )
 
 
 def _is_one_stretch(pattern: Pattern, action: Action, start: int, length: int) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.sources.contract import remedy_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -51,14 +53,18 @@ class SourceNotes:
                     error=missing.error,
                 )
 
+    def works(self, info: SourceInfo) -> None:
+        """A source that had failed records again."""
+        self.say(info, "recorded", "", "")
+
     def failed(self, info: SourceInfo, error: BaseException) -> None:
-        """A source has failed and is off."""
+        """A source has failed and is off for a while."""
         reason = f"{type(error).__name__}: {error}"
-        remedy = f"Switch it off with {info.name}=False, and report this."
+        remedy = remedy_of(info.name, error)
         self.say(info, "failed", reason, remedy)
         self._troubles.tell(
             f"source {info.name}",
-            "the source %s failed and is off from now on; the others go on. %s",
+            "the source %s failed and is off for now; the others go on. %s",
             info.name,
             remedy,
             error=error,

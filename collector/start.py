@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 from collector import lifecycle
 from collector.config import load_with_imports
 from collector.config_code import check_code
+from collector.errors import ConfigError
+from collector.guard import guarded
 from collector.loop.attached import Attached
+from collector.loop.span_how import tell
 from collector.rank import identify, mesh_coordinates
 from collector.recorder import Recorder
 from collector.run_dir import run_dir_of
@@ -26,6 +29,13 @@ if TYPE_CHECKING:
     from collector.config_memprofiler import Imported
 
 
+def _nothing(*_: Any, **__: Any) -> Recorder:
+    from collector.null_recorder import NullRecorder
+
+    return NullRecorder()
+
+
+@guarded(tell, instead=_nothing, passes=(ConfigError,))
 def record(
     logdir: str | Path,
     *,

@@ -7,6 +7,8 @@ import errno
 import logging
 from typing import Final
 
+from collector.sources.contract import FILES_REMEDY, OUT_OF_FILES
+
 logger: Final = logging.getLogger("memboard")
 
 _NO_SPACE: Final = {errno.ENOSPC, errno.EDQUOT}
@@ -45,6 +47,8 @@ def remedy_for(error: OSError) -> str:
         return "Make the directory writable, or record into another one."
     if error.errno in _NOT_THERE:
         return "Make sure that the path is a directory, or record into another one."
+    if error.errno in OUT_OF_FILES:
+        return FILES_REMEDY
     if error.errno == errno.ENAMETOOLONG:
         return "Record into a directory with a shorter path."
     return "Check the file system, or record into another directory."

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tensorboard.plugins.base_plugin import TBLoader
@@ -106,12 +107,38 @@ class Loader(TBLoader):  # type: ignore[misc]
             if getattr(context.flags, "memboard_read_ahead", "false") == "true":
                 plugin.read_ahead()
         except Exception:
+            hiding = _hides_collector()
+            if hiding:
+                _logger.error(  # noqa: TRY400  # the traceback would lead elsewhere
+                    "MemBoard could not be loaded; TensorBoard goes on without it. %s"
+                    " hides MemBoard's own package 'collector'. Rename it, or start"
+                    " TensorBoard from another directory.",
+                    hiding,
+                )
+                return None
             _logger.exception(
                 "MemBoard could not be loaded; TensorBoard goes on without it. Please"
                 " check the installation: pip install --force-reinstall memboard"
             )
             return None
         return plugin
+
+
+def _hides_collector() -> str:
+    """The file or folder that is found in place of our `collector`; empty: none is."""
+    try:
+        from importlib.util import find_spec
+
+        ours = Path(__file__).resolve().parent.parent / "collector" / "__init__.py"
+        loaded = sys.modules.get("collector")
+        spec = find_spec("collector") if loaded is None else loaded.__spec__
+        if spec is None:
+            return ""
+        found = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
+        return "" if not found or Path(found).resolve() == ours else str(found)
+    except Exception:
+        _logger.debug("what hides the package could not be found", exc_info=True)
+        return ""
 
 
 def _keep_all_samples(flags: argparse.Namespace) -> None:

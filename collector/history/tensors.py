@@ -10,13 +10,13 @@ is kept alive, nothing waits for the device, and one that cannot be read is left
 
 from __future__ import annotations
 
+import sys
 import weakref
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-
-from collector.history.tensor_walk import Walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,6 +70,7 @@ class TensorMap:
 
     def __init__(self, device_type: str) -> None:
         """`device_type`: tensors elsewhere are none of the snapshot's."""
+        _import_walk()
         self._device_type = device_type
         self._model: Callable[[], Any] | None = None
         self._optimizers: list[Callable[[], Any]] = []
@@ -78,6 +79,7 @@ class TensorMap:
 
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:
         """These, from now on."""
+        _import_walk()
         is_one = callable(getattr(model, "named_parameters", None))
         self._model = _weakly(model) if is_one else None
         self._optimizers = [_weakly(optimizer) for optimizer in optimizers]
@@ -88,7 +90,9 @@ class TensorMap:
         optimizers = [one for ref in self._optimizers if (one := ref()) is not None]
         if model is None and not optimizers and self.known is None:
             return None
-        walk = Walk(self._device_type)
+        if "torch" not in sys.modules:  # nor is there any tensor
+            return None
+        walk = _import_walk().Walk(self._device_type)
         # A wrapper of the user's own may refuse to be walked; the rest goes on.
         with suppress(Exception):
             walk.model(model)
@@ -105,6 +109,13 @@ class TensorMap:
             max(0, len(walk.address) - MAX_TENSORS),
         )
         return tensors if tensors.address or model is not None else None
+
+
+def _import_walk() -> Any:
+    """The walk, which needs torch: where that is there, before memory runs out."""
+    if "torch" in sys.modules:
+        return import_module("collector.history.tensor_walk")
+    return None
 
 
 def _weakly(value: Any) -> Callable[[], Any]:

@@ -7,9 +7,9 @@ to another process, has the settings and no recording.
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final
 
+from collector import guard
 from collector.config import load_with_imports
 from collector.config_code import check_code
 from collector.integrations.events import TrainerSpans
@@ -18,15 +18,12 @@ from collector.start import record
 from collector.trouble import Troubles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
 
     from typing_extensions import Self
 
     from collector.recorder import Recorder
-
-Hook = TypeVar("Hook", bound="Callable[..., None]")
 
 _NONE: Final = NullRecorder()
 
@@ -123,14 +120,11 @@ class Recording:
         self._session.end(error)
 
 
-def guarded(hook: Hook) -> Hook:
-    """A callback's method from which nothing escapes into the trainer."""
+def _tell(
+    where: str, error: Exception, callback: Recording, *_: Any, **__: Any
+) -> None:
+    callback._session.tell(where, error)  # noqa: SLF001  # it is the callback's own
 
-    @functools.wraps(hook)
-    def guard(self: Recording, /, *args: Any, **kwargs: Any) -> None:
-        try:
-            hook(self, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._session.tell(hook.__name__, error)
 
-    return cast("Hook", guard)
+guarded: Final = guard.guarded(_tell)
+"""A callback's method from which nothing escapes into the trainer."""

@@ -1,4 +1,13 @@
-"""What torch.compile must know of the recorder's calls: to leave them alone."""
+"""What torch.compile must know of the recorder's calls: to leave them alone.
+
+Where a call says how far training is (`step`, `phase`, `mark` ...), it must happen: it is
+left out of the graph and made as it is. Where it says how long a stretch of code takes
+(`span`, `profiled`, `instant`, `counter`), nothing is left of it in compiled code: a graph
+has no such stretches, and to break it for them would cost what compiling is to save.
+torch does the same with `record_function`.
+
+Both are attributes that torch.compile looks for, set without importing torch.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +19,25 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
+_REASON = (
+    "it tells MemBoard where training is and must happen: call it outside of the compiled"
+    " function, or compile without fullgraph=True"
+)
+
 
 def untraced(function: Function) -> Function:
     """A function that torch.compile calls as it is, where compiled code calls it.
 
     Tracing into it would warn of the clocks it reads and compile anew at each step.
-    The attribute is what `torch.compiler.disable` sets, without importing torch.
     """
     function.__dict__["_torchdynamo_disable"] = True
+    function.__dict__["_torchdynamo_disable_msg"] = _REASON
+    return function
+
+
+def traced_as(function: Function, traced: Callable[..., Any]) -> Function:
+    """A function in place of which torch.compile traces another one."""
+    function.__dict__["_torchdynamo_inline"] = traced
     return function
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 Batch = TypeVar("Batch")
 
@@ -90,24 +90,25 @@ def _next(iterator: Iterator[Batch], sink: BatchSink) -> Batch:
 
 def recorded(loader: Iterable[Batch], sink: BatchSink) -> RecordedLoader[Batch]:
     """The loader, wrapped; `sink` is told of each batch."""
-    wrap = RecordedIterator if hasattr(loader, "__next__") else RecordedLoader
+    # Of the type, as iterating itself does: an instance may answer anything.
+    wrap = RecordedIterator if hasattr(type(loader), "__next__") else RecordedLoader
     return wrap(loader, sink)
 
 
 def describe(loader: Any) -> dict[str, Any]:
     """What a note says about a loader; None where it does not say."""
-    try:
-        length: int | None = len(loader)
-    except (TypeError, NotImplementedError):
-        length = None
     return {
         "type": type(loader).__name__,
-        "length": length,
-        "num_workers": _plain(getattr(loader, "num_workers", None)),
-        "prefetch_factor": _plain(getattr(loader, "prefetch_factor", None)),
-        "pin_memory": _plain(getattr(loader, "pin_memory", None)),
+        "length": _asked(lambda: len(loader)),
+        "num_workers": _asked(lambda: loader.num_workers),
+        "prefetch_factor": _asked(lambda: loader.prefetch_factor),
+        "pin_memory": _asked(lambda: loader.pin_memory),
     }
 
 
-def _plain(value: Any) -> int | bool | None:
-    return value if isinstance(value, int) else None
+def _asked(ask: Callable[[], Any]) -> int | bool | None:
+    try:
+        value = ask()
+    except Exception:  # noqa: BLE001  # whatever a loader of the user's own raises
+        return None
+    return value if type(value) in (int, bool) else None

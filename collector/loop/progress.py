@@ -1,17 +1,14 @@
 """Where training stands: phases, their step counters, and what the user reported.
 
-Each phase counts its own steps from 0, or from where the user's own numbers lead. What
-cannot be used as a number (NaN, text, a tensor, whose value would have to be waited
-for) is refused with a word and never raised.
+Each phase counts its own steps from 0, or from where the user's own numbers lead.
 """
 
 from __future__ import annotations
 
-import math
-import numbers
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from collector.loop.compiled import untraced
+from collector.plain import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +26,6 @@ MAX_PHASES: Final = 32
 """Each phase costs a table; names made up in a loop must not cost memory for ever."""
 
 _MAX_NAME: Final = 200
-_LARGEST: Final = 2**62
 
 
 class Phase:
@@ -79,7 +75,7 @@ class Progress:
 
     def enter(self, name: object, now_ns: int) -> Phase:
         """Make a phase the current one; its next step begins now."""
-        text = str(name)[:_MAX_NAME] or TRAIN
+        text = text_of(name, _MAX_NAME) or TRAIN
         if text not in self.phases and len(self.phases) >= MAX_PHASES:
             text = OTHER
         phase = self.phases.setdefault(text, Phase(text))
@@ -153,21 +149,3 @@ class PhaseBlock:
             if error is not None and self._progress is not None:
                 self._progress.left_by(error)
             self._enter(self._before)
-
-
-def whole_number(value: Any) -> int | None:
-    """`value` as an int where it is one in any guise that needs no waiting, else None.
-
-    A tensor is none: reading it may synchronise with the device.
-    """
-    if type(value) is int:  # the usual case, and it is asked at every step
-        return value if -_LARGEST < value < _LARGEST else None
-    if not isinstance(value, numbers.Real):  # as numpy's numbers are
-        return None
-    try:
-        number: int = math.floor(value)  # type: ignore[assignment]
-    except (ValueError, OverflowError):  # NaN, infinity
-        return None
-    if number != value:
-        return None
-    return number if -_LARGEST < number < _LARGEST else None

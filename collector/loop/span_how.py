@@ -5,16 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from collector.guard import say
 from collector.loop.parts import INDEX
-from collector.loop.span_log import (
-    MAX_ARGS,
-    MAX_KEY,
-    MAX_TEXT,
-    NUMBERS,
-    SUMMED,
-    plain_args,
-    states_mask,
-)
+from collector.loop.span_log import SUMMED, states_mask
+from collector.plain import MAX_ARGS, MAX_KEY, NUMBERS, plain_args, text_of
 from collector.trouble import Troubles
 
 if TYPE_CHECKING:
@@ -33,6 +27,11 @@ _MAX_KNOWN: Final = 256
 
 troubles: Final = Troubles()
 """Of what spans, instants and counters are given: each is told once per process."""
+
+
+def tell(where: str, error: Exception, *_: Any, **__: Any) -> None:
+    """Tell what went wrong in a call that belongs to no recorder, or not yet."""
+    say(troubles, where, error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ known_hows: Final[dict[str, How]] = {USER: PLAIN}
 def how_of(category: str, states: States, memory: bool) -> How:
     """What `Recorder.span` was told; what makes no sense is told once and ignored."""
     is_usual = states is None and not memory and type(category) is str
-    category = str(category)[:MAX_TEXT]
+    category = text_of(category)
     how = How(
         category=category,
         states=known_states(states),
@@ -81,8 +80,10 @@ def known_states(states: States) -> int | None:
         return None
     try:
         return states_mask(states)
-    except (TypeError, ValueError) as error:
-        troubles.tell("states", "states of a span: %s They are ignored.", error)
+    except Exception as error:  # noqa: BLE001  # whatever a value of the user's raises
+        troubles.tell(
+            "states", "states of a span: %s They are ignored.", text_of(error)
+        )
         return None
 
 

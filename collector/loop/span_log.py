@@ -15,8 +15,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from collector.plain import text_of
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from collector.loop.parts import StepParts
     from collector.schedule import Action
@@ -49,9 +51,6 @@ MAX_WAITING: Final = 65_536
 MAX_NAMES: Final = 64
 """Names made up in a loop must not fill the disk."""
 
-MAX_TEXT: Final = 1000
-"""Of a name."""
-
 OTHER: Final = "other"
 
 At: TypeAlias = "list[int]"
@@ -76,10 +75,10 @@ def states_mask(states: Iterable[str]) -> int:
     """
     mask = 0
     for name in (states,) if isinstance(states, str) else states:
-        state = _STATE_OF.get(str(name).upper())
+        state = _STATE_OF.get(text_of(name).upper())
         if state is None:
             raise ValueError(
-                f"{str(name)[:80]!r} is no state of the schedule. Use"
+                f"{text_of(name, 80)!r} is no state of the schedule. Use"
                 f" {', '.join(known.lower() for known in STATES)}."
             )
         mask |= 1 << state
@@ -212,7 +211,7 @@ class SpanLog:
         ident = threading.get_ident()
         if ident not in self.threads:
             self.know_thread(ident)
-        self.instants += (short(name), category, ident, clock_ns(), self.at, args)
+        self.instants += (text_of(name), category, ident, clock_ns(), self.at, args)
         if len(self.instants) == WAKE_AT * INSTANT_WIDTH:
             self._wake()
 
@@ -223,7 +222,7 @@ class SpanLog:
         if len(self.counters) >= MAX_WAITING * COUNTER_WIDTH:
             self.num_dropped += 1
             return
-        self.counters += (short(name), clock_ns(), self.at, value)
+        self.counters += (text_of(name), clock_ns(), self.at, value)
         if len(self.counters) == WAKE_AT * COUNTER_WIDTH:
             self._wake()
 
@@ -241,7 +240,7 @@ class SpanLog:
         with self._lock:
             rows = taken(self.spans)
             self.wake_at = WAKE_AT * SPAN_WIDTH
-        rows[0::SPAN_WIDTH] = map(short, rows[0::SPAN_WIDTH])
+        rows[0::SPAN_WIDTH] = map(text_of, rows[0::SPAN_WIDTH])
         add = self.totals.add
         for name, duration_ns, flags, peak_bytes in zip(
             rows[0::SPAN_WIDTH],
@@ -255,62 +254,9 @@ class SpanLog:
         return rows
 
 
-def short(name: Any) -> str:
-    """A name as it is kept: text, of bounded length."""
-    if type(name) is str and len(name) <= MAX_TEXT:
-        return name
-    try:
-        return str(name)[:MAX_TEXT]
-    except Exception:  # noqa: BLE001  # one odd name must not cost the others
-        return f"<{type(name).__qualname__}>"[:MAX_TEXT]
-
-
 def taken(rows: list[Any]) -> list[Any]:
     """What is in the list, taken out of it; what comes meanwhile stays."""
     length = len(rows)
     found: list[Any] = rows[:length]
     del rows[:length]
     return found
-
-
-def plain_args(args: dict[str, Any]) -> dict[str, Any] | None:
-    """Bounded plain data: of what is no number or text only its type's name.
-
-    Nothing is read from a device, and no tensor is kept alive.
-    """
-    if not args:
-        return None
-    found: dict[str, Any] = {}
-    for key, value in args.items():
-        if len(found) >= MAX_ARGS:
-            break
-        is_number = type(value) in NUMBERS  # mostly, and then no call is needed
-        name = key if type(key) is str and len(key) <= MAX_KEY else str(key)[:MAX_KEY]
-        found[name] = value if is_number else _plain(value, _MAX_DEPTH)
-    return found
-
-
-MAX_ARGS: Final = 32
-MAX_KEY: Final = 100
-_MAX_VALUE: Final = 500
-_MAX_DEPTH: Final = 2
-NUMBERS: Final = frozenset({int, float, bool})
-
-
-def _plain(value: Any, depth: int) -> Any:
-    kind = type(value)
-    if kind in NUMBERS or value is None:
-        return value
-    if isinstance(value, str):
-        return value[:_MAX_VALUE]
-    if depth and kind in (list, tuple):
-        return [_plain(entry, depth - 1) for entry in _some(value)]
-    if depth and kind is dict:
-        return {
-            str(key)[:MAX_KEY]: _plain(value[key], depth - 1) for key in _some(value)
-        }
-    return f"<{kind.__qualname__}>"[:MAX_KEY]
-
-
-def _some(values: Iterable[Any]) -> Sequence[Any]:
-    return tuple(values)[:MAX_ARGS]

@@ -21,6 +21,7 @@ Defined where one might wonder:
   it begins.
 - `start` of what is started and `stop` of what is not are errors of the program, and
   raise `SpanError`; nothing else here ever raises. Use one object for each stretch.
+- Code that torch.compile compiles has no spans in it, see `collector.loop.compiled`.
 - Of a generator the span lasts from the first item to the end, whoever runs in between.
 """
 
@@ -28,13 +29,13 @@ from __future__ import annotations
 
 import sys
 import threading
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from collector import lifecycle
 from collector.errors import SpanError
+from collector.guard import guarded
 from collector.loop import span_stack
-from collector.loop.compiled import untraced
+from collector.loop.compiled import traced_as
 from collector.loop.span_how import (
     PLAIN,
     USER,
@@ -43,11 +44,13 @@ from collector.loop.span_how import (
     known_args,
     known_hows,
     known_states,
+    tell,
     troubles,
 )
-from collector.loop.span_log import MAX_TEXT, clock_ns
+from collector.loop.span_log import clock_ns
 from collector.loop.span_stack import MAX_DEPTH
 from collector.loop.wrapping import wrapped
+from collector.plain import number_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,6 +112,14 @@ _by_thread: Final = span_stack.by_thread
 newest: Final[Any] = lifecycle.newest
 
 
+def _itself(given: Any, *_: Any) -> Any:
+    return given
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    """What is left of a call in compiled code."""
+
+
 class Span:
     """A context manager, a decorator, and something to `start` and `stop`.
 
@@ -139,9 +150,9 @@ class Span:
     @property
     def name(self) -> str:
         """As shown with its times."""
-        return str(self._name)[:MAX_TEXT]
+        return text_of(self._name)
 
-    @untraced
+    @guarded(tell, instead=_itself, traced=_itself)
     def __enter__(self) -> Self:
         sink = self._sink
         if sink is None:
@@ -173,7 +184,7 @@ class Span:
         _stack.set(spans)
         return self
 
-    @untraced
+    @guarded(tell, traced=nothing)
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -199,7 +210,7 @@ class Span:
         spans = _stack.get()
         return None if spans is before else spans[-1]
 
-    @untraced
+    @guarded(tell, instead=_itself, passes=(SpanError,))
     def start(self) -> Self:
         """Begin here; `stop` may come anywhere, also on another thread.
 
@@ -208,13 +219,13 @@ class Span:
         """
         if self._started:
             raise SpanError(
-                f"the span '{self._name}' was started again without a stop. Stop it"
+                f"the span '{self.name}' was started again without a stop. Stop it"
                 " first, or use an object of its own for each stretch."
             )
         self._started = self.begin() or True
         return self
 
-    @untraced
+    @guarded(tell, passes=(SpanError,))
     def stop(self) -> None:
         """End what `start` began.
 
@@ -224,13 +235,14 @@ class Span:
         now, entered = clock_ns(), self._started
         if not entered:
             raise SpanError(
-                f"the span '{self._name}' was stopped without a start. Start it first,"
+                f"the span '{self.name}' was stopped without a start. Start it first,"
                 " or use it as a context manager."
             )
         self._started = False
         if entered is not True:
             self.end(entered, None, now)
 
+    @guarded(tell, instead=lambda _, function: function)
     def __call__(self, function: Function) -> Function:
         """Decorate: each call is a span of its own, and returns what it did."""
         name, sink, how, args = self._name, self._sink, self._how, self._args
@@ -279,6 +291,49 @@ class Span:
             log.crowded()
 
 
+class NoSpan(Span):
+    """A span of no recorder: of one that is switched off, and in compiled code."""
+
+    __slots__ = ()
+
+    # It sets nothing: torch.compile makes one for each span that it leaves out.
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    @property
+    def name(self) -> str:
+        """It has none."""
+        return ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        return None
+
+    def start(self) -> Self:
+        """Do nothing."""
+        return self
+
+    def stop(self) -> None:
+        """Do nothing."""
+        return
+
+    def __call__(self, function: Function) -> Function:
+        """Return the function itself."""
+        return function
+
+
+def no_span(*_: Any, **__: Any) -> Span:
+    """What is left of a span in compiled code."""
+    return NoSpan()
+
+
 _ENDED: Final = Span("")
 """Stands for a span whose recorder has closed."""
 
@@ -288,6 +343,11 @@ def release(sink: SpanSink) -> None:
     span_stack.release(sink, _ENDED)
 
 
+def _plain_span(name: Any, sink: SpanSink | None, *_: Any) -> Span:
+    return Span(name, sink)
+
+
+@guarded(tell, instead=_plain_span)
 def make_span(
     name: str,
     sink: SpanSink | None,
@@ -297,7 +357,7 @@ def make_span(
     memory: bool,
 ) -> Span:
     """A span as `Recorder.span` and `span` describe it."""
-    is_usual = states is None and not memory and type(category) is str
+    is_usual = states is None and memory is False and type(category) is str
     how = known_hows.get(category) if is_usual else None
     if how is None:
         how = how_of(category, states, memory)
@@ -315,14 +375,23 @@ def span(
     """A span of the active recorder; see `Recorder.span`.
 
     The recorder is looked up whenever the span begins, so a decorator may be applied
-    before recording starts. Without a live recorder the code runs straight through.
+    before recording starts. Without a live recorder the code runs straight through, and
+    so does code that torch.compile has compiled: put spans around it.
     """
-    if category == USER and states is args is None and not memory:
-        return Span(name)
+    # Nothing is asked here of what may be anybody's object: that is done under a guard.
+    if states is args is None and memory is False:
+        if category is USER:
+            return Span(name)
+        how = known_hows.get(category) if type(category) is str else None
+        if how is not None:
+            return Span(name, None, how)
     return make_span(name, None, category, states, args, memory)
 
 
-@untraced
+traced_as(span, no_span)
+
+
+@guarded(tell, traced=nothing)
 def instant(name: str, *, states: States = None, **args: Any) -> None:
     """A moment of the active recorder; see `Recorder.instant`."""
     sink = active_sink()
@@ -330,7 +399,7 @@ def instant(name: str, *, states: States = None, **args: Any) -> None:
         put_instant(sink, name, states, args)
 
 
-@untraced
+@guarded(tell, traced=nothing)
 def counter(name: str, value: float, *, states: States = None) -> None:
     """A counter of the active recorder; see `Recorder.counter`."""
     sink = active_sink()
@@ -354,10 +423,7 @@ def put_counter(sink: SpanSink, name: str, value: Any, states: States) -> None:
     log = sink.span_log
     if log is None:
         return
-    try:
-        number = float(value) if isinstance(value, Real) else None
-    except (OverflowError, ValueError):  # a whole number beyond all floats
-        number = None
+    number = number_of(value)
     if number is None:
         troubles.tell(
             "counter",

@@ -13,6 +13,8 @@ import inspect
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+from collector.loop.compiled import traced_as
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
 
@@ -25,11 +27,18 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 def wrapped(function: Function, block: Callable[[], Block | None]) -> Function:
     """`function` with each call inside `block()`; None: the call runs straight through.
 
-    A staticmethod or classmethod stays one.
+    A staticmethod or classmethod stays one. In code that torch.compile compiles there is
+    no block.
+
+    Raises:
+        TypeError: it is nothing that can be called.
     """
+    traced_as(block, _no_block)
     if isinstance(function, (staticmethod, classmethod)):
         inner = wrapped(function.__func__, block)
         return cast("Function", type(function)(inner))
+    if not callable(function):
+        raise TypeError(f"a {type(function).__name__} cannot be called")
     for is_one, wrap in (
         (inspect.iscoroutinefunction, _awaited),
         (inspect.isgeneratorfunction, _generated),
@@ -47,6 +56,10 @@ def wrapped(function: Function, block: Callable[[], Block | None]) -> Function:
             return function(*args, **kwargs)
 
     return cast("Function", called)
+
+
+def _no_block() -> None:
+    """What torch.compile makes of a block."""
 
 
 def _awaited(function: Any, block: Callable[[], Block | None]) -> Any:

@@ -20,9 +20,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
-from collector.loop.compiled import untraced
+from collector.guard import guarded
+from collector.loop.span_how import tell
 from collector.loop.spans import active_sink
 from collector.loop.wrapping import wrapped
+from collector.plain import text_of
 from collector.profiling.contract import WHOLE_STEP
 
 if TYPE_CHECKING:
@@ -54,10 +56,10 @@ def profiled(function_or_name: Any = "", /) -> Any:
         function_or_name: the function itself, or a name for it: then what is returned
             is the decorator.
     """
-    if isinstance(function_or_name, str):
-        name = function_or_name[:_MAX_NAME]
-        return lambda function: _profiled(function, name or name_of(function))
-    return _profiled(function_or_name, name_of(function_or_name))
+    if issubclass(type(function_or_name), str):
+        name = text_of(function_or_name, _MAX_NAME)
+        return lambda function: _profiled(function, name)
+    return _profiled(function_or_name, "")
 
 
 def name_of(function: Any) -> str:
@@ -73,11 +75,16 @@ def name_of(function: Any) -> str:
     return identity[-_MAX_NAME:]
 
 
+def _itself(function: Any, *_: Any) -> Any:
+    return function
+
+
+@guarded(tell, instead=_itself)
 def _profiled(function: Function, name: str) -> Function:
+    name = name or name_of(function)
     return wrapped(function, lambda: _block(name))
 
 
-@untraced
 def _block(name: str) -> ProfiledCall | None:
     sink = active_sink()
     return None if sink is None else ProfiledCall(sink, name)
@@ -93,11 +100,11 @@ class ProfiledCall:
         self._name = name
         self._call: Any = None
 
-    @untraced
+    @guarded(tell, traced=_itself)
     def __enter__(self) -> None:
         self._call = self._sink.begin_call(self._name)
 
-    @untraced
+    @guarded(tell)
     def __exit__(
         self,
         kind: type[BaseException] | None,

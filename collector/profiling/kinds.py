@@ -76,6 +76,8 @@ class Slot:
                 self.kind = opener()
             except Unavailable as missing:
                 self._absent(SourceInfo(name=self.name, cost=""), missing)
+            except ModuleNotFoundError as error:
+                self._not_installed(error)
             except Exception as error:  # noqa: BLE001  # one must not cost the others
                 self._failed(SourceInfo(name=self.name, cost=""), error)
             else:
@@ -136,6 +138,14 @@ class Slot:
             self._troubles.tell(
                 f"close {self.name}", "%s did not close", self.name, error=error
             )
+
+    def _not_installed(self, error: ModuleNotFoundError) -> None:
+        info = SourceInfo(name=self.name, cost="")
+        if error.name != "torch":
+            self._failed(info, error)
+            return
+        remedy = "Install torch into this Python to record it."
+        self._absent(info, Unavailable("torch is not installed", remedy))
 
     def _absent(self, info: SourceInfo, missing: Unavailable) -> None:
         self._lacking = True

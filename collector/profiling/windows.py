@@ -204,6 +204,10 @@ class Windows:
         """Collected calls under way on any thread, in the order they began."""
         return tuple(under_way.call.function for under_way in self._under_way)
 
+    def functions_seen(self) -> tuple[str, ...]:
+        """Functions that were called so far, collected or not."""
+        return tuple(self._wanting)
+
     def known_storages(self) -> Iterator[tuple[Any, int, str]]:
         """Storages that open kinds know just now, each with its category and a name."""
         for slot in self._slots:

@@ -12,9 +12,17 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
-from collector.sources.contract import SourceInfo, StepSource, TimedSource, Unavailable
+from collector.sources.contract import (
+    SourceInfo,
+    StepSource,
+    TimedSource,
+    Unavailable,
+    remedy_of,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from collector.config import RecordConfig
     from collector.sources.accelerator import Device
 
@@ -56,6 +64,8 @@ class NotOpened:
     remedy: str
     error: BaseException | None = None
     """Set where the status is failed, for the log."""
+    again: Callable[[], Any] | None = None
+    """Tries once more to open it, where it failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +121,7 @@ def _open(
     elsewhere: bool = False,
 ) -> Any:
     info = SourceInfo(name=name, cost="")
+    module: Any = None
     try:
         module = import_module(f"collector.sources.{name}")
         info = module.INFO
@@ -132,8 +143,11 @@ def _open(
             info=info,
             status="failed",
             reason=f"{type(error).__name__}: {error}",
-            remedy=f"Switch it off with {name}=False, and report this.",
+            remedy=remedy_of(name, error),
             error=error,
+            again=None
+            if module is None
+            else lambda: module.open_source(config, device),
         )
     return NotOpened(
         info=info,

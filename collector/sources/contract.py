@@ -7,13 +7,20 @@ is a fault: the recorder logs it once, switches that source off and goes on.
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from collector.format.columns import Column
+
+
+OUT_OF_FILES: Final = {errno.EMFILE, errno.ENFILE}
+FILES_REMEDY: Final = (
+    "Raise the limit on open files (ulimit -n), or find what leaves files open."
+)
 
 
 class Unavailable(Exception):  # noqa: N818  # a state of the machine, not an error
@@ -33,6 +40,16 @@ class SourceInfo:
     name: str
     cost: str
     """What it costs where, in words, e.g. "3 us per step"."""
+
+
+def remedy_of(name: str, error: BaseException) -> str:
+    """What to do about a source that raised; it is tried again by itself."""
+    if isinstance(error, OSError) and error.errno in OUT_OF_FILES:
+        return f"{FILES_REMEDY} It is tried again now and then."
+    return (
+        "It is tried again now and then. If it goes on failing, switch it off with"
+        f" {name}=False, and report this."
+    )
 
 
 class StepSource(Protocol):

@@ -35,6 +35,10 @@ _MAX_DEPTH: Final = 3
 _NAME: Final = "pt_data_worker"
 """What torch names a worker, from 2.5 on."""
 
+_GONE: Final = (FileNotFoundError, ProcessLookupError, PermissionError)
+"""It has ended meanwhile, or is not ours to look at. All else is no answer at all, and
+not the answer that there are no workers."""
+
 
 def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
     """Open the view of this process's children.
@@ -84,7 +88,7 @@ class ProcFamily:
                 try:
                     is_worker = self._name(child) == _NAME
                     size = self._resident_bytes(child) if is_worker else 0
-                except (OSError, ValueError, IndexError):
+                except (*_GONE, ValueError, IndexError):
                     continue  # it has ended meanwhile
                 if not is_worker:
                     below.append(child)
@@ -97,12 +101,12 @@ class ProcFamily:
         for parent in parents:
             try:
                 threads = list((self._proc / str(parent) / "task").iterdir())
-            except OSError:
+            except _GONE:
                 continue
             for thread in threads:
                 try:
                     text = (thread / "children").read_bytes()
-                except OSError:
+                except _GONE:
                     continue
                 yield from map(int, text.split())
 

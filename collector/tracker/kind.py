@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import ConfigError
 from collector.loop.compiled import compiles_anything
-from collector.sources.contract import Unavailable
+from collector.sources.contract import SourceInfo, Unavailable
 from collector.tracker.capture import make_capture, open_window
 from collector.tracker.compiled import is_compiled
 from collector.tracker.info import INFO
 from collector.tracker.root import find_root
 from collector.tracker.session import Session
 from collector.tracker.tensors import tensors_in
+from collector.trouble import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from collector.config_sections import ModulesConfig
     from collector.profiling.contract import Call, Sink
-    from collector.sources.contract import SourceInfo
     from collector.tracker.capture import Window
 
 ESTIMATE = "eager estimate"
@@ -42,6 +42,8 @@ class ModulesKind:
         self._session: Session | None = None
         self._windows: list[Window] = []
         self._estimate = ""
+        self._is_optimizer_settled = False
+        """Whether a window saw an optimizer, or it was said that none did."""
 
     @property
     def info(self) -> SourceInfo:
@@ -92,12 +94,30 @@ class ModulesKind:
             capture = make_capture(
                 session, window, estimate=self._estimate, error=error
             )
+            if session.optimizers.num_optimizers:
+                self._is_optimizer_settled = True
+            elif error is None and not self._is_optimizer_settled:
+                self._is_optimizer_settled = True
+                self._tell_no_optimizer()
         finally:
             if not self._windows or failure is not None:
                 self.release()
         self._sink.put_capture(capture)
         if failure is not None:
             raise failure
+
+    def _tell_no_optimizer(self) -> None:
+        reason = (
+            "no optimizer was attached and none stepped, so optimizer states are missing"
+            " from memory by category"
+        )
+        remedy = (
+            "Give it to collector.record(optimizer=...), or call"
+            " rec.attach(optimizer=...)."
+        )
+        info = SourceInfo(name="modules.optimizer", cost="")
+        self._sink.note_kind(info, "absent", reason, remedy)
+        warn("modules is on, and %s. %s", reason, remedy)
 
     def known_storages(self) -> Iterator[tuple[Any, int, str]]:
         """What the open window tracks, with category and owner: see `Windows`."""

@@ -291,8 +291,10 @@ class Output:
                 self._add_note("dropped", data)
 
     def _tell_no_scalars(self, reason: str, remedy: str) -> None:
-        self._troubles.tell("scalars", "no scalars: %s. %s", reason, remedy)
-        data = {"name": "scalars", "status": "failed", "reason": reason}
+        if reason:
+            self._troubles.tell("scalars", "no scalars: %s. %s", reason, remedy)
+        status = "failed" if reason else "recorded"
+        data = {"name": "scalars", "status": status, "reason": reason}
         self._add_note("source", {**data, "remedy": remedy, "cost": ""})
 
     def _add_note(self, kind: str, data: dict[str, Any]) -> None:

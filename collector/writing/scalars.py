@@ -21,6 +21,7 @@ from tensorboard.compat.proto import event_pb2, types_pb2
 from collector.format import codec
 from collector.format.framing import TAG_PREFIX, frame, frame_record, frame_version
 from collector.format.names import PLUGIN_NAME, SCALARS_DIR
+from collector.retry import Retry
 from collector.trouble import remedy_for
 from collector.writing.append import AppendFile, DeletedError
 
@@ -58,7 +59,7 @@ class RunBusyError(Exception):
 
 
 class Scalars:
-    """The scalars of one recording: opened at the first row, given up at trouble."""
+    """The scalars of one recording: opened at the first row, and again after trouble."""
 
     def __init__(
         self,
@@ -66,13 +67,18 @@ class Scalars:
         make_header: Callable[[], Header],
         tell: Callable[[str, str], None],
     ) -> None:
-        """`tell` takes the reason why there are no (more) scalars, and the remedy."""
+        """`tell` takes the reason why there are no scalars now, and the remedy.
+
+        Both empty: there are some again.
+        """
         self._run_dir = run_dir
         self._make_header = make_header
         self._tell = tell
         self._schema: Schema | None = None
         self._file: ScalarsFile | None = None
         self._is_over = False
+        self._retry = Retry()
+        self._is_failing = False
 
     @property
     def path(self) -> Path | None:
@@ -82,7 +88,8 @@ class Scalars:
     @property
     def is_to_open(self) -> bool:
         """Whether the next row of the training phase makes the file."""
-        return self._schema is not None and self._file is None and not self._is_over
+        is_wanted = self._schema is not None and not self._is_over
+        return is_wanted and self._file is None and self._retry.is_due()
 
     def take_schema(self, schema: Schema) -> None:
         """The training phase's schema: its rows are the ones to write."""
@@ -93,7 +100,7 @@ class Scalars:
         schema = self._schema
         if self._is_over or schema is None or schema_id != schema.schema_id:
             return
-        if self._file is None:
+        if self.is_to_open:
             self._open(schema)
         if self._file is not None:
             self._file.add(row)
@@ -111,7 +118,9 @@ class Scalars:
         except DeletedError:
             self.release()  # the next row starts another
         except OSError as error:
-            self._tell(f"points are lost, {error}", remedy_for(error))
+            self._failed(f"points are lost, {error}", error)
+        else:
+            self._works()
 
     def remove(self) -> None:
         """Take the file away: this process turned out not to be rank 0."""
@@ -135,8 +144,18 @@ class Scalars:
                 "Give each job its own run directory.",
             )
         except OSError as error:
-            self._is_over = True
-            self._tell(str(error), remedy_for(error))
+            self._retry.failed()
+            self._failed(str(error), error)
+
+    def _failed(self, reason: str, error: OSError) -> None:
+        if not self._is_failing:
+            self._is_failing = True
+            self._tell(reason, f"{remedy_for(error)} It is tried again now and then.")
+
+    def _works(self) -> None:
+        if self._is_failing:
+            self._is_failing = False
+            self._tell("", "")
 
 
 class ScalarsFile:
@@ -170,10 +189,14 @@ class ScalarsFile:
         _lock(self._file.fileno(), exclusive=True)
         wall_time = started / 1e9
         manifest = codec.encode_record(header)
-        self._file.append(
-            frame_version(wall_time)
-            + frame_record(codec.HEADER, manifest, wall_time=wall_time, step=0)
-        )
+        try:
+            self._file.append(
+                frame_version(wall_time)
+                + frame_record(codec.HEADER, manifest, wall_time=wall_time, step=0)
+            )
+        except OSError:
+            self.remove()
+            raise
 
     @property
     def path(self) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, fields, replace
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector import config_layers
 from collector.config import (
     RecordConfig,
     SourceConfig,
@@ -22,6 +24,7 @@ from collector.config import (
 )
 from collector.config_yaml import as_yaml
 from collector.errors import ConfigError, MemBoardError
+from collector.trouble import Troubles
 
 
 @pytest.fixture(autouse=True)
@@ -196,12 +199,17 @@ def test_an_unknown_keyword():
     )
 
 
-def test_an_unknown_variable(monkeypatch):
+def test_an_unknown_variable_is_told_once_and_stops_nothing(monkeypatch, caplog):
     monkeypatch.setenv("MEMBOARD_FLUSH_SECOND", "1")
-    assert error_of() == (
-        "unknown environment variable MEMBOARD_FLUSH_SECOND: did you mean"
-        " 'MEMBOARD_FLUSH_SECONDS'? Rename it, or unset it."
-    )
+    monkeypatch.setattr(config_layers, "_troubles", Troubles())
+    with caplog.at_level(logging.WARNING):
+        assert load() == load() == RecordConfig()
+    assert caplog.messages == [
+        (
+            "memboard: unknown environment variable MEMBOARD_FLUSH_SECOND is ignored:"
+            " did you mean 'MEMBOARD_FLUSH_SECONDS'? Rename it, or unset it."
+        )
+    ]
 
 
 def test_a_variable_of_the_viewer_is_no_setting(monkeypatch):

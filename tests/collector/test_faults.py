@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector import lifecycle
+from collector import lifecycle, retry
 from collector.format.columns import RSS, SWAP
 from collector.sampler import Sampler, next_due
 from collector.sources.contract import SourceInfo
@@ -313,7 +313,7 @@ def test_a_fault_of_ours_in_a_step_is_told_once_with_its_traceback(tmp_path, cap
         rec.step()
         rec._engine.write_step = write_step
         rec.step()
-    assert len(told(caplog, "step failed")) == 1
+    assert len(told(caplog, "step did not work")) == 1
     assert "TypeError" in caplog.text
     assert read_only_file(tmp_path / "run").steps() == [2]
 
@@ -335,10 +335,13 @@ def test_a_device_that_does_not_answer_is_told_once(tmp_path, monkeypatch, caplo
 
 class Listener:
     def __init__(self):
-        self.rows, self.failures = [], []
+        self.rows, self.failures, self.recovered = [], [], []
 
     def sampled(self, source, values):
         self.rows.append((source.info.name, time.monotonic(), tuple(values)))
+
+    def works(self, source):
+        self.recovered.append(source.info.name)
 
     def failed(self, source, error):
         self.failures.append((source.info.name, error))
@@ -360,6 +363,109 @@ def test_a_timed_source_that_fails_is_closed_and_the_others_keep_their_pace():
     samples = good.num_samples
     time.sleep(0.1)
     assert good.num_samples == samples
+
+
+def test_a_source_that_failed_is_tried_again_after_longer_and_longer_pauses(
+    monkeypatch,
+):
+    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.01)
+    bad, listener = Source("bad", SWAP), Listener()
+    bad.behave = fail
+    sampler = Sampler(lambda: [bad], listener)
+    sampler.start()
+    wait_until(lambda: bad.num_samples >= 4)
+    assert listener.rows == []
+    bad.behave = lambda: None
+    wait_until(lambda: listener.count("bad") >= 3)
+    sampler.stop(60)
+    assert [name for name, _ in listener.failures] == ["bad"]
+    assert listener.recovered == ["bad"]
+    assert bad.num_closed == 1
+
+
+def test_pauses_double_and_end_somewhere():
+    again = retry.Retry()
+    assert again.is_due()
+    pauses = [again.failed() for _ in range(50)]
+    assert pauses[:3] == [5.0, 10.0, 20.0]
+    assert set(pauses[10:]) == {600.0}
+    assert not again.is_due()
+
+
+def test_a_step_source_that_failed_comes_back(tmp_path, monkeypatch):
+    from collector import engine
+    from collector.sources import Opened
+
+    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
+    bad = Source("bad", SWAP)
+    opened = Opened(sources=(bad,), not_opened=())
+    monkeypatch.setattr(engine, "open_step_sources", lambda *_: opened)
+    with record(tmp_path / "run") as rec:
+        rec.step()
+        bad.behave = fail
+        rec.step()
+        rec.step()
+        bad.behave = lambda: None
+        rec.step()
+        rec.step()
+    found = read_only_file(tmp_path / "run")
+    assert found.column("swap_total_bytes") == [0, None, None, 0, 0]
+    said = [n["status"] for n in found.notes_of("source") if n["name"] == "bad"]
+    assert said == ["recorded", "failed", "recorded"]
+
+
+OUT_OF_FILES = """
+import logging, os, resource, sys
+import collector
+from collector import retry
+from tests.collector.recordings import read, wait_until
+class Told(logging.Handler):
+    def emit(self, record):
+        told.append(record.getMessage())
+told = []
+logging.getLogger("memboard").addHandler(Told())
+retry.FIRST_SECONDS = 0.2
+run_dir = sys.argv[1]
+rec = collector.record(run_dir, flush_seconds=0.1, process=0.05, cpu=0.05, workers=0.05)
+wait_until(lambda: rec.flush(60) and "process" in {t for t, _ in read(rec.path).tables()})
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+taken = []
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+try:
+    while True:
+        taken.append(os.open(os.devnull, os.O_RDONLY))
+except OSError:
+    pass
+rec.step()  # the scalars would be made now
+words = ("the source process failed", "no scalars")
+wait_until(lambda: all(any(word in one for one in told) for word in words))
+for fd in taken:
+    os.close(fd)
+def are_back():
+    rec.step()
+    rec.flush(60)
+    found = read(rec.path)
+    last = {n["name"]: n["status"] for n in found.notes_of("source")}
+    return "failed" not in last.values() and list(
+        (rec.run_dir / "memboard").glob("events.out.*")
+    )
+wait_until(are_back)
+rec.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on open files")
+def test_what_ran_out_of_files_once_comes_back(tmp_path):
+    subprocess.run(
+        [sys.executable, "-c", OUT_OF_FILES, str(tmp_path / "run")],
+        cwd=ROOT,
+        check=True,
+        timeout=300,
+    )
+    found = read_only_file(tmp_path / "run")
+    failed = [n for n in found.notes_of("source") if n["status"] == "failed"]
+    assert {"process", "scalars"} <= {note["name"] for note in failed}
+    assert all("open files" in note["remedy"] for note in failed)
 
 
 def test_a_timed_source_that_gives_the_wrong_number_of_values_is_switched_off():

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import collector
-from collector.loop.span_log import STATES, plain_args, states_mask
+from collector.loop.span_log import STATES, states_mask
+from collector.plain import plain_args
 from tests.collector import recordings
 from tests.collector.recordings import Recording, read_only_file
 
@@ -320,7 +321,8 @@ def test_args_are_plain_and_bounded_and_hold_nothing_alive():
     assert len(found) == 32
     assert len(found["text"]) == 500
     assert found["list"] == [1, 2.5, None, True, {"a": "<list>"}]
-    assert found["array"] == "<ndarray>"
+    assert found["array"].startswith("<ndarray")
+    assert found["array"].endswith(", shape (3,)>")
 
 
 # Bounds.

@@ -254,3 +254,38 @@ def test_a_spawned_process_reports_by_itself(tmp_path):
     paths = rank_files(tmp_path / "run")
     found = [len(of(read(path), oom.KIND)) for path in paths]
     assert found == [0, 1]
+
+
+WITHOUT_TORCH = """
+import os, signal, sys, time
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+sys.meta_path.insert(0, NoTorch())
+import collector
+rec = collector.record(sys.argv[1], oom={"on_sigterm": True})
+rec.step()
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGTERM")
+def test_sigterm_is_reported_where_torch_is_not_installed(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path)],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": with_patience(str(ROOT))},
+    )
+    assert done.returncode == -signal.SIGTERM
+    assert "report this" not in done.stderr
+    recording = found(tmp_path)
+    assert (recording.close.how, recording.close.message) == ("signal", "SIGTERM")
+    assert recording.notes_of("signal") == [{"signal": "SIGTERM"}]
+    assert len(of(recording, oom.KIND)) == 1
+    assert recording.source("hooks")["reason"] == "torch is not installed"

@@ -1,0 +1,130 @@
+"""What training gives, made plain: text, numbers, and mappings of them.
+
+Nothing here raises, whatever an object's own methods do, and no value of an array is
+read: a tensor's would have to be waited for on its device.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MAX_TEXT: Final = 1000
+"""Of a name or a label."""
+
+MAX_ARGS: Final = 32
+MAX_KEY: Final = 100
+_MAX_VALUE: Final = 500
+_MAX_DEPTH: Final = 2
+
+NUMBERS: Final = frozenset({int, float, bool})
+
+_CONTAINERS: Final = frozenset({list, tuple, dict, set, frozenset})
+
+_LARGEST: Final = 2**62
+
+
+def text_of(value: Any, limit: int = MAX_TEXT) -> str:
+    """Text of bounded length: the value's own where it has one, else what it is."""
+    if type(value) is str:
+        return value[:limit]
+    text = own_text(value)
+    return (described(value) if text is None else text)[:limit]
+
+
+def own_text(value: Any) -> str | None:
+    """What `str` makes of a value; None where that fails or would read an array."""
+    kind = type(value)
+    try:
+        if kind in _CONTAINERS:
+            return str(_plain(value, _MAX_DEPTH))
+        if hasattr(kind, "__dlpack__"):
+            return None
+        # A class of the user's own may make anything of text that it inherits.
+        text = value if issubclass(kind, str) else str(value)
+        return str.__str__(text)
+    except Exception:  # noqa: BLE001  # whatever a method of the user's raises
+        return None
+
+
+def described(value: Any) -> str:
+    """What a value is, without reading it: `<Tensor on cuda:0, shape (2, 3)>`."""
+    kind = type(value)
+    try:
+        name = str(kind.__qualname__)
+    except Exception:  # noqa: BLE001  # a metaclass of the user's own
+        return "<object>"
+    try:
+        if hasattr(kind, "__dlpack__"):
+            device = getattr(value, "device", None)  # numpy's have none before 2.0
+            name += "" if device is None else f" on {device}"
+            name += f", shape {tuple(value.shape)}"
+    except Exception:  # noqa: BLE001, S110  # its name alone, then
+        pass
+    return f"<{name}>"[:MAX_KEY]
+
+
+def whole_number(value: Any) -> int | None:
+    """`value` as an int where it is one in any guise that needs no waiting, else None."""
+    if type(value) is int:  # the usual case, and it is asked at every step
+        return value if -_LARGEST < value < _LARGEST else None
+    try:
+        if not isinstance(value, numbers.Real):  # as numpy's numbers are
+            return None
+        number: int = math.floor(value)  # type: ignore[assignment]
+        if type(number) is not int or number != value:
+            return None
+    except Exception:  # noqa: BLE001  # NaN, infinity, a number of the user's own making
+        return None
+    return number if -_LARGEST < number < _LARGEST else None
+
+
+def number_of(value: Any) -> float | None:
+    """`value` as a float where it is a number that needs no waiting, else None."""
+    if type(value) is float:
+        return value
+    try:
+        return float(value) if isinstance(value, numbers.Real) else None
+    except Exception:  # noqa: BLE001  # beyond all floats, or of the user's own making
+        return None
+
+
+def plain_args(args: dict[str, Any]) -> dict[str, Any] | None:
+    """Bounded plain data: of what is no number or text only what it is.
+
+    Nothing is read from a device, and no tensor is kept alive. May raise where `args` is
+    no mapping.
+    """
+    if not args:
+        return None
+    found: dict[str, Any] = {}
+    for key, value in args.items():
+        if len(found) >= MAX_ARGS:
+            break
+        is_number = type(value) in NUMBERS  # mostly, and then no call is needed
+        is_short = type(key) is str and len(key) <= MAX_KEY
+        name = key if is_short else text_of(key, MAX_KEY)
+        found[name] = value if is_number else _plain(value, _MAX_DEPTH)
+    return found
+
+
+def _plain(value: Any, depth: int) -> Any:
+    kind = type(value)
+    if kind in NUMBERS or value is None:
+        return value
+    if issubclass(kind, str):
+        return str.__str__(value)[:_MAX_VALUE]
+    if depth and kind is dict:
+        some = _some(value.items())
+        return {text_of(key, MAX_KEY): _plain(held, depth - 1) for key, held in some}
+    if depth and kind in _CONTAINERS:
+        return [_plain(entry, depth - 1) for entry in _some(value)]
+    return described(value)
+
+
+def _some(values: Iterable[Any]) -> Sequence[Any]:
+    return tuple(values)[:MAX_ARGS]

@@ -1,0 +1,107 @@
+"""How a program says that it failed, and what its recording says of it."""
+
+from __future__ import annotations
+
+import builtins
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collector
+from tests.collector.recordings import ONLY_STEPS, rank_files, read, read_only_file
+
+ROOT = Path(__file__).parents[2]
+
+HEAD = """
+import sys, collector
+rec = collector.record(sys.argv[1], oom=False)
+rec.step()
+"""
+
+
+def ended(run_dir, code):
+    """Its exit code, and how the recording says that it ended."""
+    done = subprocess.run(
+        [sys.executable, "-c", HEAD + code, str(run_dir)],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        timeout=300,
+    )
+    close = read_only_file(run_dir).close
+    return done.returncode, close.how, close.message
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("sys.exit(3)", (3, "exception", "SystemExit: 3")),
+        ("sys.exit('no data')", (1, "exception", "SystemExit: no data")),
+        ("exit(4)", (4, "exception", "SystemExit: 4")),
+        (
+            "import argparse\nargparse.ArgumentParser().parse_args(['--nope'])",
+            (2, "exception", "SystemExit: 2"),
+        ),
+        (
+            "def main():\n    try: sys.exit(3)\n    finally: print()\nmain()",
+            (3, "exception", "SystemExit: 3"),
+        ),
+        ("sys.exit(0)", (0, "closed", "")),
+        ("sys.exit()", (0, "closed", "")),
+        ("", (0, "closed", "")),
+        ("try: sys.exit(3)\nexcept SystemExit: pass", (0, "closed", "")),
+        (
+            "try: sys.exit(3)\nexcept SystemExit as error: kept = error",
+            (0, "closed", ""),
+        ),
+        (
+            (
+                "import threading\n"
+                "thread = threading.Thread(target=lambda: sys.exit(5))\n"
+                "thread.start(); thread.join()"
+            ),
+            (0, "closed", ""),
+        ),
+        ("rec.close()\nsys.exit(3)", (3, "closed", "")),
+    ],
+)
+def test_an_exit_with_a_code_reads_as_such(tmp_path, code, expected):
+    assert ended(tmp_path / "run", code) == expected
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_a_forked_process_of_multiprocessing_ends_its_own_recording(tmp_path):
+    code = (
+        "import multiprocessing, sys, collector\n"
+        "def train(path, fail):\n"
+        "    rec = collector.record(path, oom=False)\n"
+        "    rec.step()\n"
+        "    if fail: sys.exit(3)\n"
+        "context = multiprocessing.get_context('fork')\n"
+        "for name, fail in (('fails', True), ('ends', False)):\n"
+        "    args = (f'{sys.argv[1]}/{name}', fail)\n"
+        "    process = context.Process(target=train, args=args)\n"
+        "    process.start(); process.join()\n"
+        "    assert process.exitcode == (3 if fail else 0)\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, timeout=300
+    )
+    (fails,) = rank_files(tmp_path / "fails")
+    (ends,) = rank_files(tmp_path / "ends")
+    assert read(fails).close.how == "exception"
+    assert read(fails).close.message == "SystemExit: 3"
+    assert read(ends).close.how == "closed"
+
+
+def test_what_was_there_comes_back(tmp_path):
+    before = sys.exit, builtins.exit, builtins.quit
+    with collector.record(tmp_path / "run", **ONLY_STEPS):
+        assert sys.exit is not before[0]
+        with pytest.raises(SystemExit) as raised:
+            sys.exit(3)
+        assert raised.value.code == 3
+        assert raised.value.args == (3,)
+    assert (sys.exit, builtins.exit, builtins.quit) == before
