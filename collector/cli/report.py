@@ -172,8 +172,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the report."""
-    from collector.cli.named_files import tell
     from collector.cli.left_dumps import finish_dumps
+    from collector.cli.named_files import tell
     from collector.cli.recordings import choose_run
     from collector.cli.report_markdown import report_markdown
     from collector.cli.report_text import as_text

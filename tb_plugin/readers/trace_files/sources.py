@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tb_plugin.readers.imports.kinds import TRACE
 from tb_plugin.analysis.rank_share import share_of
+from tb_plugin.readers.imports.kinds import TRACE
 from tb_plugin.readers.trace_files.captured import CapturedTraces
 from tb_plugin.readers.trace_sources import FoundSource
 from tb_plugin.readers.traces import open_trace
