@@ -2,8 +2,11 @@
 
 A line grows where its live bytes, looked at whenever a round begins, rise again and
 again and hardly ever fall: caches and optimizer state rise once, inputs fetched ahead
-rise and fall, a leak rises in every round. All that such a line holds from before the
-round under way counts as kept; what is from before the first event counts only where it
+rise and fall, a leak rises in every round. By chance a few batches in a row may also be
+longer each time, so a line has to hold memory from several rounds, and not only from
+the last ones, as a queue of batches does. One that makes a single block anew, larger each
+time, has to do so for `MIN_LARGER` rounds in which not everything else grew as well. All
+that such a line holds from before the round under way counts as kept; what is from before the first event counts only where it
 was still there when the snapshot was taken, because only then its stack is known.
 """
 
@@ -23,12 +26,24 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.rounds import Rounds
 
     Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 MIN_RISES: Final = 3
 """Rounds in which a line's bytes rose, behind the first one."""
 
 RISING_SHARE: Final = 0.4
 """Of all rounds behind the first, those in which it rose: leaks may skip rounds."""
+
+FOLLOWS: Final = 0.75
+"""Of the rounds in which a single block was larger than before, those in which more was
+allocated besides than in the round before."""
+
+LATE_SHARE: Final = 0.25
+"""Of what a line rose by, what came in the second half of the rounds, where it rose in
+fewer rounds: a cache that fills up stops."""
+
+MIN_LARGER: Final = 5
+"""Rounds in a row in which a line's only block was larger than before."""
 
 MAX_FALLS: Final = 0.2
 """Bytes it fell by, as a share of those it rose by."""
@@ -87,9 +102,15 @@ def growth_of_sites(
     rises = np.where(steps > 0, steps, 0).sum(axis=1)
     falls = np.where(steps < 0, -steps, 0).sum(axis=1)
     num_rises = np.count_nonzero(steps > 0, axis=1)
-    enough = max(MIN_RISES, int(np.ceil(RISING_SHARE * steps.shape[1])))
-    enough = min(enough, steps.shape[1])
-    grows = np.flatnonzero((num_rises >= enough) & (falls <= MAX_FALLS * rises))
+    often = num_rises >= RISING_SHARE * steps.shape[1]
+    late = np.maximum(steps[:, steps.shape[1] // 2 :], 0).sum(axis=1)
+    often |= late >= LATE_SHARE * np.maximum(rises, 1)
+    keeps = _keeps(lives, group, found, looks, moment)
+    keeps &= num_rises >= min(MIN_RISES, steps.shape[1])
+    larger = num_rises >= max(MIN_LARGER, RISING_SHARE * steps.shape[1])
+    larger &= ~_follows(lives, group, found, looks, steps)
+    keeps |= larger
+    grows = np.flatnonzero(keeps & often & (falls <= MAX_FALLS * rises))
     rise = held[grows, -1] - held[grows, first]
     earlier = live[lives.born[live] < looks[-1]]
     kept = _sums(lives, group, found, earlier)[grows]
@@ -116,6 +137,51 @@ def _sums(lives: Lifetimes, group: Ints, found: Ints, rows: Ints) -> Ints:
     sums = np.zeros(len(found), np.int64)
     np.add.at(sums, np.searchsorted(found, group[rows]), lives.size[rows])
     return sums
+
+
+def _keeps(
+    lives: Lifetimes, group: Ints, found: Ints, looks: Ints, moment: int
+) -> Flags:
+    """By found group: whether it holds memory from `MIN_RISES` rounds, early ones too.
+
+    Early: of the rounds in which the group allocated, the first half.
+    """
+    rows = np.flatnonzero((lives.born <= moment) & np.isin(group, found))
+    width = len(looks) + 1
+    number = np.searchsorted(looks, lives.born[rows], "right")
+    key = np.searchsorted(found, group[rows]) * width + number
+    made = np.unique(key)
+    held = np.unique(key[lives.gone[rows] > moment])
+    num_made = np.bincount(made // width, minlength=len(found))
+    num_held = np.bincount(held // width, minlength=len(found))
+    # Of each group, the place of a round among those in which it allocated.
+    first = np.cumsum(num_made) - num_made
+    oldest = np.full(len(found), width)
+    np.minimum.at(oldest, held // width, np.searchsorted(made, held))
+    early: Flags = 2 * (oldest - first) <= num_made
+    return early & (num_held >= MIN_RISES)
+
+
+def _follows(
+    lives: Lifetimes, group: Ints, found: Ints, looks: Ints, steps: Ints
+) -> Flags:
+    """By found group: whether it rose when all else that was allocated rose as well.
+
+    Then batches were longer each time, and nothing was kept.
+    """
+    rows = np.flatnonzero((lives.born >= looks[0]) & (lives.born < looks[-1]))
+    number = np.searchsorted(looks, lives.born[rows], "right") - 1
+    width, size = len(looks) - 1, lives.size[rows].astype(np.float64)
+    place = np.minimum(np.searchsorted(found, group[rows]), len(found) - 1)
+    own = np.flatnonzero(found[place] == group[rows])
+    asked = np.zeros((len(found), width), np.float64)
+    np.subtract.at(asked, (place[own], number[own]), size[own])
+    asked += np.bincount(number, size, width)
+    more = np.diff(asked, axis=1, prepend=0)[:, -steps.shape[1] :] > 0
+    together = np.count_nonzero((steps > 0) & more, axis=1)
+    num_rises = np.count_nonzero(steps > 0, axis=1)
+    follows: Flags = together >= FOLLOWS * np.maximum(1, num_rises)
+    return follows
 
 
 def _held(lives: Lifetimes, group: Ints, found: Ints, looks: Ints) -> Ints:

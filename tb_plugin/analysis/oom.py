@@ -41,8 +41,9 @@ class Growth:
     bytes_per_round: float
     num_rounds: int
     """Rounds it was seen to grow over."""
-    by: Literal["steps", "memory", "series"]
-    """What told the rounds: steps; memory that comes and goes; recorded step peaks."""
+    by: Literal["steps", "stacks", "memory", "series"]
+    """What told the rounds: steps; stacks that recur; memory that comes and goes;
+    recorded step peaks."""
     before_bytes: int = 0
     """Part of the bytes: from before the first event, of the same lines."""
     lines: tuple[str, ...] = ()

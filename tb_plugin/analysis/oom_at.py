@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from tb_plugin.analysis.free_blocks import arenas, fit
-from tb_plugin.analysis.growth_of_sites import growth_of_sites
+from tb_plugin.analysis.growth_at import growth_at
 from tb_plugin.analysis.lifetimes import ALLOC, BEFORE
 from tb_plugin.analysis.live import live_rows
-from tb_plugin.analysis.oom import Elsewhere, FreeBlocks, Growth, OomFacts, Place
-from tb_plugin.analysis.rounds import rounds
+from tb_plugin.analysis.oom import Elsewhere, FreeBlocks, OomFacts, Place
 from tb_plugin.analysis.snapshot import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
 
 LOST: Final = 0.05
 """Memory from before the first event is worth a word from this share of the live on."""
-
-_MAX_LINES: Final = 3
-_WORTH: Final = 0.1
-"""Of what grew: what a line has to have kept to be named."""
 
 
 def facts_at(
@@ -68,7 +63,7 @@ def facts_at(
             replay.reserved.levels.first,
             int(replay.reserved.levels.after[: event + 1].max()),
         ),
-        growth=_growth(replay, event, lines, step),
+        growth=growth_at(replay, event, lines, step),
         beginning_is_lost=int(lives.size[before].sum()) > LOST * max(1, active),
     )
 
@@ -105,36 +100,3 @@ def _largest_before(replay: Replay, event: int) -> int | None:
     early = lives.size[lives.born == BEFORE]
     sizes = [int(column.max()) for column in (served, early) if len(column)]
     return max(sizes, default=None)
-
-
-def _growth(
-    replay: Replay, event: int, lines: Lines, step: Ints | None
-) -> Growth | None:
-    """What was kept from round to round; None where nothing was, or rounds are not known."""
-    lives = replay.lives
-    found = rounds(lives, step, event, _outside_modules(replay, lines))
-    if found.by == "nothing":
-        return None
-    group = lines.groups(lives.stack)
-    grown = growth_of_sites(lives, group, found, event)
-    if not grown.total_bytes:
-        return None
-    labels = []
-    for place in np.flatnonzero(grown.kept_bytes >= _WORTH * grown.total_bytes):
-        of_line = np.flatnonzero(group == grown.group[place])
-        labels.append(lines.label(int(lives.stack[of_line[-1]])))
-    return Growth(
-        num_bytes=grown.total_bytes,
-        bytes_per_round=grown.bytes_per_round,
-        num_rounds=grown.num_between,
-        by=found.by,
-        before_bytes=int(grown.before_bytes.sum()),
-        lines=tuple(label for label in labels[:_MAX_LINES] if label),
-    )
-
-
-def _outside_modules(replay: Replay, lines: Lines) -> Ints:
-    """Events that allocated outside any module's call."""
-    events = replay.device.events
-    inside = np.append(lines.in_module, np.False_)[events.stack]
-    return np.flatnonzero((events.action == ALLOC) & ~inside)

@@ -10,9 +10,11 @@ import numpy as np
 from tb_plugin.analysis.frames import NO_STACK, stack_label, user_frames
 from tb_plugin.analysis.live import live_rows
 from tb_plugin.analysis.snapshot import NOTHING
-from tb_plugin.analysis.stack_marks import MODULE, stack_marks
+from tb_plugin.analysis.stack_marks import stack_marks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from tb_plugin.analysis.lifetimes import Lifetimes
@@ -48,14 +50,30 @@ class Lines:
     stacks: Stacks
     user_frame: Ints
     """By stack, see `frames.user_frames`."""
-    in_module: Flags
-    """By stack: whether it lies inside a module's call."""
+    marks: Ints
+    """By stack, see `stack_marks`."""
 
     @classmethod
     def of(cls, stacks: Stacks) -> Lines:
         """The lines of a snapshot."""
-        marks = stack_marks(stacks)
-        return cls(stacks, user_frames(stacks), (marks & MODULE) != 0)
+        return cls(stacks, user_frames(stacks), stack_marks(stacks))
+
+    def has(self, marks: int) -> Flags:
+        """By stack, and last for no stack: whether it bears one of these marks."""
+        return np.append((self.marks & marks) != 0, np.False_)
+
+    def calls(self, name: str) -> Flags:
+        """By stack, and last for no stack: whether a function of this name is in it."""
+        return self.of_frames([one == name for one in self.stacks.name])
+
+    def of_frames(self, chosen: Sequence[bool]) -> Flags:
+        """By stack, and last for no stack: whether one of its frames is chosen."""
+        stacks = self.stacks
+        found = np.zeros(len(stacks) + 1, np.bool_)
+        flags = np.array(chosen, np.bool_)[stacks.frame]
+        owner = np.repeat(np.arange(len(stacks)), np.diff(stacks.start))
+        found[owner[flags]] = True
+        return found
 
     def groups(self, stack: Ints) -> Ints:
         """A number for each line, by column of stacks.

@@ -1,7 +1,7 @@
 """The rounds of a training, found in what its allocator did: steps, or what repeats.
 
-Where the events are marked with steps, a step is a round. Elsewhere rounds are read
-off the memory that comes and goes: of all allocations that were freed again by the
+Where the events are marked with steps, a step is a round. Elsewhere stacks tell
+(`loops`), and where there are none, the memory that comes and goes: of all allocations that were freed again by the
 moment looked at, the live bytes rise and fall once per forward and backward, and are
 near their floor in between, however much is kept besides. What is kept from round to
 round can therefore not hide the rounds, which is what makes growth visible in them.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = npt.NDArray[Any]
 
-RoundsBy: TypeAlias = Literal["steps", "memory", "nothing"]
+RoundsBy: TypeAlias = Literal["steps", "stacks", "memory", "nothing"]
 
 MIN_ROUNDS: Final = 4
 """Begun rounds that it takes to speak of rounds: the first is not like the others, and
@@ -36,9 +36,9 @@ HIGH: Final = 0.5
 """Parts of the way from the floor to the top: a round ends below the one, after it was
 above the other. Steps may differ in size by 1 / HIGH."""
 
-MIN_SWING: Final = 0.1
+MIN_SWING: Final = 0.02
 """What comes and goes is at least this share of what is live: temporaries of single
-layers come and go too, and make no rounds."""
+layers come and go too, and make no rounds. A leak makes the share small."""
 
 _FLOOR_PCT: Final = 2.0
 _TOP_PCT: Final = 98.0
@@ -56,32 +56,29 @@ class Rounds:
         return len(self.start)
 
 
-def rounds(
-    lives: Lifetimes, step: Ints | None, moment: int, outside: Ints | None = None
-) -> Rounds:
-    """The rounds until a moment.
+def rounds_by_steps(step: Ints) -> Rounds:
+    """Rounds by marks; `step`: of each event, negative where it is not known."""
+    known = np.flatnonzero(step >= 0)
+    if not len(known):
+        return Rounds(known, "steps")
+    changes = np.flatnonzero(np.diff(step[known], prepend=step[known[0]] - 1) != 0)
+    return Rounds(known[changes], "steps")
 
-    `step`: of each event, negative where it is not known; None: of none. `outside`:
-    events that allocated outside any module's call, ascending; None: not known.
+
+def rounds_by_memory(
+    lives: Lifetimes, moment: int, outside: Ints | None = None
+) -> Rounds:
+    """Rounds until a moment by the memory that comes and goes.
+
+    `outside`: events that allocated outside any module's call, ascending; None: not
+    known.
     """
-    if step is not None:
-        start = _by_steps(step[: moment + 1])
-        if len(start) >= MIN_ROUNDS:
-            return Rounds(start, "steps")
     start = _by_memory(lives, moment)
     if outside is not None:
         start = _parted(start, outside)
     if len(start) >= MIN_ROUNDS:
         return Rounds(start, "memory")
     return Rounds(np.empty(0, np.int64), "nothing")
-
-
-def _by_steps(step: Ints) -> Ints:
-    known = np.flatnonzero(step >= 0)
-    if not len(known):
-        return known
-    changes = np.flatnonzero(np.diff(step[known], prepend=step[known[0]] - 1) != 0)
-    return known[changes]
 
 
 def _parted(start: Ints, outside: Ints) -> Ints:

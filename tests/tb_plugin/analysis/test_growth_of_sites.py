@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tb_plugin.analysis.growth_of_sites import MAX_LOOKS, growth_of_sites
 from tb_plugin.analysis.lifetimes import BEFORE, Lifetimes
-from tb_plugin.analysis.rounds import rounds
+from tb_plugin.analysis.rounds import rounds_by_memory, rounds_by_steps
 
 MIB = 1 << 20
 FOR_EVER = 1 << 40
@@ -61,8 +61,8 @@ class Training:
         return self.events - 1
 
 
-def grown_lines(training: Training, step=None) -> dict[int, int]:
-    found = rounds(training.lives, step, training.moment)
+def grown_lines(training: Training) -> dict[int, int]:
+    found = rounds_by_memory(training.lives, training.moment)
     grown = growth_of_sites(
         training.lives, training.lives.stack, found, training.moment
     )
@@ -81,7 +81,7 @@ def test_rounds_are_the_steps():
     for _ in range(6):
         training.step()
     forward(training)
-    found = rounds(training.lives, None, training.moment)
+    found = rounds_by_memory(training.lives, training.moment)
     assert found.by == "memory"
     # Six whole ones, and the one that was cut off.
     assert len(found) == 7
@@ -94,7 +94,7 @@ def test_steps_are_rounds_where_they_are_known():
         training.step()
     step = np.arange(training.events) // 10
     step[:3] = -1
-    found = rounds(training.lives, step, training.moment)
+    found = rounds_by_steps(step[: training.moment + 1])
     assert found.by == "steps"
     assert found.start.tolist() == [3, *range(10, training.events, 10)]
 
@@ -105,7 +105,7 @@ def test_layers_of_one_forward_are_no_rounds():
         passing = training.alloc(MIB, SMALL)
         training.alloc(20 * MIB, LAYER)
         training.free(passing)
-    found = rounds(training.lives, None, training.moment)
+    found = rounds_by_memory(training.lives, training.moment)
     assert found.by == "nothing"
     assert grown_lines(training) == {}
 
@@ -119,11 +119,11 @@ def test_layers_that_allocate_much_in_passing_are_no_rounds_either():
         training.alloc(20 * MIB, LAYER)
         training.free(passing)
     lives, moment = training.lives, training.moment
-    assert rounds(lives, None, moment).by == "memory"
+    assert rounds_by_memory(lives, moment).by == "memory"
     batch = np.array([0])
-    assert rounds(lives, None, moment, batch).by == "nothing"
+    assert rounds_by_memory(lives, moment, batch).by == "nothing"
     every = np.arange(moment)
-    assert rounds(lives, None, moment, every).by == "memory"
+    assert rounds_by_memory(lives, moment, every).by == "memory"
 
 
 def test_a_leak_is_found_and_nothing_else():
@@ -175,7 +175,7 @@ def test_what_leaked_before_the_recording_counts_with_its_line():
         training.step()
         training.alloc(2 * MIB, LEAK)
     forward(training)
-    found = rounds(training.lives, None, training.moment)
+    found = rounds_by_memory(training.lives, training.moment)
     grown = growth_of_sites(
         training.lives, training.lives.stack, found, training.moment
     )
@@ -200,7 +200,7 @@ def test_many_rounds_are_looked_at_now_and_then():
         training.step(layers=2)
         training.alloc(64, LEAK)
     forward(training)
-    found = rounds(training.lives, None, training.moment)
+    found = rounds_by_memory(training.lives, training.moment)
     grown = growth_of_sites(
         training.lives, training.lives.stack, found, training.moment
     )
@@ -225,7 +225,7 @@ def test_any_lives_are_looked_through(rows, moment):
     size = np.array([row[2] for row in rows], np.int64)
     stack = np.arange(len(rows)) % 3 - 1
     lives = Lifetimes(size, size, stack, born, gone, gone, 0)
-    found = rounds(lives, None, moment)
+    found = rounds_by_memory(lives, moment)
     assert np.all(np.diff(found.start) >= 0)
     grown = growth_of_sites(lives, stack, found, moment)
     assert np.all(grown.kept_bytes >= 0)
