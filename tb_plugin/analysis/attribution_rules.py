@@ -48,6 +48,7 @@ from tb_plugin.analysis.stack_marks import (
     WORKSPACE,
     stack_marks,
 )
+from tb_plugin.analysis.workspaces import workspaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +72,13 @@ class LifeFacts:
     """What the rules look at, by life."""
 
     def __init__(
-        self, marks: Ints, born_in: Ints, gone_in: Ints, kinds: Ints, is_cut: Flags
+        self,
+        marks: Ints,
+        born_in: Ints,
+        gone_in: Ints,
+        kinds: Ints,
+        is_cut: Flags,
+        is_workspace: Flags | None = None,
     ) -> None:
         """`kinds`: of the instances of phases, in order; see `phases`."""
         self.marks = marks
@@ -83,6 +90,10 @@ class LifeFacts:
         self._kinds = kinds
         self.is_cut = is_cut
         """An error, or the end of the history, came before its phase was over."""
+        self.is_workspace: Flags = (
+            self.has(WORKSPACE) if is_workspace is None else is_workspace
+        )
+        """See `workspaces`."""
 
     def has(self, marks: int) -> Flags:
         """Whether the stack of its allocation bears one of these marks."""
@@ -137,7 +148,8 @@ def facts_of(replay: Replay) -> LifeFacts:
     of_event = np.append(phases.of_event, len(phases))
     gone_in = of_event[np.minimum(lives.gone, replay.num_events)]
     is_cut = _cut(replay, phases, born_in)
-    return LifeFacts(of_life, born_in, gone_in, phases.kind, is_cut)
+    spaces = workspaces(replay, marks)
+    return LifeFacts(of_life, born_in, gone_in, phases.kind, is_cut, spaces)
 
 
 def _cut(replay: Replay, phases: Phases, born_in: Ints) -> Flags:

@@ -34,6 +34,21 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingFrees:
+    """Blocks that the program freed and another stream may still use (`record_stream`).
+
+    They serve nothing until that stream has passed an event recorded at the free.
+    """
+
+    num_bytes: int
+    num_blocks: int
+    streams: tuple[tuple[str, int], ...] = ()
+    """Streams they were allocated on and the bytes of each, the most first."""
+    lines: tuple[str, ...] = ()
+    """What allocated them, the most first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Growth:
     """Memory kept from round to round."""
 
@@ -67,6 +82,8 @@ class OomFacts:
     """Allocated, and freed blocks that another stream may still use."""
     private_pool_bytes: int | None = None
     """Reserved by memory pools other than the ordinary one."""
+    pending: PendingFrees | None = None
+    """Known from a history; totals alone only say how much, see `pending_bytes`."""
     free: FreeBlocks | None = None
     elsewhere: Elsewhere | None = None
     largest_before_bytes: int | None = None
@@ -135,8 +152,27 @@ class OomFacts:
 
     @property
     def held_bytes(self) -> int | None:
-        """What could not be reused: active, or allocated where only that is known."""
-        return self.allocated_bytes if self.active_bytes is None else self.active_bytes
+        """What the program holds: allocated, and not freed while a stream uses it."""
+        if self.active_bytes is None:
+            return self.allocated_bytes
+        return self.active_bytes - (self.pending_bytes or 0)
+
+    @property
+    def pending_bytes(self) -> int | None:
+        """Freed, and not to be reused until another stream is done with it."""
+        if self.pending is not None:
+            return self.pending.num_bytes
+        if self.active_bytes is None or self.allocated_bytes is None:
+            return None
+        return max(0, self.active_bytes - self.allocated_bytes)
+
+    @property
+    def unused_bytes(self) -> int | None:
+        """Reserved and neither held nor pending."""
+        if self.reserved_bytes is None or self.held_bytes is None:
+            return None
+        used = self.held_bytes + (self.pending_bytes or 0)
+        return max(0, self.reserved_bytes - used)
 
 
 def filled(facts: OomFacts, more: OomFacts) -> OomFacts:

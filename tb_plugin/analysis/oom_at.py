@@ -15,7 +15,7 @@ from tb_plugin.analysis.free_blocks import arenas, fit
 from tb_plugin.analysis.growth_at import growth_at
 from tb_plugin.analysis.lifetimes import ALLOC, BEFORE
 from tb_plugin.analysis.live import live_rows
-from tb_plugin.analysis.oom import Elsewhere, FreeBlocks, OomFacts, Place
+from tb_plugin.analysis.oom import Elsewhere, FreeBlocks, OomFacts, PendingFrees, Place
 from tb_plugin.analysis.snapshot import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.segments import SegmentState
 
     Ints: TypeAlias = npt.NDArray[Any]
+
+MAX_NAMED: Final = 3
+"""Streams and lines of pending frees that are named."""
 
 LOST: Final = 0.05
 """Memory from before the first event is worth a word from this share of the live on."""
@@ -56,6 +59,7 @@ def facts_at(
         private_pool_bytes=int(
             state.segments.total_size[state.segments.pool > 0].sum()
         ),
+        pending=_pending(replay, event, lines),
         free=blocks,
         elsewhere=elsewhere,
         largest_before_bytes=_largest_before(replay, event),
@@ -91,6 +95,46 @@ def _free(
         kept.append((found.largest, "split"))
     largest, place = max(kept, key=lambda one: one[0])
     return free, Elsewhere(largest, place) if largest else None
+
+
+def _pending(replay: Replay, event: int, lines: Lines) -> PendingFrees:
+    """What was freed and still waits for another stream."""
+    lives = replay.lives
+    rows = live_rows(lives, event)
+    rows = rows[lives.freed[rows] <= event]
+    size = lives.size[rows]
+    streams = [
+        (_stream(replay, stream), num_bytes)
+        for stream, num_bytes in _largest(replay.stream[rows], size)
+    ]
+    groups = lines.groups(lives.stack[rows])
+    labels = [
+        lines.label(int(lives.stack[rows[groups == group][0]]))
+        for group, _ in _largest(groups, size)
+    ]
+    return PendingFrees(
+        num_bytes=int(size.sum()),
+        num_blocks=len(rows),
+        streams=tuple(streams),
+        lines=tuple(label for label in labels if label),
+    )
+
+
+def _largest(group: Ints, size: Ints) -> list[tuple[int, int]]:
+    """The groups with most bytes, and how many."""
+    found, place = np.unique(group, return_inverse=True)
+    sums = np.zeros(len(found), np.int64)
+    np.add.at(sums, place.reshape(-1), size)
+    order = np.argsort(-sums, kind="stable")[:MAX_NAMED]
+    return list(zip(found[order].tolist(), sums[order].tolist(), strict=True))
+
+
+def _stream(replay: Replay, row: int) -> str:
+    """A stream's name: the default one has no pointer."""
+    if row < 0:
+        return "a stream that was not recorded"
+    pointer = replay.snapshot.streams[row]
+    return "the default stream" if pointer == 0 else f"stream {pointer:#x}"
 
 
 def _largest_before(replay: Replay, event: int) -> int | None:

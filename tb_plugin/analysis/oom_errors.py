@@ -9,7 +9,8 @@ import numpy as np
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
 from tb_plugin.analysis.frames import NATIVE, frame_label, kind_of
-from tb_plugin.analysis.lifetimes import OOM
+from tb_plugin.analysis.holdings import holdings
+from tb_plugin.analysis.lifetimes import ALLOC, OOM
 from tb_plugin.analysis.live import live_rows
 from tb_plugin.analysis.oom_at import facts_at
 from tb_plugin.analysis.oom_holders import Lines, holders
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.attribution import Attribution
+    from tb_plugin.analysis.holdings import Holding
     from tb_plugin.analysis.oom import OomFacts
     from tb_plugin.analysis.oom_holders import Holder
     from tb_plugin.analysis.replay import Replay
@@ -58,6 +60,10 @@ class OomError:
     """`forward`, `backward`, `optimizer`, as stacks tell; empty: they do not."""
     time_us: int | None
     expandable: bool | None
+    holdings: tuple[Holding, ...] = ()
+    """Kinds of things that hold much."""
+    num_later: int = 0
+    """Allocations that followed, as far as the history goes."""
 
 
 class Device(Protocol):
@@ -126,6 +132,7 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
     category = device.attribution.category
     step = device.steps.step
     rows = live_rows(lives, event)
+    rows = rows[lives.freed[rows] > event]
     stack = int(events.stack[event])
     phases = phases_of(events, stack_marks(snapshot.stacks))
     expandable = snapshot.settings.get("expandable_segments")
@@ -145,6 +152,8 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
         phase=PHASES[int(phases.kind[int(phases.of_event[event])])],
         time_us=None if events.time_us is None else int(events.time_us[event]),
         expandable=expandable,
+        holdings=holdings(replay, lines, event, step),
+        num_later=int(np.count_nonzero(events.action[event:] == ALLOC)),
     )
 
 

@@ -102,11 +102,12 @@ def holders(
     category: Ints | None = None,
     most: int = MAX_HOLDERS,
 ) -> list[Holder]:
-    """The lines that hold most at a moment.
+    """The lines that hold most at a moment, without what only waits to be free.
 
     `category`: of each life; None where categories are not known.
     """
     rows = live_rows(lives, moment)
+    rows = rows[lives.freed[rows] > moment]
     size = lives.size[rows]
     total = int(size.sum())
     if total <= 0:

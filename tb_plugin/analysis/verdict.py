@@ -1,4 +1,4 @@
-"""Why a request for memory could not be served: one of seven causes, or unsure.
+"""Why a request for memory could not be served: one of nine causes, or unsure.
 
 Each cause is tested by what would have been otherwise without it, and weighed by the
 bytes that it took:
@@ -14,15 +14,19 @@ non_torch           What is used beside torch, beyond what is usual, would have 
                     what the device lacked. Usual is what the other ranks or earlier
                     steps show, else `USUAL_NON_TORCH_BYTES`. Without the device's size:
                     what torch had reserved before and could not have any more.
+pending_free        What the program had freed, and another stream might still use,
+                    would have covered it. Weight: that memory.
 growth              What was kept from round to round would have covered it.
 imbalance           This rank holds `UNEVEN` times the median of its peers' peaks, and
                     with their median the request would have been served. Growth that
                     makes up half of the difference explains it and is named instead.
+process_limit       The device had enough free: a limit on this process refused the
+                    request, and nothing above is major.
 really_full         Live memory takes `FULL` of the room, and nothing above is major.
 
 A cause *holds* where it would have made the difference; one that holds is *major* from
 `MAJOR` of the room on (free blocks: `MAJOR_FREE`), and the heaviest major one is the
-verdict. Where none is, a full device is the verdict; where it is not full either, the
+verdict. Where none is, the limit in force or else a full device is the verdict; where it is not full either, the
 heaviest that holds; where there is none, it is unsure. All others are named beside it,
 and so are growth and use beside torch that do not hold, from `MINOR` of the room on.
 """
@@ -47,6 +51,8 @@ Cause: TypeAlias = Literal[
     "imbalance",
     "non_torch",
     "fitting_block_free",
+    "pending_free",
+    "process_limit",
     "unsure",
 ]
 """As `api.OomCause`, which may not be imported here; a test holds the two together."""
@@ -98,11 +104,15 @@ def verdict(facts: OomFacts) -> Verdict:
     cause: Cause = "unsure"
     if major:
         cause = major[0].cause
+    elif facts.is_limited:
+        cause = "process_limit"
     elif is_full(facts):
         cause = "really_full"
     elif any(one.holds for one in suspects):
         cause = next(one.cause for one in suspects if one.holds)
     also = tuple(one.cause for one in suspects if one.cause != cause)
+    if facts.is_limited and cause != "process_limit":
+        also = ("process_limit", *also)
     return Verdict(cause, also, tuple(suspects))
 
 
@@ -156,6 +166,8 @@ def _suspects(facts: OomFacts) -> Iterator[Suspect]:
     if beyond and not facts.is_limited:
         device = facts.capacity_bytes or room
         yield from _taken("non_torch", beyond, missing, device)
+    if pending := facts.pending_bytes:
+        yield from _taken("pending_free", pending, max(1, missing), room)
     grown = 0 if facts.growth is None else facts.growth.num_bytes
     if grown:
         yield from _taken("growth", grown, missing, room)
@@ -183,8 +195,8 @@ def _free_but_useless(facts: OomFacts, asked: int, room: int) -> Iterator[Suspec
         yield Suspect("fitting_block_free", found, found >= MAJOR_FREE * room)
     if free is None:
         # Only totals are known: whatever was reserved and not held was of no use.
-        unused = (facts.reserved_bytes or 0) - (facts.held_bytes or 0)
-        if facts.held_bytes is not None and unused >= asked:
+        unused = facts.unused_bytes
+        if unused is not None and unused >= asked:
             yield Suspect("fragmented", unused, unused >= MAJOR_FREE * room)
     elif free.num_bytes >= asked > free.largest_bytes:
         found = free.num_bytes

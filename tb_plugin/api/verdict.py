@@ -24,17 +24,21 @@ OomCause: TypeAlias = Literal[
     "imbalance",
     "non_torch",
     "fitting_block_free",
+    "pending_free",
+    "process_limit",
     "unsure",
 ]
 """Why a request could not be served; `tb_plugin.analysis.verdict` says how each is told.
 
 really_full         what the training holds at once is more than the device has
 fragmented          enough is free where the request belongs, in pieces too small
-growth              memory kept from step to step took the room
+growth              memory retained across steps filled the GPU
 single_giant        one request far beyond all before it, while there was room for those
 imbalance           this rank holds much more than the others, which have room
 non_torch           memory outside torch took what torch would have needed
 fitting_block_free  a free block would have fitted, of another stream or memory pool
+pending_free        memory was freed, and waits until another stream is done with it
+process_limit       the device had room, and a limit on this process refused the request
 unsure              the recorded facts fit none of them
 """
 
@@ -121,6 +125,8 @@ class OutOfMemory:
     rank: int | None
     """None: a file whose name tells none."""
     attempt: int
+    file: str
+    """Of the snapshot or the rank's recording, relative to the logdir."""
     device: int | None
     step: int | None
     phase: str
@@ -171,7 +177,11 @@ class OutOfMemory:
 
 @dataclass(frozen=True, slots=True)
 class VerdictResponse:
-    """Route `/verdict` (run, rank): why memory ran out, the first error first."""
+    """Route `/verdict` (run, rank): why memory ran out.
+
+    The error that ended a rank comes first, of several ranks the earliest; errors that a
+    program survived follow, and other ends last.
+    """
 
     run: RunSummary
     ooms: tuple[OutOfMemory, ...]

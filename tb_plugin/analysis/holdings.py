@@ -1,0 +1,269 @@
+"""Kinds of things that hold memory and call for advice of their own.
+
+What lines do not say: that memory is of private pools, of a cache of keys and values, of
+a second copy of the model, of passes that no backward follows, or of cuBLAS. Each is told
+by frames, pools, sizes and lives; what is told by less than its frames says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.frames import USER, frame_kinds
+from tb_plugin.analysis.growth_at import rounds_at
+from tb_plugin.analysis.live import live_rows
+from tb_plugin.analysis.phases import BACKWARD_PHASE, OPTIMIZER_PHASE, phases_of
+from tb_plugin.analysis.stack_marks import (
+    ALL_GATHER,
+    BACKWARD,
+    MAKE,
+    MODULE,
+    MOVE,
+    NO_PYTHON,
+    OPTIMIZER,
+    OPTIMIZER_STATE,
+    SHARD,
+    UNSHARD,
+)
+from tb_plugin.analysis.workspaces import workspaces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.oom_holders import Lines
+    from tb_plugin.analysis.replay import Replay
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+Kind: TypeAlias = Literal[
+    "private_pools", "kv_cache", "model_copy", "checkpoint", "no_backward", "workspaces"
+]
+
+WORTH: Final = 0.1
+"""Of what is live: from here on a holding is told."""
+WORTH_OF_WORKSPACES: Final = 0.02
+"""They are small beside what is live, and easily avoided."""
+
+RETAINED: Final = 0.3
+"""Of what a forward allocated, what it still holds: without gradients it would be the
+last layer or two."""
+
+_MAX_LINES: Final = 3
+
+_KV_NAME: Final = re.compile(
+    r"kv_?cache|key_value_cache|past_key_value|cache_kv|(^|_)(k|v|keys?|values?)_cache"
+    r"|^_?(setup|init|allocate)_caches?$",
+    re.IGNORECASE,
+)
+_KV_FILE: Final = re.compile(
+    r"(^|[/\\])(cache_utils|\w*kv_?cache\w*|cache_engine)\.py$", re.IGNORECASE
+)
+_COPY_FILE: Final = re.compile(r"(^|[/\\])copy\.py$|[/\\]torch[/\\]optim[/\\]swa_utils")
+_LOAD_FILE: Final = re.compile(
+    r"[/\\]torch[/\\]serialization\.py$|[/\\]safetensors[/\\]\w+\.py$"
+)
+_EVALUATES: Final = re.compile(
+    r"(^|_)(eval|evaluate|evaluation|val|validate|validation|test|predict|prediction"
+    r"|infer|inference|generate|sample)(_|$)"
+)
+_NO_GRAD_FILE: Final = re.compile(r"[/\\]torch[/\\]utils[/\\]_contextlib\.py$")
+
+_MODEL: Final = MAKE | MOVE
+_NO_MODEL: Final = BACKWARD | OPTIMIZER | OPTIMIZER_STATE | NO_PYTHON
+_NO_PASS: Final = (
+    _MODEL | BACKWARD | OPTIMIZER | OPTIMIZER_STATE | UNSHARD | ALL_GATHER | SHARD
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One kind of thing."""
+
+    kind: Kind
+    num_bytes: int
+    num: int
+    """Of pools, blocks, or passes through the model."""
+    lines: tuple[str, ...] = ()
+    """What allocated most of it."""
+
+
+def holdings(
+    replay: Replay, lines: Lines, event: int, step: Ints | None = None
+) -> tuple[Holding, ...]:
+    """What is worth being told at an event, the largest first."""
+    return tuple(sorted(_Look(replay, lines, event, step).all(), key=_size))
+
+
+def _size(one: Holding) -> int:
+    return -one.num_bytes
+
+
+class _Look:
+    """What lives at one event."""
+
+    def __init__(
+        self, replay: Replay, lines: Lines, event: int, step: Ints | None
+    ) -> None:
+        self.replay, self.lines, self.event, self.step = replay, lines, event, step
+        rows = live_rows(replay.lives, event)
+        self.rows = rows[replay.lives.freed[rows] > event]
+        self.stack = replay.lives.stack[self.rows]
+        self.size = replay.lives.size[self.rows]
+        self.total = int(self.size.sum())
+
+    def all(self) -> Iterator[Holding]:
+        least = WORTH * self.total
+        pools, num_pools = self._pools()
+        if pools >= max(1, least):
+            yield Holding("private_pools", pools, num_pools)
+        is_cache = self._of(_KV_NAME, _KV_FILE)
+        own = self._told("kv_cache", is_cache)
+        if own.num_bytes >= max(1, least):
+            yield own
+        copies = self._told("model_copy", self._copies())
+        if copies.num_bytes >= max(1, least):
+            yield copies
+        loaded = self._told("checkpoint", self._of(None, _LOAD_FILE))
+        if loaded.num_bytes >= max(1, least):
+            yield loaded
+        passing = self._without_backward(is_cache, least)
+        if passing is not None:
+            yield passing
+        spaces = workspaces(self.replay, self.lines.marks)[self.rows]
+        of_cublas = self._told("workspaces", spaces)
+        if of_cublas.num_bytes >= max(1, WORTH_OF_WORKSPACES * self.total):
+            yield of_cublas
+
+    def _told(self, kind: Kind, chosen: Flags, num: int | None = None) -> Holding:
+        size, stack = self.size[chosen], self.stack[chosen]
+        groups, place = np.unique(self.lines.groups(stack), return_inverse=True)
+        sums = np.zeros(len(groups), np.int64)
+        np.add.at(sums, place.reshape(-1), size)
+        labels = [
+            self.lines.label(int(stack[place.reshape(-1) == at][0]))
+            for at in np.argsort(-sums, kind="stable")[:_MAX_LINES].tolist()
+        ]
+        return Holding(
+            kind=kind,
+            num_bytes=int(size.sum()),
+            num=int(np.count_nonzero(chosen)) if num is None else num,
+            lines=tuple(label for label in labels if label),
+        )
+
+    def _has(self, marks: int) -> Flags:
+        return self.lines.has(marks)[self.stack]
+
+    def _of(
+        self, name: re.Pattern[str] | None, filename: re.Pattern[str] | None
+    ) -> Flags:
+        """Rows with a frame of such a name or file."""
+        stacks = self.lines.stacks
+        chosen = [
+            bool((name and name.search(one)) or (filename and filename.search(file)))
+            for one, file in zip(stacks.name, stacks.filename, strict=True)
+        ]
+        return self.lines.of_frames(chosen)[self.stack]
+
+    def _pools(self) -> tuple[int, int]:
+        """What private pools reserved, and how many there are."""
+        segments = self.replay.at(self.event).segments
+        private = segments.pool > 0
+        return int(segments.total_size[private].sum()), len(
+            np.unique(segments.pool[private])
+        )
+
+    def _copies(self) -> Flags:
+        """What a model was copied into: by frames, or once more the same sizes."""
+        copied = self._of(re.compile(r"^_*deepcopy_*$"), _COPY_FILE)
+        copied &= ~self._has(MODULE & ~_MODEL)
+        of_model = self._has(_MODEL) & ~self._has(_NO_MODEL) & ~copied
+        place = self._made_at()
+        groups = [
+            np.flatnonzero(of_model & (place == at))
+            for at in np.unique(place[of_model]).tolist()
+            if at >= 0
+        ]
+        groups.sort(key=lambda rows: -int(self.size[rows].sum()))
+        seen: list[Counter[int]] = []
+        for rows in groups:
+            sizes = Counter(self.size[rows].tolist())
+            if len(rows) >= _FEWEST and sizes in seen:
+                copied[rows] = True
+            seen.append(sizes)
+        return copied
+
+    def _made_at(self) -> Ints:
+        """Of each row: the user's outermost frame that stacks of models do not share.
+
+        NOTHING where that is in a class's own `__init__`: layers of one model are alike.
+        """
+        stacks, kinds = self.lines.stacks, frame_kinds(self.lines.stacks)
+        chains = {}
+        for stack in np.unique(self.stack[self._has(_MODEL)]).tolist():
+            frames = [row for row in stacks.of(stack).tolist() if kinds[row] == USER]
+            chains[stack] = frames[::-1]
+        depth = 0
+        while len({tuple(one[: depth + 1]) for one in chains.values()}) == 1 and all(
+            len(one) > depth + 1 for one in chains.values()
+        ):
+            depth += 1
+        found = np.full(len(stacks) + 1, -1, np.int64)
+        for stack, chain in chains.items():
+            frame = chain[depth] if len(chain) > depth else -1
+            if frame >= 0 and stacks.name[frame] != "__init__":
+                found[stack] = frame
+        return found[self.stack]
+
+    def _without_backward(self, is_cache: Flags, least: float) -> Holding | None:
+        """What passes through the model hold that no backward followed."""
+        phases = phases_of(self.replay.device.events, self.lines.marks)
+        until = phases.of_event[: self.event + 1]
+        after = np.isin(phases.kind[until], (BACKWARD_PHASE, OPTIMIZER_PHASE))
+        last = int(np.flatnonzero(after)[-1]) if after.any() else -1
+        if last == self.event:
+            return None
+        born = self.replay.lives.born[self.rows]
+        held = self._has(MODULE) & ~self._has(_NO_PASS) & ~is_cache & (born > last)
+        if self.size[held].sum() < max(1, least):
+            return None
+        starts = rounds_at(self.replay, self.event, self.lines, self.step)
+        passes = max(
+            (int(np.count_nonzero(one.start > last)) for one in starts), default=0
+        )
+        num_held = len(np.unique(_round_of(starts, born[held]))) if starts else 1
+        if num_held >= _FEWEST or (self._evaluates() and self._retains(last)):
+            return self._told("no_backward", held, max(1, min(passes, num_held)))
+        return None
+
+    def _evaluates(self) -> bool:
+        """Whether the failed request came of an evaluation that may record a graph."""
+        stacks = self.lines.stacks
+        frames = stacks.of(int(self.replay.device.events.stack[self.event])).tolist()
+        if any(_NO_GRAD_FILE.search(stacks.filename[row]) for row in frames):
+            return False
+        return any(_EVALUATES.search(stacks.name[row]) for row in frames)
+
+    def _retains(self, since: int) -> bool:
+        lives = self.replay.lives
+        of_pass = self.lines.has(MODULE)[lives.stack]
+        of_pass &= (lives.born > since) & (lives.born <= self.event)
+        asked = int(lives.size[of_pass].sum())
+        held = int(lives.size[of_pass & (lives.gone > self.event)].sum())
+        return held >= RETAINED * max(1, asked)
+
+
+_FEWEST: Final = 2
+"""Passes that hold something, or blocks of a copy."""
+
+
+def _round_of(starts: list[Any], born: Ints) -> Ints:
+    found: Ints = np.searchsorted(starts[-1].start, born, "right")
+    return found

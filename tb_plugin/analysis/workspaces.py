@@ -1,0 +1,70 @@
+"""Workspaces of cuBLAS among the allocations: by frames, and by size where there are none.
+
+torch allocates one for each handle and stream the first time it multiplies matrices
+there, and keeps it. Stacks of C++ name the function; stacks of Python end at the line
+that multiplied, or are empty in autograd's threads. Then the size tells: that of
+CUBLAS_WORKSPACE_CONFIG's default `:4096:2:16:8`, which no tensor is likely to have, or
+the 32 MiB of newer devices, which many a tensor has: so only the first such allocation
+of a stream counts, where it was never freed and came of a multiplication.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.lifetimes import BEFORE
+from tb_plugin.analysis.stack_marks import BACKWARD, NO_PYTHON, WORKSPACE
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.replay import Replay
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+DEFAULT_BYTES: Final = (2 * 4096 + 8 * 16) << 10
+NEWER_BYTES: Final = 32 << 20
+
+_MULTIPLIES: Final = re.compile(
+    r"^_*(linear|matmul|mm|bmm|addmm|baddbmm|einsum|multi_head_attention\w*"
+    r"|scaled_dot_product\w*)_*$"
+)
+_OF_TORCH: Final = re.compile(
+    r"[/\\]torch[/\\]nn[/\\]modules[/\\](linear|activation|transformer|rnn)\.py$"
+)
+
+
+def workspaces(replay: Replay, marks: Ints) -> Flags:
+    """By life: whether it is a workspace; `marks`: of the stacks, see `stack_marks`."""
+    lives = replay.lives
+    of_life = np.append(marks, 0)[lives.stack]
+    kept = lives.freed >= replay.num_events
+    found: Flags = (of_life & WORKSPACE) != 0
+    if found.any():
+        return found
+    found = kept & (lives.size == DEFAULT_BYTES)
+    newer = np.flatnonzero(kept & (lives.size == NEWER_BYTES) & (lives.born != BEFORE))
+    if len(newer):
+        multiplies = np.append(_multiplies(replay, marks), True)[lives.stack[newer]]
+        newer = newer[multiplies]
+        has_stack = lives.stack[newer] >= 0  # autograd's thread has a handle of its own
+        keys = np.stack([replay.stream[newer], has_stack], axis=1)
+        _, first = np.unique(keys, axis=0, return_index=True)
+        found[newer[first]] = True
+    return found
+
+
+def _multiplies(replay: Replay, marks: Ints) -> Flags:
+    """By stack: whether its innermost frame multiplies matrices, or may do so."""
+    stacks = replay.snapshot.stacks
+    found = (marks & (NO_PYTHON | BACKWARD)) != 0
+    for stack in np.flatnonzero(np.diff(stacks.start)).tolist():
+        frame = int(stacks.frame[stacks.start[stack]])
+        name, filename = stacks.name[frame], stacks.filename[frame]
+        if _MULTIPLIES.match(name) or _OF_TORCH.search(filename):
+            found[stack] = True
+    return found
