@@ -75,6 +75,8 @@ class DataRoutes:
         self.drops: Final = Drops(allowed=False) if drops is None else drops
         self.store: Final = Store(logdirs, lambda: (*given, *self.drops.runs()))
         self.facts: Final = FactsReader(self.store.series)
+        self.capacity_bytes: int | None = None
+        """Size of the devices, for verdicts about files that do not record it."""
         self.importer: Final = lru_cache(maxsize=1)(Importer)
         """Of all files of other tools, so that few are read at a time; made late."""
         self.histories: Final = HistoryRoutes(self.store, self._summary, self.importer)
@@ -253,7 +255,12 @@ class DataRoutes:
         def make() -> VerdictReader:
             from tb_plugin.views.verdict import VerdictReader
 
-            return VerdictReader(self.facts, self.histories.reader, self.store.cache)
+            return VerdictReader(
+                self.facts,
+                self.histories.reader,
+                self.store.cache,
+                self.capacity_bytes,
+            )
 
         return self._kept.get("verdicts", make)
 

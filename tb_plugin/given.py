@@ -27,6 +27,8 @@ class Given:
 
     files: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    capacity_bytes: int | None = None
+    """Size of the devices, where no file records it."""
 
     @property
     def logdirs(self) -> tuple[Logdir, ...]:

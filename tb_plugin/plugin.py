@@ -155,7 +155,12 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
         drops = Drops(allowed=self._may_drop)
         given = () if self._given is None else self._given.runs()
-        return DataRoutes(self._logdirs, given, drops, lambda: self._perfetto.is_there)
+        routes = DataRoutes(
+            self._logdirs, given, drops, lambda: self._perfetto.is_there
+        )
+        if self._given is not None:
+            routes.capacity_bytes = self._given.capacity_bytes
+        return routes
 
     def read_ahead(self) -> None:
         """Read what is shown first in the background, a moment from now."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from collector.cli.addresses import path_or_url
+from collector.cli.capacity import add_capacity
 from collector.cli.failure import Failure
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="host names of proxies that lead here, with commas between them (default:"
         " none; this machine's own names need not be given)",
     )
+    add_capacity(parser)
     parser.add_argument(
         "--no-browser",
         action="store_true",
@@ -188,6 +190,7 @@ def _given(options: argparse.Namespace) -> Given:
     return Given(
         files=tuple(str(path) for path in good if not is_folder(path)),
         folders=tuple(str(path) for path in good if is_folder(path)),
+        capacity_bytes=options.capacity,
     )
 
 

@@ -127,6 +127,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.cli.addresses import path_or_url
+from collector.cli.capacity import add_capacity
 from collector.cli.failure import Failure
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--run", dest="name", metavar="NAME", help="one run alone")
     parser.add_argument("--rank", type=int, metavar="N", help="one rank alone")
+    add_capacity(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="as JSON, for programs")
     form.add_argument(
@@ -196,7 +198,7 @@ def run(options: argparse.Namespace) -> int:
     if not (runs or problems or options.json or options.md):
         return 2
     finish_dumps(runs)
-    reader = _Reader(store)
+    reader = _Reader(store, options.capacity)
     report = _report(reader, store, runs, options, logdir)
     report["problems"] += [failure.as_problem() for failure in refused]
     if options.json:
@@ -277,7 +279,7 @@ def _has_rank(run: Run, rank: int) -> bool:
 class _Reader:
     """Asks the views."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, capacity_bytes: int | None) -> None:
         from collector.cli.report_verdict import VerdictSection
         from tb_plugin.cache import Cache
         from tb_plugin.readers.functions import FunctionsReader
@@ -290,7 +292,9 @@ class _Reader:
         self._modules = ModulesReader(Cache(_CACHE_BYTES))
         self._functions = FunctionsReader(Cache(_CACHE_BYTES))
         self._histories = HistoriesReader()
-        self._verdict = VerdictSection(self._facts, self._histories, store.cache)
+        self._verdict = VerdictSection(
+            self._facts, self._histories, store.cache, capacity_bytes
+        )
         self.errors: dict[str, tuple[api.OutOfMemory, ...]] = {}
         """Of each run that was reported, by its id."""
 

@@ -141,7 +141,7 @@ def _endings(endings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _verdict(verdict: Mapping[str, Any] | None) -> Iterator[str]:
-    """Why memory ran out, the first error in full and the others by their sentence."""
+    """Why memory ran out, the leading error in full and the others by their sentence."""
     if verdict is None or not verdict["ooms"]:
         return
     for place, one in enumerate(verdict["ooms"]):
@@ -150,7 +150,8 @@ def _verdict(verdict: Mapping[str, Any] | None) -> Iterator[str]:
         where += [f"device {one['device']}"] if one["device"] is not None else []
         where += [f"step {one['step']}"] if one["step"] is not None else []
         where += [printable(word) for word in (one["during"], one["asked_at"]) if word]
-        yield f"{what}: {', '.join(where)}"
+        file = f" ({printable(one['file'])})" if one["file"] else ""
+        yield f"{what}: {', '.join(where)}{file}"
         yield f"  {printable(one['sentence'])}"
         if place == 0:
             yield from _first_error(one)
@@ -163,7 +164,7 @@ def _first_error(one: Mapping[str, Any]) -> Iterator[str]:
     if one["held_sentence"]:
         yield f"  {printable(one['held_sentence'])}"
     if one["also"]:
-        yield f"  beside it: {', '.join(one['also'])}"
+        yield f"  also: {', '.join(one['also'])}"
     for advice in one["advice"]:
         stake = advice["bytes"]
         words = printable(advice["text"])

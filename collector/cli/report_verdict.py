@@ -25,12 +25,16 @@ class VerdictSection:
     """Asks the view, once it has judged every history."""
 
     def __init__(
-        self, facts: FactsReader, histories: HistoriesReader, cache: Cache
+        self,
+        facts: FactsReader,
+        histories: HistoriesReader,
+        cache: Cache,
+        capacity_bytes: int | None,
     ) -> None:
-        """`cache` keeps decoded reports."""
+        """`cache` keeps decoded reports; `capacity_bytes`: of devices of unknown size."""
         from tb_plugin.views.verdict import VerdictReader
 
-        self._reader = VerdictReader(facts, histories, cache)
+        self._reader = VerdictReader(facts, histories, cache, capacity_bytes)
 
     @property
     def judge(self) -> HistoryJudge:

@@ -14,8 +14,7 @@ from tb_plugin.analysis.lifetimes import ALLOC, OOM
 from tb_plugin.analysis.live import live_rows
 from tb_plugin.analysis.oom_at import facts_at
 from tb_plugin.analysis.oom_holders import Lines, holders
-from tb_plugin.analysis.phases import PHASES, phases_of
-from tb_plugin.analysis.stack_marks import stack_marks
+from tb_plugin.analysis.phases import PHASES, asked_in, phases_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -58,6 +57,8 @@ class OomError:
     step: int | None
     phase: str
     """`forward`, `backward`, `optimizer`, as stacks tell; empty: they do not."""
+    asked_in: str
+    """The same of the request alone."""
     time_us: int | None
     expandable: bool | None
     holdings: tuple[Holding, ...] = ()
@@ -134,7 +135,7 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
     rows = live_rows(lives, event)
     rows = rows[lives.freed[rows] > event]
     stack = int(events.stack[event])
-    phases = phases_of(events, stack_marks(snapshot.stacks))
+    phases = phases_of(events, lines.marks)
     expandable = snapshot.settings.get("expandable_segments")
     if not isinstance(expandable, bool):
         # Older snapshots do not say it, but show it.
@@ -150,6 +151,7 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
         asked_at=lines.label(stack),
         step=int(step[event]) if step[event] >= 0 else None,
         phase=PHASES[int(phases.kind[int(phases.of_event[event])])],
+        asked_in=asked_in(int(lines.marks[stack]) if stack >= 0 else 0),
         time_us=None if events.time_us is None else int(events.time_us[event]),
         expandable=expandable,
         holdings=holdings(replay, lines, event, step),

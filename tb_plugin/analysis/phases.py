@@ -44,6 +44,18 @@ class Phases:
         return len(self.kind)
 
 
+def asked_in(marks: int) -> str:
+    """The phase that the marks of one stack tell; empty: none."""
+    for bits, kind in (
+        (BACKWARD | NO_PYTHON, BACKWARD_PHASE),
+        (OPTIMIZER, OPTIMIZER_PHASE),
+        (MODULE, FORWARD),
+    ):
+        if marks & bits:
+            return PHASES[kind]
+    return ""
+
+
 def phases_of(events: Events, marks: Ints) -> Phases:
     """Instances over the events of a device; `marks` are those of the stacks."""
     of_stack = np.full(len(marks) + 1, NONE, np.int8)  # the last one is for no stack

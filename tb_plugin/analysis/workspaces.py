@@ -61,7 +61,7 @@ def workspaces(replay: Replay, marks: Ints) -> Flags:
 def _multiplies(replay: Replay, marks: Ints) -> Flags:
     """By stack: whether its innermost frame multiplies matrices, or may do so."""
     stacks = replay.snapshot.stacks
-    found = (marks & (NO_PYTHON | BACKWARD)) != 0
+    found: Flags = (marks & (NO_PYTHON | BACKWARD)) != 0
     for stack in np.flatnonzero(np.diff(stacks.start)).tolist():
         frame = int(stacks.frame[stacks.start[stack]])
         name, filename = stacks.name[frame], stacks.filename[frame]

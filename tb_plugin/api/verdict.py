@@ -126,7 +126,7 @@ class OutOfMemory:
     """None: a file whose name tells none."""
     attempt: int
     file: str
-    """Of the snapshot or the rank's recording, relative to the logdir."""
+    """The snapshot, relative to the logdir, or the name of the rank's recording."""
     device: int | None
     step: int | None
     phase: str
@@ -143,8 +143,10 @@ class OutOfMemory:
     cause: OomCause
     also: tuple[OomCause, ...]
     """Smaller troubles beside it."""
+    num_earlier: int
+    """Errors of the same process before it, which it survived."""
     sentence: str
-    """The verdict in one sentence."""
+    """The verdict, and how many errors the program survived before."""
     held_sentence: str
     """Who held the memory, in one sentence; empty where nothing is known of that."""
     requested_bytes: float | None

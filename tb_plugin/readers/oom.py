@@ -21,7 +21,9 @@ from collector.format.oom_message import sizes_in
 from tb_plugin.analysis.frames import frame_label, kind_of
 from tb_plugin.analysis.oom import OomFacts, filled
 from tb_plugin.analysis.oom_holders import MAX_HOLDERS, Holder
+from tb_plugin.analysis.phases import asked_in
 from tb_plugin.analysis.snapshot import NOTHING
+from tb_plugin.analysis.stack_marks import python_marks
 from tb_plugin.readers.captures import captures_of, read_capture
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class OomReport:
 
     id: str
     """`{rank}-{attempt}-{offset}`, or with the time of a note alone."""
+    file: str
+    """Of the rank's recording, relative to the logdir."""
     rank: int
     attempt: str
     """As in the file's name."""
@@ -68,6 +72,8 @@ class OomReport:
     """Of what asked for the memory, innermost frame first."""
     asked_at: str = ""
     """The line of the user's own that asked."""
+    asked_in: str = ""
+    """`forward`, `backward`, `optimizer`, as the stack tells; empty: none."""
     holders: tuple[Holder, ...] = ()
     held_why_not: str = ""
     live_bytes: int | None = None
@@ -197,6 +203,7 @@ def _of_note(file: RankFile, note: Event) -> OomReport:
     said = sizes_in(message)
     return OomReport(
         id=f"{file.rank}-{file.attempt}-n{note.time_ns}",
+        file=file.shown_path,
         rank=file.rank,
         attempt=file.attempt,
         origin="oom",
@@ -231,6 +238,7 @@ def _of_capture(
     device, frames = told.size("device"), _stack(told)
     return OomReport(
         id=f"{ending.file.rank}-{ending.file.attempt}-{entry.offset}",
+        file=ending.file.shown_path,
         rank=ending.file.rank,
         attempt=ending.file.attempt,
         origin=origin if origin in ORIGINS else "exception",
@@ -245,6 +253,7 @@ def _of_capture(
         parsed=bool(told.texts("parsed")),
         stack=tuple(frame_label(*frame) for frame in frames),
         asked_at=_label(frames),
+        asked_in=asked_in(_marks(frames)),
         holders=holders,
         held_why_not=told.part("holders").text("why_not"),
         live_bytes=live,
@@ -354,6 +363,14 @@ def _label(frames: list[tuple[str, str, int]]) -> str:
         return ""
     kinds = [kind_of(filename) for _, filename, _ in frames]
     return frame_label(*frames[min(range(len(frames)), key=kinds.__getitem__)])
+
+
+def _marks(frames: list[tuple[str, str, int]]) -> int:
+    """The marks of a stack of Python."""
+    marks = 0
+    for name, filename, _ in frames:
+        marks |= python_marks(name, filename)
+    return marks
 
 
 def _categories(told: _Told) -> tuple[tuple[int, int], ...]:

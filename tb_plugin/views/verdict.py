@@ -7,6 +7,7 @@ first one on its own, the others once somebody opens them.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.format.names import IMPORT_JOB
@@ -23,11 +24,12 @@ from tb_plugin.readers.oom import (
 from tb_plugin.views.verdict_entry import Beside, entry_of_file, entry_of_report
 from tb_plugin.views.verdict_judge import HistoryJudge
 from tb_plugin.views.verdict_peers import Peers, of_snapshots
+from tb_plugin.views.verdict_processes import processes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tb_plugin.analysis.oom_errors import OomError
+    from tb_plugin.analysis.oom_errors import HistoryErrors, OomError
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
     from tb_plugin.notes import Event
@@ -53,14 +55,35 @@ class _Told(NamedTuple):
 
     attempt: AttemptFiles
     report: OomReport
+    num_earlier: int
+    """Errors of the same process before it."""
+    is_last: bool
+    """Of the errors of its process."""
+
+
+class _Place(NamedTuple):
+    """Where an error stands among the others: the lowest comes first."""
+
+    is_other_end: bool
+    was_survived: bool
+    """Errors follow that are of the same process: this one did not end it."""
+    starts_after: int
+    """Starts of the job that came after."""
+    time_ms: float
 
 
 class VerdictReader:
     """Everything that verdicts are made of, kept from question to question."""
 
     def __init__(
-        self, facts: FactsReader, histories: HistoriesReader, cache: Cache
+        self,
+        facts: FactsReader,
+        histories: HistoriesReader,
+        cache: Cache,
+        capacity_bytes: int | None = None,
     ) -> None:
+        """`capacity_bytes`: size of the devices, where nothing recorded it."""
+        self.capacity_bytes: Final = capacity_bytes
         self.judge: Final = HistoryJudge(histories)
         self.facts: Final = facts
         self.cache: Final = cache
@@ -103,16 +126,16 @@ class _Maker:
         told = self._reports(rank)
         ran_out = {one.report.rank for one in told if one.report.is_out_of_memory}
         found = [
-            self._of_report(one, ran_out, first=place == 0)
+            (self._place(one), self._of_report(one, ran_out, first=place == 0))
             for place, one in enumerate(told[:MAX_OOMS])
         ]
         files = self._of_files(rank)
         found += files
-        found.sort(key=_order)
+        found.sort(key=lambda one: one[0])
         num = sum(one.report.is_out_of_memory for one in told) + len(files)
         return api.VerdictResponse(
             run=summary,
-            ooms=tuple(found[:MAX_OOMS]),
+            ooms=tuple(one for _, one in found[:MAX_OOMS]),
             num_ooms=num,
             still_reading=self._waits or self._budget.exhausted,
             problems=tuple(self._problems.values()),
@@ -128,7 +151,7 @@ class _Maker:
         return found + self._files()
 
     def _reports(self, rank: int | None) -> list[_Told]:
-        """Reports of all ranks: out-of-memory errors first, then by time."""
+        """Reports of all ranks, those first that ended one by running out of memory."""
         notes = _notes_by_file(self._run)
         endings: list[tuple[AttemptFiles, Ending]] = []
         for attempt in self._run.attempts:
@@ -139,17 +162,28 @@ class _Maker:
                         (attempt, one) for one in endings_of(file, own, self._budget)
                     ]
         endings.sort(key=lambda one: (not _is_likely(one[1]), one[1].time_ns))
-        found = []
+        # The last one of each process is the one that may have ended it.
+        last = {id(one.file): one for _, one in endings if _is_likely(one)}
+        endings.sort(key=lambda one: last.get(id(one[1].file)) is not one[1])
+        found: list[tuple[AttemptFiles, OomReport]] = []
         for attempt, ending in endings[:MAX_REPORTS]:
             own = notes.get((ending.file.rank, ending.file.attempt), [])
             messages = messages_by_report(own)
             report = read_report(ending, messages, self._reader.cache)
             if report is not None and _tells_of_memory(report):
-                found.append(_Told(attempt, report))
-        found.sort(
-            key=lambda one: (not one.report.is_out_of_memory, one.report.time_ns)
+                found.append((attempt, report))
+        num_errors = Counter(
+            one.file.shown_path for _, one in endings if _is_likely(one)
         )
-        return found
+        return sorted(_numbered(found, num_errors), key=self._place)
+
+    def _place(self, told: _Told) -> _Place:
+        return _Place(
+            is_other_end=not told.report.is_out_of_memory,
+            was_survived=not told.is_last or _closed(told),
+            starts_after=len(self._run.attempts) - told.attempt.index,
+            time_ms=told.report.time_ns / 1e6,
+        )
 
     def _of_report(
         self, told: _Told, ran_out: set[int], *, first: bool
@@ -173,41 +207,49 @@ class _Maker:
             world_size=max(len(others) + 1, self._world_size(attempt)),
             usual_non_torch_bytes=peers.usual_non_torch_bytes(report.rank),
             growth=peers.growth(report.rank),
+            capacity_bytes=self._reader.capacity_bytes,
+            num_earlier=told.num_earlier,
         )
         return entry_of_report(report, beside, history, error)
 
-    def _of_files(self, rank: int | None) -> list[api.OutOfMemory]:
+    def _of_files(self, rank: int | None) -> list[tuple[_Place, api.OutOfMemory]]:
         """Errors inside files of other tools; all ranks are asked, as peers."""
-        judged: list[tuple[FoundHistory, Judged]] = []
+        judged: list[tuple[FoundHistory, HistoryErrors]] = []
         for place, history in enumerate(self._files()):
             of_file = self._judged(history, open_it=place < MAX_UNASKED)
             if of_file is not None and of_file.found is not None:
-                judged.append((history, of_file))
+                judged.append((history, of_file.found))
         peaks: dict[int, int] = {}
         ran_out: set[int] = set()
-        for history, of_file in judged:
+        for history, errors in judged:
             of_rank = history.reference.rank
-            if of_rank is not None and of_file.found is not None:
-                peak = max(of_file.found.peak_active_bytes.values(), default=0)
+            if of_rank is not None:
+                peak = max(errors.peak_active_bytes.values(), default=0)
                 peaks[of_rank] = max(peaks.get(of_rank, 0), peak)
-                if of_file.found.errors:
+                if errors.errors:
                     ran_out.add(of_rank)
         sizes = map(self._world_size, self._run.attempts)
         world_size = max(self._run.snapshots.world_size, len(peaks), 1, *sizes)
         found = []
-        for history, of_file in judged:
-            of_rank = history.reference.rank
-            if of_file.found is None or rank not in (None, of_rank):
-                continue
-            beside = Beside(
-                attempt=history.reference.attempt,
-                peers=of_snapshots(peaks, of_rank),
-                ran_out=ran_out,
-                world_size=world_size,
-            )
-            found += [
-                entry_of_file(history, error, beside) for error in of_file.found.errors
-            ]
+        for process in processes(judged):
+            for place, one in enumerate(process.errors):
+                of_rank = one.history.reference.rank
+                if rank not in (None, of_rank):
+                    continue
+                is_last = place == len(process.errors) - 1
+                beside = Beside(
+                    attempt=one.history.reference.attempt,
+                    peers=of_snapshots(peaks, of_rank),
+                    ran_out=ran_out,
+                    world_size=world_size,
+                    capacity_bytes=self._reader.capacity_bytes,
+                    num_earlier=process.num_errors - 1 if is_last else place,
+                )
+                entry = entry_of_file(one.history, one.error, beside)
+                # Of files that tell no rank, the latest is likely the end of them all.
+                sign = 1 if of_rank is not None else -1
+                time_ms = sign * (entry.time_ms or 0.0)
+                found.append((_Place(False, not is_last, 0, time_ms), entry))
         return found
 
     def _files(self) -> list[FoundHistory]:
@@ -255,8 +297,33 @@ def _is_import(file: RankFile) -> bool:
     return file.header.job.startswith(IMPORT_JOB)
 
 
-def _order(one: api.OutOfMemory) -> tuple[bool, float]:
-    return not one.is_out_of_memory, one.time_ms or 0.0
+def _numbered(
+    found: Iterable[tuple[AttemptFiles, OomReport]], num_errors: Mapping[str, int]
+) -> Iterator[_Told]:
+    """Reports with their place among the errors of their process.
+
+    `num_errors`: by file, of which some may not have been read.
+    """
+    by_file: dict[str, list[OomReport]] = {}
+    told = sorted(found, key=lambda one: one[1].time_ns)
+    for _, report in told:
+        if report.is_out_of_memory:
+            by_file.setdefault(report.file, []).append(report)
+    for attempt, report in told:
+        errors = by_file.get(report.file, [])
+        if not report.is_out_of_memory:
+            yield _Told(attempt, report, 0, is_last=True)
+        elif report is errors[-1]:
+            earlier = max(len(errors), num_errors[report.file]) - 1
+            yield _Told(attempt, report, earlier, is_last=True)
+        else:
+            yield _Told(attempt, report, errors.index(report), is_last=False)
+
+
+def _closed(told: _Told) -> bool:
+    """Whether the process closed its recording in order: it survived its errors."""
+    file = told.attempt.files.get(told.report.rank)
+    return file is not None and file.close is not None and file.close.how == "closed"
 
 
 def _is_likely(ending: Ending) -> bool:

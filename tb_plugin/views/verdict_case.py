@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tb_plugin.analysis.holdings import Holding
     from tb_plugin.analysis.oom import OomFacts
     from tb_plugin.analysis.oom_holders import Holder
     from tb_plugin.analysis.verdict import Verdict
@@ -37,7 +38,13 @@ class Case:
     """Of the request, innermost frame first."""
     asked_at: str = ""
     """The line that asked for it."""
+    asked_in: str = ""
+    """`forward`, `backward`, `optimizer`: where the request came from; empty: none."""
     world_size: int = 1
+    holdings: tuple[Holding, ...] = ()
+    """Kinds of things that hold much, the largest first."""
+    capacity_is_given: bool = False
+    """Nothing recorded the device's size: the user named it."""
 
     @property
     def scope(self) -> str:

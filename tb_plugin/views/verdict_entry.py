@@ -15,6 +15,7 @@ from tb_plugin.views.verdict_evidence import evidence_of
 from tb_plugin.views.verdict_peers import peak_sizes, response_of
 from tb_plugin.views.verdict_report import as_markdown
 from tb_plugin.views.verdict_words import (
+    earlier_words,
     ended_sentence_of,
     held_sentence_of,
     sentence_of,
@@ -45,6 +46,10 @@ class Beside:
     usual_non_torch_bytes: int | None = None
     growth: Growth | None = None
     """Of the recorded steps."""
+    capacity_bytes: int | None = None
+    """Size of the device as the user named it, where nothing recorded it."""
+    num_earlier: int = 0
+    """Errors before it that the program survived."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,7 @@ class _Told:
     """What is said of an error, whoever said it; see `api.OutOfMemory`."""
 
     id: str
+    file: str
     origin: api.OomOrigin
     rank: int | None
     step: int | None
@@ -63,6 +69,7 @@ class _Told:
     moment: int | None
     why_no_history: str
     missing: tuple[str, ...] = ()
+    num_later: int = 0
 
 
 def entry_of_report(
@@ -86,9 +93,11 @@ def entry_of_report(
         by_category=_folded(report.categories),
         stack=report.stack,
         asked_at=report.asked_at,
+        asked_in=report.asked_in,
     )
     told = _Told(
         id=report.id,
+        file=report.file.rpartition("/")[2],
         origin=report.origin,
         rank=report.rank,
         step=report.step,
@@ -119,6 +128,7 @@ def entry_of_file(
     )
     told = _Told(
         id=f"{reference.id}-{error.device}-{error.event}",
+        file=reference.path or reference.label,
         origin="file",
         rank=reference.rank,
         step=reference.step if error.step is None else error.step,
@@ -129,6 +139,7 @@ def entry_of_file(
         history=reference.id,
         moment=error.event,
         why_no_history="",
+        num_later=error.num_later,
     )
     return _entry(case, beside, told)
 
@@ -147,9 +158,12 @@ def _case(
     by_category: dict[str, int] | None = None,
     stack: tuple[str, ...] = (),
     asked_at: str = "",
+    asked_in: str = "",
 ) -> Case:
+    is_given = facts.capacity_bytes is None and beside.capacity_bytes is not None
     facts = replace(
         facts,
+        capacity_bytes=beside.capacity_bytes if is_given else facts.capacity_bytes,
         peers_peak_bytes=peak_sizes(beside.peers),
         usual_non_torch_bytes=beside.usual_non_torch_bytes,
         growth=_growth(facts.growth, beside.growth),
@@ -157,6 +171,7 @@ def _case(
     if error is not None:
         expandable = error.expandable if expandable is None else expandable
         stack, asked_at = error.stack or stack, error.asked_at or asked_at
+        asked_in = error.asked_in or asked_in
         holders, live_bytes = error.holders, error.live_bytes
         by_category = dict(error.by_category)
     return Case(
@@ -172,7 +187,10 @@ def _case(
         by_category=by_category or {},
         stack=stack,
         asked_at=asked_at,
+        asked_in=asked_in,
         world_size=beside.world_size,
+        holdings=() if error is None else error.holdings,
+        capacity_is_given=is_given,
     )
 
 
@@ -197,6 +215,7 @@ def _entry(case: Case, beside: Beside, told: _Told) -> api.OutOfMemory:
         is_out_of_memory=case.is_out_of_memory,
         rank=told.rank,
         attempt=beside.attempt,
+        file=told.file,
         device=case.device,
         step=told.step,
         phase=told.phase,
@@ -205,7 +224,8 @@ def _entry(case: Case, beside: Beside, told: _Told) -> api.OutOfMemory:
         time_ms=told.time_ms,
         message=told.message,
         analysed=case.replayed,
-        **_judged(case, told.message, holders),
+        num_earlier=beside.num_earlier,
+        **_judged(case, told, beside, holders),
         held_sentence=held_sentence_of(holders, case.live_bytes),
         **_sizes(case.facts),
         evidence=evidence_of(case),
@@ -221,17 +241,19 @@ def _entry(case: Case, beside: Beside, told: _Told) -> api.OutOfMemory:
 
 
 def _judged(
-    case: Case, message: str, holders: tuple[api.VerdictHolder, ...]
+    case: Case, told: _Told, beside: Beside, holders: tuple[api.VerdictHolder, ...]
 ) -> dict[str, Any]:
     """The cause and what to do; of what ended a training otherwise, that it did."""
     facts, found = case.facts, case.verdict
     if not case.is_out_of_memory:
-        sentence = ended_sentence_of(facts, message)
+        sentence = ended_sentence_of(facts, told.message)
         return {"cause": "unsure", "also": (), "sentence": sentence, "advice": ()}
+    sentence = sentence_of(facts, found.cause, holders, case.live_bytes)
+    sentence += earlier_words(beside.num_earlier, told.num_later)
     return {
         "cause": found.cause,
         "also": found.also,
-        "sentence": sentence_of(facts, found.cause, holders, case.live_bytes),
+        "sentence": sentence,
         "advice": advice_of(case),
     }
 
@@ -288,7 +310,8 @@ def _not_recorded(
     if case.facts.capacity_bytes is None:
         yield (
             "The device's size: memory outside torch cannot be told. A recording of"
-            " MemBoard's own holds it."
+            " MemBoard's own holds it; for a file, say it with --capacity, as in"
+            " memboard report FILE --capacity 80GiB."
         )
     if case.replayed and case.facts.beginning_is_lost:
         yield (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin import api
+from tb_plugin.analysis.cards import likely_card
 from tb_plugin.analysis.verdict import (
     USUAL_NON_TORCH_BYTES,
     above_peers_bytes,
@@ -16,7 +17,7 @@ from tb_plugin.views.verdict_words import rounds_words, size_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.analysis.oom import Place
+    from tb_plugin.analysis.oom import PendingFrees, Place
     from tb_plugin.analysis.verdict import Cause
     from tb_plugin.views.verdict_case import Case
 
@@ -28,6 +29,8 @@ DECISIVE: Final[dict[Cause, frozenset[str]]] = {
     "imbalance": frozenset({"above_peers", "median_peer"}),
     "non_torch": frozenset({"non_torch", "lost_room"}),
     "fitting_block_free": frozenset({"elsewhere"}),
+    "pending_free": frozenset({"pending_free"}),
+    "process_limit": frozenset({"device_free", "limit", "held"}),
     "unsure": frozenset(),
 }
 
@@ -82,14 +85,17 @@ def _number(
 
 def _asked(case: Case) -> Iterator[api.VerdictEvidence]:
     facts, rounded = case.facts, _ROUNDED if case.parsed else ""
-    yield from _bytes(case, "requested", "asked for", facts.requested_bytes, rounded)
+    yield from _bytes(
+        case, "requested", "failed allocation", facts.requested_bytes, rounded
+    )
     caveat = rounded
     if facts.is_limited:
         caveat = "enough for the request: a limit on this process refused it"
     yield from _bytes(
         case, "device_free", "free on the device", facts.device_free_bytes, caveat
     )
-    yield from _bytes(case, "capacity", "the device has", facts.capacity_bytes, rounded)
+    given = "as --capacity says" if case.capacity_is_given else rounded
+    yield from _bytes(case, "capacity", "device memory", facts.capacity_bytes, given)
     limit = "set for this process, e.g. by set_per_process_memory_fraction"
     yield from _bytes(case, "limit", "torch may take", facts.limit_bytes, limit)
     yield from _bytes(
@@ -115,11 +121,23 @@ def _levels(case: Case) -> Iterator[api.VerdictEvidence]:
     )
     label = "live (active)" if facts.active_bytes is not None else "live (allocated)"
     yield from _bytes(case, "held", label, facts.held_bytes, rounded)
+    pending = facts.pending
+    if facts.pending_bytes:
+        yield from _bytes(
+            case,
+            "pending_free",
+            "freed, waiting for another stream",
+            facts.pending_bytes,
+            "" if pending is None else _streams(pending),
+        )
     share = full_share(facts)
     if share is not None:
         caveat = ""
         if facts.capacity_bytes is None and facts.limit_bytes is None:
             caveat = "the device's size was not recorded: of reserved and free"
+            card = likely_card(facts.room_bytes or 0)
+            if card is not None:
+                caveat += f"; a guess: a card of {card} GB"
         yield _number(
             case, "full", "live, of what torch could have", 100 * share, "percent",
             caveat, "",
@@ -133,18 +151,23 @@ def _levels(case: Case) -> Iterator[api.VerdictEvidence]:
         )
 
 
+def _streams(pending: PendingFrees) -> str:
+    """Streams they were allocated on, with the bytes of each."""
+    told = [f"{name} {size_words(num_bytes)}" for name, num_bytes in pending.streams]
+    return f"allocated on {', '.join(told)}" if told else ""
+
+
 def _free(case: Case) -> Iterator[api.VerdictEvidence]:
     facts = case.facts
     where = f"{case.scope}, in the pool and stream of the request"
     if facts.free is None:
-        if facts.reserved_bytes is not None and facts.held_bytes is not None:
-            yield from _bytes(
-                case,
-                "unused",
-                "reserved and not in use",
-                max(0, facts.reserved_bytes - facts.held_bytes),
-                "where it lies is not known without a history of the allocator",
-            )
+        yield from _bytes(
+            case,
+            "unused",
+            "reserved and not in use",
+            facts.unused_bytes,
+            "where it lies is not known without a history of the allocator",
+        )
         return
     yield from _bytes(
         case, "free_blocks", "free in blocks", facts.free.num_bytes, "", where
@@ -177,8 +200,10 @@ def _growth(case: Case) -> Iterator[api.VerdictEvidence]:
     words = rounds_words(case.facts)
     scope = f"over {growth.num_rounds:,} {words} before the error"
     caveats = []
+    if growth.by == "stacks":
+        caveats.append("rounds are inferred from stack traces that recur")
     if growth.by == "memory":
-        caveats.append("rounds were told by memory that comes and goes")
+        caveats.append("rounds are inferred from memory that comes and goes")
     if growth.by == "series":
         caveats.append("what the highest allocated bytes of steps rose by")
     if growth.before_bytes:
@@ -186,7 +211,7 @@ def _growth(case: Case) -> Iterator[api.VerdictEvidence]:
         caveats.append(f"{before} of it from before the first recorded event")
     caveat = "; ".join(caveats)
     yield from _bytes(
-        case, "growth", f"kept from earlier {words}", growth.num_bytes, caveat, scope
+        case, "growth", f"retained across {words}", growth.num_bytes, caveat, scope
     )
     caveat = "mean"
     if growth.is_run_rate:
@@ -195,7 +220,7 @@ def _growth(case: Case) -> Iterator[api.VerdictEvidence]:
     yield _number(
         case,
         "growth_per_round",
-        f"kept of each {words.removesuffix('s')}",
+        f"growing per {words.removesuffix('s')}",
         growth.bytes_per_round,
         "bytes",
         caveat,

@@ -30,13 +30,14 @@ def as_markdown(one: api.OutOfMemory) -> str:
 
 
 def title_of(one: api.OutOfMemory) -> str:
-    """`Out of memory: rank 13, device 5, step 412, backward`."""
+    """`Out of memory: rank 13, device 5, step 412, backward (rank13.pickle)`."""
     what = "Out of memory" if one.is_out_of_memory else _ENDS[one.origin]
     where = [] if one.rank is None else [f"rank {one.rank}"]
     where += [] if one.device is None else [f"device {one.device}"]
     where += [] if one.step is None else [f"step {one.step}"]
     where += [word for word in (one.during, one.asked_at) if word]
-    return f"{what}: {', '.join(where)}" if where else what
+    file = f" ({one.file})" if one.file else ""
+    return f"{what}: {', '.join(where)}{file}" if where else what + file
 
 
 def _lines(one: api.OutOfMemory) -> Iterator[str]:
@@ -54,7 +55,7 @@ def _lines(one: api.OutOfMemory) -> Iterator[str]:
     yield from _advice(one)
     if one.stack:
         yield ""
-        what = "Asked for by" if one.is_out_of_memory else "Where it ended"
+        what = "Allocated by" if one.is_out_of_memory else "Where it ended"
         yield f"{what}, innermost first:"
         yield ""
         yield "```"
@@ -80,7 +81,7 @@ def _cause(one: api.OutOfMemory) -> Iterator[str]:
         if one.analysed
         else "what was reported at the error, without the allocator's history"
     )
-    yield f"Cause: **{CAUSE_WORDS[one.cause]}**{f' (beside it: {also})' if also else ''}."
+    yield f"Cause: **{CAUSE_WORDS[one.cause]}**{f' (also: {also})' if also else ''}."
     yield f"Told from {basis}."
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from tb_plugin.analysis.cards import likely_card
 from tb_plugin.analysis.verdict import (
     above_peers_bytes,
     excess_non_torch_bytes,
@@ -25,17 +26,23 @@ if TYPE_CHECKING:
 CAUSE_WORDS: Final[dict[Cause, str]] = {
     "really_full": "really full",
     "fragmented": "fragmented",
-    "growth": "memory grew from step to step",
+    "growth": "memory retained across steps",
     "single_giant": "a single giant request",
     "imbalance": "this rank holds more than the others",
     "non_torch": "memory outside torch",
     "fitting_block_free": "a fitting block was free",
+    "pending_free": "freed memory waited for another stream",
+    "process_limit": "a limit on this process",
     "unsure": "unsure",
 }
 
 MOST: Final = 0.9
 """The lines that are named hold this share of what was live, where five can."""
 MAX_LINES: Final = 5
+
+GOES_ON: Final = 20
+"""Allocations behind an error from which on a program has survived it: unwinding makes
+none, and a handler few."""
 
 _LABEL: Final = re.compile(r"(.+):(\d+) (\S.*)")
 """A line as `analysis.frames` writes it."""
@@ -74,9 +81,23 @@ def sentence_of(
     Where the cause is what was live, also who held that.
     """
     asked, told = _asked(facts), _WHY[cause](facts)
-    if cause == "really_full" and (who := _who(holders, live_bytes)):
+    if cause in ("really_full", "process_limit") and (who := _who(holders, live_bytes)):
         told = f"{told.removesuffix('.')}; {_briefly(who)}."
     return asked + told if asked else told[0].upper() + told[1:]
+
+
+def earlier_words(num_earlier: int, num_later: int) -> str:
+    """How many errors the program survived before this one, and whether it went on."""
+    words = ""
+    if num_earlier == 1:
+        words = " The program had survived one out-of-memory error before it."
+    elif num_earlier:
+        words = (
+            f" The program had survived {num_earlier:,} out-of-memory errors before it."
+        )
+    if num_later >= GOES_ON:
+        words += f" It went on after this one too: {num_later:,} allocations followed."
+    return words
 
 
 def ended_sentence_of(facts: OomFacts, message: str) -> str:
@@ -132,31 +153,82 @@ def _who(holders: Sequence[api.VerdictHolder], live_bytes: float | None) -> str:
 
 
 def _asked(facts: OomFacts) -> str:
+    """What failed; a limit that is in force comes first."""
     asked, free = facts.requested_bytes, facts.device_free_bytes
     if asked is None:
         return ""
-    words = f"{size_words(asked)} was asked for"
-    if free is not None:
-        words += f" and {size_words(free)} was free on the device"
-    return f"{words}: "
+    failed = f"n allocation of {size_words(asked)}"
+    if free is None:
+        return f"A{failed} failed: "
+    if not facts.is_limited:
+        return f"A{failed} failed with {size_words(free)} free on the device: "
+    if facts.limit_bytes is None:
+        return (
+            f"A{failed} failed though the device had {size_words(free)} free, so a limit"
+            f" on this process refused it ({_LIMIT}): "
+        )
+    return (
+        f"A limit of {size_words(facts.limit_bytes)} on this process ({_LIMIT}) refused"
+        f" a{failed}, though the device had {size_words(free)} free: "
+    )
+
+
+_LIMIT: Final = "torch.cuda.set_per_process_memory_fraction"
 
 
 def _really_full(facts: OomFacts) -> str:
-    held, share = facts.held_bytes, full_share(facts)
-    if held is None or share is None:
+    held, share, room = facts.held_bytes, full_share(facts), facts.room_bytes
+    if held is None or share is None or room is None:
         return "what was live filled the device."
+    of = share_words(min(share, 1.0))
+    if facts.capacity_bytes is not None or facts.limit_bytes is not None:
+        return (
+            f"it was really full, {size_words(held)} were live, {of} of what torch could"
+            " have."
+        )
     return (
-        f"it was really full, {size_words(held)} were live,"
-        f" {share_words(min(share, 1.0))} of what torch could have."
+        f"it was full, if this is all the device had; {size_words(held)} were live, {of}"
+        f" of the {size_words(room)} that torch had or could get{_card(room)}."
+    )
+
+
+def _card(room: int) -> str:
+    """Which card that may be, as a guess; else what the rest may be."""
+    card = likely_card(room)
+    if card is None:
+        return ", which is no common card's size: other processes may have held more"
+    return f" (a guess: a card of {card} GB)"
+
+
+def _process_limit(facts: OomFacts) -> str:
+    held, room = facts.held_bytes, facts.room_bytes
+    if held is None or room is None:
+        return "what this process may take was used up."
+    about = "" if facts.limit_bytes is not None else "about "
+    return f"{size_words(held)} were live of the {about}{size_words(room)} it may take."
+
+
+def _pending_free(facts: OomFacts) -> str:
+    pending = facts.pending
+    size = size_words(facts.pending_bytes or 0)
+    words = f"{size} had been freed and could not be reused yet"
+    if pending is None:
+        return (
+            f"{words}: it waited for another stream that had used it (record_stream)."
+        )
+    streams = _joined([name for name, _ in pending.streams])
+    lines = f" by {lines_words(pending.lines)}" if pending.lines else ""
+    return (
+        f"{words}, because its blocks, allocated on {streams}{lines}, waited for another"
+        " stream that had used them (record_stream)."
     )
 
 
 def _fragmented(facts: OomFacts) -> str:
     free = facts.free
     if free is None:
-        unused = (facts.reserved_bytes or 0) - (facts.held_bytes or 0)
         return (
-            f"{size_words(unused)} was reserved and not in use, in pieces that did not"
+            f"{size_words(facts.unused_bytes or 0)} was reserved and not in use, in pieces that did not"
             " fit or belonged elsewhere."
         )
     pieces = f"{free.num_blocks:,} piece{'' if free.num_blocks == 1 else 's'}"
@@ -167,24 +239,25 @@ def _fragmented(facts: OomFacts) -> str:
 
 
 def _growth(facts: OomFacts) -> str:
-    growth = facts.growth
+    growth, rounds = facts.growth, rounds_words(facts)
+    what = "what it allows" if facts.is_limited else "the GPU"
+    words = f"memory retained across {rounds} filled {what}"
     if growth is None:
-        return "memory grew from step to step."
-    what = f"{size_words(growth.num_bytes)} was kept from earlier {rounds_words(facts)}"
+        return f"{words}."
     by = f" by {lines_words(growth.lines)}" if growth.lines else ""
-    rate = f"{size_words(growth.bytes_per_round)} more in each"
-    return f"{what}{by}, {rate}."
+    rate = f"{size_words(growth.bytes_per_round)} per {rounds.removesuffix('s')}"
+    return f"{words}, {size_words(growth.num_bytes)}{by}, growing {rate}."
 
 
 def rounds_words(facts: OomFacts) -> str:
-    """What memory grew over: `steps`, or `rounds` where nothing says what they are."""
-    by_memory = facts.growth is not None and facts.growth.by == "memory"
-    return "rounds" if by_memory else "steps"
+    """What memory grew over: `steps`, or `rounds` where nothing marks them as steps."""
+    unmarked = facts.growth is not None and facts.growth.by in ("stacks", "memory")
+    return "rounds" if unmarked else "steps"
 
 
 def _single_giant(facts: OomFacts) -> str:
     before, held = facts.largest_before_bytes, facts.held_bytes
-    words = "this one request is the cause"
+    words = "this one allocation is the cause"
     if before:
         times = (facts.requested_bytes or 0) / before
         words += f", {times:,.1f} times the largest before it ({size_words(before)})"
@@ -216,10 +289,10 @@ def _non_torch(facts: OomFacts) -> str:
         )
     if beyond is not None:
         return (
-            f"at least {size_words(beyond)} that torch had reserved before was taken"
-            " by something else."
+            f"at least {size_words(beyond)} that torch had reserved before was used by"
+            " something else."
         )
-    return "memory outside torch's allocator took the room."
+    return "memory outside torch's allocator filled the device."
 
 
 def _fitting(facts: OomFacts) -> str:
@@ -257,6 +330,8 @@ _WHY: Final = {
     "imbalance": _imbalance,
     "non_torch": _non_torch,
     "fitting_block_free": _fitting,
+    "pending_free": _pending_free,
+    "process_limit": _process_limit,
     "unsure": _unsure,
 }
 

@@ -89,7 +89,9 @@ def test_an_error_in_somebody_elses_pickles_has_a_verdict(
     page = opened(board, open_page, "overview")
     found = banner(page)
     see(found, "Fragmented")
-    expect(found).to_contain_text(f"{size_words(requested_bytes)} was asked for")
+    expect(found).to_contain_text(
+        f"An allocation of {size_words(requested_bytes)} failed"
+    )
 
 
 def test_the_report_says_what_the_page_says(viewer, simulated, tmp_path):

@@ -154,7 +154,7 @@ export const readStackMatch: Read<types.StackMatch> = word(
 );
 
 export const readOomCause: Read<types.OomCause> = word(
-  "really_full", "fragmented", "growth", "single_giant", "imbalance", "non_torch", "fitting_block_free", "unsure",
+  "really_full", "fragmented", "growth", "single_giant", "imbalance", "non_torch", "fitting_block_free", "pending_free", "process_limit", "unsure",
 );
 
 export const readOomOrigin: Read<types.OomOrigin> = word(
@@ -1809,6 +1809,7 @@ export const readOutOfMemory = shape<types.OutOfMemory>({
   isOutOfMemory: flag,
   rank: orNull(integer),
   attempt: integer,
+  file: text,
   device: orNull(integer),
   step: orNull(integer),
   phase: text,
@@ -1819,6 +1820,7 @@ export const readOutOfMemory = shape<types.OutOfMemory>({
   analysed: flag,
   cause: readOomCause,
   also: list(readOomCause),
+  numEarlier: integer,
   sentence: text,
   heldSentence: text,
   requestedBytes: orNull(number),

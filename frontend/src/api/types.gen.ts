@@ -323,11 +323,13 @@ export type StackMatch =
  *
  * really_full         what the training holds at once is more than the device has
  * fragmented          enough is free where the request belongs, in pieces too small
- * growth              memory kept from step to step took the room
+ * growth              memory retained across steps filled the GPU
  * single_giant        one request far beyond all before it, while there was room for those
  * imbalance           this rank holds much more than the others, which have room
  * non_torch           memory outside torch took what torch would have needed
  * fitting_block_free  a free block would have fitted, of another stream or memory pool
+ * pending_free        memory was freed, and waits until another stream is done with it
+ * process_limit       the device had room, and a limit on this process refused the request
  * unsure              the recorded facts fit none of them
  */
 export type OomCause =
@@ -338,6 +340,8 @@ export type OomCause =
   | "imbalance"
   | "non_torch"
   | "fitting_block_free"
+  | "pending_free"
+  | "process_limit"
   | "unsure";
 
 /**
@@ -2999,6 +3003,8 @@ export interface OutOfMemory {
   /** None: a file whose name tells none. */
   readonly rank: number | null;
   readonly attempt: number;
+  /** Of the snapshot or the rank's recording, relative to the logdir. */
+  readonly file: string;
   readonly device: number | null;
   readonly step: number | null;
   /** Of the training, e.g. `train`; empty where it is not known. */
@@ -3015,7 +3021,9 @@ export interface OutOfMemory {
   readonly cause: OomCause;
   /** Smaller troubles beside it. */
   readonly also: readonly OomCause[];
-  /** The verdict in one sentence. */
+  /** Errors of the same process before it, which it survived. */
+  readonly numEarlier: number;
+  /** The verdict, and how many errors the program survived before. */
   readonly sentence: string;
   /** Who held the memory, in one sentence; empty where nothing is known of that. */
   readonly heldSentence: string;
@@ -3047,7 +3055,12 @@ export interface OutOfMemory {
   readonly notRecorded: readonly string[];
 }
 
-/** Route `/verdict` (run, rank): why memory ran out, the first error first. */
+/**
+ * Route `/verdict` (run, rank): why memory ran out.
+ *
+ * The error that ended a rank comes first, of several ranks the earliest; errors that a
+ * program survived follow, and other ends last.
+ */
 export interface VerdictResponse {
   readonly run: RunSummary;
   /** At most 20. */

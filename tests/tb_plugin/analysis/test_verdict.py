@@ -203,10 +203,28 @@ def test_a_limit_on_the_process_is_the_room():
     )
     assert facts.is_limited
     assert facts.room_bytes == 17 * GIB
-    assert verdict(facts).cause == "really_full"
+    assert verdict(facts).cause == "process_limit"
     known = replace(facts, limit_bytes=16 * GIB)
     assert full_share(known) == 14 / 16
-    assert verdict(known).cause == "really_full"
+    assert verdict(known).cause == "process_limit"
+    leaking = replace(known, growth=grown(8 * GIB))
+    assert (verdict(leaking).cause, verdict(leaking).also) == (
+        "growth",
+        ("process_limit",),
+    )
+
+
+def test_what_waits_for_another_stream_is_neither_live_nor_unused():
+    """68 GiB were freed, and a side stream had not passed the events of the frees."""
+    facts = replace(FULL_DEVICE, allocated_bytes=9 * GIB, free=None)
+    assert facts.pending_bytes == 68 * GIB
+    assert facts.held_bytes == 9 * GIB
+    assert facts.unused_bytes == GIB
+    found = verdict(facts)
+    assert (found.cause, found.also) == ("pending_free", ())
+    assert found.weight("pending_free") == 68 * GIB
+    little = replace(FULL_DEVICE, allocated_bytes=76 * GIB)
+    assert verdict(little).cause == "really_full"
 
 
 def test_of_totals_alone_what_was_unused_is_told():

@@ -66,7 +66,7 @@ def test_a_report_alone_tells_what_it_can(run, tmp_path):
     assert one["free_bytes"] is None
     assert one["history"] is None
     assert one["moment"] is None
-    assert "2.00 GiB was asked for and 1.00 GiB was free" in one["sentence"]
+    assert "allocation of 2.00 GiB failed with 1.00 GiB free" in one["sentence"]
     assert any("history" in text for text in one["not_recorded"])
 
 
@@ -211,7 +211,7 @@ def test_the_errors_own_text_comes_before_its_marks(run, tmp_path):
     rank.note("oom", step=40, message=ours, report=1)
     rank.note("oom", step=41, message=ours.replace("2.00", "3.00"), report=None)
     rank.close()
-    first, second = asked(tmp_path)["ooms"]
+    second, first = asked(tmp_path)["ooms"]  # the one that may have ended it leads
     assert first["message"] == "CUDA out of memory. Yes."
     # Over the hourly budget of reports: its mark is all there is.
     assert (second["step"], second["device"]) == (41, 0)
@@ -369,9 +369,10 @@ def test_the_real_crash_in_one_sentence(tmp_path):
     assert (one["device"], one["moment"]) == (1, 421)
     assert one["cause"] == "really_full"
     assert one["sentence"] == (
-        "4.94 GiB was asked for and 91.3 MiB was free on the device: it was really full,"
-        " 78.3 GiB were live, 99.7 % of what torch could have; 94.7 % of that came from"
-        " four source lines."
+        "An allocation of 4.94 GiB failed with 91.3 MiB free on the device: it was full,"
+        " if this is all the device had; 78.3 GiB were live, 99.7 % of the 78.5 GiB that"
+        " torch had or could get (a guess: a card of 80 GB); 94.7 % of that came from four"
+        " source lines."
     )
     assert one["held_sentence"].endswith(
         "update_nodes in models.py, lines 174, 181, 176 and 178."

@@ -10,7 +10,7 @@ from collector.simulate import OOM_CAUSES
 from tb_plugin import api
 from tb_plugin.analysis.oom import FreeBlocks, Growth, OomFacts
 from tb_plugin.analysis.verdict import CAUSES
-from tb_plugin.views import verdict_advice
+from tb_plugin.views import verdict_advice, verdict_words
 from tb_plugin.views.verdict_evidence import DECISIVE
 from tb_plugin.views.verdict_words import (
     CAUSE_WORDS,
@@ -26,7 +26,8 @@ GIB = 1 << 30
 def test_every_layer_has_the_same_causes():
     """Analysis knows no contract, and the contract nothing but itself."""
     assert get_args(api.OomCause) == CAUSES
-    assert set(OOM_CAUSES) == set(CAUSES) - {"unsure"}
+    assert set(OOM_CAUSES) < set(CAUSES) - {"unsure"}
+    assert set(CAUSES) == set(verdict_words._WHY)
     assert set(CAUSE_WORDS) == set(CAUSES)
     assert set(DECISIVE) <= set(CAUSES)
     assert set(verdict_advice._FOR) <= set(CAUSES)
@@ -72,17 +73,18 @@ def test_lines_of_one_function_stand_together():
 def test_each_sentence_says_what_was_asked_and_what_was_free():
     facts = OomFacts(requested_bytes=2 * GIB, device_free_bytes=GIB)
     assert sentence_of(facts, "really_full") == (
-        "2.00 GiB was asked for and 1.00 GiB was free on the device: what was live"
-        " filled the device."
+        "An allocation of 2.00 GiB failed with 1.00 GiB free on the device: what was"
+        " live filled the device."
     )
     pieces = OomFacts(requested_bytes=2 * GIB, free=FreeBlocks(5 * GIB, GIB, 412))
     assert sentence_of(pieces, "fragmented") == (
-        "2.00 GiB was asked for: the memory was fragmented, 5.00 GiB was free in 412"
-        " pieces, the largest 1.00 GiB."
+        "An allocation of 2.00 GiB failed: the memory was fragmented, 5.00 GiB was free"
+        " in 412 pieces, the largest 1.00 GiB."
     )
     growth = Growth(8 * GIB, GIB, 8, "memory", lines=("loop.py:7 keep",))
     assert sentence_of(OomFacts(growth=growth), "growth") == (
-        "8.00 GiB was kept from earlier rounds by loop.py:7 keep, 1.00 GiB more in each."
+        "Memory retained across rounds filled the GPU, 8.00 GiB by loop.py:7 keep,"
+        " growing 1.00 GiB per round."
     )
     assert sentence_of(OomFacts(), "unsure") == (
         "What was recorded does not tell why that failed."

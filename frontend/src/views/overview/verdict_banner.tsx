@@ -113,7 +113,7 @@ function Cause({ one }: { readonly one: OutOfMemory }) {
       <span class="oom-class">{CAUSES[one.cause].name}</span>
       <span class="quiet">
         {CAUSES[one.cause].meaning}
-        {also.length > 0 && ` Beside it: ${also.join(", ")}.`}
+        {also.length > 0 && ` Also: ${also.join(", ")}.`}
       </span>
     </p>
   );
@@ -128,7 +128,7 @@ function Others(props: {
   const left = props.numOoms - props.ooms.length;
   return (
     <div class="oom-others">
-      <span class="quiet">All, the first one first:</span>
+      <span class="quiet">All, the one that ended the program first:</span>
       <ul class="chips">
         {props.ooms.map((one) => (
           <li key={one.id}>

@@ -29,6 +29,8 @@ function error(changes: Partial<OutOfMemory> = {}): OutOfMemory {
     cause: "fragmented",
     also: [],
     sentence: "",
+    file: "exp/rank3.pickle",
+    numEarlier: 0,
     heldSentence: "",
     requestedBytes: 2 ** 31,
     deviceFreeBytes: 2 ** 30,
@@ -63,7 +65,7 @@ function error(changes: Partial<OutOfMemory> = {}): OutOfMemory {
 describe("the verdict's words", () => {
   it("say where it happened, as far as that is known", () => {
     expect(titleParts(error()).join(" · ")).toBe(
-      "rank 3 · device 0 · step 1,412 · backward · model.py:128 forward",
+      "rank 3 · device 0 · step 1,412 · backward · model.py:128 forward · exp/rank3.pickle",
     );
     const bare = { rank: null, step: null, during: "", askedAt: "", device: null };
     expect(titleParts(error(bare))).toEqual([]);

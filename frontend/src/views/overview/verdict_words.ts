@@ -22,11 +22,11 @@ export const CAUSES: Readonly<
   },
   growth: {
     name: "Growth",
-    meaning: "Memory that is kept from step to step took the room.",
+    meaning: "Memory retained across steps filled the GPU.",
   },
   single_giant: {
     name: "Single giant",
-    meaning: "One request far beyond all before it.",
+    meaning: "One allocation far larger than all before it.",
   },
   imbalance: {
     name: "Imbalance",
@@ -34,11 +34,19 @@ export const CAUSES: Readonly<
   },
   non_torch: {
     name: "Not torch’s",
-    meaning: "Something outside torch’s allocator took the room.",
+    meaning: "Something outside torch’s allocator filled the device.",
   },
   fitting_block_free: {
     name: "A fitting block was free",
     meaning: "It belongs to another stream or memory pool.",
+  },
+  pending_free: {
+    name: "Pending frees",
+    meaning: "Freed memory waited until another stream was done with it.",
+  },
+  process_limit: {
+    name: "Process limit",
+    meaning: "The device had room; a limit on this process refused the allocation.",
   },
   unsure: {
     name: "Unsure",
@@ -71,6 +79,7 @@ export function titleParts(one: OutOfMemory): readonly string[] {
   if (one.step !== null) parts.push(`step ${formatInteger(one.step)}`);
   if (one.during !== "") parts.push(one.during);
   if (one.askedAt !== "") parts.push(one.askedAt);
+  if (one.file !== "") parts.push(one.file);
   return parts;
 }
 
@@ -123,7 +132,7 @@ export function figures(one: OutOfMemory): readonly Figure[] {
       : `in ${formatInteger(pieces)} ${pieces === 1 ? "block" : "blocks"}`;
   const live = one.activeBytes ?? one.allocatedBytes;
   const all: readonly Figure[] = [
-    { key: "asked", title: "Asked for", value: one.requestedBytes, note: "" },
+    { key: "asked", title: "Failed allocation", value: one.requestedBytes, note: "" },
     { key: "free", title: "Free on the device", value: one.deviceFreeBytes, note: "" },
     { key: "blocks", title: "Free in its pool", value: one.freeBytes, note: inPieces },
     {
@@ -134,7 +143,7 @@ export function figures(one: OutOfMemory): readonly Figure[] {
     },
     { key: "live", title: "Live", value: live, note: "" },
     { key: "reserved", title: "Reserved", value: one.reservedBytes, note: "" },
-    { key: "capacity", title: "The device has", value: one.capacityBytes, note: "" },
+    { key: "capacity", title: "Device memory", value: one.capacityBytes, note: "" },
   ];
   return all.filter(({ value }) => value !== null);
 }
