@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -121,9 +121,9 @@ class _Look:
 
     def all(self) -> Iterator[Holding]:
         least = WORTH * self.total
-        pools, num_pools = self._pools()
-        if pools >= max(1, least):
-            yield Holding("private_pools", pools, num_pools)
+        pools = self._pools()
+        if pools.num_bytes >= max(1, least):
+            yield pools
         is_cache = self._of(_KV_NAME, _KV_FILE)
         own = self._told("kv_cache", is_cache)
         if own.num_bytes >= max(1, least):
@@ -142,7 +142,7 @@ class _Look:
         if of_cublas.num_bytes >= max(1, WORTH_OF_WORKSPACES * self.total):
             yield of_cublas
 
-    def _told(self, kind: Kind, chosen: Flags, num: int | None = None) -> Holding:
+    def _told(self, kind: Kind, chosen: Flags) -> Holding:
         size, stack = self.size[chosen], self.stack[chosen]
         groups, place = np.unique(self.lines.groups(stack), return_inverse=True)
         sums = np.zeros(len(groups), np.int64)
@@ -154,7 +154,7 @@ class _Look:
         return Holding(
             kind=kind,
             num_bytes=int(size.sum()),
-            num=int(np.count_nonzero(chosen)) if num is None else num,
+            num=int(np.count_nonzero(chosen)),
             lines=tuple(label for label in labels if label),
         )
 
@@ -172,12 +172,14 @@ class _Look:
         ]
         return self.lines.of_frames(chosen)[self.stack]
 
-    def _pools(self) -> tuple[int, int]:
-        """What private pools reserved, and how many there are."""
+    def _pools(self) -> Holding:
+        """What private pools reserved: nothing else may use what is free in them."""
         segments = self.replay.at(self.event).segments
         private = segments.pool > 0
-        return int(segments.total_size[private].sum()), len(
-            np.unique(segments.pool[private])
+        return replace(
+            self._told("private_pools", self.replay.pool[self.rows] > 0),
+            num_bytes=int(segments.total_size[private].sum()),
+            num=len(np.unique(segments.pool[private])),
         )
 
     def _copies(self) -> Flags:
@@ -240,7 +242,8 @@ class _Look:
         )
         num_held = len(np.unique(_round_of(starts, born[held]))) if starts else 1
         if num_held >= _FEWEST or (self._evaluates() and self._retains(last)):
-            return self._told("no_backward", held, max(1, min(passes, num_held)))
+            num = max(1, min(passes, num_held))
+            return replace(self._told("no_backward", held), num=num)
         return None
 
     def _evaluates(self) -> bool:

@@ -247,7 +247,7 @@ class _Maker:
                 )
                 entry = entry_of_file(one.history, one.error, beside)
                 # Of files that tell no rank, the latest is likely the end of them all.
-                sign = 1 if of_rank is not None else -1
+                sign = -1 if is_last and of_rank is None else 1
                 time_ms = sign * (entry.time_ms or 0.0)
                 found.append((_Place(False, not is_last, 0, time_ms), entry))
         return found

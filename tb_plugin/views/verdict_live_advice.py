@@ -40,17 +40,17 @@ def advice(
 def live_advice(case: Case) -> Iterator[api.VerdictAdvice]:
     """Less of what is live: what holds most first, and always the line that does."""
     found = [*holding_advice(case), *_by_category(case)]
-    found.sort(key=lambda one: -(one.bytes or 0))
     top = next((one for one in case.holders if one.label), None)
     told = " ".join(one.text for one in found)
     if top is not None and top.share >= LARGEST and top.label not in told:
-        yield advice(
+        line = advice(
             f"Look at the largest holder first: {top.label} holds"
             f" {size_words(top.num_bytes)}, {share_words(top.share)} of what is live.",
             top.num_bytes,
             ("held",),
         )
-    yield from found
+        found.append(line)
+    yield from sorted(found, key=lambda one: -(one.bytes or 0))
 
 
 def holding_advice(
@@ -74,7 +74,7 @@ def _because(one: Holding) -> tuple[str, ...]:
 
 _HOLDINGS: Final[dict[Kind, str]] = {
     "private_pools": (
-        "Private memory pools hold {size} in {num} pool{s}, as CUDA graphs and"
+        "Private memory pools hold {size} in {num} pool{s}{at}, as CUDA graphs and"
         " torch.cuda.MemPool make them; nothing else may use it. Let graphs share one"
         " pool (torch.cuda.graph(..., pool=...)), capture fewer sizes and the largest"
         " first, and delete graphs that are not replayed any more."

@@ -77,9 +77,7 @@ class Program:
         self, size: int, frames: list[dict], *, stream: int = 0, pool: int = 0
     ) -> int:
         addr, self._next = self._next, self._next + max(size, 2 * MIB) + 512
-        told = {"stream": stream, "pool_id": (0, pool)}
-        if frames:
-            told["frames"] = frames
+        told = {"stream": stream, "pool_id": (0, pool), "frames": frames}
         self._tell("segment_alloc", addr, size, **told)
         self._tell("alloc", addr, size, **told)
         self.live[addr] = {"size": size, **told}

@@ -96,7 +96,7 @@ def steady(seed: int) -> Program:
     for number in range(rng.choice([4, 5, 6, 8, 12, 50])):
         unit = int(rng.lognormvariate(2, 0.7) * MIB) + 512
         for _ in range(1 if ahead else 3):  # fetched ahead, some batches deep
-            ahead.append(training.alloc(unit, [at("prefetch", 9), *in_loop(39)]))
+            ahead += [training.alloc(unit, [at("prefetch", 9), *in_loop(39)])]
         training.free(ahead.pop(0))
         if seed % 5 == 0:  # accumulated over several backwards
             for _ in range(4):

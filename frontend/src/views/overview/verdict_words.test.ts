@@ -67,7 +67,14 @@ describe("the verdict's words", () => {
     expect(titleParts(error()).join(" · ")).toBe(
       "rank 3 · device 0 · step 1,412 · backward · model.py:128 forward · exp/rank3.pickle",
     );
-    const bare = { rank: null, step: null, during: "", askedAt: "", device: null };
+    const bare = {
+      file: "",
+      rank: null,
+      step: null,
+      during: "",
+      askedAt: "",
+      device: null,
+    };
     expect(titleParts(error(bare))).toEqual([]);
   });
 
