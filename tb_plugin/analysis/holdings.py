@@ -60,11 +60,16 @@ _MAX_LINES: Final = 3
 
 _KV_NAME: Final = re.compile(
     r"kv_?cache|key_value_cache|past_key_value|cache_kv|(^|_)(k|v|keys?|values?)_cache"
-    r"|^_?(setup|init|allocate)_caches?$",
+    r"|(^|_)kvs?(_|$)|^_?(setup|init|allocate)_caches?$",
     re.IGNORECASE,
 )
 _KV_FILE: Final = re.compile(
-    r"(^|[/\\])(cache_utils|\w*kv_?cache\w*|cache_engine)\.py$", re.IGNORECASE
+    r"(^|[/\\])(cache_utils|\w*kv_?cache\w*|cache_engine)\.py$|[/\\]mem_cache[/\\]",
+    re.IGNORECASE,
+)
+_COPY_NAME: Final = re.compile(
+    r"^_*deepcopy_*$|(^|_)(ema|teacher|shadow)(_|$)"
+    r"|(^|_)(ref|reference|target|old)_(model|policy|net)(_|$)"
 )
 _COPY_FILE: Final = re.compile(r"(^|[/\\])copy\.py$|[/\\]torch[/\\]optim[/\\]swa_utils")
 _LOAD_FILE: Final = re.compile(
@@ -184,20 +189,19 @@ class _Look:
 
     def _copies(self) -> Flags:
         """What a model was copied into: by frames, or once more the same sizes."""
-        copied = self._of(re.compile(r"^_*deepcopy_*$"), _COPY_FILE)
-        copied &= ~self._has(MODULE & ~_MODEL)
+        outside = ~self._has(_NO_MODEL | MODULE) | self._has(MAKE | MOVE)
+        copied = self._of(_COPY_NAME, _COPY_FILE) & outside
         of_model = self._has(_MODEL) & ~self._has(_NO_MODEL) & ~copied
-        place = self._made_at()
+        other = outside & ~of_model & ~copied & (self.stack >= 0)
         groups = [
-            np.flatnonzero(of_model & (place == at))
-            for at in np.unique(place[of_model]).tolist()
-            if at >= 0
+            *_grouped(self._made_at(), of_model),
+            *_grouped(self.lines.groups(self.stack), other),
         ]
-        groups.sort(key=lambda rows: -int(self.size[rows].sum()))
         seen: list[Counter[int]] = []
         for rows in groups:
             sizes = Counter(self.size[rows].tolist())
-            if len(rows) >= _FEWEST and sizes in seen:
+            alike = len(rows) >= _FEWEST if of_model[rows[0]] else len(sizes) > 1
+            if alike and sizes in seen:
                 copied[rows] = True
             seen.append(sizes)
         return copied
@@ -265,6 +269,12 @@ class _Look:
 
 _FEWEST: Final = 2
 """Passes that hold something, or blocks of a copy."""
+
+
+def _grouped(group: Ints, chosen: Flags) -> Iterator[Ints]:
+    """The chosen rows of each group, one group after the other; negative: of none."""
+    for one in np.unique(group[chosen & (group >= 0)]).tolist():
+        yield np.flatnonzero(chosen & (group == one))
 
 
 def _round_of(starts: list[Any], born: Ints) -> Ints:

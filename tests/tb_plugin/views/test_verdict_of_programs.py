@@ -235,7 +235,10 @@ def moved(line: int) -> list[dict]:
     return [apply, apply, frame("to", 1371, apply["filename"]), at("main", line)]
 
 
-@pytest.mark.parametrize("second", [COPIED, moved(12)])
+SHADOW = [at("<dictcomp>", 9, "/home/me/average.py"), at("main", 14)]
+
+
+@pytest.mark.parametrize("second", [COPIED, moved(12), SHADOW])
 def test_a_second_copy_of_the_model_is_named(tmp_path, second):
     program = Program()
     sizes = [GIB, 2 * GIB, 3 * GIB, GIB // 2]
