@@ -41,7 +41,8 @@ def live_advice(case: Case) -> Iterator[api.VerdictAdvice]:
     """Less of what is live: what holds most first, and always the line that does."""
     found = [*holding_advice(case), *_by_category(case)]
     top = next((one for one in case.holders if one.label), None)
-    told = " ".join(one.text for one in found)
+    growth = case.facts.growth
+    told = " ".join([one.text for one in found] + [*(growth.lines if growth else ())])
     if top is not None and top.share >= LARGEST and top.label not in told:
         line = advice(
             f"Look at the largest holder first: {top.label} holds"
