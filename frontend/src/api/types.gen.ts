@@ -3003,7 +3003,7 @@ export interface OutOfMemory {
   /** None: a file whose name tells none. */
   readonly rank: number | null;
   readonly attempt: number;
-  /** Of the snapshot or the rank's recording, relative to the logdir. */
+  /** The snapshot, relative to the logdir, or the name of the rank's recording. */
   readonly file: string;
   readonly device: number | null;
   readonly step: number | null;
