@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tensorboard.plugins.base_plugin import TBLoader
@@ -107,15 +106,9 @@ class Loader(TBLoader):  # type: ignore[misc]
             if getattr(context.flags, "memboard_read_ahead", "false") == "true":
                 plugin.read_ahead()
         except Exception:
-            hiding = _hides_collector()
-            if hiding:
-                _logger.error(  # noqa: TRY400  # the traceback would lead elsewhere
-                    "MemBoard could not be loaded; TensorBoard goes on without it. %s"
-                    " hides MemBoard's own package 'collector'. Rename it, or start"
-                    " TensorBoard from another directory.",
-                    hiding,
-                )
-                return None
+            hidden = _hidden()
+            if hidden is not None:
+                return hidden
             _logger.exception(
                 "MemBoard could not be loaded; TensorBoard goes on without it. Please"
                 " check the installation: pip install --force-reinstall memboard"
@@ -124,21 +117,19 @@ class Loader(TBLoader):  # type: ignore[misc]
         return plugin
 
 
-def _hides_collector() -> str:
-    """The file or folder that is found in place of our `collector`; empty: none is."""
+def _hidden() -> Any:
+    """The tab that says what hides our package; None: nothing does."""
     try:
-        from importlib.util import find_spec
+        from tb_plugin.hidden import HiddenPlugin, hidden_by
 
-        ours = Path(__file__).resolve().parent.parent / "collector" / "__init__.py"
-        loaded = sys.modules.get("collector")
-        spec = find_spec("collector") if loaded is None else loaded.__spec__
-        if spec is None:
-            return ""
-        found = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
-        return "" if not found or Path(found).resolve() == ours else str(found)
+        sentence = hidden_by()
+        if not sentence:
+            return None
+        _logger.error("MemBoard could not be loaded. %s", sentence)
+        return HiddenPlugin(sentence)
     except Exception:
-        _logger.debug("what hides the package could not be found", exc_info=True)
-        return ""
+        _logger.exception("MemBoard could not say why it was not loaded")
+        return None
 
 
 def _keep_all_samples(flags: argparse.Namespace) -> None:

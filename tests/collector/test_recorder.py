@@ -438,67 +438,6 @@ def test_what_holds_a_recorder_can_be_copied_and_sent_elsewhere(tmp_path):
     assert found.notes_of("span") == []
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute")  # of torch's own look
-def test_calls_inside_a_compiled_function_are_left_as_they_are(tmp_path):
-    torch = pytest.importorskip("torch")
-    model = torch.compile(torch.nn.Linear(2, 2), backend="eager")
-    with record(tmp_path / "run", model=model) as rec:
-
-        @torch.compile(backend="eager")
-        def train(batch):
-            out = model(batch)
-            rec.step(tokens=2)
-            return out
-
-        for _ in range(3):
-            assert train(torch.ones(1, 2)).shape == (1, 2)
-    found = read_only_file(tmp_path / "run")
-    assert found.steps() == [0, 1, 2]
-    assert found.notes_of("model")[0] == {
-        "type": "Linear",
-        "num_params": 6,
-        "num_trainable_params": 6,
-    }
-
-
-@pytest.mark.parametrize("is_on", [True, False])
-def test_of_spans_and_moments_nothing_is_left_in_a_compiled_graph(tmp_path, is_on):
-    torch = pytest.importorskip("torch")
-
-    with record(tmp_path / "run", enabled=is_on) as rec:
-
-        @collector.profiled
-        def inner(batch):
-            return batch * 2
-
-        @collector.span("decorated")
-        def decorated(batch):
-            return batch - 1
-
-        @torch.compile(backend="eager", fullgraph=True)
-        def forward(batch):
-            with collector.span("a"), rec.span("b", category="c", args={"n": 1}):
-                batch = inner(batch)
-            collector.instant("now", n=1)
-            collector.counter("queue", 1)
-            rec.instant("now")
-            rec.counter("queue", 1)
-            rec.mark("here")
-            started = rec.span("c").start()
-            batch = decorated(batch)
-            started.stop()
-            return batch
-
-        assert forward(torch.ones(2)).tolist() == [1.0, 1.0]
-        with rec.span("around"):
-            forward(torch.ones(2))
-        rec.step()
-    if is_on:
-        found = read_only_file(tmp_path / "run")
-        assert [note["name"] for note in found.notes_of("span")] == ["around"]
-        assert found.notes_of("mark") == []
-
-
 def test_a_restart_in_the_same_directory_is_a_new_attempt(tmp_path):
     for start in (0, 3):
         with record(tmp_path / "run") as rec:

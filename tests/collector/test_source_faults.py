@@ -1,0 +1,307 @@
+"""Faults of sources: they switch themselves off, say why, and are tried again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from collector import retry
+from collector.format.columns import RSS, SWAP
+from collector.sampler import Sampler, next_due
+from collector.sources.contract import SourceInfo
+from tests.collector.recordings import (
+    read,
+    read_only_file,
+    record,
+    wait_until,
+)
+
+ROOT = Path(__file__).parents[2]
+
+
+def told(caplog, words):
+    return [r.getMessage() for r in caplog.records if words in r.getMessage()]
+
+
+class Source:
+    """A source that fails as it is told to."""
+
+    def __init__(self, name, columns, interval_seconds=0.02):
+        self.info = SourceInfo(name=name, cost="none")
+        self.columns = columns
+        self.interval_seconds = interval_seconds
+        self.num_samples = 0
+        self.num_closed = 0
+        self.behave = lambda: None
+
+    def sample(self):
+        self.num_samples += 1
+        return self.behave() or tuple(range(len(self.columns)))
+
+    def close(self):
+        self.num_closed += 1
+
+
+def fail():
+    raise OSError("the device fell off the bus")
+
+
+@pytest.mark.parametrize("behave", [fail, lambda: (1, 2, 3, 4), lambda: 7])
+def test_a_step_source_that_fails_is_switched_off_and_the_rest_goes_on(
+    tmp_path, monkeypatch, caplog, behave
+):
+    from collector import engine
+    from collector.sources import Opened, open_step_sources
+
+    bad = Source("bad", SWAP)
+
+    def opened(config, device):
+        rest = open_step_sources(config, device)
+        return Opened(sources=(bad, *rest.sources), not_opened=rest.not_opened)
+
+    monkeypatch.setattr(engine, "open_step_sources", opened)
+    with record(tmp_path / "run") as rec:
+        rec.step()
+        bad.behave = behave
+        for _ in range(5):
+            rec.step()
+    found = read_only_file(tmp_path / "run")
+    assert found.steps()[0] == 0
+    assert found.steps()[-1] == 5
+    assert found.column("swap_total_bytes")[0] == 0
+    assert set(found.column("swap_total_bytes")[1:]) == {None}
+    assert None not in found.column("rss_bytes")
+    note = found.source("bad")
+    assert note["status"] == "failed"
+    assert "bad=False" in note["remedy"]
+    assert len(told(caplog, "the source bad failed")) == 1
+    assert bad.num_closed == 1
+    assert bad.num_samples <= 4
+
+
+def test_a_fault_of_ours_in_a_step_is_told_once_with_its_traceback(tmp_path, caplog):
+    with record(tmp_path / "run") as rec:
+        write_step = rec._engine.write_step
+        rec._engine.write_step = None
+        rec.step()
+        rec.step()
+        rec._engine.write_step = write_step
+        rec.step()
+    assert len(told(caplog, "step did not work")) == 1
+    assert "TypeError" in caplog.text
+    assert read_only_file(tmp_path / "run").steps() == [2]
+
+
+def test_a_device_that_does_not_answer_is_told_once(tmp_path, monkeypatch, caplog):
+    from collector.sources.accelerator import Device
+
+    def identity(self):
+        raise RuntimeError("driver shut down")
+
+    monkeypatch.setattr(Device, "identity", identity)
+    with record(tmp_path / "run", flush_seconds=0.05) as rec:
+        for _ in range(20):
+            rec.step()
+            assert rec.flush(60)
+    assert len(told(caplog, "the device does not answer")) == 1
+    assert read_only_file(tmp_path / "run").steps() == list(range(20))
+
+
+class Listener:
+    def __init__(self):
+        self.rows, self.failures, self.recovered = [], [], []
+
+    def sampled(self, source, values):
+        self.rows.append((source.info.name, time.monotonic(), tuple(values)))
+
+    def works(self, source):
+        self.recovered.append(source.info.name)
+
+    def failed(self, source, error):
+        self.failures.append((source.info.name, error))
+
+    def count(self, name):
+        return sum(row[0] == name for row in self.rows)
+
+
+def test_a_timed_source_that_fails_is_closed_and_the_others_keep_their_pace():
+    good, bad = Source("good", RSS), Source("bad", SWAP)
+    bad.behave = fail
+    listener = Listener()
+    sampler = Sampler(lambda: [bad, good], listener)
+    sampler.start()
+    wait_until(lambda: listener.count("good") >= 10)
+    sampler.stop(60)
+    assert [name for name, _ in listener.failures] == ["bad"]
+    assert (bad.num_samples, bad.num_closed, good.num_closed) == (1, 1, 1)
+    samples = good.num_samples
+    time.sleep(0.1)
+    assert good.num_samples == samples
+
+
+def test_a_source_that_failed_is_tried_again_after_longer_and_longer_pauses(
+    monkeypatch,
+):
+    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.01)
+    bad, listener = Source("bad", SWAP), Listener()
+    bad.behave = fail
+    sampler = Sampler(lambda: [bad], listener)
+    sampler.start()
+    wait_until(lambda: bad.num_samples >= 4)
+    assert listener.rows == []
+    bad.behave = lambda: None
+    wait_until(lambda: listener.count("bad") >= 3)
+    sampler.stop(60)
+    assert [name for name, _ in listener.failures] == ["bad"]
+    assert listener.recovered == ["bad"]
+    assert bad.num_closed == 1
+
+
+def test_pauses_double_and_end_somewhere():
+    again = retry.Retry()
+    assert again.is_due()
+    pauses = [again.failed() for _ in range(50)]
+    assert pauses[:3] == [5.0, 10.0, 20.0]
+    assert set(pauses[10:]) == {600.0}
+    assert not again.is_due()
+
+
+def test_a_step_source_that_failed_comes_back(tmp_path, monkeypatch):
+    from collector import engine
+    from collector.sources import Opened
+
+    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
+    bad = Source("bad", SWAP)
+    opened = Opened(sources=(bad,), not_opened=())
+    monkeypatch.setattr(engine, "open_step_sources", lambda *_: opened)
+    with record(tmp_path / "run") as rec:
+        rec.step()
+        bad.behave = fail
+        rec.step()
+        rec.step()
+        bad.behave = lambda: None
+        rec.step()
+        rec.step()
+    found = read_only_file(tmp_path / "run")
+    assert found.column("swap_total_bytes") == [0, None, None, 0, 0]
+    said = [n["status"] for n in found.notes_of("source") if n["name"] == "bad"]
+    assert said == ["recorded", "failed", "recorded"]
+
+
+OUT_OF_FILES = """
+import logging, os, resource, sys
+import collector
+from collector import retry
+from tests.collector.recordings import read, wait_until
+class Told(logging.Handler):
+    def emit(self, record):
+        told.append(record.getMessage())
+told = []
+logging.getLogger("memboard").addHandler(Told())
+retry.FIRST_SECONDS = 0.2
+run_dir = sys.argv[1]
+rec = collector.record(run_dir, flush_seconds=0.1, process=0.05, cpu=0.05, workers=0.05)
+wait_until(lambda: rec.flush(60) and "process" in {t for t, _ in read(rec.path).tables()})
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+taken = []
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+try:
+    while True:
+        taken.append(os.open(os.devnull, os.O_RDONLY))
+except OSError:
+    pass
+rec.step()  # the scalars would be made now
+words = ("the source process failed", "no scalars")
+wait_until(lambda: all(any(word in one for one in told) for word in words))
+for fd in taken:
+    os.close(fd)
+def are_back():
+    rec.step()
+    rec.flush(60)
+    found = read(rec.path)
+    last = {n["name"]: n["status"] for n in found.notes_of("source")}
+    return "failed" not in last.values() and list(
+        (rec.run_dir / "memboard").glob("events.out.*")
+    )
+wait_until(are_back)
+rec.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on open files")
+def test_what_ran_out_of_files_once_comes_back(tmp_path):
+    subprocess.run(
+        [sys.executable, "-c", OUT_OF_FILES, str(tmp_path / "run")],
+        cwd=ROOT,
+        check=True,
+        timeout=300,
+    )
+    found = read_only_file(tmp_path / "run")
+    failed = [n for n in found.notes_of("source") if n["status"] == "failed"]
+    assert {"process", "scalars"} <= {note["name"] for note in failed}
+    assert all("open files" in note["remedy"] for note in failed)
+
+
+def test_a_timed_source_that_gives_the_wrong_number_of_values_is_switched_off():
+    odd, listener = Source("odd", SWAP), Listener()
+    odd.behave = lambda: (1, 2, 3)
+    sampler = Sampler(lambda: [odd], listener)
+    sampler.start()
+    wait_until(lambda: listener.failures)
+    sampler.stop(60)
+    assert "3 values for 2 columns" in str(listener.failures[0][1])
+    assert listener.rows == []
+
+
+def test_a_source_that_does_not_come_back_is_left_behind():
+    stuck, good = Source("stuck", SWAP), Source("good", RSS)
+    release, listener = threading.Event(), Listener()
+    stuck.behave = lambda: release.wait(60) and None
+    sampler = Sampler(lambda: [stuck, good], listener)
+    sampler.start()
+    wait_until(lambda: stuck.num_samples == 1)
+    _, since = sampler._round.busy
+    assert sampler.replace_if_stuck(since + 29.9) is None  # slow is no hang yet
+    assert sampler.replace_if_stuck(since + 30.1) is stuck
+    wait_until(lambda: listener.count("good") >= 3)
+    assert sampler.replace_if_stuck(time.monotonic() + 0.1) is None
+    release.set()
+    wait_until(lambda: stuck.num_closed == 1)
+    sampler.stop(60)
+    assert listener.count("stuck") == 0  # what came too late is not recorded
+    assert (stuck.num_samples, stuck.num_closed, good.num_closed) == (1, 1, 1)
+
+
+def test_a_hanging_source_delays_neither_flushes_nor_close(tmp_path, monkeypatch):
+    from collector import engine
+    from collector.sources import Opened
+
+    release, stuck = threading.Event(), Source("stuck", SWAP)
+    stuck.behave = lambda: release.wait(60) and None
+    opened = Opened(sources=(stuck,), not_opened=())
+    monkeypatch.setattr(engine, "open_timed_sources", lambda *_: opened)
+    monkeypatch.setattr(engine, "_SAMPLER_SHARE", 0.01)
+    rec = record(tmp_path / "run", flush_seconds=0.2)
+    wait_until(lambda: stuck.num_samples == 1)
+    wait_until(lambda: rec.path is not None)
+    rec.step()
+    wait_until(lambda: read(rec.path).steps() == [0])
+    rec.close()
+    assert stuck.num_closed == 0, "closing waited for the source"
+    assert read(rec.path).close.how == "closed"
+    release.set()
+
+
+def test_moments_missed_are_skipped_and_the_pace_is_kept():
+    source = Source("x", RSS, interval_seconds=0.5)
+    now = time.monotonic()
+    for late in (0.0, 0.2, 0.7, 100.3, 86_400.0):
+        due = next_due(now - late, source)
+        assert now < due <= time.monotonic() + 0.5
+        beats = (due - (now - late)) / 0.5
+        assert abs(beats - round(beats)) < 1e-6  # still on its own grid
