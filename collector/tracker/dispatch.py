@@ -6,6 +6,7 @@ when they work for it. What it adds to an operator is one look-up per returned t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -41,6 +42,7 @@ class StorageWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def enter(self) -> None:
         """See this thread's operators from now on; `remove` ends it."""
+        _let_higher_order_operators_run()
         self.__enter__()  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(
@@ -125,6 +127,23 @@ def _bequeath_flags(mode: TorchDispatchMode, above: TorchDispatchMode) -> None:
         others = vars(above).get(name)
         if name.startswith("old_") and flags and others:
             flags[-1], others[-1] = others[-1], flags[-1]
+
+
+def _let_higher_order_operators_run() -> None:
+    """Give an older torch's higher-order operators the rule by which they run below us.
+
+    That torch does not ask for `supports_higher_order_operators`: an operator without a
+    rule for `StorageWatch` would raise in the user's training.
+    """
+    if hasattr(TorchDispatchMode, "supports_higher_order_operators"):
+        return
+    for operator in torch._ops._higher_order_ops.values():  # noqa: SLF001
+        if StorageWatch not in operator.python_key_table:
+            operator.py_impl(StorageWatch)(partial(_run_below, operator))
+
+
+def _run_below(operator: Any, watch: StorageWatch, *args: Any, **kwargs: Any) -> Any:
+    return watch.__torch_dispatch__(operator, (), args, kwargs)
 
 
 def _must_unfold(types: Iterable[type]) -> bool:

@@ -44,7 +44,8 @@ class Counting(TorchDispatchMode):
         self.num = 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.num += 1
+        # An older torch detaches a result once more for each mode.
+        self.num += func is not torch.ops.aten.detach.default
         return func(*args, **(kwargs or {}))
 
 
@@ -248,6 +249,7 @@ def test_modes_may_be_entered_and_left_in_any_order(track):
     outer, inner = Counting(), Counting()
     outer.__enter__()
     call = tracking.begin()
+    outer.num = 0
     inner.__enter__()
     model(x)
     capture = tracking.end(call)
