@@ -94,7 +94,11 @@ class Others:
         if self._ours != threading.get_ident():
             self._before_other()
             self._under_way.add(profile)
-        return before(profile, *args)
+        try:
+            return before(profile, *args)
+        except BaseException:
+            self._under_way.discard(profile)
+            raise
 
     def _exiting(self, before: Callable[..., Any], profile: Any, *args: Any) -> Any:
         try:

@@ -21,6 +21,7 @@ from tests.collector.recordings import wait_until
 from tests.collector.torch_profiler.training import (
     Training,
     artifacts,
+    needs_python_calls,
     record,
     recording,
     step_names,
@@ -116,8 +117,14 @@ def test_a_profiler_on_another_thread_is_waited_for(tmp_path, caplog):
 
     def profiled():
         profile = own()
-        profile.start()
-        ready.set()
+        try:
+            profile.start()
+        except RuntimeError as error:  # torch 2.6 lets none begin beside another
+            if "Can't disable Kineto profiler" not in str(error):
+                raise
+            return
+        finally:
+            ready.set()
         go.wait(60)
         profile.stop()
 
@@ -135,6 +142,23 @@ def test_a_profiler_on_another_thread_is_waited_for(tmp_path, caplog):
     (capture,) = traces(tmp_path)
     assert capture.meta["first_step"] == 6
     assert "this trace ends here" in caplog.text
+
+
+def test_a_profiler_that_did_not_start_is_not_waited_for(tmp_path, monkeypatch):
+    def failing(*_arguments, **_keywords):
+        raise RuntimeError("planted")
+
+    training, profile = Training(), own()
+    with record(tmp_path) as recorder:
+        for number in range(9):
+            if number == 3:
+                with monkeypatch.context() as patch:
+                    patch.setattr(torch.autograd.profiler, "_prepare_profiler", failing)
+                    with pytest.raises(RuntimeError, match="planted"):
+                        profile.start()
+            training.step()
+            recorder.step()
+    assert [c.meta["first_step"] for c in traces(tmp_path)][-1] == 6
 
 
 # Two recorders, threads, forks.
@@ -249,6 +273,7 @@ def test_an_export_that_fails_loses_one_trace_alone(tmp_path, monkeypatch, caplo
     assert caplog.text.count("was not saved and nothing of it is left") == 1
 
 
+@needs_python_calls
 def test_a_part_that_fails_leaves_the_others(tmp_path, monkeypatch):
     def failing(*_args, **_kwargs):
         raise ValueError("planted")

@@ -11,6 +11,7 @@ from tests.collector.torch_profiler.training import (
     Training,
     artifacts,
     load,
+    needs_python_calls,
     record,
     step_names,
     traces,
@@ -272,6 +273,7 @@ def test_the_users_function_sees_each_trace_and_may_fail(tmp_path, caplog):
     assert caplog.text.count("post_process failed for") == 1
 
 
+@needs_python_calls
 def test_stacks_and_page_lie_beside_the_trace_and_go_with_it(tmp_path):
     recorder = train(
         tmp_path,

@@ -6,10 +6,16 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
 import torch
 
 import collector
 from tests.collector.recordings import rank_files, read
+
+needs_python_calls = pytest.mark.skipif(
+    not hasattr(torch._C._autograd._KinetoEvent, "activity_type"),
+    reason="this torch does not say which of its events are Python's calls",
+)
 
 CYCLES = {"wait": 1, "warmup": 1, "active": 2, "repeat": 0}
 
