@@ -40,3 +40,19 @@ def no_garbage():
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def fsdp_on_cpu():
+    """Skips where torch's FSDP2 cannot train on a CPU, as in 2.6."""
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch.cpu.Stream, "record_event"):
+        pytest.skip(f"FSDP2 of torch {torch.__version__} trains on GPUs only")
+
+
+@pytest.fixture(scope="session")
+def countable_activations():
+    """Skips where torch does not say which saved-tensor hooks there are, as 2.6 does not."""
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch._C._autograd, "_top_saved_tensors_default_hooks"):
+        pytest.skip(f"torch {torch.__version__} does not show its saved-tensor hooks")

@@ -32,6 +32,7 @@ _WITHOUT_TRAINING: Final = (
     "Look at a simulated run, which needs no PyTorch: memboard demo --simulate 64"
 )
 _INSTALL: Final = f'{sys.executable} -m pip install "torch>=2.6"'
+_UPGRADE: Final = f"{sys.executable} -m pip install --upgrade torch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,12 @@ def plan_training(num_ranks: int | None, num_steps: int, seed: int) -> TrainingP
     else:
         device = "cpu"
         why = f": {wanted} ranks, but only {num_gpus} GPUs" if num_gpus else ""
+        if not hasattr(torch.cpu.Stream, "record_event"):
+            raise Failure(
+                f"FSDP2 of this PyTorch ({torch.__version__}) trains on GPUs only{why}",
+                where=str(torch.__file__),
+                remedy=f"{_UPGRADE}\n  Or: {_WITHOUT_TRAINING}",
+            )
         words = f"Training {wanted} ranks on the CPU (gloo){why}."
     return TrainingPlan(device, wanted, num_steps, seed, words)
 

@@ -84,7 +84,7 @@ def wait_until_gone(path: Path) -> None:
         time.sleep(0.1)
 
 
-def test_the_training_records_every_rank(tmp_path):
+def test_the_training_records_every_rank(fsdp_on_cpu, tmp_path):
     out = tmp_path / "logs"
     done = run_demo("--no-serve", "--ranks", "2", "--steps", "5", "--out", str(out))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -118,7 +118,9 @@ def test_the_training_records_every_rank(tmp_path):
     assert same[0] == same[1]
 
 
-def test_ctrl_c_while_training_closes_the_recordings_and_leaves_nothing(tmp_path):
+def test_ctrl_c_while_training_closes_the_recordings_and_leaves_nothing(
+    fsdp_on_cpu, tmp_path
+):
     out = tmp_path / "logs"
     # So many that it is not over before it is interrupted.
     options = ("--no-serve", "--ranks", "2", "--steps", "100000")
@@ -191,6 +193,15 @@ open(path, "w").write(json.dumps([os.environ[n] for n in names]))
         assert told == [str(rank), str(rank), "2", "2", "1"]
 
 
+def fake_torch(cuda, cpu_stream):
+    return SimpleNamespace(
+        cuda=cuda,
+        cpu=SimpleNamespace(Stream=cpu_stream),
+        __version__="2.6.0",
+        __file__="torch/__init__.py",
+    )
+
+
 @pytest.mark.parametrize(
     ("num_gpus", "asked", "device", "num_ranks", "words"),
     [
@@ -209,12 +220,20 @@ def test_gpus_are_used_where_every_rank_gets_one(
         device_count=lambda: num_gpus,
         get_device_name=lambda _: "Fake",
     )
-    monkeypatch.setattr(
-        demo_launch, "_import_torch", lambda: SimpleNamespace(cuda=cuda)
-    )
+    imported = fake_torch(cuda, SimpleNamespace(record_event=None))
+    monkeypatch.setattr(demo_launch, "_import_torch", lambda: imported)
     plan = plan_training(asked, 10, 0)
     assert (plan.device, plan.num_ranks) == (device, num_ranks)
     assert words in plan.words
+
+
+def test_a_torch_whose_fsdp_needs_gpus_is_refused_before_it_trains(monkeypatch):
+    cuda = SimpleNamespace(is_available=lambda: False)
+    imported = fake_torch(cuda, SimpleNamespace())
+    monkeypatch.setattr(demo_launch, "_import_torch", lambda: imported)
+    with pytest.raises(Failure, match=r"\(2\.6\.0\) trains on GPUs only") as refused:
+        plan_training(None, 10, 0)
+    assert "pip install --upgrade torch" in str(refused.value)
 
 
 def test_without_torch_the_exact_command_is_given(monkeypatch, capsys, tmp_path):
