@@ -91,7 +91,7 @@ def test_the_plain_loop_needs_three_lines():
     assert [line.rsplit("# ")[-1] for line in ours] == ["line 1", "line 2", "line 3"]
 
 
-def test_fsdp2_records_every_rank_of_a_torchrun_job(tmp_path):
+def test_fsdp2_records_every_rank_of_a_torchrun_job(fsdp_on_cpu, tmp_path):
     run_example(
         "fsdp2.py",
         "--logdir",
@@ -113,7 +113,7 @@ def test_fsdp2_records_every_rank_of_a_torchrun_job(tmp_path):
         assert recording.close is not None
 
 
-def test_fsdp2_runs_without_torchrun_too(tmp_path):
+def test_fsdp2_runs_without_torchrun_too(fsdp_on_cpu, tmp_path):
     run_example("fsdp2.py", "--logdir", str(tmp_path), "--steps", "2")
     ranks = only_run(tmp_path)
     assert list(ranks) == [0]

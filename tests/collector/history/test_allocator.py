@@ -97,14 +97,19 @@ def test_an_accelerator_whose_torch_keeps_no_history_is_unavailable(monkeypatch)
 
 
 @pytest.mark.parametrize("kind", ["cuda", "xpu"])
-def test_the_pinned_torch_has_the_functions_that_are_looked_for(monkeypatch, kind):
-    pytest.importorskip("torch")
+def test_this_torch_has_what_our_advice_says_of_its_version(monkeypatch, kind):
+    torch = pytest.importorskip("torch")
     from collector.history import allocator
     from collector.sources.accelerator import Device
 
     backend = type("Backend", (), {"type": kind, "in_use": lambda self: False})()
     monkeypatch.setattr(allocator, "find_device", lambda *_, **__: Device(backend, 0))
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    if kind == "xpu" and version < (2, 11):
+        with pytest.raises(Unavailable, match="history for xpu"):
+            find_allocator("auto")
+        return
     found = find_allocator("auto")
     assert not found.in_use()
-    assert found.can_tag == (kind == "cuda")
-    assert found.can_leave_out_traces == (kind == "cuda")
+    assert found.can_tag == (kind == "cuda" and version >= (2, 10))
+    assert found.can_leave_out_traces == (kind == "cuda" and version >= (2, 12))

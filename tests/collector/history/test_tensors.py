@@ -236,7 +236,7 @@ def test_saved_tensors_and_tracked_storages_are_known_inside_a_call(tmp_path):
         assert list(rec._windows.known_storages()) == []
 
 
-def test_shards_of_fsdp2_are_their_local_bytes():
+def test_shards_of_fsdp2_are_their_local_bytes(fsdp_on_cpu):
     distributed = pytest.importorskip("torch.distributed")
     from torch.distributed.fsdp import fully_shard
     from torch.testing._internal.distributed.fake_pg import FakeStore

@@ -194,6 +194,9 @@ def test_sigterm_is_left_alone_unless_asked_and_put_back_after(tmp_path):
         started(
             tmp_path,
             """
+            import warnings
+            # From 3.12 on Python warns of every fork beside threads.
+            warnings.filterwarnings("ignore", ".* use of fork", DeprecationWarning)
             before = signal.getsignal(signal.SIGTERM)
             with record(RUN):
                 assert signal.getsignal(signal.SIGTERM) == before

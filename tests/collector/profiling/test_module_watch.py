@@ -203,6 +203,7 @@ from torch._dynamo.utils import counters
 from tests.collector.profiling.models import batch, mlp
 from tests.collector.profiling.test_module_watch import watching
 warnings.simplefilter("error")
+warnings.filterwarnings("ignore", "Guards may run slower")  # torch of Python 3.13.0
 torch.set_num_threads(1)
 
 def graphs():

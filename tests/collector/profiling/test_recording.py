@@ -71,6 +71,7 @@ def run(tmp_path, trainer=None, fit=None, **keywords):
 # Keys.
 
 
+@pytest.mark.usefixtures("countable_activations")
 @pytest.mark.parametrize(
     ("schedule", "iterations"),
     [
@@ -114,6 +115,7 @@ def test_each_phase_has_its_own(tmp_path):
     assert len(found.steps()) == 8
 
 
+@pytest.mark.usefixtures("countable_activations")
 def test_functions_may_be_named(tmp_path):
     found = run(
         tmp_path,
@@ -147,6 +149,7 @@ def test_spans_and_the_newest_recorder(tmp_path):
 # What is found.
 
 
+@pytest.mark.usefixtures("countable_activations")
 def test_the_mlps_numbers_are_on_disk(tmp_path):
     """MemProfiler has the 4608 alone: views of parameters, and some twice (A7)."""
     found = run(tmp_path)
@@ -165,6 +168,7 @@ def test_the_mlps_numbers_are_on_disk(tmp_path):
     assert found.source("functions.device")["reason"]
 
 
+@pytest.mark.usefixtures("countable_activations")
 def test_three_batches_have_three_different_figures(tmp_path):
     """MemProfiler prints the last iteration's peak for all (A2)."""
     trainer = Trainer()
@@ -230,6 +234,7 @@ def without_times(capture):
     return tables
 
 
+@pytest.mark.usefixtures("countable_activations")
 def test_together_each_kind_has_the_figures_it_has_alone(tmp_path):
     """One window for all, also where functions nest; see also A9."""
     off = {"hooks": False, "activations": False, "modules": False}
@@ -285,6 +290,7 @@ def test_all_optimizers_reach_the_kinds(tmp_path, monkeypatch):
     assert [n["type"] for n in found.notes_of("optimizer")] == ["SGD"] * 5
 
 
+@pytest.mark.usefixtures("countable_activations")
 def test_two_models_have_both_their_modules(tmp_path):
     generator, critic = mlp(), torch.nn.Linear(8, 1)
     with record(tmp_path / "run", model=[generator, critic]) as rec:
@@ -343,6 +349,7 @@ def test_an_epoch_of_sanity_checks_and_validation_harms_nothing(tmp_path):
     assert [c.step for c in found.captures_of("hooks") if c.phase == "train"] == [1]
 
 
+@pytest.mark.usefixtures("countable_activations")
 def test_an_exception_in_step_4_leaves_steps_1_to_3_and_the_partial_4(tmp_path):
     """MemProfiler has written nothing by then (A6)."""
     trainer = Trainer()
@@ -503,6 +510,7 @@ def test_steps_from_many_threads_and_profiled_calls_at_once(tmp_path):
     assert not any(module._forward_hooks for module in trainer.model.modules())
 
 
+@pytest.mark.usefixtures("countable_activations")
 def test_a_dataloader_worker_forked_in_a_window_is_harmless(tmp_path):
     dataset = torch.utils.data.TensorDataset(torch.randn(8, 32))
     trainer = Trainer()

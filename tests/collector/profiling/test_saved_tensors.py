@@ -24,7 +24,7 @@ PLAIN = (c._saved_tensors_hooks_disable, c._saved_tensors_hooks_enable)
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays_on_torch():
+def nothing_stays_on_torch(countable_activations):
     yield
     assert saved_stack.top() is None
     assert (c._saved_tensors_hooks_disable, c._saved_tensors_hooks_enable) == PLAIN
@@ -123,7 +123,7 @@ def test_storages_that_were_freed_are_not_taken_for_others():
     assert capture.meta["bytes"] == 50 * 4000
 
 
-def test_gathered_parameters_are_no_activations(gloo):
+def test_gathered_parameters_are_no_activations(fsdp_on_cpu, gloo):
     from torch.distributed.fsdp import fully_shard
 
     model = mlp()
@@ -317,6 +317,7 @@ def test_ours_come_off_from_below_the_trainings():
     theirs.__exit__()
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # torch's own
 def test_transforms_of_torch_func_run_as_without_us():
     def loss(x):
         return (x**2).sum()

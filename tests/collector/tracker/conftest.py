@@ -110,13 +110,13 @@ def global_hooks():
 
 
 @pytest.fixture
-def fake_world():
+def fake_world(fsdp_on_cpu):
     """A process group of 2 ranks that does nothing, as rank 0."""
     yield from _fake_group(2)
 
 
 @pytest.fixture
-def fake_world_of_4():
+def fake_world_of_4(fsdp_on_cpu):
     """The same with 4 ranks."""
     yield from _fake_group(4)
 
