@@ -120,7 +120,7 @@ def test_fsdp2_runs_without_torchrun_too(fsdp_on_cpu, tmp_path):
     assert ranks[0].header.world_size == 1
 
 
-def test_profiled_functions_are_collected_on_every_rank(tmp_path):
+def test_profiled_functions_are_collected_on_every_rank(fsdp_on_cpu, tmp_path):
     run_example(
         "profiled_functions.py",
         "--logdir",

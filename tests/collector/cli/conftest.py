@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def torch_reports(tmp_path_factory) -> tuple[Path, dict]:
+def torch_reports(fsdp_on_cpu, tmp_path_factory) -> tuple[Path, dict]:
     """What torch's own trackers print here, and what they held."""
     folder = tmp_path_factory.mktemp("torch")
     return folder, printed_by_torch(folder)

@@ -127,7 +127,7 @@ def test_nothing_tracked_says_so():
     assert "No memory tracked." in report_text(report, "f", 1, Layout())
 
 
-def test_a_tracked_step_exports_as_torch_prints_its_own(tmp_path):
+def test_a_tracked_step_exports_as_torch_prints_its_own(fsdp_on_cpu, tmp_path):
     """The whole way: tracked, written, read, summed up, printed."""
     program = Path(__file__).with_name("tracked.py")
     subprocess.run(

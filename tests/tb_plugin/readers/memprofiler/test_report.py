@@ -37,7 +37,7 @@ RULE = "-" * 80
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory) -> tuple[Path, dict]:
+def printed(fsdp_on_cpu, tmp_path_factory) -> tuple[Path, dict]:
     """What torch's own trackers print here, and what they held."""
     folder = tmp_path_factory.mktemp("torch")
     return folder, printed_by_torch(folder)
