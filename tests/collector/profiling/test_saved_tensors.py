@@ -317,7 +317,6 @@ def test_ours_come_off_from_below_the_trainings():
     theirs.__exit__()
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # torch's own
 def test_transforms_of_torch_func_run_as_without_us():
     def loss(x):
         return (x**2).sum()
