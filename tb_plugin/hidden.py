@@ -53,7 +53,7 @@ class HiddenPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def get_plugin_apps(self) -> Mapping[str, Any]:
         """The module that TensorBoard draws the tab with."""
-        return {"/index.js": self._module}
+        return {"/index.js": Request.application(self._module)}
 
     def is_active(self) -> bool:
         """Always: it has something to say."""
@@ -65,7 +65,6 @@ class HiddenPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             es_module_path="/index.js", tab_name="MemBoard"
         )
 
-    @Request.application
     def _module(self, _request: Request) -> Response:
         text = json.dumps(f"MemBoard could not be loaded. {self._sentence}")
         body = f"export function render() {{ document.body.textContent = {text}; }}\n"
