@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from collector import detached
 from collector.engine import Engine
+from collector.format.names import RANK_FILES_DIR, RUN_INDEX
 from collector.loop.attached import Attached
 from collector.loop.progress import Progress
 from collector.profiling import open_windows
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from collector.oom.witness import OomWitness
 
 _MAX_TEXT: Final = 1000
+_MIN_INDEXED: Final = 16
+"""Fewer ranks at a store open quickly without an index."""
 
 
 class Recording:
@@ -133,6 +137,19 @@ class Recording:
             merged = self.run_dir / MERGED_NAME
             upload = self.engine.remote.task_for("merged", merged)
             start_merge(self.run_dir, self.troubles, upload)
+        if self.engine.remote.is_on and self.engine.rank == 0:
+            self._guarded(self._start_index)
+
+    def _start_index(self) -> None:
+        """Have the mirrored run indexed, where it has so many ranks that it matters."""
+        if self.engine.writer.identity.world_size < _MIN_INDEXED:
+            return
+        index = self.run_dir.joinpath(*RANK_FILES_DIR, RUN_INDEX)
+        url = self.engine.remote.url_of("events", index)
+        task = self.engine.remote.task_for_later()
+        if url is not None and task:
+            log = index.with_name("index.log")
+            detached.start("collector.cli.index_process", [url], log, task)
 
     def tell_end(self, error: BaseException | None) -> None:
         """Report the exception that ends the recording, while memory is as it left it."""

@@ -12,10 +12,12 @@ import pytest
 pytest.importorskip("s3fs", reason="s3fs is not installed")
 pytest.importorskip("moto.server", reason="moto[server] is not installed")
 
+import collector
 from collector.cli import main
 from collector.format.names import RUN_INDEX
 from tb_plugin import storage
 from tests.builders import RunBuilder
+from tests.collector.recordings import ONLY_STEPS, wait_until
 from tests.collector.remote.s3_server import S3
 from tests.tb_plugin.storage.stores import StorePage
 
@@ -131,3 +133,19 @@ def test_polling_lists_and_reads_nothing_that_did_not_change(s3, url, monkeypatc
 def test_what_is_no_store_is_refused_with_what_to_do(tmp_path, capsys):
     assert main(["index", str(tmp_path)]) == 2
     assert "s3://bucket/runs" in capsys.readouterr().err
+
+
+def test_a_mirrored_run_of_many_ranks_is_indexed_when_rank_0_closes(s3, tmp_path):
+    url = f"s3://{s3.bucket}/runs/exp"
+    for rank in reversed(range(16)):
+        rec = collector.record(
+            tmp_path / "exp",
+            rank=rank,
+            world_size=16,
+            remote={"url": url, "close_seconds": 60},
+            **ONLY_STEPS,
+        )
+        rec.step()
+        rec.close()
+    made = f"{s3.bucket}/runs/exp/plugins/memboard/{RUN_INDEX}"
+    wait_until(lambda: s3.client().exists(made), 180)
