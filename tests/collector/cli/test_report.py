@@ -110,17 +110,20 @@ def test_modules_are_those_of_the_highest_rank(run, tmp_path, ask):
     modules = found["modules"]
     assert [w["iteration"] for w in modules["windows"]] == [2, 3]
     assert modules["rank"] == 1
-    assert modules["state"] == "after_post_forward"
+    assert modules["state"] == "window_peak"
     assert modules["facts"]["window_peak_bytes"] == (4 + 12 + 2) * KIB
     root, layer = modules["modules"]
     assert root["module"] == "FSDPNet"
     assert layer["module"] == "FSDPNet.layer"
-    assert root["total_bytes"] == 16 * KIB
+    assert (root["held_bytes"], root["own_bytes"]) == (18 * KIB, 16 * KIB)
+    assert (layer["held_bytes"], layer["own_bytes"]) == (2 * KIB, 2 * KIB)
     assert root["categories_bytes"] == {
         "sharded_param": 4 * KIB,
         "activation": 12 * KIB,
-        "all_gather": 0,
+        "all_gather": 2 * KIB,
     }
+    assert modules["split"]["total_bytes"] == 18 * KIB
+    assert modules["split"]["unattributed_bytes"] == 0
     assert ask(tmp_path, "--rank", 0)["runs"][0]["modules"]["rank"] == 0
 
 

@@ -71,7 +71,7 @@ known without a history of the allocator |
 | used outside torch | 1.00 GiB | device 0, at the error | contexts and communicators \
 usually take up to 2.00 GiB |
 | median peak of the others | 70.0 GiB | 1 other rank, so far |  |
-| held above that | 7.00 GiB | device 0, at the error, against 1 other rank, so far | \
+| held at the error, above that | 7.00 GiB | device 0, at the error, against 1 other rank, so far | \
 stages of a pipeline differ by design |
 
 | held by | category | size | share of live | blocks |

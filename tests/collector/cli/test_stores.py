@@ -201,7 +201,7 @@ def test_an_export_is_of_runs_alone(address, capsys):
     assert main(["export", f"{address}/traces/r0.json"]) == 2
     assert "a directory was expected" in capsys.readouterr().err
     assert main(["export", address, "--run", "traces"]) == 1
-    assert "choose one with --run: exp" in capsys.readouterr().err
+    assert "choose a run that MemBoard recorded" in capsys.readouterr().err
 
 
 @pytest.fixture

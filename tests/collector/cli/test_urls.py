@@ -121,7 +121,7 @@ def test_a_recording_is_opened_by_its_run(address, capsys):
     [("", 0, 1), ("/w.pt.trace.json", 1, 0), ("/snaps", 0, 1)],
 )
 def test_what_is_opened_is_shown_first(address, below, files, folders):
-    options = SimpleNamespace(paths=[address + below], port=0)
+    options = SimpleNamespace(paths=[address + below], port=0, capacity=None)
     given = open_files._given(options)
     assert (len(given.files), len(given.folders)) == (files, folders)
     plugin = MemBoardPlugin(None, given)
