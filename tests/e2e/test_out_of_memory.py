@@ -56,7 +56,7 @@ def test_the_overview_opens_with_the_verdict_and_leads_to_the_moment(
     page = open_page(f"{board.url}#memboard")
     found = banner(page)
     see(found, "rank 41")
-    see(found, "kept from earlier steps by evaluate.py:52 append")
+    see(found, "memory retained across steps filled the GPU")
     see(found, "Growth")
     see(found, "evaluate.py:52 append")
     see(found, "What to try")

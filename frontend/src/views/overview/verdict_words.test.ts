@@ -64,7 +64,7 @@ function error(changes: Partial<OutOfMemory> = {}): OutOfMemory {
 
 describe("the verdict's words", () => {
   it("say where it happened, as far as that is known", () => {
-    expect(titleParts(error()).join(" · ")).toBe(
+    expect(titleParts(error({ origin: "file" })).join(" · ")).toBe(
       "rank 3 · device 0 · step 1,412 · backward · model.py:128 forward · exp/rank3.pickle",
     );
     const bare = {

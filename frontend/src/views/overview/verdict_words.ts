@@ -79,7 +79,8 @@ export function titleParts(one: OutOfMemory): readonly string[] {
   if (one.step !== null) parts.push(`step ${formatInteger(one.step)}`);
   if (one.during !== "") parts.push(one.during);
   if (one.askedAt !== "") parts.push(one.askedAt);
-  if (one.file !== "") parts.push(one.file);
+  // A recording's own file is named for the rank, which stands here already.
+  if (one.origin === "file" && one.file !== "") parts.push(one.file);
   return parts;
 }
 
