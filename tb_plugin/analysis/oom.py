@@ -88,6 +88,8 @@ class OomFacts:
     elsewhere: Elsewhere | None = None
     largest_before_bytes: int | None = None
     """The largest request that was served before."""
+    largest_here_bytes: int | None = None
+    """The largest of the same line that was served before."""
     most_reserved_bytes: int | None = None
     """The most that was reserved at any time before."""
     growth: Growth | None = None

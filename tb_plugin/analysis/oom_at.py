@@ -63,6 +63,7 @@ def facts_at(
         free=blocks,
         elsewhere=elsewhere,
         largest_before_bytes=_largest_before(replay, event),
+        largest_here_bytes=_largest_here(replay, event, step),
         most_reserved_bytes=max(
             replay.reserved.levels.first,
             int(replay.reserved.levels.after[: event + 1].max()),
@@ -144,3 +145,18 @@ def _largest_before(replay: Replay, event: int) -> int | None:
     early = lives.size[lives.born == BEFORE]
     sizes = [int(column.max()) for column in (served, early) if len(column)]
     return max(sizes, default=None)
+
+
+def _largest_here(replay: Replay, event: int, step: Ints | None) -> int | None:
+    """The largest request that the same stack made before; None where it made none.
+
+    In the step under way a line may have asked for parts of the same thing.
+    """
+    events = replay.device.events
+    stack = int(events.stack[event])
+    if stack < 0:
+        return None
+    same = (events.action[:event] == ALLOC) & (events.stack[:event] == stack)
+    if step is not None and step[event] >= 0:
+        same &= step[:event] != step[event]
+    return int(events.size[:event][same].max()) if same.any() else None

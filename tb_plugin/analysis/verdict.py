@@ -6,7 +6,11 @@ bytes that it took:
 fitting_block_free  A free block as large as the request exists, of another stream or
                     memory pool. Weight: that block.
 fragmented          The free blocks where the request belongs add up to it, and none of
-                    them is as large. Weight: their sum.
+                    them is as large. Weight: their sum. Major only from `MUCH_FREE` of
+                    the room on, unless the request is larger than any served before:
+                    splitting leaves a few per cent free in every healthy training, and
+                    where those do not serve a request of the usual size, live memory
+                    has filled the rest.
 single_giant        The request is at least `GIANT` times as large as any served before,
                     while `SPARE` of the room was not in use; or larger than the device.
                     Weight: what it asked for beyond the largest before.
@@ -22,7 +26,8 @@ imbalance           This rank holds `UNEVEN` times the median of its peers' peak
                     makes up half of the difference explains it and is named instead.
 process_limit       The device had enough free: a limit on this process refused the
                     request, and nothing above is major.
-really_full         Live memory takes `FULL` of the room, and nothing above is major.
+really_full         Live memory takes `FULL` of the room, or would take `FULL_WITH` with
+                    the request, and nothing above is major.
 
 A cause *holds* where it would have made the difference; one that holds is *major* from
 `MAJOR` of the room on (free blocks: `MAJOR_FREE`), and the heaviest major one is the
@@ -62,8 +67,13 @@ MAJOR: Final = 0.1
 """Of the room: what is smaller is made up for by the next longer batch."""
 MAJOR_FREE: Final = 0.05
 """The same of free blocks, which are known exactly: allocators rarely do better."""
+MUCH_FREE: Final = 0.15
+"""Free blocks that no request of the usual size fits: beyond what splitting costs."""
 MINOR: Final = 0.02
 FULL: Final = 0.8
+FULL_WITH: Final = 0.85
+MOSTLY: Final = 0.5
+"""Where less is live, the request itself is the larger part of what is wanted."""
 GIANT: Final = 2.0
 SPARE: Final = 0.25
 UNEVEN: Final = 1.2
@@ -117,9 +127,12 @@ def verdict(facts: OomFacts) -> Verdict:
 
 
 def is_full(facts: OomFacts) -> bool:
-    """Whether what is live fills what torch could have."""
-    share = full_share(facts)
-    return share is not None and share >= FULL
+    """Whether what is live fills what torch could have, or would with the request."""
+    share, wanted = full_share(facts), wanted_share(facts)
+    if share is None:
+        return False
+    fills_it = wanted is not None and wanted >= FULL_WITH and share >= MOSTLY
+    return share >= FULL or fills_it
 
 
 def full_share(facts: OomFacts) -> float | None:
@@ -128,6 +141,14 @@ def full_share(facts: OomFacts) -> float | None:
     if not room or held is None:
         return None
     return held / room
+
+
+def wanted_share(facts: OomFacts) -> float | None:
+    """Live memory and the request as a share of what torch could have."""
+    share, asked = full_share(facts), facts.requested_bytes
+    if share is None or asked is None or not facts.room_bytes:
+        return None
+    return share + asked / facts.room_bytes
 
 
 def excess_non_torch_bytes(facts: OomFacts) -> int | None:
@@ -197,10 +218,17 @@ def _free_but_useless(facts: OomFacts, asked: int, room: int) -> Iterator[Suspec
         # Only totals are known: whatever was reserved and not held was of no use.
         unused = facts.unused_bytes
         if unused is not None and unused >= asked:
-            yield Suspect("fragmented", unused, unused >= MAJOR_FREE * room)
+            yield _fragmented(facts, asked, unused, room)
     elif free.num_bytes >= asked > free.largest_bytes:
-        found = free.num_bytes
-        yield Suspect("fragmented", found, found >= MAJOR_FREE * room)
+        yield _fragmented(facts, asked, free.num_bytes, room)
+
+
+def _fragmented(facts: OomFacts, asked: int, free: int, room: int) -> Suspect:
+    """Free memory that adds up to the request, in pieces that do not serve it."""
+    before = facts.largest_before_bytes
+    is_usual = before is not None and asked <= before
+    least = MUCH_FREE if is_usual else MAJOR_FREE
+    return Suspect("fragmented", free, free >= least * room)
 
 
 def _giant(facts: OomFacts, asked: int, room: int) -> Iterator[Suspect]:

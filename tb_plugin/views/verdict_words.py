@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from tb_plugin.analysis.cards import likely_card
 from tb_plugin.analysis.verdict import (
+    FULL,
     above_peers_bytes,
     excess_non_torch_bytes,
     full_share,
     median_peer_bytes,
+    wanted_share,
 )
 
 if TYPE_CHECKING:
@@ -180,6 +182,10 @@ def _really_full(facts: OomFacts) -> str:
     held, share, room = facts.held_bytes, full_share(facts), facts.room_bytes
     if held is None or share is None or room is None:
         return "what was live filled the device."
+    wanted = wanted_share(facts)
+    if share < FULL and wanted is not None and facts.requested_bytes is not None:
+        # Live memory alone does not fill it: the request is part of what does.
+        return _full_with(facts, held + facts.requested_bytes, room, wanted)
     of = share_words(min(share, 1.0))
     if facts.capacity_bytes is not None or facts.limit_bytes is not None:
         return (
@@ -192,11 +198,24 @@ def _really_full(facts: OomFacts) -> str:
     )
 
 
+def _full_with(facts: OomFacts, wanted: int, room: int, share: float) -> str:
+    """Where what was live and the request together did not fit."""
+    held = size_words(facts.held_bytes or 0)
+    is_known = facts.capacity_bytes is not None or facts.limit_bytes is not None
+    full = "" if is_known else "it was full, if this is all the device had; "
+    card = "" if is_known else _card(room)
+    return (
+        f"{full}{held} were live, and with this request it would be {size_words(wanted)},"
+        f" {share_words(share)} of the {size_words(room)} that torch could have{card};"
+        " the step needs more memory than there is in pieces of that size."
+    )
+
+
 def _card(room: int) -> str:
     """Which card that may be, as a guess; else what the rest may be."""
     card = likely_card(room)
     if card is None:
-        return ", which is no common card's size: other processes may have held more"
+        return ", which is no common card's size: name the device's with --capacity"
     return f" (a guess: a card of {card} GB)"
 
 
