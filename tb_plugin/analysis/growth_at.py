@@ -11,6 +11,7 @@ from tb_plugin.analysis.growth_of_sites import SiteGrowth, growth_of_sites
 from tb_plugin.analysis.lifetimes import ALLOC, BEFORE
 from tb_plugin.analysis.loops import Allocations, loops
 from tb_plugin.analysis.oom import Growth
+from tb_plugin.analysis.passes import collected
 from tb_plugin.analysis.phases import (
     BACKWARD_PHASE,
     FORWARD,
@@ -104,7 +105,10 @@ def rounds_at(
     if len(phases) >= MIN_ROUNDS:
         return [Rounds(phases, "stacks")]
     by_memory = rounds_by_memory(replay.lives, event, _outside_modules(replay, lines))
-    return [by_memory] if len(by_memory) else []
+    if len(by_memory):
+        return [by_memory]
+    made = collected(replay, lines, event)
+    return [Rounds(made, "stacks")] if len(made) else []
 
 
 def _allocations(replay: Replay, event: int) -> Allocations:

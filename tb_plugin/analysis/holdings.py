@@ -17,10 +17,12 @@ import numpy as np
 from tb_plugin.analysis.frames import USER, frame_kinds
 from tb_plugin.analysis.growth_at import rounds_at
 from tb_plugin.analysis.live import live_rows
+from tb_plugin.analysis.passes import had_backward, keeps_graph
 from tb_plugin.analysis.phases import BACKWARD_PHASE, OPTIMIZER_PHASE, phases_of
 from tb_plugin.analysis.stack_marks import (
     ALL_GATHER,
     BACKWARD,
+    DATA,
     MAKE,
     MODULE,
     MOVE,
@@ -44,7 +46,14 @@ if TYPE_CHECKING:
     Flags: TypeAlias = npt.NDArray[np.bool_]
 
 Kind: TypeAlias = Literal[
-    "private_pools", "kv_cache", "model_copy", "checkpoint", "no_backward", "workspaces"
+    "private_pools",
+    "kv_cache",
+    "model_copy",
+    "checkpoint",
+    "no_backward",
+    "workspaces",
+    "vocabulary",
+    "prefetched",
 ]
 
 WORTH: Final = 0.1
@@ -75,6 +84,10 @@ _COPY_FILE: Final = re.compile(r"(^|[/\\])copy\.py$|[/\\]torch[/\\]optim[/\\]swa
 _LOAD_FILE: Final = re.compile(
     r"[/\\]torch[/\\]serialization\.py$|[/\\]safetensors[/\\]\w+\.py$"
 )
+_LOSS_NAME: Final = re.compile(
+    r"^_*(linear_)?(cross_entropy(_loss)?|log_softmax|nll_loss)(_\w+)?$|^CrossEntropyLoss$"
+)
+_THREAD_FILE: Final = re.compile(r"(^|[/\\])threading\.py$")
 _EVALUATES: Final = re.compile(
     r"(^|_)(eval|evaluate|evaluation|val|validate|validation|test|predict|prediction"
     r"|infer|inference|generate|sample)(_|$)"
@@ -98,6 +111,31 @@ class Holding:
     """Of pools, blocks, or passes through the model."""
     lines: tuple[str, ...] = ()
     """What allocated most of it."""
+
+
+def trains(replay: Replay, lines: Lines, event: int) -> bool:
+    """Whether a training made the request: it had a backward, or keeps a graph for one."""
+    if had_backward(replay, lines, event):
+        return True
+    is_cache = lines.of_frames(_matches(lines, _KV_NAME, _KV_FILE))
+    return keeps_graph(replay, lines, event, is_cache)
+
+
+def makes_model(replay: Replay, lines: Lines, event: int) -> bool:
+    """Whether the request came of making or loading a model."""
+    stack = int(replay.device.events.stack[event])
+    loads = lines.of_frames(_matches(lines, None, _LOAD_FILE))
+    return bool(loads[stack] or (lines.has(_MODEL) & ~lines.has(_NO_MODEL))[stack])
+
+
+def _matches(
+    lines: Lines, name: re.Pattern[str] | None, filename: re.Pattern[str] | None
+) -> list[bool]:
+    """Of each frame, whether it has such a name or file."""
+    return [
+        bool((name and name.search(one)) or (filename and filename.search(file)))
+        for one, file in zip(lines.stacks.name, lines.stacks.filename, strict=True)
+    ]
 
 
 def holdings(
@@ -139,6 +177,12 @@ class _Look:
         loaded = self._told("checkpoint", self._of(None, _LOAD_FILE))
         if loaded.num_bytes >= max(1, least):
             yield loaded
+        of_loss = self._told("vocabulary", self._of(_LOSS_NAME, None))
+        if of_loss.num_bytes >= max(1, least):
+            yield of_loss
+        ahead = self._told("prefetched", self._fetched())
+        if ahead.num_bytes >= max(1, least) and ahead.num >= _FEWEST:
+            yield ahead
         passing = self._without_backward(is_cache, least)
         if passing is not None:
             yield passing
@@ -170,11 +214,7 @@ class _Look:
         self, name: re.Pattern[str] | None, filename: re.Pattern[str] | None
     ) -> Flags:
         """Rows with a frame of such a name or file."""
-        stacks = self.lines.stacks
-        chosen = [
-            bool((name and name.search(one)) or (filename and filename.search(file)))
-            for one, file in zip(stacks.name, stacks.filename, strict=True)
-        ]
+        chosen = _matches(self.lines, name, filename)
         return self.lines.of_frames(chosen)[self.stack]
 
     def _pools(self) -> Holding:
@@ -186,6 +226,11 @@ class _Look:
             num_bytes=int(segments.total_size[private].sum()),
             num=len(np.unique(segments.pool[private])),
         )
+
+    def _fetched(self) -> Flags:
+        """What a loader fetched, or a thread of the program's own that calls no model."""
+        by_thread = self._of(None, _THREAD_FILE) | self._has(DATA)
+        return by_thread & ~self._has(_NO_PASS | MODULE)
 
     def _copies(self) -> Flags:
         """What a model was copied into: by frames, or once more the same sizes."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
 from tb_plugin.analysis.frames import NATIVE, frame_label, kind_of
-from tb_plugin.analysis.holdings import holdings
+from tb_plugin.analysis.holdings import holdings, makes_model, trains
 from tb_plugin.analysis.lifetimes import ALLOC, OOM
 from tb_plugin.analysis.live import live_rows
 from tb_plugin.analysis.oom_at import facts_at
@@ -63,6 +63,10 @@ class OomError:
     expandable: bool | None
     holdings: tuple[Holding, ...] = ()
     """Kinds of things that hold much."""
+    trains: bool = True
+    """A backward was seen, or a graph is kept for one."""
+    makes_model: bool = False
+    """The request came of making or loading a model."""
     num_later: int = 0
     """Allocations that followed, as far as the history goes."""
 
@@ -155,6 +159,8 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
         time_us=None if events.time_us is None else int(events.time_us[event]),
         expandable=expandable,
         holdings=holdings(replay, lines, event, step),
+        trains=trains(replay, lines, event),
+        makes_model=makes_model(replay, lines, event),
         num_later=int(np.count_nonzero(events.action[event:] == ALLOC)),
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.lifetimes import ALLOC
+from tb_plugin.analysis.lifetimes import ALLOC, SEGMENT_FREE, SEGMENT_UNMAP
 from tb_plugin.analysis.stack_marks import BACKWARD, MODULE, NO_PYTHON, OPTIMIZER
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def phases_of(events: Events, marks: Ints) -> Phases:
     # A free on a thread without Python may be anybody's.
     unsure = np.append((marks & NO_PYTHON) != 0, False)[events.stack]
     kind = np.where(unsure & (events.action != ALLOC), NONE, kind)
+    # A segment that goes bears the stack that it came with, which may be any phase's.
+    kind = np.where(np.isin(events.action, (SEGMENT_FREE, SEGMENT_UNMAP)), NONE, kind)
     said = np.flatnonzero(kind)
     begins = said[np.flatnonzero(np.diff(kind[said], prepend=NONE))]
     lengths = np.diff(begins, prepend=0, append=len(kind))

@@ -5,7 +5,9 @@ there, and keeps it. Stacks of C++ name the function; stacks of Python end at th
 that multiplied, or are empty in autograd's threads. Then the size tells: that of
 CUBLAS_WORKSPACE_CONFIG's default `:4096:2:16:8`, which no tensor is likely to have, or
 the 32 MiB of newer devices, which many a tensor has: so only the first such allocation
-of a stream counts, where it was never freed and came of a multiplication.
+of a stream counts, where it was never freed and came of a multiplication. Threads have
+handles of their own: where one stack has them on many streams, all count, as no
+tensor is kept once on each of them.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 DEFAULT_BYTES: Final = (2 * 4096 + 8 * 16) << 10
 NEWER_BYTES: Final = 32 << 20
+
+_MANY: Final = 8
+"""Streams on which one stack keeps a block of a workspace's size."""
 
 _MULTIPLIES: Final = re.compile(
     r"^_*(linear|matmul|mm|bmm|addmm|baddbmm|einsum|multi_head_attention\w*"
@@ -55,6 +60,13 @@ def workspaces(replay: Replay, marks: Ints) -> Flags:
         keys = np.stack([replay.stream[newer], has_stack], axis=1)
         _, first = np.unique(keys, axis=0, return_index=True)
         found[newer[first]] = True
+        of_many = [
+            stack
+            for stack in np.unique(lives.stack[newer]).tolist()
+            if len(np.unique(replay.stream[newer[lives.stack[newer] == stack]]))
+            >= _MANY
+        ]
+        found[newer[np.isin(lives.stack[newer], of_many)]] = True
     return found
 
 

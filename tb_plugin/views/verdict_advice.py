@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 MAX_ADVICE: Final = 6
 
+LONGER: Final = 1.25
+"""Of the largest request of the same stack: lengths vary by less in most batches."""
+
 EXPANDABLE: Final = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 
 
@@ -94,16 +97,24 @@ def _fragmented(case: Case) -> Iterator[api.VerdictAdvice]:
 
 
 def _growth(case: Case) -> Iterator[api.VerdictAdvice]:
-    yield from holding_advice(case, ("no_backward", "kv_cache"))
+    yield from holding_advice(case, ("no_backward", "kv_cache", "prefetched"))
     growth = case.facts.growth
     lines = "" if growth is None else ", ".join(growth.lines)
     where = f" at {lines}" if lines else ""
+    if case.verdict.cause != "growth":
+        what = f"Some memory is kept by every round as well{where}"
+    else:
+        what = f"Find what retains memory from step to step{where}"
     yield advice(
-        f"Find what retains memory from step to step{where}: keep numbers (.item()) or"
-        " detached copies on the host, not tensors with their graph.",
+        f"{what}: keep numbers (.item()) or copies on the host"
+        f"{_GRAPH if case.trains else ''}; bound or clear a list or a cache that gets"
+        " one more entry for each batch or key.",
         None if growth is None else growth.num_bytes,
         ("growth", "growth_per_round"),
     )
+
+
+_GRAPH: Final = " that were detached, not tensors with their graph"
 
 
 def _single_giant(case: Case) -> Iterator[api.VerdictAdvice]:
@@ -179,7 +190,16 @@ def _really_full(case: Case) -> Iterator[api.VerdictAdvice]:
     yield from live_advice(case)
     missing = case.facts.missing_bytes
     least = f"; at least {size_words(missing)} was missing" if missing else ""
-    if case.asked_in != "optimizer":
+    yield from _longer(case)
+    if case.makes_model:
+        return
+    if not case.trains:
+        yield advice(
+            f"Make a pass smaller: a smaller batch, or shorter sequences{least}.",
+            None,
+            ("requested", "device_free"),
+        )
+    elif case.asked_in != "optimizer":
         yield advice(
             "Make the step smaller: a smaller batch with gradient accumulation, or"
             f" shorter sequences{least}.",
@@ -193,6 +213,21 @@ def _really_full(case: Case) -> Iterator[api.VerdictAdvice]:
             None,
             ("full",),
         )
+
+
+def _longer(case: Case) -> Iterator[api.VerdictAdvice]:
+    """Where the line that asked never asked for as much: the batch is the unusual thing."""
+    asked, before = case.facts.requested_bytes, case.facts.largest_here_bytes
+    if asked is None or not before or asked < LONGER * before:
+        return
+    where = f" at {case.asked_at}" if case.asked_at else ""
+    yield advice(
+        f"This batch is longer or larger than those before it: the request{where} is"
+        f" {asked / before:,.1f} times the largest that came of the same call before."
+        " Limit the length of sequences, or group batches by their number of tokens.",
+        asked - before,
+        ("requested",),
+    )
 
 
 def _unsure(case: Case) -> Iterator[api.VerdictAdvice]:

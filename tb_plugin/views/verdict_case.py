@@ -43,6 +43,10 @@ class Case:
     world_size: int = 1
     holdings: tuple[Holding, ...] = ()
     """Kinds of things that hold much, the largest first."""
+    trains: bool = True
+    """False: nothing in the history is of a training, so no advice is of one."""
+    makes_model: bool = False
+    """The request came of making or loading a model."""
     capacity_is_given: bool = False
     """Nothing recorded the device's size: the user named it."""
 

@@ -190,6 +190,8 @@ def _case(
         asked_in=asked_in,
         world_size=beside.world_size,
         holdings=() if error is None else error.holdings,
+        trains=error is None or error.trains,
+        makes_model=error is not None and error.makes_model,
         capacity_is_given=is_given,
     )
 

@@ -100,6 +100,17 @@ _HOLDINGS: Final[dict[Kind, str]] = {
         " evaluation and generation under torch.inference_mode() or torch.no_grad(), and"
         " keep outputs as .detach() or on the host."
     ),
+    "vocabulary": (
+        "The loss over the vocabulary holds {size}{at}, beside the logits themselves:"
+        " compute logits and loss in chunks of positions (or by a fused linear cross"
+        " entropy), keep logits in bf16 instead of a float32 copy, or take a smaller"
+        " batch."
+    ),
+    "prefetched": (
+        "Batches are prefetched: {num} block{s} of {size}{at} wait on the device to be"
+        " used. Limit how many are fetched ahead: a queue of two or three that makes the"
+        " loader wait when it is full."
+    ),
     "workspaces": (
         "cuBLAS workspaces hold {size} in {num} block{s}{at}, inferred from their size"
         " where stacks do not name them: one for each handle and stream. Use fewer"
@@ -114,6 +125,8 @@ def _by_category(case: Case) -> Iterator[api.VerdictAdvice]:
     if not live:
         return
     evaluates = any(one.kind == "no_backward" for one in case.holdings)
+    if not case.trains:
+        return
     activations = case.by_category.get("activation", 0)
     in_optimizer = case.asked_in == "optimizer"
     if activations >= ACTIVATIONS * live and not evaluates and not in_optimizer:

@@ -230,7 +230,7 @@ def _process_limit(facts: OomFacts) -> str:
 def _pending_free(facts: OomFacts) -> str:
     pending = facts.pending
     size = size_words(facts.pending_bytes or 0)
-    words = f"{size} had been freed and could not be reused yet"
+    words = f"{size} had been freed, but was still pending and not to be reused yet"
     if pending is None:
         return (
             f"{words}: it waited for another stream that had used it (record_stream)."

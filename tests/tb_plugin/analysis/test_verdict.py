@@ -12,6 +12,7 @@ from tb_plugin.analysis.oom import Elsewhere, FreeBlocks, Growth, OomFacts, fill
 from tb_plugin.analysis.verdict import (
     CAUSES,
     USUAL_NON_TORCH_BYTES,
+    full_share,
     is_full,
     verdict,
 )

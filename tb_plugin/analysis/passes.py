@@ -1,0 +1,99 @@
+"""Whether a program trains, told by its history: by a backward, or by a graph it keeps.
+
+A training that dies in its first forward had no backward yet, as an evaluation has none.
+But a forward that records a graph keeps what most of its lines allocate, and one without
+gradients lets go of nearly all of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.lifetimes import ALLOC, BEFORE
+from tb_plugin.analysis.stack_marks import (
+    ACCUMULATE,
+    BACKWARD,
+    MAKE,
+    MODULE,
+    MOVE,
+    NO_PYTHON,
+    OPTIMIZER,
+    OPTIMIZER_STATE,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.oom_holders import Lines
+    from tb_plugin.analysis.replay import Replay
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+KEEPS: Final = 0.5
+"""Of a stack's blocks that are live, and of a forward's stacks that keep theirs so."""
+
+ALWAYS: Final = 0.9
+"""The same of a stack that keeps all it makes, but for what is under way."""
+
+OFTEN: Final = 8
+"""Blocks of a stack that keeps them all, from which on they are a collection."""
+
+_TRAINING: Final = BACKWARD | ACCUMULATE | OPTIMIZER | OPTIMIZER_STATE | NO_PYTHON
+_OTHER: Final = _TRAINING | MAKE | MOVE
+
+
+def had_backward(replay: Replay, lines: Lines, event: int) -> bool:
+    """Whether a backward or an optimizer allocated until an event."""
+    events = replay.device.events
+    made = events.action[: event + 1] == ALLOC
+    stacks = events.stack[: event + 1][made]
+    return bool(lines.has(_TRAINING)[stacks].any())
+
+
+def keeps_graph(replay: Replay, lines: Lines, event: int, caches: Flags) -> bool:
+    """Whether most of a forward's stacks keep what they make; `caches`: by stack."""
+    stack, made, kept = _kept(replay, lines, event, caches)
+    return len(stack) > 0 and np.count_nonzero(kept >= KEEPS * made) >= KEEPS * len(
+        stack
+    )
+
+
+def collected(replay: Replay, lines: Lines, event: int) -> Ints:
+    """Where the stack that keeps all its many blocks makes them, where no graph is kept.
+
+    The outputs of an evaluation: every pass adds one, and lets go of all the rest. Empty:
+    nothing of the kind, or a backward was seen.
+    """
+    none = np.empty(0, np.int64)
+    if had_backward(replay, lines, event):
+        return none
+    caches = np.zeros(len(lines.marks) + 1, np.bool_)
+    if keeps_graph(replay, lines, event, caches):
+        return none
+    stack, made, kept = _kept(replay, lines, event, caches)
+    chosen = np.flatnonzero((made >= OFTEN) & (kept >= ALWAYS * made))
+    if not len(chosen):
+        return none
+    lives = replay.lives
+    size = [int(lives.size[lives.stack == stack[at]].sum()) for at in chosen]
+    most = stack[chosen[int(np.argmax(size))]]
+    events = replay.device.events
+    at = (events.action[: event + 1] == ALLOC) & (events.stack[: event + 1] == most)
+    return np.flatnonzero(at)
+
+
+def _kept(
+    replay: Replay, lines: Lines, event: int, left_out: Flags
+) -> tuple[Ints, Ints, Ints]:
+    """Of each stack of a forward: the blocks it made, and those that are live."""
+    lives = replay.lives
+    of_pass = lines.has(MODULE) & ~lines.has(_OTHER) & ~left_out
+    rows = (lives.born != BEFORE) & (lives.born <= event) & of_pass[lives.stack]
+    stack, place = np.unique(lives.stack[rows], return_inverse=True)
+    live = lives.freed[rows] > event
+    made = np.bincount(place.reshape(-1), minlength=len(stack))
+    kept = np.bincount(place.reshape(-1)[live], minlength=len(stack))
+    return stack, made, kept
