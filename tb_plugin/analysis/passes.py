@@ -56,9 +56,8 @@ def had_backward(replay: Replay, lines: Lines, event: int) -> bool:
 def keeps_graph(replay: Replay, lines: Lines, event: int, caches: Flags) -> bool:
     """Whether most of a forward's stacks keep what they make; `caches`: by stack."""
     stack, made, kept = _kept(replay, lines, event, caches)
-    return len(stack) > 0 and np.count_nonzero(kept >= KEEPS * made) >= KEEPS * len(
-        stack
-    )
+    num_keep = int(np.count_nonzero(kept >= KEEPS * made))
+    return num_keep >= max(1.0, KEEPS * len(stack))
 
 
 def collected(replay: Replay, lines: Lines, event: int) -> Ints:

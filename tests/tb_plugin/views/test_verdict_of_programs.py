@@ -92,7 +92,7 @@ def test_pending_frees_are_a_class_of_their_own(tmp_path):
     one = verdict_of(tmp_path, program, device_free=GIB, size=2 * GIB)
     assert one["cause"] == "pending_free"
     assert "really_full" not in one["also"]
-    assert "68.0 GiB had been freed and could not be reused yet" in one["sentence"]
+    assert "68.0 GiB had been freed, but was still pending" in one["sentence"]
     assert f"stream {SIDE:#x}" in one["sentence"]
     assert "loader.py:77 prefetch" in one["sentence"]
     assert "record_stream" in advice(one)
@@ -114,7 +114,7 @@ def test_without_its_size_a_device_is_full_only_if_this_is_all(tmp_path):
     (one,) = verdicts(tmp_path)
     assert one["capacity_bytes"] is None
     assert "if this is all the device had" in one["sentence"]
-    assert "other processes may have held more" in one["sentence"]
+    assert "name the device's with --capacity" in one["sentence"]
     assert "really full" not in one["sentence"]
     assert "nvidia-smi" in advice(one)
     assert any("--capacity" in text for text in one["not_recorded"])
