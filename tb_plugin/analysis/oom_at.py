@@ -16,6 +16,7 @@ from tb_plugin.analysis.growth_at import growth_at
 from tb_plugin.analysis.lifetimes import ALLOC, BEFORE
 from tb_plugin.analysis.live import live_rows
 from tb_plugin.analysis.oom import Elsewhere, FreeBlocks, OomFacts, PendingFrees, Place
+from tb_plugin.analysis.passes import TRAINING
 from tb_plugin.analysis.snapshot import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def facts_at(
         free=blocks,
         elsewhere=elsewhere,
         largest_before_bytes=_largest_before(replay, event),
-        largest_here_bytes=_largest_here(replay, event, step),
+        largest_here_bytes=_largest_here(replay, event, lines),
         most_reserved_bytes=max(
             replay.reserved.levels.first,
             int(replay.reserved.levels.after[: event + 1].max()),
@@ -147,16 +148,19 @@ def _largest_before(replay: Replay, event: int) -> int | None:
     return max(sizes, default=None)
 
 
-def _largest_here(replay: Replay, event: int, step: Ints | None) -> int | None:
+def _largest_here(replay: Replay, event: int, lines: Lines) -> int | None:
     """The largest request that the same stack made before; None where it made none.
 
-    In the step under way a line may have asked for parts of the same thing.
+    Before the last backward or optimizer: each layer of the forward under way asks for
+    as much at the same line.
     """
     events = replay.device.events
     stack = int(events.stack[event])
     if stack < 0:
         return None
     same = (events.action[:event] == ALLOC) & (events.stack[:event] == stack)
-    if step is not None and step[event] >= 0:
-        same &= step[:event] != step[event]
+    trained = np.flatnonzero(
+        lines.has(TRAINING)[events.stack[:event]] & (events.action[:event] == ALLOC)
+    )
+    same[int(trained[-1]) if len(trained) else 0 :] = False
     return int(events.size[:event][same].max()) if same.any() else None

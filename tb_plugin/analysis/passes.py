@@ -41,8 +41,9 @@ ALWAYS: Final = 0.9
 OFTEN: Final = 8
 """Blocks of a stack that keeps them all, from which on they are a collection."""
 
-_TRAINING: Final = BACKWARD | ACCUMULATE | OPTIMIZER | OPTIMIZER_STATE | NO_PYTHON
-_OTHER: Final = _TRAINING | MAKE | MOVE
+TRAINING: Final = BACKWARD | ACCUMULATE | OPTIMIZER | OPTIMIZER_STATE | NO_PYTHON
+"""Marks that only a training bears."""
+_OTHER: Final = TRAINING | MAKE | MOVE
 
 
 def had_backward(replay: Replay, lines: Lines, event: int) -> bool:
@@ -50,7 +51,7 @@ def had_backward(replay: Replay, lines: Lines, event: int) -> bool:
     events = replay.device.events
     made = events.action[: event + 1] == ALLOC
     stacks = events.stack[: event + 1][made]
-    return bool(lines.has(_TRAINING)[stacks].any())
+    return bool(lines.has(TRAINING)[stacks].any())
 
 
 def keeps_graph(replay: Replay, lines: Lines, event: int, caches: Flags) -> bool:

@@ -231,6 +231,7 @@ def _longer(case: Case) -> Iterator[api.VerdictAdvice]:
 
 
 def _unsure(case: Case) -> Iterator[api.VerdictAdvice]:
+    yield from holding_advice(case)
     if not case.replayed:
         yield advice(
             "Record the allocator's history: it tells free blocks, growth and who"
