@@ -59,6 +59,8 @@ def holding_advice(
 ) -> Iterator[api.VerdictAdvice]:
     """For each kind of thing that holds much, the largest first."""
     for one in case.holdings:
+        if one.kind == "no_backward" and not case.trains:
+            continue  # no graph is kept that could be left out
         if kinds is None or one.kind in kinds:
             text = _HOLDINGS[one.kind].format(
                 size=size_words(one.num_bytes),

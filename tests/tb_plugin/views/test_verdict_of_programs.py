@@ -335,3 +335,20 @@ def test_a_line_that_holds_most_is_named(tmp_path):
     assert (
         "tables.py:5 make_table holds 9.00 GiB, 81.8 % of what is live" in first["text"]
     )
+
+
+def test_outputs_that_an_evaluation_keeps_are_growth(tmp_path):
+    """Every line of a pass lets go of what it made, but for the one whose output stays."""
+    program = Program()
+    program.alloc(GIB, MADE)
+    for _ in range(40):
+        hidden = [program.alloc(64 * MIB, in_module(line)) for line in (20, 21, 22)]
+        program.alloc(GIB, in_module(40))
+        for one in hidden:
+            program.free(one)
+    one = verdict_of(tmp_path, program)
+    assert one["cause"] == "growth"
+    assert "model.py:40" in one["sentence"]
+    assert "copies on the host" in advice(one)
+    assert "gradient" not in advice(one)
+    assert "backward" not in advice(one)
