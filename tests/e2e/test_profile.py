@@ -83,7 +83,7 @@ def test_kernels_are_listed_sorted_and_found(tensorboard, open_page, ranks):
 
 def test_ranks_of_profiled_steps_stand_beside_each_other(tensorboard, open_page, ranks):
     page = opened(tensorboard("--logdir", ranks), open_page, "steps", "run=exp")
-    see(tab(page), "3 of 3 ranks; 3 collectives that several of them show")
+    see(tab(page), "3 of 3 ranks; 3 collectives that all their ranks show")
     waited = [["450", "µs"], ["360", "µs"], ["0", "s"]]
     texts(
         page,
