@@ -43,7 +43,7 @@ def slope(steps: npt.NDArray[np.int64], values: Floats) -> float:
 
 
 def slope_and_rise(steps: npt.NDArray[np.int64], values: Floats) -> tuple[float, float]:
-    """Growth per step as `slope` has it, and what the values rose by in all."""
+    """Growth per step as `slope` has it, and what values rose by behind the warm-up."""
     nothing = float("nan")
     start = warmup_rows(len(steps))
     steps, values = steps[start:], values[start:]
@@ -65,7 +65,9 @@ def slope_and_rise(steps: npt.NDArray[np.int64], values: Floats) -> tuple[float,
         first, second, distance = first[rising], second[rising], distance[rising]
     if len(first) == 0:
         return nothing, nothing
-    return _median((y[second] - y[first]) / distance), float(y[-1] - y[0])
+    # Medians stand for the middles of their groups: the ends lie half a group further out.
+    whole = float(steps[-1] - steps[0]) / float(x[-1] - x[0]) if x[-1] > x[0] else 1.0
+    return _median((y[second] - y[first]) / distance), float(y[-1] - y[0]) * whole
 
 
 @cache

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 _MAX_FAULTS: Final = 100
 
-_DAMAGED: Final = "A part of the file is damaged: "
-
 _UPGRADE: Final = "Upgrade MemBoard where TensorBoard runs: pip install -U memboard"
 
 
@@ -42,17 +40,11 @@ class Faults:
             self.found.append(fault)
 
     def add_damage(self, offset: int, end: int, what: str) -> None:
-        """These bytes are lost; of who meets the same ones, who says more is kept."""
-        where = f"bytes {offset} to {end}"
-        known = next((fault for fault in self.found if fault.where == where), None)
-        if known is not None:
-            if len(what) + len(_DAMAGED) <= len(known.what):
-                return
-            self.found.remove(known)
+        """These bytes are lost."""
         self.add(
             "warning",
-            f"{_DAMAGED}{what}.",
-            where,
+            f"A part of the file is damaged: {what}.",
+            f"bytes {offset} to {end}",
             "Nothing can bring it back; check the disk if this keeps happening.",
         )
 

@@ -281,7 +281,9 @@ def test_damaged_files_are_listed_and_cost_nothing_else(run, tmp_path, ask, caps
     (path,) = run.files.glob("rank00001*")
     flip_bit(path, path.stat().st_size // 2)
     (found,) = ask(tmp_path)["runs"]
-    (problem,) = found["problems"]
+    # The bytes that are lost, and the capture that lay there.
+    problem, of_capture = found["problems"]
+    assert problem["where"] == of_capture["where"]
     assert problem["rank"] == 1
     assert problem["what"]
     assert problem["remedy"]

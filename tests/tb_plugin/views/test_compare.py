@@ -142,7 +142,7 @@ def test_ranks_stand_beside_their_median(run, snapshot):
     assert found["num_ready"] == 4
     assert [one["rank"] for one in found["ranks"]] == [0, 1, 2, 3]
     peaks = [one["peak_active_bytes"] for one in found["ranks"]]
-    assert peaks[0] == peaks[1] == peaks[3] == found["median_peak_bytes"]
+    assert peaks[0] == peaks[1] == peaks[3] == found["median_history_peak_bytes"]
     assert peaks[2] == peaks[0] + extra
     lines = found["line_bytes"].reshape(len(found["lines"]), 4)
     differs = lines.max(axis=1) - lines.min(axis=1)
