@@ -145,11 +145,8 @@ class Run:
     def check(self, budget: Budget, *, rank: int | None = None) -> None:
         """Look for damage where opening did not: in small runs, or in one rank.
 
-        At a store only for those who wait: it fetches everything that lies there.
+        At a store recordings only for those who wait: it fetches all that lies there.
         """
-        folder = self.found.folder
-        if storage.is_remote(folder) and not storage.remote_at(folder).is_patient:
-            return
         if rank is None and self._is_checked:
             return
         if self.imported is not None:
@@ -161,6 +158,9 @@ class Run:
             if self._num_faults() != before:
                 self._changed()
             self._is_checked = done
+            return
+        folder = self.found.folder
+        if storage.is_remote(folder) and not storage.remote_at(folder).is_patient:
             return
         files = [f for f in self.files.values() if rank in (None, f.rank)]
         if rank is None and sum(f.num_bytes for f in files) > _CHECKED_BYTES:
