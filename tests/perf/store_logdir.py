@@ -5,7 +5,8 @@
 The store is moto's S3 server on loopback, in this very process and in Python, which takes
 most of the processor time; each request is held up for 20 ms, as a store not far away does.
 Prints one table: wall time until the overview shows all ranks, the longest poll meanwhile,
-requests in all and for each rank, and requests that a minute of polling costs afterwards.
+requests in all and for each rank, requests that a minute of polling costs afterwards, and
+all requests until every rank is shown once the run has an index.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from collector.cli import main as cli  # noqa: E402
+from tb_plugin import storage  # noqa: E402
 from tests.builders import RunBuilder  # noqa: E402
 from tests.collector.remote.s3_server import S3, SECRET  # noqa: E402
 from tests.tb_plugin.storage.stores import StorePage  # noqa: E402
@@ -27,8 +30,8 @@ DELAY_SECONDS = 0.02
 POLL_SECONDS = 0.1
 
 
-def measured(num_ranks: int, folder: Path) -> tuple[float, float, int, int]:
-    """Seconds to all ranks, seconds of the longest poll, requests, requests later."""
+def measured(num_ranks: int, folder: Path) -> tuple[float, float, int, int, int]:
+    """Seconds to all ranks and of the longest poll, requests, later, with an index."""
     s3 = S3()
     bucket = f"bucket{num_ranks}"
     s3.client().mkdir(bucket)
@@ -61,22 +64,36 @@ def measured(num_ranks: int, folder: Path) -> tuple[float, float, int, int]:
         page.store.index._clock.later(1)
         time.sleep(1)
     num_later = len(s3.proxy.gets)
+    url = f"s3://{bucket}/runs"
+    assert cli(["index", url]) == 0
+    storage._mounted.clear()
+    s3.proxy.gets.clear()
+    page, is_whole = StorePage(url), False
+    while not is_whole:
+        found = page.get("/runs")["runs"]
+        if found:
+            page.of_run("/overview", "exp")
+            run = page.store.run(found[0]["id"])
+            is_whole = len(run.files) == num_ranks and not run.unfinished
+        page.store.index._clock.later(1)
+        time.sleep(POLL_SECONDS)
+    num_indexed = len(s3.proxy.gets)
     s3.close()
-    return seconds, longest, num_requests, num_later
+    return seconds, longest, num_requests, num_later, num_indexed
 
 
 def main() -> None:
     print(
         "| ranks | all shown (s) | longest poll (s) | requests | requests / rank |"
-        " in a minute of polling |"
+        " in a minute of polling | with an index |"
     )
-    print("|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|")
     for num_ranks in map(int, sys.argv[1:] or ("8", "64")):
         with tempfile.TemporaryDirectory() as folder:
-            seconds, longest, num, later = measured(num_ranks, Path(folder))
+            seconds, longest, num, later, indexed = measured(num_ranks, Path(folder))
         print(
             f"| {num_ranks} | {seconds:.2f} | {longest:.2f} | {num} |"
-            f" {num / num_ranks:.2f} | {later} |"
+            f" {num / num_ranks:.2f} | {later} | {indexed} |"
         )
 
 
