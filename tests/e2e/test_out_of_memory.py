@@ -61,7 +61,7 @@ def test_the_overview_opens_with_the_verdict_and_leads_to_the_moment(
     see(found, "evaluate.py:52 append")
     see(found, "What to try")
     found.get_by_text("Evidence:").click()
-    see(found, "Asked for")
+    see(found, "largest free block")
     found.get_by_role("button", name="Open at the OOM").click()
     hash_holds(page, "view=allocations")
     asked = int(word_of(page, "moment"))
