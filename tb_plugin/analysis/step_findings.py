@@ -140,9 +140,8 @@ def slow_every(
     beyond = seconds[slow] - usual
     if beyond.sum() / len(seconds) < PERIODIC_COST * usual:
         return None
-    part, more = _most_more(
-        {name: values[known] for name, values in parts.items()}, seconds, slow
-    )
+    known_parts = {name: values[known] for name, values in parts.items()}
+    part, more = _most_more(_with_other(known_parts, seconds), slow)
     return Periodic(
         every=every,
         first=int(step[begins[-1]]),
@@ -209,35 +208,41 @@ def growing(step: Ints, times: StepTimes) -> Growing | None:
     )
 
 
+def _with_other(parts: Mapping[str, Floats], seconds: Floats) -> Mapping[str, Floats]:
+    """The parts and what they leave of `seconds`, which has their shape."""
+    if not parts:
+        return {}
+    return {**parts, OTHER: other_part(seconds, np.stack(list(parts.values())))}
+
+
 def _most_more(
-    parts: Mapping[str, Floats], seconds: Floats, slow: npt.NDArray[np.bool_]
+    parts: Mapping[str, Floats], slow: npt.NDArray[np.bool_]
 ) -> tuple[str, float]:
     """The part whose median is furthest beyond that of the other steps."""
     if not parts:
         return "", float("nan")
-    held = dict(parts)
-    held[OTHER] = other_part(seconds, np.stack(list(parts.values())))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a part without any value
         more = {
             name: float(np.nanmedian(values[slow]) - np.nanmedian(values[~slow]))
-            for name, values in held.items()
+            for name, values in parts.items()
         }
     name = max(more, key=lambda one: np.nan_to_num(more[one], nan=-np.inf))
     return (name, more[name]) if more[name] > 0 else ("", float("nan"))
 
 
 def _part_growth(times: StepTimes) -> tuple[str, float]:
-    """The part that grew most from the first third to the last."""
-    if not times.parts:
-        return "", float("nan")
-    middles = {name: middle_values(values) for name, values in times.parts.items()}
-    seconds = middle_values(times.coarse_seconds)
-    third = np.arange(len(seconds)) >= 2 * len(seconds) / 3
-    behind = np.arange(len(seconds)) >= warmup_rows(len(seconds))
-    ends = behind & (third | (np.arange(len(seconds)) < len(seconds) / 3))
-    return _most_more(
-        {name: values[ends] for name, values in middles.items()},
-        seconds[ends],
-        third[ends],
-    )
+    """The part that grew most from the first third to the last.
+
+    By the mean of the ranks: their parts add up to their steps. The middle ranks of
+    several parts are different ones, and what those leave of a step is nothing real.
+    """
+    parts = _with_other(times.parts, times.coarse_seconds)
+    num_columns = times.coarse_seconds.shape[1]
+    third = np.arange(num_columns) >= 2 * num_columns / 3
+    behind = np.arange(num_columns) >= warmup_rows(num_columns)
+    ends = behind & (third | (np.arange(num_columns) < num_columns / 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no rank has
+        means = {name: np.nanmean(v[:, ends], axis=0) for name, v in parts.items()}
+    return _most_more(means, third[ends])

@@ -211,6 +211,19 @@ def test_steps_that_take_ever_longer():
     assert found.last_seconds - found.first_seconds > 0.03
 
 
+def test_parts_that_take_turns_between_ranks_are_not_called_unexplained():
+    # In turns one of two ranks works longer and the other waits for it: the middle of
+    # each part is the small one, and the step is longer than their sum.
+    def turns(rank, step):
+        mine = rank == step % 2
+        longer = 100 + step * 0.2
+        return {"optimizer" if mine else "communication": longer}
+
+    found = grown(Story(2, 300, more=turns).tell())
+    assert found is not None
+    assert found.part in {"optimizer", "communication"}
+
+
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(
     "story",
