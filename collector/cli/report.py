@@ -40,8 +40,9 @@ report_version)::
                     file), is_out_of_memory, rank, attempt, device, step, phase, during,
                     asked_at, time_ms, message, analysed (the history was read), cause
                     (really_full, fragmented, growth, single_giant, imbalance, non_torch,
-                    fitting_block_free, unsure), also (smaller troubles), sentence,
-                    held_sentence, requested_bytes, device_free_bytes, capacity_bytes,
+                    fitting_block_free, private_pools, pending_free, process_limit,
+                    unsure), also (smaller troubles), sentence, held_sentence,
+                    requested_bytes, device_free_bytes, capacity_bytes,
                     reserved_bytes, allocated_bytes, active_bytes, free_bytes,
                     num_free_blocks, largest_free_bytes, evidence (each: key, label, value,
                     unit, scope, caveat, decisive), advice (text, setting, bytes at stake,

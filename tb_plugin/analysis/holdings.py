@@ -17,7 +17,7 @@ import numpy as np
 from tb_plugin.analysis.frames import USER, frame_kinds
 from tb_plugin.analysis.growth_at import rounds_at
 from tb_plugin.analysis.live import live_rows
-from tb_plugin.analysis.passes import had_backward, keeps_graph
+from tb_plugin.analysis.passes import by_other_ways, had_backward, keeps_graph
 from tb_plugin.analysis.phases import BACKWARD_PHASE, OPTIMIZER_PHASE, phases_of
 from tb_plugin.analysis.stack_marks import (
     ALL_GATHER,
@@ -183,10 +183,11 @@ class _Look:
         ahead = self._told("prefetched", self._fetched())
         if ahead.num_bytes >= max(1, least) and ahead.num >= _FEWEST:
             yield ahead
-        passing = self._without_backward(is_cache, least)
+        spaces = workspaces(self.replay, self.lines.marks)[self.rows]
+        in_pools = self.replay.pool[self.rows] > 0
+        passing = self._without_backward(is_cache | spaces | in_pools, least)
         if passing is not None:
             yield passing
-        spaces = workspaces(self.replay, self.lines.marks)[self.rows]
         of_cublas = self._told("workspaces", spaces)
         if of_cublas.num_bytes >= max(1, WORTH_OF_WORKSPACES * self.total):
             yield of_cublas
@@ -273,8 +274,11 @@ class _Look:
                 found[stack] = frame
         return found[self.stack]
 
-    def _without_backward(self, is_cache: Flags, least: float) -> Holding | None:
-        """What passes through the model hold that no backward followed."""
+    def _without_backward(self, told: Flags, least: float) -> Holding | None:
+        """What passes through the model hold that no backward followed.
+
+        `told`: rows that are something else.
+        """
         phases = phases_of(self.replay.device.events, self.lines.marks)
         until = phases.of_event[: self.event + 1]
         after = np.isin(phases.kind[until], (BACKWARD_PHASE, OPTIMIZER_PHASE))
@@ -282,7 +286,7 @@ class _Look:
         if last == self.event:
             return None
         born = self.replay.lives.born[self.rows]
-        held = self._has(MODULE) & ~self._has(_NO_PASS) & ~is_cache & (born > last)
+        held = self._has(MODULE) & ~self._has(_NO_PASS) & ~told & (born > last)
         if self.size[held].sum() < max(1, least):
             return None
         starts = rounds_at(self.replay, self.event, self.lines, self.step)
@@ -290,18 +294,20 @@ class _Look:
             (int(np.count_nonzero(one.start > last)) for one in starts), default=0
         )
         num_held = len(np.unique(_round_of(starts, born[held]))) if starts else 1
-        if num_held >= _FEWEST or (self._evaluates() and self._retains(last)):
+        if num_held >= _FEWEST or (self._evaluates(last) and self._retains(last)):
             num = max(1, min(passes, num_held))
             return replace(self._told("no_backward", held), num=num)
         return None
 
-    def _evaluates(self) -> bool:
+    def _evaluates(self, last: int) -> bool:
         """Whether the failed request came of an evaluation that may record a graph."""
         stacks = self.lines.stacks
         frames = stacks.of(int(self.replay.device.events.stack[self.event])).tolist()
         if any(_NO_GRAD_FILE.search(stacks.filename[row]) for row in frames):
             return False
-        return any(_EVALUATES.search(stacks.name[row]) for row in frames)
+        if any(_EVALUATES.search(stacks.name[row]) for row in frames):
+            return True
+        return by_other_ways(self.replay, self.lines, last, self.event)
 
     def _retains(self, since: int) -> bool:
         lives = self.replay.lives

@@ -82,6 +82,9 @@ class OomFacts:
     """Allocated, and freed blocks that another stream may still use."""
     private_pool_bytes: int | None = None
     """Reserved by memory pools other than the ordinary one."""
+    private_free_bytes: int | None = None
+    """Free in such pools, the request's own left out: it may not go there."""
+    num_private_pools: int = 0
     pending: PendingFrees | None = None
     """Known from a history; totals alone only say how much, see `pending_bytes`."""
     free: FreeBlocks | None = None

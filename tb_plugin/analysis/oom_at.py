@@ -51,15 +51,18 @@ def facts_at(
     before = live_rows(lives, event)
     before = before[lives.born[before] == BEFORE]
     active = int(replay.active.after[event])
+    segments = state.segments
+    private = segments.pool > 0
+    others = private & (segments.pool != int(events.pool[event]))
     return OomFacts(
         requested_bytes=asked,
         device_free_bytes=free if 0 <= free <= MAX_BYTES else None,
         reserved_bytes=int(replay.reserved.levels.after[event]),
         allocated_bytes=int(replay.allocated.after[event]),
         active_bytes=active,
-        private_pool_bytes=int(
-            state.segments.total_size[state.segments.pool > 0].sum()
-        ),
+        private_pool_bytes=int(segments.total_size[private].sum()),
+        private_free_bytes=int(segments.free_size[others].sum()),
+        num_private_pools=len(np.unique(segments.pool[others])),
         pending=_pending(replay, event, lines),
         free=blocks,
         elsewhere=elsewhere,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from tb_plugin.analysis.frames import LIBRARY, NATIVE, USER, frame_kinds
 from tb_plugin.analysis.lifetimes import ALLOC, BEFORE
 from tb_plugin.analysis.stack_marks import (
     ACCUMULATE,
@@ -21,6 +22,7 @@ from tb_plugin.analysis.stack_marks import (
     NO_PYTHON,
     OPTIMIZER,
     OPTIMIZER_STATE,
+    python_marks,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ ALWAYS: Final = 0.9
 
 OFTEN: Final = 8
 """Blocks of a stack that keeps them all, from which on they are a collection."""
+
+FEWEST: Final = 2
+"""Backwards seen, from which on it is known by which functions a training calls."""
 
 TRAINING: Final = BACKWARD | ACCUMULATE | OPTIMIZER | OPTIMIZER_STATE | NO_PYTHON
 """Marks that only a training bears."""
@@ -83,6 +88,50 @@ def collected(replay: Replay, lines: Lines, event: int) -> Ints:
     events = replay.device.events
     at = (events.action[: event + 1] == ALLOC) & (events.stack[: event + 1] == most)
     return np.flatnonzero(at)
+
+
+def by_other_ways(replay: Replay, lines: Lines, last: int, event: int) -> bool:
+    """Whether all passes since the last backward came by functions that none followed.
+
+    A training calls its model by the same functions in every step; an evaluation by
+    others, which no backward has followed before and none will. `last`: the event of
+    the last backward or optimizer.
+    """
+    events = replay.device.events
+    made = (events.action == ALLOC) & lines.has(MODULE)[events.stack]
+    ways = np.append(_ways(lines), -1)[events.stack]
+    passing, trained = ways[last + 1 : event + 1], ways[: last + 1]
+    passing, trained = passing[made[last + 1 : event + 1]], trained[made[: last + 1]]
+    if not len(passing) or (passing < 0).any():
+        return False
+    backward = lines.has(BACKWARD | NO_PYTHON)[events.stack[: last + 1]]
+    begins = np.flatnonzero(made[: last + 1] | backward)
+    num = np.count_nonzero(np.diff(backward[begins].astype(np.int8)) > 0)
+    return bool(num >= FEWEST and not np.isin(passing, trained).any())
+
+
+def _ways(lines: Lines) -> Ints:
+    """By stack: a number for the functions by which the model was called; -1: it was not."""
+    stacks, kinds = lines.stacks, frame_kinds(lines.stacks)
+    in_model = [
+        kind != NATIVE and bool(python_marks(name, filename) & MODULE)
+        for kind, name, filename in zip(
+            kinds.tolist(), stacks.name, stacks.filename, strict=True
+        )
+    ]
+    found = np.full(len(stacks), -1, np.int64)
+    numbers: dict[tuple[tuple[str, str], ...], int] = {}
+    for stack in np.flatnonzero(lines.has(MODULE)[:-1]).tolist():
+        frames = stacks.of(stack).tolist()
+        outermost = max(at for at, row in enumerate(frames) if in_model[row])
+        way = tuple(
+            (stacks.filename[row], stacks.name[row])
+            for row in frames[outermost + 1 :]
+            if kinds[row] in (USER, LIBRARY)
+        )
+        if way:
+            found[stack] = numbers.setdefault(way, len(numbers))
+    return found
 
 
 def _kept(

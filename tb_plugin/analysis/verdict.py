@@ -1,10 +1,13 @@
-"""Why a request for memory could not be served: one of nine causes, or unsure.
+"""Why a request for memory could not be served: one of ten causes, or unsure.
 
 Each cause is tested by what would have been otherwise without it, and weighed by the
 bytes that it took:
 
 fitting_block_free  A free block as large as the request exists, of another stream or
                     memory pool. Weight: that block.
+private_pools       What is free in private pools, where the request may not go, would
+                    have covered what the device lacked, and no block of them alone
+                    would have served it. Weight: what is free in them.
 fragmented          The free blocks where the request belongs add up to it, and none of
                     them is as large. Weight: their sum. Major only from `MUCH_FREE` of
                     the room on, unless the request is larger than any served before:
@@ -56,6 +59,7 @@ Cause: TypeAlias = Literal[
     "imbalance",
     "non_torch",
     "fitting_block_free",
+    "private_pools",
     "pending_free",
     "process_limit",
     "unsure",
@@ -187,6 +191,11 @@ def _suspects(facts: OomFacts) -> Iterator[Suspect]:
     if beyond and not facts.is_limited:
         device = facts.capacity_bytes or room
         yield from _taken("non_torch", beyond, missing, device)
+    fits = facts.elsewhere is not None and facts.elsewhere.largest_bytes >= (asked or 0)
+    if unused := facts.private_free_bytes:
+        of_pool = facts.elsewhere is not None and facts.elsewhere.place == "pool"
+        if not (of_pool and fits):
+            yield from _taken("private_pools", unused, max(1, missing), room)
     if pending := facts.pending_bytes:
         yield from _taken("pending_free", pending, max(1, missing), room)
     grown = 0 if facts.growth is None else facts.growth.num_bytes

@@ -7,7 +7,8 @@ CUBLAS_WORKSPACE_CONFIG's default `:4096:2:16:8`, which no tensor is likely to h
 the 32 MiB of newer devices, which many a tensor has: so only the first such allocation
 of a stream counts, where it was never freed and came of a multiplication. Threads have
 handles of their own: where one stack has them on many streams, all count, as no
-tensor is kept once on each of them.
+tensor is kept once on each of them. Stacks with C++ that name no cuBLAS are of tensors,
+unless they are on many streams: symbols may be missing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from tb_plugin.analysis.frames import NATIVE, frame_kinds
 from tb_plugin.analysis.lifetimes import BEFORE
 from tb_plugin.analysis.stack_marks import BACKWARD, NO_PYTHON, WORKSPACE
 
@@ -54,12 +56,15 @@ def workspaces(replay: Replay, marks: Ints) -> Flags:
     found = kept & (lives.size == DEFAULT_BYTES)
     newer = np.flatnonzero(kept & (lives.size == NEWER_BYTES) & (lives.born != BEFORE))
     if len(newer):
-        multiplies = np.append(_multiplies(replay, marks), True)[lives.stack[newer]]
-        newer = newer[multiplies]
-        has_stack = lives.stack[newer] >= 0  # autograd's thread has a handle of its own
-        keys = np.stack([replay.stream[newer], has_stack], axis=1)
+        multiplies, is_told = _multiplies(replay, marks)
+        newer = newer[np.append(multiplies, True)[lives.stack[newer]]]
+        single = newer[~np.append(is_told, False)[lives.stack[newer]]]
+        has_stack = (
+            lives.stack[single] >= 0
+        )  # autograd's thread has a handle of its own
+        keys = np.stack([replay.stream[single], has_stack], axis=1)
         _, first = np.unique(keys, axis=0, return_index=True)
-        found[newer[first]] = True
+        found[single[first]] = True
         of_many = [
             stack
             for stack in np.unique(lives.stack[newer]).tolist()
@@ -70,13 +75,19 @@ def workspaces(replay: Replay, marks: Ints) -> Flags:
     return found
 
 
-def _multiplies(replay: Replay, marks: Ints) -> Flags:
-    """By stack: whether its innermost frame multiplies matrices, or may do so."""
+def _multiplies(replay: Replay, marks: Ints) -> tuple[Flags, Flags]:
+    """By stack: whether its innermost Python multiplies, or may; and whether C++ is told."""
     stacks = replay.snapshot.stacks
+    kinds = frame_kinds(stacks)
     found: Flags = (marks & (NO_PYTHON | BACKWARD)) != 0
+    is_told = np.zeros(len(stacks), np.bool_)
     for stack in np.flatnonzero(np.diff(stacks.start)).tolist():
-        frame = int(stacks.frame[stacks.start[stack]])
-        name, filename = stacks.name[frame], stacks.filename[frame]
+        frames = stacks.of(stack)
+        python = frames[kinds[frames] != NATIVE]
+        is_told[stack] = len(python) < len(frames)
+        if not len(python):
+            continue
+        name, filename = stacks.name[python[0]], stacks.filename[python[0]]
         if _MULTIPLIES.match(name) or _OF_TORCH.search(filename):
             found[stack] = True
-    return found
+    return found, is_told

@@ -24,6 +24,7 @@ OomCause: TypeAlias = Literal[
     "imbalance",
     "non_torch",
     "fitting_block_free",
+    "private_pools",
     "pending_free",
     "process_limit",
     "unsure",
@@ -37,6 +38,7 @@ single_giant        one request far beyond all before it, while there was room f
 imbalance           this rank holds much more than the others, which have room
 non_torch           memory outside torch took what torch would have needed
 fitting_block_free  a free block would have fitted, of another stream or memory pool
+private_pools       much is free, but in private memory pools that the request may not use
 pending_free        memory was freed, and waits until another stream is done with it
 process_limit       the device had room, and a limit on this process refused the request
 unsure              the recorded facts fit none of them

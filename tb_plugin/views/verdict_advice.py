@@ -186,6 +186,17 @@ def _fitting(case: Case) -> Iterator[api.VerdictAdvice]:
     )
 
 
+def _private_pools(case: Case) -> Iterator[api.VerdictAdvice]:
+    yield from holding_advice(case, ("private_pools",))
+    if not any(one.kind == "private_pools" for one in case.holdings):
+        yield advice(
+            "Let CUDA graphs share one pool (torch.cuda.graph(..., pool=...)), capture the"
+            " largest size first, and drop graphs that are not replayed any more.",
+            case.facts.private_free_bytes,
+            ("private_free", "private_pools"),
+        )
+
+
 def _really_full(case: Case) -> Iterator[api.VerdictAdvice]:
     yield from live_advice(case)
     missing = case.facts.missing_bytes
@@ -249,6 +260,7 @@ _FOR: Final[dict[Cause, Callable[[Case], Iterator[api.VerdictAdvice]]]] = {
     "imbalance": _imbalance,
     "non_torch": _non_torch,
     "fitting_block_free": _fitting,
+    "private_pools": _private_pools,
     "pending_free": _pending,
     "process_limit": _limit,
     "unsure": _unsure,

@@ -29,6 +29,7 @@ DECISIVE: Final[dict[Cause, frozenset[str]]] = {
     "imbalance": frozenset({"above_peers", "median_peer"}),
     "non_torch": frozenset({"non_torch", "lost_room"}),
     "fitting_block_free": frozenset({"elsewhere"}),
+    "private_pools": frozenset({"private_free", "private_pools"}),
     "pending_free": frozenset({"pending_free"}),
     "process_limit": frozenset({"device_free", "limit", "held"}),
     "unsure": frozenset(),
@@ -148,6 +149,14 @@ def _levels(case: Case) -> Iterator[api.VerdictEvidence]:
             "private_pools",
             "reserved by private memory pools",
             facts.private_pool_bytes,
+        )
+    if facts.private_free_bytes:
+        yield from _bytes(
+            case,
+            "private_free",
+            "free in private memory pools",
+            facts.private_free_bytes,
+            "" if facts.num_private_pools == 1 else "in all of them together",
         )
 
 

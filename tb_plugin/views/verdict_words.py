@@ -33,6 +33,7 @@ CAUSE_WORDS: Final[dict[Cause, str]] = {
     "imbalance": "this rank holds more than the others",
     "non_torch": "memory outside torch",
     "fitting_block_free": "a fitting block was free",
+    "private_pools": "free memory belongs to private pools",
     "pending_free": "freed memory waited for another stream",
     "process_limit": "a limit on this process",
     "unsure": "unsure",
@@ -227,6 +228,16 @@ def _process_limit(facts: OomFacts) -> str:
     return f"{size_words(held)} were live of the {about}{size_words(room)} it may take."
 
 
+def _private_pools(facts: OomFacts) -> str:
+    num = facts.num_private_pools
+    pools = "one private memory pool" if num == 1 else f"{num:,} private memory pools"
+    return (
+        f"{size_words(facts.private_free_bytes or 0)} was free in {pools}, as CUDA graphs"
+        " and torch.cuda.MemPool make them, and this request may not be served from"
+        " there."
+    )
+
+
 def _pending_free(facts: OomFacts) -> str:
     pending = facts.pending
     size = size_words(facts.pending_bytes or 0)
@@ -349,6 +360,7 @@ _WHY: Final = {
     "imbalance": _imbalance,
     "non_torch": _non_torch,
     "fitting_block_free": _fitting,
+    "private_pools": _private_pools,
     "pending_free": _pending_free,
     "process_limit": _process_limit,
     "unsure": _unsure,

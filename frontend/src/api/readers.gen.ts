@@ -154,7 +154,7 @@ export const readStackMatch: Read<types.StackMatch> = word(
 );
 
 export const readOomCause: Read<types.OomCause> = word(
-  "really_full", "fragmented", "growth", "single_giant", "imbalance", "non_torch", "fitting_block_free", "pending_free", "process_limit", "unsure",
+  "really_full", "fragmented", "growth", "single_giant", "imbalance", "non_torch", "fitting_block_free", "private_pools", "pending_free", "process_limit", "unsure",
 );
 
 export const readOomOrigin: Read<types.OomOrigin> = word(

@@ -65,6 +65,7 @@ class Program:
         self.trace: list[dict] = []
         self.live: dict[int, dict[str, Any]] = {}
         self.pending: dict[int, dict[str, Any]] = {}
+        self.cached: dict[int, dict[str, Any]] = {}
         self.peak_bytes = 0
         self._next = 0x7F0000000000
         self._now = 1_700_000_000_000_000
@@ -90,6 +91,18 @@ class Program:
             told = self.pending.pop(addr)
             self._tell("free_completed", addr, **told)
             self._tell("segment_free", addr, **told)
+
+    def let_go(self, *addrs: int) -> None:
+        """Free, and keep the segments, as private pools do."""
+        for addr in addrs:
+            self.request_free(addr)
+            told = self.cached[addr] = self.pending.pop(addr)
+            self._tell("free_completed", addr, **told)
+
+    def give_back(self, *addrs: int) -> None:
+        """Cached segments go: the event bears the stack that they came with."""
+        for addr in addrs:
+            self._tell("segment_free", addr, **self.cached.pop(addr))
 
     def request_free(self, addr: int) -> None:
         """Another stream still uses it."""
@@ -122,6 +135,7 @@ class Program:
             for held, state in (
                 (self.live, "active_allocated"),
                 (self.pending, "active_pending_free"),
+                (self.cached, "inactive"),
             )
             for addr, told in held.items()
         ]

@@ -40,6 +40,10 @@ export const CAUSES: Readonly<
     name: "A fitting block was free",
     meaning: "It belongs to another stream or memory pool.",
   },
+  private_pools: {
+    name: "Free in private pools",
+    meaning: "Much was free, but in memory pools of their own that it may not use.",
+  },
   pending_free: {
     name: "Pending frees",
     meaning: "Freed memory waited until another stream was done with it.",
