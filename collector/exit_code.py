@@ -1,9 +1,13 @@
 """The code that `sys.exit` ends the program with, for recorders that nobody closed.
 
 At exit Python tells nobody: the exception is gone by then, and `sys` does not keep it. So
-while a recorder lives, `sys.exit` (and `exit` of `site`) raises a SystemExit that can be
-seen to die. Whoever catches it has a frame on the stack when it does; the interpreter,
-which ends the program with it, has none. A bare `raise SystemExit` is not seen.
+while a recorder lives, `sys.exit` (and `exit` of `site`, and where a module has taken
+either by name) raises a SystemExit that can be seen to die. Whoever catches it has a
+frame on the stack when it does; the interpreter, which ends the program with it, has
+none.
+
+A bare `raise SystemExit` is seen where Python can say that a frame is left by an
+exception (3.12 and newer): by the outermost one of the main thread.
 """
 
 from __future__ import annotations
@@ -13,9 +17,14 @@ import dis
 import sys
 import threading
 import weakref
-from typing import Any, Final, NoReturn
+from contextlib import suppress
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from collector.plain import text_of
+
+if TYPE_CHECKING:
+    from types import CodeType
 
 
 class _Exit(SystemExit):
@@ -30,22 +39,32 @@ _Exit.__module__ = SystemExit.__module__
 
 _PLACES: Final = ((sys, "exit"), (builtins, "exit"), (builtins, "quit"))
 
+_NAMES: Final = ("exit", "sys_exit", "quit")
+"""By which modules take it."""
+_TOOLS: Final = (4, 3)
+"""Numbers of `sys.monitoring` that are nobody's by convention."""
+
 _before: Final[dict[tuple[Any, str], Any]] = {}
 """What stood at each place."""
 _raised: Final[dict[int, tuple[weakref.ref[_Exit], Any]]] = {}
 """Those that live: each with its code."""
 _ended: Final[list[Any]] = []
 """The code that ends the program, once it does."""
+_outermost: Final[list[tuple[int, CodeType]]] = []
+"""The code of the main thread's outermost frame, and the number it is watched under."""
 
 
 def watch() -> None:
     """See how the program exits from now on."""
     _ended.clear()
-    for owner, name in _PLACES:
+    known = [getattr(owner, name, None) for owner, name in _PLACES]
+    known = [one for one in known if one is not None and one is not _exit]
+    for owner, name in (*_PLACES, *_taken(known)):
         found = getattr(owner, name, None)
         if found is not None and found is not _exit:
             _before[owner, name] = found
             setattr(owner, name, _exit)
+    _watch_outermost()
 
 
 def leave() -> None:
@@ -54,6 +73,48 @@ def leave() -> None:
         if getattr(owner, name, None) is _exit:
             setattr(owner, name, found)
     _before.clear()
+    while _outermost:
+        tool, _ = _outermost.pop()
+        _monitoring.set_events(tool, 0)
+        _monitoring.free_tool_id(tool)
+
+
+_monitoring: Final[Any] = getattr(sys, "monitoring", None)
+
+
+def _taken(known: list[Any]) -> list[tuple[Any, str]]:
+    """Modules that took one of these functions by its name, before it was watched."""
+    return [
+        (module, name)
+        for module in tuple(sys.modules.values())
+        if type(module) is ModuleType and module not in (sys, builtins)
+        for name in _NAMES
+        if any(module.__dict__.get(name) is one for one in known)
+    ]
+
+
+def _watch_outermost() -> None:
+    """See what the main thread's outermost frame is left by, where Python can tell."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001
+    if _monitoring is None or frame is None or _outermost:
+        return
+    while frame.f_back is not None:
+        frame = frame.f_back
+    for tool in _TOOLS:
+        with suppress(ValueError):
+            _monitoring.use_tool_id(tool, "memboard")
+            _outermost.append((tool, frame.f_code))
+            # Nothing runs slower for it but the leaving of a frame by an exception.
+            event = _monitoring.events.PY_UNWIND
+            _monitoring.register_callback(tool, event, _unwound)
+            _monitoring.set_events(tool, event)
+            return
+
+
+def _unwound(code: CodeType, _offset: int, error: BaseException) -> None:
+    if isinstance(error, SystemExit) and any(code is own for _, own in _outermost):
+        held = error.code
+        _ended.append(held if held is None or type(held) is int else text_of(held))
 
 
 def ended_by() -> SystemExit | None:

@@ -87,7 +87,8 @@ def ending(
 
 
 def _at_exit() -> None:
-    error = exit_code.ended_by() or _last_uncaught()
+    # multiprocessing of Python 3.13 and newer asks while the exception is on its way.
+    error = exit_code.ended_by() or sys.exc_info()[1] or _last_uncaught()
     for recorder in reversed(_live.copy()):
         recorder.close_for(error)
 

@@ -187,7 +187,7 @@ def _fitting(case: Case) -> Iterator[api.VerdictAdvice]:
 
 
 def _private_pools(case: Case) -> Iterator[api.VerdictAdvice]:
-    yield from holding_advice(case, ("private_pools",))
+    yield from holding_advice(case, ["private_pools"])
     if not any(one.kind == "private_pools" for one in case.holdings):
         yield advice(
             "Let CUDA graphs share one pool (torch.cuda.graph(..., pool=...)), capture the"

@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 
 HEAD = """
 import sys, collector
+from sys import exit as sys_exit
+taken = lambda code: sys_exit(code)
 rec = collector.record(sys.argv[1], oom=False)
 rec.step()
 """
@@ -65,10 +67,43 @@ def ended(run_dir, code):
             (0, "closed", ""),
         ),
         ("rec.close()\nsys.exit(3)", (3, "closed", "")),
+        ("taken(3)", (3, "exception", "SystemExit: 3")),
+        ("taken(0)", (0, "closed", "")),
+        ("try: taken(3)\nexcept SystemExit: pass", (0, "closed", "")),
     ],
 )
 def test_an_exit_with_a_code_reads_as_such(tmp_path, code, expected):
     assert ended(tmp_path / "run", code) == expected
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python cannot tell")
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("raise SystemExit(3)", (3, "exception", "SystemExit: 3")),
+        (
+            "def main(): raise SystemExit('no data')\nmain()",
+            (1, "exception", "SystemExit: no data"),
+        ),
+        ("raise SystemExit(0)", (0, "closed", "")),
+        ("raise SystemExit", (0, "closed", "")),
+        ("try: raise SystemExit(3)\nexcept SystemExit: pass", (0, "closed", "")),
+        ("1 / 0", (1, "exception", "ZeroDivisionError: division by zero")),
+    ],
+)
+def test_a_bare_exit_with_a_code_reads_as_such(tmp_path, code, expected):
+    assert ended(tmp_path / "run", code) == expected
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python cannot tell")
+def test_nothing_is_watched_behind_the_last_recorder(tmp_path):
+    def tools():
+        return [sys.monitoring.get_tool(number) for number in range(6)]
+
+    before = tools()
+    with collector.record(tmp_path / "run", **ONLY_STEPS):
+        assert tools().count("memboard") == 1
+    assert tools() == before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
