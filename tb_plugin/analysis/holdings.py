@@ -294,8 +294,9 @@ class _Look:
             (int(np.count_nonzero(one.start > last)) for one in starts), default=0
         )
         num_held = len(np.unique(_round_of(starts, born[held]))) if starts else 1
-        if num_held >= _FEWEST or (self._evaluates(last) and self._retains(last)):
-            num = max(1, min(passes, num_held))
+        # A round may begin within a pass, which then lies in two of them.
+        num = max(1, min(passes, num_held))
+        if num >= _FEWEST or (self._evaluates(last) and self._retains(last)):
             return replace(self._told("no_backward", held), num=num)
         return None
 

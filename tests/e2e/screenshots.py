@@ -122,7 +122,7 @@ def main() -> None:
                 shot.goto(f"{url}?darkMode={dark}#memboard&{state}")
                 frame = shot.frame_locator("iframe")
                 frame.locator("#run-picker").wait_for(timeout=60_000)
-                shot.wait_for_load_state("networkidle")
+                shot.wait_for_load_state("networkidle", timeout=120_000)
                 shot.wait_for_timeout(2500)  # histories are opened, then drawn
                 for end, place in PLACES.items():
                     if name.endswith(end):

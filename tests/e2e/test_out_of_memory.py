@@ -60,6 +60,8 @@ def test_the_overview_opens_with_the_verdict_and_leads_to_the_moment(
     see(found, "Growth")
     see(found, "evaluate.py:52 append")
     see(found, "What to try")
+    advice = found.get_by_role("listitem").filter(has_text="up to").first
+    expect(advice).to_contain_text("from step to step at evaluate.py:52 append")
     found.get_by_text("Evidence:").click()
     see(found, "largest free block")
     found.get_by_role("button", name="Open at the OOM").click()
