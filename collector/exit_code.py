@@ -7,7 +7,8 @@ frame on the stack when it does; the interpreter, which ends the program with it
 none.
 
 A bare `raise SystemExit` is seen where Python can say that a frame is left by an
-exception (3.12 and newer): by the outermost one of the main thread.
+exception (3.12 and newer): by the outermost one of the main thread. A process that
+multiprocessing has forked ends with what its own function is left by, whatever it is.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ _before: Final[dict[tuple[Any, str], Any]] = {}
 """What stood at each place."""
 _raised: Final[dict[int, tuple[weakref.ref[_Exit], Any]]] = {}
 """Those that live: each with its code."""
-_ended: Final[list[Any]] = []
-"""The code that ends the program, once it does."""
-_outermost: Final[list[tuple[int, CodeType]]] = []
-"""The code of the main thread's outermost frame, and the number it is watched under."""
+_ended: Final[list[BaseException]] = []
+"""What ends the program, once it does."""
+_outermost: Final[list[tuple[int, CodeType, bool]]] = []
+"""The number under which a frame is watched, its code, and whether it is a process's own."""
 
 
 def watch() -> None:
@@ -74,7 +75,7 @@ def leave() -> None:
             setattr(owner, name, found)
     _before.clear()
     while _outermost:
-        tool, _ = _outermost.pop()
+        tool, *_ = _outermost.pop()
         _monitoring.set_events(tool, 0)
         _monitoring.free_tool_id(tool)
 
@@ -98,12 +99,15 @@ def _watch_outermost() -> None:
     frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001
     if _monitoring is None or frame is None or _outermost:
         return
-    while frame.f_back is not None:
+    process: Any = sys.modules.get("multiprocessing.process")
+    bootstrap = None if process is None else process.BaseProcess._bootstrap.__code__  # noqa: SLF001
+    while frame.f_back is not None and frame.f_back.f_code is not bootstrap:
         frame = frame.f_back
+    is_process = frame.f_back is not None
     for tool in _TOOLS:
         with suppress(ValueError):
             _monitoring.use_tool_id(tool, "memboard")
-            _outermost.append((tool, frame.f_code))
+            _outermost.append((tool, frame.f_code, is_process))
             # Nothing runs slower for it but the leaving of a frame by an exception.
             event = _monitoring.events.PY_UNWIND
             _monitoring.register_callback(tool, event, _unwound)
@@ -112,19 +116,25 @@ def _watch_outermost() -> None:
 
 
 def _unwound(code: CodeType, _offset: int, error: BaseException) -> None:
-    if isinstance(error, SystemExit) and any(code is own for _, own in _outermost):
-        held = error.code
-        _ended.append(held if held is None or type(held) is int else text_of(held))
+    for _, own, is_process in _outermost:
+        if code is not own:
+            continue
+        if isinstance(error, SystemExit):
+            held = error.code
+            is_plain = held is None or type(held) is int
+            _ended.append(SystemExit(held if is_plain else text_of(held)))
+        elif is_process:
+            _ended.append(error)
 
 
-def ended_by() -> SystemExit | None:
+def ended_by() -> BaseException | None:
     """The exit that ends the program, where it is known. To be asked at exit."""
-    codes = _ended.copy()
+    ended = _ended.copy()
     for reference, code in tuple(_raised.values()):
         error = reference()  # a frame that it passed may hold it, and it that frame
         if error is not None and _has_left(error):
-            codes.append(code)
-    return SystemExit(codes[-1]) if codes else None
+            ended.append(SystemExit(code))
+    return ended[-1] if ended else None
 
 
 def _exit(code: Any = None, /) -> NoReturn:
@@ -156,4 +166,4 @@ def _died(key: int) -> None:
     try:
         sys._getframe(2)  # noqa: SLF001  # beyond this and the callback
     except ValueError:
-        _ended.append(code)
+        _ended.append(SystemExit(code))

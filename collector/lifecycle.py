@@ -87,8 +87,7 @@ def ending(
 
 
 def _at_exit() -> None:
-    # multiprocessing of Python 3.13 and newer asks while the exception is on its way.
-    error = exit_code.ended_by() or sys.exc_info()[1] or _last_uncaught()
+    error = exit_code.ended_by() or _last_uncaught()
     for recorder in reversed(_live.copy()):
         recorder.close_for(error)
 
@@ -102,7 +101,8 @@ def _close_in_multiprocessing() -> None:
 
 
 def _at_process_exit() -> None:
-    error = sys.exc_info()[1]  # on its way out of the process's function
+    # Before Python 3.13 it is still on its way out of the process's function.
+    error = exit_code.ended_by() or sys.exc_info()[1]
     for recorder in reversed(_live.copy()):
         recorder.close_for(error)
 

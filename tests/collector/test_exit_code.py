@@ -113,18 +113,21 @@ def test_a_forked_process_of_multiprocessing_ends_its_own_recording(tmp_path):
         "def train(path, fail):\n"
         "    rec = collector.record(path, oom=False)\n"
         "    rec.step()\n"
-        "    if fail: sys.exit(3)\n"
+        "    if fail == 'exit': sys.exit(3)\n"
+        "    if fail: raise ValueError('odd')\n"
         "context = multiprocessing.get_context('fork')\n"
-        "for name, fail in (('fails', True), ('ends', False)):\n"
+        "for name, fail in (('fails', 'exit'), ('raises', 'error'), ('ends', '')):\n"
         "    args = (f'{sys.argv[1]}/{name}', fail)\n"
         "    process = context.Process(target=train, args=args)\n"
         "    process.start(); process.join()\n"
-        "    assert process.exitcode == (3 if fail else 0)\n"
+        "    assert process.exitcode == {'exit': 3, 'error': 1, '': 0}[fail]\n"
     )
     subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, timeout=300
     )
     (fails,) = rank_files(tmp_path / "fails")
+    (raises,) = rank_files(tmp_path / "raises")
+    assert read(raises).close.message == "ValueError: odd"
     (ends,) = rank_files(tmp_path / "ends")
     assert read(fails).close.how == "exception"
     assert read(fails).close.message == "SystemExit: 3"
