@@ -28,7 +28,7 @@ from collector.schemas import Schemas
 from collector.source_notes import SourceNotes
 from collector.sources import TIMED, open_step_sources, open_timed_sources
 from collector.sources.accelerator import DeviceIdentity, find_device
-from collector.sources.late import LateSource
+from collector.sources.late import LateSource, LateStepSource
 from collector.step_sources import StepSources
 from collector.writer import Writer, WriterPlan
 from collector.writing.header import (
@@ -125,7 +125,12 @@ class Engine:
             self._note_remote("recorded", "", "")
         opened = open_step_sources(config, self.device)
         self._notes.opened(opened)
-        self._sources = StepSources(opened.sources, self._notes, troubles)
+        late = (
+            LateStepSource(missing.info, missing.columns, missing.again)
+            for missing in opened.not_opened
+            if missing.again is not None and missing.columns
+        )
+        self._sources = StepSources((*opened.sources, *late), self._notes, troubles)
         self._samples = self._sources.samples
         self.timing = Timing(
             config,

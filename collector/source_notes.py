@@ -47,7 +47,7 @@ class SourceNotes:
             if missing.status == "failed":
                 self._troubles.tell(
                     f"source {info.name}",
-                    "the source %s could not be opened and is off. %s",
+                    "the source %s could not be opened and is off for now. %s",
                     info.name,
                     missing.remedy,
                     error=missing.error,

@@ -1,7 +1,7 @@
 """The sources that every step samples, and those of them that fail.
 
-A source that fails is off for a while: its columns stay in the schema, absent until it is
-tried again and works (see `retry`).
+A source that fails, also one that could not be opened, is off for a while: its columns
+stay in the schema, absent until it is tried again and works (see `retry`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.retry import Retry
+from collector.sources.late import LateStepSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,6 +39,10 @@ class StepSources:
         self.columns: tuple[Column, ...] = tuple(
             column for source in sources for column in source.columns
         )
+        for index, source in enumerate(sources):
+            if isinstance(source, LateStepSource):  # said already that it failed
+                self._off.add(index)
+                self._leave(index)
 
     def values(self) -> dict[str, int | float | None]:
         """What they say now, by column; those that fail are left out."""
@@ -54,11 +59,15 @@ class StepSources:
 
     def switch_off(self, index: int, error: BaseException) -> tuple[None, ...]:
         """This one has failed: what it gives until it works again."""
-        source, retry = self._sources[index], self._retries[index]
-        nothing = (None,) * len(source.columns)
         if index not in self._off:
             self._off.add(index)
-            self._notes.failed(source.info, error)
+            self._notes.failed(self._sources[index].info, error)
+        return self._leave(index)
+
+    def _leave(self, index: int) -> tuple[None, ...]:
+        """Leave it alone for a while."""
+        source, retry = self._sources[index], self._retries[index]
+        nothing = (None,) * len(source.columns)
         retry.failed()
 
         def tried() -> Sequence[int | float | None]:

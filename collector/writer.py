@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.clock.process_clock import now_ns
 from collector.format.records import Note
+from collector.retry import Retry
 from collector.trouble import warn
 from collector.writing.bell import Bell
 from collector.writing.captures import Captures
@@ -76,6 +77,8 @@ class Writer:
         )
         self._troubles = troubles
         self._num_faults = 0
+        """In a row."""
+        self._retry = Retry()
         self._end: End | None = None
         self._wake = Bell()
         self._flushed = threading.Condition()
@@ -167,7 +170,7 @@ class Writer:
                     return False
                 self._wake.ring()
                 self._flushed.wait(min(rest, _FLUSH_POLL_SECONDS))
-        return self._output.num_failures == 0
+        return self._output.num_failures == 0 and not self._is_off
 
     def close(
         self,
@@ -253,7 +256,7 @@ class Writer:
         if not self.identity.settled:
             self._wake.wait(min(_HOLD_SECONDS, period))
         end = None
-        while end is None and self._num_faults < _MAX_FAULTS:
+        while end is None:
             self._num_started += 1
             end = self._end
             self._round(end)
@@ -263,14 +266,10 @@ class Writer:
             if self._end is None:
                 self._wake.wait(period)
         self._captures.end()
-        if end is None:
-            warn(
-                "recording into %s is switched off after %d faults; training goes on",
-                self._plan.run_dir,
-                _MAX_FAULTS,
-            )
 
     def _round(self, end: End | None) -> None:
+        if end is None and self._is_off and not self._retry.is_due():
+            return
         try:
             self._plan.watch()
             self._output.write(end)
@@ -284,3 +283,21 @@ class Writer:
                 num_rows,
                 error=error,
             )
+            if self._is_off:
+                pause = self._retry.failed()
+                self._troubles.tell(
+                    "off",
+                    "recording into %s is off for now after %d faults in a row; training"
+                    " goes on, and it is tried again after %g s, then after longer and"
+                    " longer pauses",
+                    self._plan.run_dir,
+                    self._num_faults,
+                    pause,
+                )
+        else:
+            self._num_faults = 0
+
+    @property
+    def _is_off(self) -> bool:
+        """Whether so much failed in a row that it is only tried now and then."""
+        return self._num_faults >= _MAX_FAULTS

@@ -1,8 +1,8 @@
 """The kinds of collecting: their order, their functions, and one that fails.
 
 A kind is opened when its first call is near, so that a recording that profiles nothing
-imports nothing. One that cannot work here says so in a note; one that raises is switched
-off with a warning and a note, and the others go on.
+imports nothing. One that cannot work here says so in a note; one that raises is off for
+a while with a warning and a note (see `retry`), and the others go on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.sources.contract import SourceInfo, Unavailable
+from collector.retry import Retry
+from collector.sources.contract import SourceInfo, Unavailable, remedy_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,6 +58,9 @@ class Slot:
         self.kind: Kind | None = None
         self._functions = frozenset(functions)
         self._open: Callable[[], Kind] | None = open_kind
+        """None: it cannot work here, or is closed."""
+        self._retry = Retry()
+        self._is_failing = False
         self._sink = sink
         self._troubles = troubles
         self._is_asked_for = is_asked_for
@@ -70,17 +74,19 @@ class Slot:
 
     def open(self) -> Kind | None:
         """The kind, opened now where it was not; None where it is off."""
-        opener, self._open = self._open, None
-        if opener is not None:
+        opener = self._open
+        if self.kind is None and opener is not None and self._retry.is_due():
             try:
                 self.kind = opener()
             except Unavailable as missing:
+                self._open = None
                 self._absent(SourceInfo(name=self.name, cost=""), missing)
             except ModuleNotFoundError as error:
                 self._not_installed(error)
             except Exception as error:  # noqa: BLE001  # one must not cost the others
                 self._failed(SourceInfo(name=self.name, cost=""), error)
             else:
+                self._is_failing = False
                 self._sink.note_kind(self.kind.info, "recorded", "", "")
         return self.kind
 
@@ -141,6 +147,7 @@ class Slot:
 
     def _not_installed(self, error: ModuleNotFoundError) -> None:
         info = SourceInfo(name=self.name, cost="")
+        self._open = None  # what is not installed does not come by waiting
         if error.name != "torch":
             self._failed(info, error)
             return
@@ -162,13 +169,15 @@ class Slot:
                 )
 
     def _failed(self, info: SourceInfo, error: BaseException) -> None:
-        reason = f"{type(error).__name__}: {error}"
-        remedy = f"Switch it off with {self.name}=False, and report this."
-        self._sink.note_kind(info, "failed", reason, remedy)
+        self._retry.failed()
+        remedy = remedy_of(self.name, error)
+        if not self._is_failing:
+            self._is_failing = True
+            reason = f"{type(error).__name__}: {error}"
+            self._sink.note_kind(info, "failed", reason, remedy)
         self._troubles.tell(
             f"source {self.name}",
-            "collecting %s failed and is off from now on; training and the rest go on."
-            " %s",
+            "collecting %s failed and is off for now; training and the rest go on. %s",
             self.name,
             remedy,
             error=error,

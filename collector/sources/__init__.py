@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.config import RecordConfig
+    from collector.format.columns import Column
     from collector.sources.accelerator import Device
 
 _Source = TypeVar("_Source", StepSource, TimedSource)
@@ -32,7 +33,8 @@ STEP: Final = (
     "device",  # torch's allocator: allocated, active, reserved ..., current and peak
     "rss",  # resident memory of the process
 )
-"""Sampled by `rec.step()`; each is a module here with `INFO` and `open_source`."""
+"""Sampled by `rec.step()`; each is a module here with `INFO`, `columns_of`
+and `open_source`."""
 
 TIMED: Final = (
     "device_free",  # the whole device, whoever uses it
@@ -66,6 +68,8 @@ class NotOpened:
     """Set where the status is failed, for the log."""
     again: Callable[[], Any] | None = None
     """Tries once more to open it, where it failed."""
+    columns: tuple[Column, ...] = ()
+    """Those of a step source that failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +152,7 @@ def _open(
             again=None
             if module is None
             else lambda: module.open_source(config, device),
+            columns=module.columns_of(config) if module and name in STEP else (),
         )
     return NotOpened(
         info=info,

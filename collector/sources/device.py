@@ -18,12 +18,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.config import RecordConfig
+    from collector.format.columns import Column
     from collector.sources.accelerator import Device
 
 INFO: Final = SourceInfo(name="device", cost="20 us per step")
 
 _RESERVED: Final = 2
 """Where the total reserved bytes stand in the order of `peaks.KEYS`."""
+
+
+def columns_of(config: RecordConfig) -> tuple[Column, ...]:
+    """What it will give."""
+    return _columns(resets=config.device_peaks == "step")
+
+
+def _columns(*, resets: bool) -> tuple[Column, ...]:
+    peak = device_byte_columns("peak" if resets else "cumulative_peak")
+    return (*peak, *DEVICE_COUNTERS)
 
 
 def open_source(config: RecordConfig, device: Device) -> StepSource:
@@ -44,10 +55,7 @@ class DeviceSource:
 
     def __init__(self, device: Device, *, resets: bool) -> None:
         """`resets`: peaks are per step; else cumulative, and nothing is wrapped."""
-        self.columns = (
-            *device_byte_columns("peak" if resets else "cumulative_peak"),
-            *DEVICE_COUNTERS,
-        )
+        self.columns = _columns(resets=resets)
         self._nothing = (None,) * len(self.columns)
         self._device = device
         self._resets = resets

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from collector.config import RecordConfig
+    from collector.format.columns import Column
     from collector.sources.accelerator import Device
 
 INFO: Final = SourceInfo(name="rss", cost="2 us per step (20 us without /proc)")
@@ -27,6 +28,11 @@ INFO: Final = SourceInfo(name="rss", cost="2 us per step (20 us without /proc)")
 _STATM: Final = "/proc/self/statm"
 
 PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+def columns_of(_config: RecordConfig) -> tuple[Column, ...]:
+    """What it will give."""
+    return RSS
 
 
 def open_source(_config: RecordConfig, _device: Device) -> StepSource:

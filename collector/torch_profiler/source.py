@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from collector.retry import Retry
 from collector.schedule import Action
 from collector.sources.contract import SourceInfo
 from collector.torch_profiler.moments import Moments
@@ -123,6 +124,8 @@ class TorchProfiler:
         self._num_steps = 0
         """Whole ones of the trace under way."""
         self._is_off = False
+        self._retry = Retry()
+        self._is_failing = False
         self._others.watch()
 
     # As a listener.
@@ -175,6 +178,9 @@ class TorchProfiler:
             self._abandon()
             return
         if cycle == self._over_with:
+            return
+        if session is None and not self._retry.is_due():
+            self._over_with = cycle
             return
         if session is None:
             session = self._prepared(cycle)
@@ -248,6 +254,9 @@ class TorchProfiler:
         finally:
             self._taker.recording(False)
         self._session = None
+        if self._is_failing:
+            self._is_failing = False
+            self._sink.note_kind(INFO, "recorded", "", "")
         if is_over:
             self._over_with = self._cycles.cycle
         self._taker.put(
@@ -325,14 +334,17 @@ class TorchProfiler:
             self._fail(what, error)
 
     def _fail(self, what: str, error: Exception) -> None:
-        self._is_off = True
+        self._retry.failed()
+        self._over_with = self._cycles.cycle
         self._abandon()
-        reason = f"torch's profiler did not {what}: {type(error).__name__}: {error}"
-        self._sink.note_kind(INFO, "failed", reason[:1000], REMEDY)
+        if not self._is_failing:
+            self._is_failing = True
+            reason = f"torch's profiler did not {what}: {type(error).__name__}: {error}"
+            self._sink.note_kind(INFO, "failed", reason[:1000], REMEDY)
         self._troubles.tell(
             NAME,
-            "torch's profiler did not %s and is off from now on; the rest of the"
-            " recording goes on. %s",
+            "torch's profiler did not %s and is off for now: it is tried again in a later"
+            " cycle. The rest of the recording goes on. %s",
             what,
             REMEDY,
             error=error,

@@ -193,8 +193,42 @@ def test_a_step_source_that_failed_comes_back(tmp_path, monkeypatch):
     assert said == ["recorded", "failed", "recorded"]
 
 
+@pytest.mark.parametrize("name", ["rss", "device"])
+def test_a_step_source_that_did_not_open_is_opened_later(
+    tmp_path, monkeypatch, caplog, name
+):
+    from collector.sources import device, rss
+
+    module, num_calls = {"rss": rss, "device": device}[name], 0
+    before = module.open_source
+
+    def opened(config, its_device):
+        nonlocal num_calls
+        num_calls += 1
+        if num_calls <= 2:
+            raise OSError(24, "Too many open files")
+        if name == "device":
+            return Source("device", module.columns_of(config))
+        return before(config, its_device)
+
+    monkeypatch.setattr(module, "open_source", opened)
+    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
+    with record(tmp_path / "run") as rec:
+        for _ in range(3):
+            rec.step()
+    found = read_only_file(tmp_path / "run")
+    column = {"rss": "rss_bytes", "device": "allocated_bytes"}[name]
+    values = found.column(column)
+    assert values[0] is None
+    assert None not in values[1:]
+    said = [n for n in found.notes_of("source") if n["name"] == name]
+    assert [note["status"] for note in said] == ["failed", "recorded"]
+    assert "ulimit -n" in said[0]["remedy"]
+    assert len(told(caplog, f"the source {name} could not be opened")) == 1
+
+
 OUT_OF_FILES = """
-import logging, os, resource, sys
+import logging, resource, sys
 import collector
 from collector import retry
 from tests.collector.recordings import read, wait_until
@@ -203,23 +237,17 @@ class Told(logging.Handler):
         told.append(record.getMessage())
 told = []
 logging.getLogger("memboard").addHandler(Told())
-retry.FIRST_SECONDS = 0.2
+retry.FIRST_SECONDS = retry.LONGEST_SECONDS = 0.2
 run_dir = sys.argv[1]
 rec = collector.record(run_dir, flush_seconds=0.1, process=0.05, cpu=0.05, workers=0.05)
 wait_until(lambda: rec.flush(60) and "process" in {t for t, _ in read(rec.path).tables()})
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-taken = []
-resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-try:
-    while True:
-        taken.append(os.open(os.devnull, os.O_RDONLY))
-except OSError:
-    pass
+# Below every number that is open: what another thread closes just now is no use either.
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
 rec.step()  # the scalars would be made now
 words = ("the source process failed", "no scalars")
 wait_until(lambda: all(any(word in one for one in told) for word in words))
-for fd in taken:
-    os.close(fd)
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 def are_back():
     rec.step()
     rec.flush(60)

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from collector import retry
 from collector.loop.progress import Progress
 from collector.profiling.kinds import Slot
 from collector.profiling.sinks import Gate
@@ -409,6 +410,23 @@ def test_a_kind_that_raises_is_off_and_the_others_go_on(caplog):
     assert "first=False" in setup.sink.notes[-1][3]
     told = [r for r in caplog.records if "collecting first failed" in r.getMessage()]
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("where", ["open", "begin", "attach"])
+def test_a_kind_that_raised_is_tried_again_and_comes_back(where, monkeypatch, caplog):
+    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
+    setup = Setup(Window(0, 0))
+    broken = setup.kinds[0]
+    broken.raises[where] = RuntimeError("broken")
+    setup.windows.attach("model", ())
+    for _ in range(2):
+        assert setup.call("f")
+    del broken.raises[where]
+    assert setup.call("f")
+    assert setup.begun("first")[-1] == "f.3"
+    assert setup.did("attach")[-1][2] == "model"
+    assert setup.sink.status("first") == "recorded"
+    assert caplog.text.count("collecting first failed and is off for now") == 1
 
 
 @pytest.mark.parametrize("where", ["end", "release", "close", "attach"])

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import collector
+from collector import retry
 from collector.torch_profiler import exporting, files, others
 from collector.torch_profiler.session import Session
 from tests.collector.recordings import wait_until
@@ -253,6 +254,33 @@ def test_a_profiler_that_fails_is_switched_off_and_the_rest_goes_on(
     assert recording(tmp_path).steps() == list(range(9))
     assert caplog.text.count("RuntimeError: planted") == 1
     assert traces(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["prepare", "start", "stop"])
+def test_a_profiler_that_failed_once_traces_a_later_cycle(
+    tmp_path, monkeypatch, caplog, name
+):
+    before, num_calls = getattr(Session, name), 0
+
+    def failing(self):
+        nonlocal num_calls
+        num_calls += 1
+        before(self)
+        if num_calls == 1:
+            raise RuntimeError("planted")
+
+    monkeypatch.setattr(Session, name, failing)
+    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
+    train(tmp_path, 9)
+    (trace,) = traces(tmp_path)
+    assert trace.meta["problem"] == ""
+    said = [
+        note["status"]
+        for note in recording(tmp_path).notes_of("source")
+        if note["name"] == "torch_profiler"
+    ]
+    assert said == ["recorded", "failed", "recorded"]
+    assert caplog.text.count("is off for now") == 1
 
 
 def test_an_export_that_fails_loses_one_trace_alone(tmp_path, monkeypatch, caplog):
