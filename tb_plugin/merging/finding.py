@@ -14,7 +14,13 @@ from tb_plugin.analysis.rank_clocks import UNCOMPARED, recorded_clocks
 from tb_plugin.merging.clocks import composer_clocks
 from tb_plugin.merging.heads import read_head
 from tb_plugin.merging.inputs import Inputs, RankInput, TraceFile
-from tb_plugin.merging.opening import entries_in, is_file, is_inside, real
+from tb_plugin.merging.opening import (
+    entries_in,
+    is_file,
+    is_folder,
+    is_inside,
+    real,
+)
 from tb_plugin.merging.recorded import EVER, SPANS, entries_of
 from tb_plugin.readers.captures import TRACE
 from tb_plugin.readers.imports.errors import ImportFailedError
@@ -140,10 +146,15 @@ def traces_below(folder: AnyPath) -> Iterator[str]:
 
 
 def _json_paths(folder: str) -> Iterator[str]:
-    """Files whose names may be traces'; links stay inside."""
+    """Files whose names may be traces', links among them, each folder once.
+
+    A link that leads out is followed where it leads to a directory, or to a file of such
+    a name, as by the walk of a logdir.
+    """
     root = real(folder)
     num_entries = 0
     stack = [(folder, 0)]
+    linked: set[str] = set()
     while stack:
         path, depth = stack.pop()
         for entry in entries_in(path):
@@ -153,8 +164,26 @@ def _json_paths(folder: str) -> Iterator[str]:
             if entry.is_dir(follow_symlinks=False):
                 if depth < _MAX_DEPTH and not entry.name.startswith("."):
                     stack.append((entry.path, depth + 1))
-            elif _TRACE_NAME.fullmatch(entry.name) and is_inside(entry.path, root):
+            elif entry.is_symlink() and is_folder(entry.path):
+                target = real(entry.path)
+                # What lies inside is walked there; a link to a folder above has no end.
+                known = (root, real(path), *linked)
+                is_new = not any(is_inside(target, one) for one in known)
+                is_above = is_inside(path, target)
+                if is_new and not is_above and depth < _MAX_DEPTH:
+                    linked.add(target)
+                    stack.append((entry.path, depth + 1))
+            elif _TRACE_NAME.fullmatch(entry.name) and _may_open(entry.path, root):
                 yield entry.path
+
+
+def _may_open(path: str, root: str) -> bool:
+    """Whether a file of a run lies in it, or links lead to a file of a trace's name.
+
+    Whoever may write into a run must not have any file given that this process may read.
+    """
+    target = real(path)
+    return is_inside(target, root) or bool(_TRACE_NAME.fullmatch(PurePath(target).name))
 
 
 def _add_found(
@@ -170,7 +199,9 @@ def _add_found(
     other = [
         path
         for path in _json_paths(folder)
-        if real(path) not in taken and not is_inside(path, own)
+        if real(path) not in taken
+        and not is_inside(path, own)
+        and not PurePath(path).is_relative_to(f"{folder}/plugins/{PLUGIN_NAME}")
     ]
     for one in inputs_of_files(_with_times(other), ranks=ranks, root=folder).ranks:
         mine = None if one.rank is None else by_rank.get(one.rank)
@@ -216,7 +247,8 @@ def _captured(
         if meta.get("kept") is False:
             continue
         path = f"{artifacts}/{meta.get('path', '')}"
-        if not is_inside(path, root) or not is_file(path):
+        climbs = ".." in PurePath(path).relative_to(folder_of_file).parts
+        if climbs or not _may_open(path, root) or not is_file(path):
             inputs.tell(file.rank, str(meta.get("path", "")), "The trace is not there.")
             continue
         yield path

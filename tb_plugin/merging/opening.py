@@ -45,6 +45,18 @@ def is_file(path: str) -> bool:
         return False
 
 
+def is_folder(path: str) -> bool:
+    """Whether a path leads to a directory.
+
+    Raises:
+        StorageError: its store does not say.
+    """
+    try:
+        return stat.S_ISDIR(storage.at(path).lstat(real(path)).st_mode)
+    except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
+        return False
+
+
 def is_inside(path: str, root: str) -> bool:
     """Whether a path leads to somewhere below a folder; `root` is free of links."""
     return storage.is_inside(real(path), root)

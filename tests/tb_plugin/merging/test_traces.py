@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from decimal import Decimal
+from pathlib import PurePath
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from tb_plugin.analysis.clock_line import Reading, clock_line
 from tb_plugin.analysis.rank_clocks import RankClock
-from tb_plugin.merging.finding import inputs_of_files
+from tb_plugin.merging.finding import inputs_of_files, traces_below
 from tests.tb_plugin.merging.chrome import (
     events,
     merge,
@@ -257,3 +258,35 @@ def test_every_event_comes_once_at_its_time(
         # A float of microseconds holds times of some days to the nanosecond; a quarter of
         # a year apart, and with the line's own rounding, to two.
         assert abs(ns_of(trace, event) - expected[event["name"]]) <= 2
+
+
+def test_links_are_followed_and_end_somewhere(tmp_path):
+    """To traces and directories elsewhere, but to no file of another kind of name."""
+    run, elsewhere = tmp_path / "run", tmp_path / "scratch"
+    (run / "own").mkdir(parents=True)
+    (elsewhere / "node1").mkdir(parents=True)
+    for rank, path in enumerate(
+        (
+            run / "own" / "rank0.json",
+            elsewhere / "rank1.json",
+            elsewhere / "node1" / "rank2.json",
+            elsewhere / "secret",
+        )
+    ):
+        torch_trace(path, [slice_of(f"of {rank}", 1.0)], rank=rank)
+    (run / "rank1.json").symlink_to(elsewhere / "rank1.json")
+    (run / "node1").symlink_to(elsewhere / "node1")
+    (run / "again").symlink_to(elsewhere / "node1")  # each directory once
+    (run / "own" / "up").symlink_to(run)
+    (elsewhere / "node1" / "back").symlink_to(elsewhere)
+    (elsewhere / "node1" / "above").symlink_to(tmp_path)
+    (run / "rank3.json").symlink_to(elsewhere / "secret")
+    (run / "rank4.json").symlink_to(elsewhere / "gone.json")
+    paths = [str(PurePath(path).relative_to(run)) for path in traces_below(run)]
+    names = {"own/rank0.json", "rank1.json"}
+    assert names < set(paths)
+    assert [path for path in paths if path.endswith("rank2.json")] == [
+        "again/rank2.json"
+    ]
+    found = {event["name"] for event in events(merge_files(*traces_below(run)), "X")}
+    assert found == {"of 0", "of 1", "of 2"}
