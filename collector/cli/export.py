@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final
 
 from collector.cli.addresses import path_or_url
 from collector.cli.failure import Failure
+from collector.cli.run_options import add_run
 from collector.dumps import NOTHING
 
 if TYPE_CHECKING:
@@ -63,9 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LOGDIR",
         help="what to read: a path, or a URL such as s3://bucket/runs",
     )
-    parser.add_argument(
-        "--run", dest="name", metavar="NAME", help="which run, where there are more"
-    )
+    add_run(parser, "which run, where there are more")
     parser.add_argument("--rank", type=int, metavar="N", help="one rank alone")
     parser.add_argument(
         "--attempt", type=int, metavar="N", help="one attempt alone, from 1"

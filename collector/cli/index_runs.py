@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from collector.cli.addresses import path_or_url
 from collector.cli.failure import Failure
+from collector.cli.run_options import add_run, add_wait
 
 if TYPE_CHECKING:
     import argparse
@@ -40,14 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="a logdir or a run's directory at a store, such as s3://bucket/runs",
     )
-    parser.add_argument("--run", dest="name", metavar="NAME", help="one run alone")
-    parser.add_argument(
-        "--wait",
-        type=float,
-        default=0.0,
-        metavar="SECONDS",
-        help="wait so long for all ranks' recordings to end",
-    )
+    add_run(parser, "one run alone")
+    add_wait(parser)
 
 
 def run(options: argparse.Namespace) -> int:

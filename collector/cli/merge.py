@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from collector.cli.addresses import path_or_url
 from collector.cli.failure import Failure
+from collector.cli.run_options import add_run, add_wait
 
 if TYPE_CHECKING:
     import argparse
@@ -48,9 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="what to merge: paths, or URLs such as s3://bucket/runs",
     )
-    parser.add_argument(
-        "--run", dest="name", metavar="NAME", help="which run, where there are more"
-    )
+    add_run(parser, "which run, where there are more")
     parser.add_argument(
         "--attempt", type=int, metavar="N", help="which attempt, from 1 (default: last)"
     )
@@ -60,13 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cycle", type=int, metavar="N", help="one cycle of the schedule alone, from 1"
     )
-    parser.add_argument(
-        "--wait",
-        type=float,
-        default=0.0,
-        metavar="SECONDS",
-        help="wait so long for all ranks' recordings to end",
-    )
+    add_wait(parser)
     parser.add_argument(
         "-o",
         "--out",

@@ -130,6 +130,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.cli.addresses import path_or_url
 from collector.cli.capacity import add_capacity
 from collector.cli.failure import Failure
+from collector.cli.run_options import add_run
 
 if TYPE_CHECKING:
     import argparse
@@ -161,7 +162,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a logdir, snapshots of the allocator, or traces; paths, or URLs such as"
         " s3://bucket/runs",
     )
-    parser.add_argument("--run", dest="name", metavar="NAME", help="one run alone")
+    add_run(parser, "one run alone")
     parser.add_argument("--rank", type=int, metavar="N", help="one rank alone")
     add_capacity(parser)
     form = parser.add_mutually_exclusive_group()

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-import tempfile
 import threading
 import weakref
 from concurrent.futures import TimeoutError as OverdueError
@@ -27,6 +25,7 @@ from collector.format.run_index import (
 from tb_plugin.storage.blocks import PATIENCE_SECONDS, WAIT_SECONDS, Content
 from tb_plugin.storage.contract import StorageError
 from tb_plugin.storage.fetching import Workers
+from tb_plugin.storage.nameless import nameless_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +38,6 @@ _logger = logging.getLogger(__name__)
 
 _PIECE: Final = 8 << 20
 """Of one request."""
-_SPARE_BYTES: Final = 1 << 30
-"""Left free on the disk."""
 
 
 class Indexed:
@@ -117,17 +114,18 @@ class Indexed:
         return None
 
     def _copied(self, content: Content) -> _Index:
-        free = shutil.disk_usage(tempfile.gettempdir()).free
-        if content.size_bytes > min(MAX_BYTES, free - _SPARE_BYTES):
-            raise OSError(f"there is no room for its {content.size_bytes:,} bytes")
-        file = tempfile.TemporaryFile(prefix="memboard-", buffering=0)  # noqa: SIM115
+        size = content.size_bytes
+        if size > MAX_BYTES:
+            raise OSError(f"its {size:,} bytes are more than an index may have")
+        pieces = (
+            self._fetch(content.path, at, min(at + _PIECE, size))
+            for at in range(0, size, _PIECE)
+        )
+        file = nameless_file(size, pieces)
         try:
-            for at in range(0, content.size_bytes, _PIECE):
-                end = min(at + _PIECE, content.size_bytes)
-                file.write(self._fetch(content.path, at, end))
             start = os.pread(file.fileno(), HEAD_BYTES, 0)
             start += os.pread(file.fileno(), head_length(start), HEAD_BYTES)
-            return _Index(file, decode_head(start, content.size_bytes))
+            return _Index(file, decode_head(start, size))
         except BaseException:
             file.close()
             raise

@@ -11,9 +11,7 @@ import errno
 import io
 import os
 import posixpath
-import shutil
 import stat
-import tempfile
 import time
 from concurrent.futures import TimeoutError as OverdueError
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
@@ -23,6 +21,7 @@ from tb_plugin.storage.contract import FixedStatus, PendingError, StorageError
 from tb_plugin.storage.fetching import Workers
 from tb_plugin.storage.folders import Folders, RemoteEntry
 from tb_plugin.storage.indexed import Indexed
+from tb_plugin.storage.nameless import nameless_file
 from tb_plugin.storage.ranges import RangedFile, RemoteRanges
 from tb_plugin.storage.refusals import away
 from tb_plugin.storage.system import System
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 _NUM_LISTERS: Final = 4
 _PIECE: Final = 16 << 20
 """Of a file that is copied."""
-_SPARE_BYTES: Final = 1 << 30
-"""Left free on the disk."""
 _BUFFER: Final = 1 << 20
 _SLOW_S: Final = 10.0
 _SETTLING_S: Final = 5.0
@@ -132,21 +129,7 @@ class Remote:
         """See `contract.Storage`: the copy has no name, and goes when it is closed."""
         del follow
         content = Content.of(path, status)
-        free = shutil.disk_usage(tempfile.gettempdir()).free
-        if free < content.size_bytes + _SPARE_BYTES:
-            raise StorageError(
-                f"There is no room for a copy of its {content.size_bytes:,} bytes",
-                "Make room there, or point TMPDIR at another directory.",
-            )
-        file = tempfile.TemporaryFile(prefix="memboard-", buffering=0)  # noqa: SIM115
-        try:
-            self._copy(content, file)
-            self._check(content)
-            file.seek(0)
-        except BaseException:
-            file.close()
-            raise
-        return file
+        return nameless_file(content.size_bytes, self._pieces(content))
 
     def is_another(self, path: str, file: IO[Any], status: Status) -> bool:
         """See `contract.Storage`: what was copied is what was listed."""
@@ -275,12 +258,14 @@ class Remote:
                 self._folders.refresh(path.rpartition("/")[0])
             raise
 
-    def _copy(self, content: Content, file: IO[Any]) -> None:
+    def _pieces(self, content: Content) -> Iterator[bytes]:
+        """All of a file as it was listed, refused at the end where it is another."""
         for at in range(0, content.size_bytes, _PIECE):
             data = self._blocks.read(content, at, _PIECE, is_patient=True)
             if len(data) < min(_PIECE, content.size_bytes - at):
                 raise self._changed(content.path)
-            file.write(data)
+            yield data
+        self._check(content)
 
     def _check(self, content: Content) -> None:
         """Refuse what was written to since it was listed."""
