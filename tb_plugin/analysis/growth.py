@@ -5,12 +5,16 @@ and optimizer state fill there. The rest is reduced to at most `GROUPS` groups o
 length by their medians, which removes single spikes, and the slope is Theil and Sen's:
 the median of the slopes between all pairs. Up to 29 % of the groups may be wild without
 moving it. A sawtooth of any shape without a trend gives a slope near zero.
+
+One slope over a whole run understates what began late. So the last third of the groups
+has a slope of its own, told where it is another than the whole's by `DIFFERS` and by
+more than the noise there.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,6 +32,27 @@ MIN_ROWS: Final = 8
 FEW_ROWS: Final = 30
 """Below this many rows behind the warm-up a slope is said to rest on few steps."""
 
+DIFFERS: Final = 0.2
+"""Of the larger of two slopes."""
+_LATE: Final = 3
+"""The last groups, one of so many; at least `MIN_ROWS` of them."""
+_NOISE: Final = 6.0
+"""Times the median deviation from the line."""
+
+
+class Trend(NamedTuple):
+    """Of values by step; NaN where there are too few values."""
+
+    slope: float
+    """Per step, behind the warm-up."""
+    rise: float
+    """What they rose by behind it."""
+    late: float
+    """Slope of the last third alone; NaN where it is no other."""
+
+
+_NONE: Final = Trend(float("nan"), float("nan"), float("nan"))
+
 
 def warmup_rows(num_rows: int) -> int:
     """How many rows at the start are left out."""
@@ -39,35 +64,56 @@ def slope(steps: npt.NDArray[np.int64], values: Floats) -> float:
 
     Steps ascend; values are NaN where nothing was recorded.
     """
-    return slope_and_rise(steps, values)[0]
+    return trend(steps, values).slope
 
 
-def slope_and_rise(steps: npt.NDArray[np.int64], values: Floats) -> tuple[float, float]:
-    """Growth per step as `slope` has it, and what values rose by behind the warm-up."""
-    nothing = float("nan")
+def trend(steps: npt.NDArray[np.int64], values: Floats) -> Trend:
+    """Growth per step as `slope` has it, in all, and in the last third."""
     start = warmup_rows(len(steps))
     steps, values = steps[start:], values[start:]
     present = ~np.isnan(values)
     if not present.all():
         steps, values = steps[present], values[present]
     if len(steps) < MIN_ROWS:
-        return nothing, nothing
+        return _NONE
     num_groups = min(GROUPS, len(steps))
     per_group = len(steps) // num_groups
     # What does not fill a group is left out at the front, next to the warm-up.
     used = slice(len(steps) - num_groups * per_group, None)
     x = _median_of_rows(steps[used].reshape(num_groups, per_group).astype(np.float64))
     y = _median_of_rows(values[used].reshape(num_groups, per_group))
-    first, second = _pairs(num_groups)
+    found = _theil_sen(x, y)
+    if np.isnan(found):
+        return _NONE
+    # Medians stand for the middles of their groups: the ends lie half a group further out.
+    whole = float(steps[-1] - steps[0]) / float(x[-1] - x[0]) if x[-1] > x[0] else 1.0
+    num_late = num_groups // _LATE
+    late = float("nan")
+    if num_late >= MIN_ROWS:
+        late = _another(found, x[-num_late:], y[-num_late:])
+    return Trend(found, float(y[-1] - y[0]) * whole, late)
+
+
+def _theil_sen(x: Floats, y: Floats) -> float:
+    first, second = _pairs(len(x))
     distance = x[second] - x[first]
     rising = distance > 0
     if not rising.all():
         first, second, distance = first[rising], second[rising], distance[rising]
     if len(first) == 0:
-        return nothing, nothing
-    # Medians stand for the middles of their groups: the ends lie half a group further out.
-    whole = float(steps[-1] - steps[0]) / float(x[-1] - x[0]) if x[-1] > x[0] else 1.0
-    return _median((y[second] - y[first]) / distance), float(y[-1] - y[0]) * whole
+        return float("nan")
+    return _median((y[second] - y[first]) / distance)
+
+
+def _another(whole: float, x: Floats, y: Floats) -> float:
+    """The slope of these, where it is another than the whole's; else NaN."""
+    late = _theil_sen(x, y)
+    rest = y - late * x
+    noise = _median(np.abs(rest - _median(rest)))
+    apart = abs(late - whole)
+    differs = apart >= DIFFERS * max(abs(late), abs(whole))
+    is_seen = apart * float(x[-1] - x[0]) > _NOISE * noise
+    return late if apart > 0 and differs and is_seen else float("nan")
 
 
 @cache

@@ -65,6 +65,8 @@ class Growth:
     """What keeps it, the most first."""
     is_run_rate: bool = False
     """`bytes_per_round` is of all recorded steps, not only of these rounds."""
+    late_bytes_per_round: float | None = None
+    """Of the last third of them, where it differs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.buckets import during
-from tb_plugin.analysis.growth import WARMUP_FRACTION, slope_and_rise
+from tb_plugin.analysis.growth import WARMUP_FRACTION, trend
 from tb_plugin.analysis.rows import NO_STEP
 from tb_plugin.readers.series import TRAIN_PHASE, SeriesKey
 
@@ -91,6 +91,8 @@ class FileFacts:
     """Bytes per step of allocated (or, without a device, resident) memory."""
     rise: float = float("nan")
     """What that memory rose by in all, from the first steps to the last."""
+    late_growth: float = float("nan")
+    """Bytes per step in the last third of the steps, where that differs."""
     num_steps: int = 0
     last_step: int | None = None
     latest: dict[str, float] = field(default_factory=dict)
@@ -210,7 +212,7 @@ def _facts(columns: dict[str, _Column]) -> FileFacts:
         facts.last_step = int(main.last[-1])
         facts.num_steps = len(main.values) * main.width
         if main.first[0] != NO_STEP:
-            facts.growth, facts.rise = slope_and_rise(main.first, main.values)
+            facts.growth, facts.rise, facts.late_growth = trend(main.first, main.values)
     facts.fragmentation = _fragmentation(columns)
     facts.non_torch = _non_torch(columns)
     return facts

@@ -204,8 +204,12 @@ def _growth(of_lines: Growth | None, of_steps: Growth | None) -> Growth | None:
     """
     if of_lines is None or of_steps is None or of_lines.by != "steps":
         return of_lines or of_steps
-    rate = of_steps.bytes_per_round
-    return replace(of_lines, bytes_per_round=rate, is_run_rate=True)
+    return replace(
+        of_lines,
+        bytes_per_round=of_steps.bytes_per_round,
+        is_run_rate=True,
+        late_bytes_per_round=of_steps.late_bytes_per_round,
+    )
 
 
 def _entry(case: Case, beside: Beside, told: _Told) -> api.OutOfMemory:

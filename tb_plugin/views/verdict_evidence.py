@@ -235,6 +235,16 @@ def _growth(case: Case) -> Iterator[api.VerdictEvidence]:
         caveat,
         scope,
     )
+    if growth.late_bytes_per_round is not None:
+        yield _number(
+            case,
+            "growth_late",
+            f"growing per {words.removesuffix('s')}, lately",
+            growth.late_bytes_per_round,
+            "bytes",
+            caveat,
+            "over the last third of the recorded steps",
+        )
 
 
 def _beside(case: Case) -> Iterator[api.VerdictEvidence]:

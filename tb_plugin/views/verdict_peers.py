@@ -93,6 +93,9 @@ class Peers:
             num_rounds=facts.num_steps,
             by="series",
             is_run_rate=True,
+            late_bytes_per_round=(
+                None if np.isnan(facts.late_growth) else facts.late_growth
+            ),
         )
 
 

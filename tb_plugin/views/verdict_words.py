@@ -276,6 +276,11 @@ def _growth(facts: OomFacts) -> str:
         return f"{words}."
     by = f" by {lines_words(growth.lines)}" if growth.lines else ""
     rate = f"{size_words(growth.bytes_per_round)} per {rounds.removesuffix('s')}"
+    late = growth.late_bytes_per_round
+    if late is not None and late > 0:
+        rate += f", and {size_words(late)} in the last third of them"
+    elif late is not None:
+        rate += ", though no more in the last third of them"
     return f"{words}, {size_words(growth.num_bytes)}{by}, growing {rate}."
 
 

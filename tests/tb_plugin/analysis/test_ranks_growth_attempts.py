@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_plugin.analysis.attempts import Start, grouped
-from tb_plugin.analysis.growth import slope
+from tb_plugin.analysis.growth import slope, trend
 from tb_plugin.analysis.ranks import extremes, outliers
 
 SECOND = 10**9
@@ -58,6 +58,31 @@ def test_a_sawtooth_does_not_grow():
 def test_growth_is_per_step_whatever_the_distance_of_rows():
     steps = np.arange(0, 3000, 10)
     assert slope(steps, 5.0 * steps) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("num_rows", [120, 2000])
+def test_growth_that_began_late_has_a_slope_of_its_own(num_rows):
+    rng = np.random.default_rng(7)
+    steps = np.arange(num_rows)
+    late = np.maximum(0, steps - num_rows * 3 // 5)
+    values = 3e10 + 1e7 * steps + 5e8 * late + rng.normal(0, 1e8, num_rows)
+    found = trend(steps, values)
+    assert found.slope < 4e8
+    assert found.late == pytest.approx(5.1e8, rel=0.05)
+    ended = 3e10 + 5e8 * np.minimum(steps, num_rows // 2)
+    assert trend(steps, ended).late == pytest.approx(0.0, abs=1e3)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_steady_growth_noise_and_sawteeth_have_no_other_slope_lately(seed):
+    rng = np.random.default_rng(seed)
+    steps = np.arange(600)
+    for values in (
+        3e10 + 1e6 * steps + rng.normal(0, 2e5, 600),
+        3e10 + 1e6 * steps,
+        np.full(600, 3e10),
+    ):
+        assert np.isnan(trend(steps, values).late)
 
 
 def test_too_few_rows_have_no_slope():

@@ -180,6 +180,33 @@ def test_growth_of_the_recorded_steps_is_told_without_a_history(run, tmp_path):
     assert "of steps rose by" in growth["caveat"]
 
 
+@pytest.mark.parametrize(
+    ("late", "words"),
+    [
+        (0.5, "and 512 MiB in the last third of them"),
+        (0.0, "though no more in the last"),
+    ],
+)
+def test_growth_that_changed_lately_is_told_beside_the_whole(
+    run, tmp_path, late, words
+):
+    steps = np.arange(200)
+    early = np.minimum(steps, 120) * 0.2
+    rank = run.rank(0)
+    rank.steps(
+        steps,
+        allocated_peak_bytes=(17.0 + early + late * np.maximum(0, steps - 120)) * GIB,
+    )
+    add_report(rank, step=200)
+    rank.close()
+    (one,) = asked(tmp_path)["ooms"]
+    assert one["cause"] == "growth"
+    assert words in one["sentence"]
+    lately = {e["key"]: e for e in one["evidence"]}["growth_late"]
+    assert lately["value"] == pytest.approx(late * GIB, abs=1 << 20)
+    assert "last third" in lately["scope"]
+
+
 def test_a_message_alone_is_read(run, tmp_path):
     """What recorders before reports left: a note with the exception's text."""
     rank = run.rank(1)
