@@ -138,9 +138,9 @@ class LifeFacts:
 
 def facts_of(replay: Replay) -> LifeFacts:
     """Those of the lives of a recorded history."""
-    lives, events = replay.lives, replay.device.events
+    lives = replay.lives
     marks = stack_marks(replay.snapshot.stacks)
-    phases = phases_of(events, marks)
+    phases = phases_of(replay, marks)
     # The last one is for no stack; what is from before has no stack of its own.
     of_life = np.append(marks, 0)[lives.stack]
     of_life = np.where(lives.born == BEFORE, of_life & ~NO_PYTHON, of_life)

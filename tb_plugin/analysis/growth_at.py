@@ -121,7 +121,7 @@ def _allocations(replay: Replay, event: int) -> Allocations:
 
 def _by_phases(replay: Replay, event: int, lines: Lines) -> Ints:
     """Where a forward begins behind a backward or an optimizer."""
-    phases = phases_of(replay.device.events, lines.marks)
+    phases = phases_of(replay, lines.marks)
     kind = phases.kind
     begins = kind == FORWARD
     begins[1:] &= np.isin(kind[:-1], (BACKWARD_PHASE, OPTIMIZER_PHASE))

@@ -279,7 +279,7 @@ class _Look:
 
         `told`: rows that are something else.
         """
-        phases = phases_of(self.replay.device.events, self.lines.marks)
+        phases = phases_of(self.replay, self.lines.marks)
         until = phases.of_event[: self.event + 1]
         after = np.isin(phases.kind[until], (BACKWARD_PHASE, OPTIMIZER_PHASE))
         last = int(np.flatnonzero(after)[-1]) if after.any() else -1

@@ -139,7 +139,7 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
     rows = live_rows(lives, event)
     rows = rows[lives.freed[rows] > event]
     stack = int(events.stack[event])
-    phases = phases_of(events, lines.marks)
+    phases = phases_of(replay, lines.marks)
     expandable = snapshot.settings.get("expandable_segments")
     if not isinstance(expandable, bool):
         # Older snapshots do not say it, but show it.

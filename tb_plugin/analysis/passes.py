@@ -105,6 +105,7 @@ def by_other_ways(replay: Replay, lines: Lines, last: int, event: int) -> bool:
     if not len(passing) or (passing < 0).any():
         return False
     backward = lines.has(BACKWARD | NO_PYTHON)[events.stack[: last + 1]]
+    backward &= events.action[: last + 1] == ALLOC  # a free may bear another's stack
     begins = np.flatnonzero(made[: last + 1] | backward)
     num = np.count_nonzero(np.diff(backward[begins].astype(np.int8)) > 0)
     return bool(num >= FEWEST and not np.isin(passing, trained).any())

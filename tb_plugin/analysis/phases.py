@@ -18,7 +18,7 @@ from tb_plugin.analysis.stack_marks import BACKWARD, MODULE, NO_PYTHON, OPTIMIZE
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.snapshot import Events
+    from tb_plugin.analysis.replay import Replay
 
     Ints: TypeAlias = npt.NDArray[Any]
 
@@ -56,8 +56,9 @@ def asked_in(marks: int) -> str:
     return ""
 
 
-def phases_of(events: Events, marks: Ints) -> Phases:
+def phases_of(replay: Replay, marks: Ints) -> Phases:
     """Instances over the events of a device; `marks` are those of the stacks."""
+    events = replay.device.events
     of_stack = np.full(len(marks) + 1, NONE, np.int8)  # the last one is for no stack
     of_stack[:-1][(marks & MODULE) != 0] = FORWARD
     of_stack[:-1][(marks & OPTIMIZER) != 0] = OPTIMIZER_PHASE
@@ -68,8 +69,23 @@ def phases_of(events: Events, marks: Ints) -> Phases:
     kind = np.where(unsure & (events.action != ALLOC), NONE, kind)
     # A segment that goes bears the stack that it came with, which may be any phase's.
     kind = np.where(np.isin(events.action, (SEGMENT_FREE, SEGMENT_UNMAP)), NONE, kind)
+    kind = np.where(_lent(replay), NONE, kind)
     said = np.flatnonzero(kind)
     begins = said[np.flatnonzero(np.diff(kind[said], prepend=NONE))]
     lengths = np.diff(begins, prepend=0, append=len(kind))
     of_event = np.repeat(np.arange(len(begins) + 1, dtype=np.int32), lengths)
     return Phases(of_event, np.concatenate([[NONE], kind[begins]]))
+
+
+def _lent(replay: Replay) -> npt.NDArray[np.bool_]:
+    """Frees that bear the stack of what they free, not their own.
+
+    So does every free where stacks are recorded for allocations alone (`context="alloc"`),
+    and every end of a wait for another stream.
+    """
+    lives, stack = replay.lives, replay.device.events.stack
+    found = np.zeros(len(stack), np.bool_)
+    for end in (lives.freed, lives.gone):
+        known = end < len(stack)
+        found[end[known]] |= stack[end[known]] == lives.stack[known]
+    return found

@@ -8,6 +8,7 @@ import pytest
 from collector.format.snapshots import tables_of
 from collector.format.snapshots.tags import tag_text
 from tb_plugin.analysis.phases import PHASES, phases_of
+from tb_plugin.analysis.replay import Replay
 from tb_plugin.analysis.snapshot import NOTHING
 from tb_plugin.analysis.snapshot_tables import snapshot_of
 from tb_plugin.analysis.stack_marks import (
@@ -184,8 +185,7 @@ def test_events_without_marks_go_on_with_the_phase_before():
     loop = of("main", "/me/train.py")
     order = [loop, forward, loop, forward, backward, loop, optimizer, loop, forward, {}]
     made = snapshot([event(at, **frames) for at, frames in enumerate(order)])
-    events = made.devices[0].events
-    found = phases_of(events, stack_marks(made.stacks))
+    found = phases_of(Replay(made, made.devices[0]), stack_marks(made.stacks))
     assert [PHASES[kind] for kind in found.kind] == [
         "",
         "forward",
@@ -196,11 +196,41 @@ def test_events_without_marks_go_on_with_the_phase_before():
     assert found.of_event.tolist() == [0, 1, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
+def test_a_free_that_bears_the_stack_of_its_allocation_says_nothing():
+    """As CUDA records them where stacks are kept for allocations alone."""
+
+    def of(name: str, filename: str) -> dict:
+        return {"frames": [{"name": name, "filename": filename, "line": 1}]}
+
+    forward, backward = of("forward", "/me/models.py"), of("backward", "/me/train.py")
+    backward["frames"][0]["filename"] = TORCH + "autograd/__init__.py"
+    saved = {"addr": 512, **forward}
+    grad = {"addr": 4096, **backward}
+    events = [
+        event(0, **saved),
+        event(1, **grad),
+        event(2, action="free_requested", **saved),
+        event(3, action="free_completed", **saved),
+        event(4, **{**grad, "addr": 8192}),
+    ]
+    made = snapshot(events)
+    found = phases_of(Replay(made, made.devices[0]), stack_marks(made.stacks))
+    assert [PHASES[kind] for kind in found.kind] == ["", "forward", "backward"]
+    # One that bears its own is in the phase that it names.
+    events[2:4] = [
+        event(2, action="free_requested", **{**saved, **backward}),
+        event(3, action="free_requested", **{**grad, **forward}),
+    ]
+    made = snapshot(events)
+    found = phases_of(Replay(made, made.devices[0]), stack_marks(made.stacks))
+    assert [PHASES[kind] for kind in found.kind][-2:] == ["forward", "backward"]
+
+
 @needs_real
 def test_phases_of_a_recorded_training():
     snapshot = real(named("NiuHuangxiaozi"))
     device = snapshot.devices[0]
-    found = phases_of(device.events, stack_marks(snapshot.stacks))
+    found = phases_of(Replay(snapshot, device), stack_marks(snapshot.stacks))
     assert found.kind.tolist() == [0, 1, 2, 3, 1, 2, 3, 1, 2, 3]
     assert steps_of(snapshot, device).by == "optimizer"
     ends = np.flatnonzero(np.diff(steps_of(snapshot, device).step))
