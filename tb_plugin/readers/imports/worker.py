@@ -48,6 +48,9 @@ def main(kind_name: str, limits: str) -> None:
     """Read, write, and say how it went; `limits`: JSON of `Limits`."""
     kind = KINDS[kind_name]
     messages, columns = _take_over()
+    # What Python takes for the reader's code is not the file's, and extension modules
+    # that find no room are ImportErrors.
+    import_module(kind.module)
     apply(Limits(*msgspec.json.decode(limits, type=tuple[int, int, float])))
     reporter = Reporter(messages)
     try:

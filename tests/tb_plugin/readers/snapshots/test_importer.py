@@ -348,9 +348,12 @@ def limited(monkeypatch, **changes: Any) -> None:
     monkeypatch.setattr(Limits, "of", lambda *_, **__: limits)
 
 
+@pytest.mark.parametrize("kib", [0, 64, 128, 256, 384, 512, 768, 1024])
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits address space")
-def test_memory_beyond_the_limit_ends_the_worker_alone(importer, tmp_path, monkeypatch):
-    limited(monkeypatch, memory_bytes=1 << 20)
+def test_memory_beyond_the_limit_ends_the_worker_alone(
+    importer, tmp_path, monkeypatch, kib
+):
+    limited(monkeypatch, memory_bytes=kib << 10)
     error = failed(
         importer.start(dumped(tmp_path / "a", long_history(9000))), LimitError
     )
