@@ -326,7 +326,7 @@ class Run:
 
     def _num_faults(self) -> int:
         imported = 0 if self.imported is None else self.imported.num_problems
-        of_files = sum(len(file.faults) for file in self.files.values())
+        of_files = sum(file.num_faults_said for file in self.files.values())
         return imported + len(self._snapshot_faults.problems) + of_files
 
     def _is_live(self) -> bool:

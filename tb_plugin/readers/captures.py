@@ -114,7 +114,8 @@ def read_capture(
     try:
         return capture_of(file, entry, wanted)
     except CorruptError as error:
-        file.add_damage(entry.offset, entry.offset + entry.num_bytes, str(error))
+        end = entry.offset + entry.num_bytes
+        file.add_damage(entry.offset, end, str(error), is_named=True)
         raise
 
 

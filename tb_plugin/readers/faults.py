@@ -30,6 +30,10 @@ class Faults:
 
     def __init__(self) -> None:
         self.found: list[Fault] = []
+        self.num_said = 0
+        """Rises with whatever is said, or said otherwise."""
+        self._damage: dict[Fault, tuple[int, int, bool]] = {}
+        """Which bytes each loss is of, and whether what they held is named."""
 
     def add(
         self, severity: Literal["warning", "error"], what: str, where: str, remedy: str
@@ -38,15 +42,31 @@ class Faults:
         fault = Fault(severity, what, where, remedy)
         if len(self.found) < _MAX_FAULTS and fault not in self.found:
             self.found.append(fault)
+            self.num_said += 1
 
-    def add_damage(self, offset: int, end: int, what: str) -> None:
-        """These bytes are lost."""
-        self.add(
+    def add_damage(
+        self, offset: int, end: int, what: str, *, is_named: bool = False
+    ) -> None:
+        """These bytes are lost; `is_named`: `what` says what they held.
+
+        The same loss is said once, by its name where that is known.
+        """
+        for said, (first, last, was_named) in tuple(self._damage.items()):
+            if first <= offset and end <= last and (was_named or not is_named):
+                return
+            if offset <= first and last <= end and (is_named or not was_named):
+                del self._damage[said]
+                self.found.remove(said)
+        fault = Fault(
             "warning",
             f"A part of the file is damaged: {what}.",
             f"bytes {offset} to {end}",
             "Nothing can bring it back; check the disk if this keeps happening.",
         )
+        if len(self.found) < _MAX_FAULTS:
+            self._damage[fault] = (offset, end, is_named)
+            self.found.append(fault)
+            self.num_said += 1
 
     def add_too_new(self, what: str, where: str) -> None:
         """A record that only a newer MemBoard reads."""

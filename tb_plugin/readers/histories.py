@@ -349,7 +349,7 @@ def _note_damage(run: Run, found: FoundHistory, error: CorruptError) -> None:
             faults = run.num_faults
             entry = found.source.entry
             end = entry.offset + entry.num_bytes
-            found.source.file.add_damage(entry.offset, end, str(error))
+            found.source.file.add_damage(entry.offset, end, str(error), is_named=True)
             run.note_new_faults(faults)
 
 

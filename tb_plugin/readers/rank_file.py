@@ -113,6 +113,11 @@ class RankFile:
         return self.behind.notes
 
     @property
+    def num_faults_said(self) -> int:
+        """Rises with whatever is said of them."""
+        return self._faults.num_said
+
+    @property
     def faults(self) -> list[Fault]:
         """What is wrong with it, as far as it was looked at."""
         return self._faults.found
@@ -438,8 +443,10 @@ class RankFile:
         if header.rank != self.rank:
             self._faults.add_renamed(self.rank, header.rank)
 
-    def add_damage(self, offset: int, end: int, what: str) -> None:
+    def add_damage(
+        self, offset: int, end: int, what: str, *, is_named: bool = False
+    ) -> None:
         """Keep as a fault that these bytes are lost, unless a missing segment says it."""
         if self.layout.lacks(offset):
             return
-        self._faults.add_damage(offset, end, what)
+        self._faults.add_damage(offset, end, what, is_named=is_named)

@@ -354,8 +354,14 @@ def test_a_damaged_capture_is_named_and_the_rest_is_shown(tmp_path):
     assert found["hooks"] is None
     assert found["activations"] is not None
     assert stats_of(found)[ALLOCATED]["difference"].tolist() == [20, 30]
-    assert any('the capture "hooks" of step, call 3' in p["what"]
-               for p in found["problems"])  # fmt: skip
+    named = [p["what"] for p in found["problems"] if "damaged" in p["what"]]
+    assert len(named) == 1
+    assert 'the capture "hooks" of step, call 3' in named[0]
+    again = Page(tmp_path)
+    for route in ("/overview", "/functions", "/overview"):  # which looks through it all
+        found = again.of_run(route, "exp")
+    wholly = [p["what"] for p in found["problems"] if "damaged" in p["what"]]
+    assert len(wholly) == 1
 
 
 HOSTILE = [
