@@ -1,0 +1,207 @@
+"""Builds the stubs for one torch, once: compiled C and a jump for every symbol."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.virtual.unavailable import VirtualGpuUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from collector.virtual.symbols import Wanted
+    from collector.virtual.torch_build import TorchBuild
+
+NATIVE = Path(__file__).parent / "native"
+CORE = "libmemboard_vgpu.so"
+_LOADED_BY_NAME = {
+    "libcuda.so.1": "driver_functions.txt",
+    "libnvidia-ml.so.1": "nvml_functions.txt",
+}
+"""Libraries that programs open themselves, and the functions they may ask for."""
+_FLAGS = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-shared"]
+_LINKING = ["-Wl,-rpath,$ORIGIN", "-Wl,-z,noexecstack", "-Wl,--hash-style=gnu"]
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Where stubs are kept: `virtual` in `$MEMBOARD_CACHE_DIR` or `~/.cache/memboard`."""
+    own = environ.get("MEMBOARD_CACHE_DIR")
+    if own:
+        return Path(own).absolute() / "virtual"
+    root = environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "memboard" / "virtual"
+
+
+def stubs_for(torch: TorchBuild, environ: Mapping[str, str]) -> Path:
+    """The folder with the stubs for this torch; builds them where they are missing.
+
+    Raises:
+        VirtualGpuUnavailable: nothing to compile with, or it failed.
+    """
+    cache = cache_folder(environ)
+    folder = cache / f"torch-{torch.version}-{_fingerprint(torch)}"
+    if " " in str(folder) or ":" in str(folder):
+        raise VirtualGpuUnavailable(
+            f"the loader cannot preload from {folder}: set MEMBOARD_CACHE_DIR to a folder "
+            "without spaces and colons"
+        )
+    if folder.is_dir():
+        return folder
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with _alone(cache / "building"):
+            if not folder.is_dir():
+                _build(torch, folder)
+    except OSError as error:
+        raise VirtualGpuUnavailable(
+            f"stubs cannot be kept in {cache} ({error}): set MEMBOARD_CACHE_DIR to a folder "
+            "that can be written"
+        ) from error
+    return folder
+
+
+def _fingerprint(torch: TorchBuild) -> str:
+    """Of torch's libraries and of everything that decides the stubs."""
+    digest = hashlib.sha256()
+    for path in torch.libraries:
+        digest.update(f"{path.name} {path.stat().st_size}\n".encode())
+    here = Path(__file__).parent
+    for source in [*sorted(NATIVE.iterdir()), here / "symbols.py", Path(__file__)]:
+        if source.is_file():
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    with lock.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _build(torch: TorchBuild, folder: Path) -> None:
+    """All in a folder beside, which takes its name when it is whole."""
+    try:
+        from collector.virtual import symbols
+        import elftools  # noqa: F401
+    except ImportError:
+        raise VirtualGpuUnavailable(
+            "the virtual GPU reads torch's libraries with pyelftools, which is missing: "
+            "pip install 'memboard[virtual]'"
+        ) from None
+    compiler = find_compiler()
+    making = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
+    try:
+        sources = sorted(map(str, NATIVE.glob("*.c")))
+        _compile([*compiler, *_FLAGS, *_LINKING, *sources, "-o", CORE, "-lpthread", "-ldl"], making)  # fmt: skip
+        written = symbols.exported(making / CORE, "vgpu_")
+        stubs = symbols.wanted(torch.libraries, written)
+        for soname, names in _LOADED_BY_NAME.items():
+            for name in (NATIVE / names).read_text().split():
+                stubs[soname].symbols.setdefault(name, "")
+        for stub in stubs.values():
+            _stub(compiler, stub, set(written), making)
+        (making / "libcuda.so").symlink_to("libcuda.so.1")  # what Triton links
+        making.chmod(0o755)
+        making.rename(folder)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+
+
+def _stub(compiler: list[str], stub: Wanted, written: set[str], folder: Path) -> None:
+    assembly = folder / f"{stub.soname}.S"
+    assembly.write_text(assembly_of(stub, written))
+    versions = version_script(stub)
+    script = folder / f"{stub.soname}.map"
+    script.write_text(versions)
+    _compile(
+        [
+            *compiler, "-shared", "-nostdlib", *_LINKING,
+            f"-Wl,-soname,{stub.soname}",
+            *([f"-Wl,--version-script={script.name}"] if versions else []),
+            "-o", stub.soname, assembly.name, CORE,
+        ],
+        folder,
+    )  # fmt: skip
+
+
+def assembly_of(stub: Wanted, written: set[str]) -> str:
+    """A jump to each function that is written by hand; others count their call."""
+    code = [".text"]
+    data = [".section .rodata", f'.Llibrary: .asciz "{stub.family}"']
+    calls = [".data", ".balign 8"]
+    for number, name in enumerate(sorted(stub.symbols)):
+        code += [f".globl {name}", f".type {name}, @function", f"{name}:"]
+        if name in written:
+            code.append(f"  jmp *vgpu_{name}@GOTPCREL(%rip)")
+            continue
+        code += [
+            f"  lea .Lcall{number}(%rip), %rdi",
+            "  jmp *vgpu_count_call@GOTPCREL(%rip)",
+        ]
+        data.append(f'.Lname{number}: .asciz "{name}"')
+        answer = _answer(stub.family, name)
+        calls.append(f".Lcall{number}: .quad .Llibrary, .Lname{number}, 0, {answer}")
+    return "\n".join(
+        [*code, *data, *calls, '.section .note.GNU-stack,"",@progbits', ""]
+    )
+
+
+def _answer(family: str, name: str) -> int:
+    """What an unwritten function returns: success, or that there is no such thing."""
+    del name
+    return {"libnvidia-ml": 3, "libcufile": 5001}.get(family, 0)
+
+
+def version_script(stub: Wanted) -> str:
+    """The linker's script that gives each symbol its version; "" where none has one."""
+    by_version: dict[str, list[str]] = {}
+    for name, version in sorted(stub.symbols.items()):
+        if version:
+            by_version.setdefault(version, []).append(name)
+    return "".join(
+        f"{version} {{ global: {'; '.join(names)}; }};\n"
+        for version, names in by_version.items()
+    )
+
+
+def find_compiler() -> list[str]:
+    """The command of a C compiler: the system's, or the one in `ziglang`.
+
+    Raises:
+        VirtualGpuUnavailable: there is none.
+    """
+    for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
+        if name and shutil.which(name.split()[0]):
+            return name.split()
+    from importlib.util import find_spec
+
+    if find_spec("ziglang") is None:
+        raise VirtualGpuUnavailable(
+            "the virtual GPU is compiled on the spot and there is no C compiler: "
+            "pip install 'memboard[virtual]' brings one"
+        )
+    return [sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-linux-gnu.2.28"]
+
+
+def _compile(command: list[str], folder: Path) -> None:
+    without = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD",)}
+    done = subprocess.run(  # noqa: S603  # our own sources
+        command, cwd=folder, env=without, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        wrong = next((line for line in lines if "error" in line), "no words")
+        raise VirtualGpuUnavailable(
+            f"{command[0]} could not compile the virtual GPU ({wrong}): set CC to "
+            "another C compiler"
+        )

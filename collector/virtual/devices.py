@@ -1,0 +1,163 @@
+"""The devices that can be virtual: a small table, and any by memory and capability."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+CONTEXT_SOURCE = (
+    "what nvidia-smi shows for a process after torch's first kernels; "
+    "it grows with the kernels that are loaded"
+)
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What devices of one compute capability have in common; sizes in bytes."""
+
+    threads_per_sm: int
+    blocks_per_sm: int
+    shared_per_sm: int
+    shared_per_block: int
+
+
+@dataclass(frozen=True)
+class Device:
+    """One kind of GPU.
+
+    `memory_bytes` is what torch reports as `total_memory`: a few hundred MiB
+    less than the label, and up to 0.3 GiB apart between drivers.
+    `context_bytes` is an estimate, lowest and highest, from `context_source`.
+    """
+
+    key: str
+    name: str
+    label: str
+    memory_bytes: int
+    capability: tuple[int, int]
+    multiprocessors: int
+    l2_bytes: int
+    bus_bits: int
+    context_bytes: tuple[int, int]
+    context_source: str = CONTEXT_SOURCE
+
+    @property
+    def architecture(self) -> Architecture:
+        """What its compute capability decides."""
+        return _architecture(self.capability)
+
+
+ARCHITECTURES: dict[tuple[int, int], Architecture] = {
+    (7, 0): Architecture(2048, 32, 98304, 98304),
+    (7, 5): Architecture(1024, 16, 65536, 65536),
+    (8, 0): Architecture(2048, 32, 167936, 166912),
+    (8, 6): Architecture(1536, 16, 102400, 101376),
+    (8, 9): Architecture(1536, 24, 102400, 101376),
+    (9, 0): Architecture(2048, 32, 233472, 232448),
+    (10, 0): Architecture(2048, 32, 233472, 232448),
+    (12, 0): Architecture(1536, 24, 102400, 101376),
+}
+
+
+def _architecture(capability: tuple[int, int]) -> Architecture:
+    """That of the newest known capability that is not newer."""
+    older = [known for known in ARCHITECTURES if known <= capability]
+    return ARCHITECTURES[max(older, default=(7, 0))]
+
+
+def _device(
+    key: str,
+    name: str,
+    label: str,
+    mebibytes: int,
+    capability: tuple[int, int],
+    multiprocessors: int,
+    l2_mebibytes: int,
+    bus_bits: int,
+    context: tuple[int, int],
+) -> Device:
+    low, high = context
+    return Device(
+        key=key,
+        name=name,
+        label=label,
+        memory_bytes=mebibytes * MIB,
+        capability=capability,
+        multiprocessors=multiprocessors,
+        l2_bytes=l2_mebibytes * MIB,
+        bus_bits=bus_bits,
+        context_bytes=(low * MIB, high * MIB),
+    )
+
+
+DEVICES: dict[str, Device] = {
+    device.key: device
+    for device in (
+        _device("b200", "NVIDIA B200", "B200 180GB", 182642, (10, 0), 148, 126, 8192, (500, 900)),
+        _device("h200", "NVIDIA H200", "H200 141GB", 143156, (9, 0), 132, 60, 6144, (450, 750)),
+        _device("h100", "NVIDIA H100 80GB HBM3", "H100 80GB", 81079, (9, 0), 132, 50, 5120, (450, 750)),
+        _device("h100-pcie", "NVIDIA H100 PCIe", "H100 PCIe 80GB", 81079, (9, 0), 114, 50, 5120, (450, 750)),
+        _device("a100", "NVIDIA A100-SXM4-80GB", "A100 80GB", 81050, (8, 0), 108, 40, 5120, (400, 600)),
+        _device("a100-40gb", "NVIDIA A100-SXM4-40GB", "A100 40GB", 40339, (8, 0), 108, 40, 5120, (400, 600)),
+        _device("l40s", "NVIDIA L40S", "L40S 48GB", 45466, (8, 9), 142, 96, 384, (300, 550)),
+        _device("l4", "NVIDIA L4", "L4 24GB", 22692, (8, 9), 58, 48, 192, (200, 400)),
+        _device("a10g", "NVIDIA A10G", "A10G 24GB", 22723, (8, 6), 80, 6, 384, (250, 450)),
+        _device("a6000", "NVIDIA RTX A6000", "RTX A6000 48GB", 48677, (8, 6), 84, 6, 384, (250, 450)),
+        _device("rtx5090", "NVIDIA GeForce RTX 5090", "RTX 5090 32GB", 32109, (12, 0), 170, 96, 512, (400, 700)),
+        _device("rtx4090", "NVIDIA GeForce RTX 4090", "RTX 4090 24GB", 24217, (8, 9), 128, 72, 384, (300, 550)),
+        _device("rtx3090", "NVIDIA GeForce RTX 3090", "RTX 3090 24GB", 24268, (8, 6), 82, 6, 384, (250, 450)),
+        _device("t4", "Tesla T4", "T4 16GB", 15095, (7, 5), 40, 4, 256, (100, 350)),
+        _device("v100", "Tesla V100-SXM2-16GB", "V100 16GB", 16151, (7, 0), 80, 6, 4096, (300, 500)),
+        _device("v100-32gb", "Tesla V100-SXM2-32GB", "V100 32GB", 32501, (7, 0), 80, 6, 4096, (300, 500)),
+    )
+}  # fmt: skip
+"""Every named device, by key."""
+
+_DESCRIBED = re.compile(
+    r"(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>[GM]i?B?)\s*"
+    r"(?:,\s*(?:sm_?)?(?P<major>\d{1,2})\.(?P<minor>\d))?",
+    re.IGNORECASE,
+)
+_UNITS = {"g": GIB, "gi": GIB, "gib": GIB, "gb": 10**9, "m": MIB, "mi": MIB, "mib": MIB, "mb": 10**6}  # fmt: skip
+
+
+def parse_device(text: str) -> Device:
+    """The device that `text` names (`h100`) or describes (`24GiB,8.9`, `80GB`).
+
+    A description without a capability has 9.0's.
+
+    Raises:
+        ValueError: one sentence that names the known devices.
+    """
+    key = text.strip().lower().replace("_", "-").replace(" ", "")
+    if key in DEVICES:
+        return DEVICES[key]
+    found = _DESCRIBED.fullmatch(text.strip())
+    if not found:
+        raise ValueError(
+            f"no virtual device {text!r}: give memory and capability as in 24GiB,8.9, "
+            f"or one of {', '.join(DEVICES)}"
+        )
+    memory = int(float(found["size"]) * _UNITS[found["unit"].lower()])
+    if memory < 64 * MIB:
+        raise ValueError(f"a virtual device of {text!r} is too small: 64MiB at least")
+    capability = (int(found["major"] or 9), int(found["minor"] or 0))
+    if capability < (5, 0):
+        raise ValueError(f"no torch of today runs on capability {found['major']}.{found['minor']}: 5.0 at least")  # fmt: skip
+    words = f"{found['size']} {found['unit']}"
+    if found["major"]:
+        words += f", {capability[0]}.{capability[1]}"
+    return Device(
+        key=text.strip(),
+        name=f"Virtual GPU {words}",
+        label=f"GPU of {words}",
+        memory_bytes=memory,
+        capability=capability,
+        multiprocessors=132 if capability >= (9, 0) else 108,
+        l2_bytes=40 * MIB,
+        bus_bits=384,
+        context_bytes=(200 * MIB, 700 * MIB),
+    )

@@ -1,0 +1,109 @@
+"""The environment of a process in which torch runs on virtual GPUs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import uuid4
+
+from collector.virtual.build import CORE, cache_folder, stubs_for
+from collector.virtual.devices import Device
+from collector.virtual.present import BOOKS, SPEC
+from collector.virtual.torch_build import torch_of
+from collector.virtual.unavailable import VirtualGpuUnavailable
+
+__all__ = ["VirtualGpuUnavailable", "environment"]
+
+MAX_DEVICES = 64
+
+
+def environment(
+    device: Device,
+    *,
+    devices: int = 1,
+    python: str = sys.executable,
+    base: Mapping[str, str] = os.environ,
+    books: Path | None = None,
+    context_bytes: int | None = None,
+) -> dict[str, str]:
+    """The variables of a child process whose torch finds `devices` of `device`.
+
+    Stubs are built where the torch of `python` has none yet (seconds, once).
+    Processes that are given the same `books` share their devices; without,
+    a new file is kept in the cache, which the child's own children share.
+    `context_bytes` is counted for each process on each device it uses: the
+    lower estimate of the device unless given.
+
+    Raises:
+        VirtualGpuUnavailable: one sentence that says what helps.
+        ValueError: `devices` is not between 1 and 64.
+    """
+    if not 1 <= devices <= MAX_DEVICES:
+        raise ValueError(f"{devices} virtual devices: give 1 to {MAX_DEVICES}")
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        raise VirtualGpuUnavailable(
+            "the virtual GPU runs on Linux x86-64 alone: use a container or a machine "
+            f"of that kind (this is {platform.system()} {platform.machine()})"
+        )
+    torch = torch_of(python)
+    stubs = stubs_for(torch, base)
+    context = device.context_bytes[0] if context_bytes is None else context_bytes
+    variables = {name: base[name] for name in base if name != "CUDA_VISIBLE_DEVICES"}
+    variables[SPEC] = _words(device, devices, torch.cuda, context)
+    variables[BOOKS] = str(books or _new_books(cache_folder(base)))
+    libraries = sorted(path for path in stubs.glob("*.so.*") if _is_library(path))
+    preloaded = [stubs / CORE, *libraries]
+    variables["LD_PRELOAD"] = _joined(map(str, preloaded), base.get("LD_PRELOAD"))
+    variables["LD_LIBRARY_PATH"] = _joined([str(stubs)], base.get("LD_LIBRARY_PATH"))
+    variables["TRITON_LIBCUDA_PATH"] = str(stubs)
+    # Timings of kernels that did not run must not reach a real GPU's caches.
+    variables.setdefault(
+        "TORCHINDUCTOR_CACHE_DIR", str(cache_folder(base) / "inductor")
+    )
+    variables.setdefault("TRITON_CACHE_DIR", str(cache_folder(base) / "triton"))
+    return variables
+
+
+def _words(device: Device, devices: int, cuda: int, context: int) -> str:
+    architecture = device.architecture
+    values = {
+        "label": f"virtual {device.label}",
+        "name": device.name,
+        "memory": device.memory_bytes,
+        "context": context,
+        "devices": devices,
+        "major": device.capability[0],
+        "minor": device.capability[1],
+        "sms": device.multiprocessors,
+        "threads_per_sm": architecture.threads_per_sm,
+        "blocks_per_sm": architecture.blocks_per_sm,
+        "shared_per_sm": architecture.shared_per_sm,
+        "shared_per_block": architecture.shared_per_block,
+        "l2": device.l2_bytes,
+        "bus": device.bus_bits,
+        "cuda": cuda,
+    }
+    return ";".join(f"{key}={value}" for key, value in values.items())
+
+
+def _new_books(cache: Path) -> Path:
+    """A file of its own; those of the day before go."""
+    folder = cache / "books"
+    folder.mkdir(parents=True, exist_ok=True)
+    yesterday = time.time() - 86400
+    for old in folder.iterdir():
+        if old.stat().st_mtime < yesterday:
+            old.unlink(missing_ok=True)
+    return folder / f"{os.getpid()}-{uuid4().hex[:12]}"
+
+
+def _is_library(path: Path) -> bool:
+    return path.suffix not in (".S", ".map")
+
+
+def _joined(ours: Mapping[str, str] | list[str] | map[str], theirs: str | None) -> str:
+    return ":".join([*ours, *([theirs] if theirs else [])])

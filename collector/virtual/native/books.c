@@ -1,0 +1,244 @@
+/* The books: bytes used, by device and process, in a file that all processes map.
+ *
+ * Without a file (MEMBOARD_VIRTUAL_BOOKS) a process keeps its own. Processes
+ * that died without giving back are dropped when somebody counts. books.py
+ * reads the same layout.
+ */
+#define _GNU_SOURCE
+#include "vgpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MAX_PROCESSES 256
+#define MAX_CALLS 4096
+
+typedef struct {
+  int32_t pid;
+  int32_t filler;
+  uint64_t born; /* in ticks since the machine started; a pid may come again */
+  uint64_t used[MAX_DEVICES];
+} process_t;
+
+typedef struct {
+  char name[88];
+  uint64_t count;
+} counted_t;
+
+typedef struct {
+  char magic[8];
+  uint32_t version, devices;
+  uint64_t memory;
+  union {
+    pthread_mutex_t mutex;
+    char room[64];
+  } lock;
+  process_t processes[MAX_PROCESSES];
+  counted_t calls[MAX_CALLS];
+} books_t;
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static books_t *books;
+static process_t *own;
+static unsigned forks;
+static bool used_cuda, forked;
+
+unsigned generation(void) { return forks; }
+bool forked_after_use(void) { return forked; }
+
+static void set_up(books_t *new) {
+  pthread_mutexattr_t shared;
+  pthread_mutexattr_init(&shared);
+  pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&new->lock.mutex, &shared);
+  new->version = 1;
+  new->devices = (uint32_t)spec()->count;
+  new->memory = spec()->memory;
+  memcpy(new->magic, "VGPUBOOK", 8);
+}
+
+static books_t *map_file(const char *path) {
+  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return NULL;
+  books_t *new = MAP_FAILED;
+  flock(file, LOCK_EX);
+  if (!ftruncate(file, sizeof *new))
+    new = mmap(NULL, sizeof *new, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (new != MAP_FAILED && memcmp(new->magic, "VGPUBOOK", 8)) set_up(new);
+  close(file); /* unlocks it */
+  return new == MAP_FAILED ? NULL : new;
+}
+
+static books_t *the_books(void) {
+  books_t *known = __atomic_load_n(&books, __ATOMIC_ACQUIRE);
+  if (known) return known;
+  pthread_mutex_lock(&opening);
+  if (!books) {
+    const char *path = getenv("MEMBOARD_VIRTUAL_BOOKS");
+    known = path && *path ? map_file(path) : NULL;
+    if (!known) {
+      if (path && *path)
+        fprintf(stderr, "virtual GPU: no books at %s (%s); other processes' memory "
+                "is not seen\n", path, strerror(errno));
+      known = mmap(NULL, sizeof *known, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      if (known == MAP_FAILED) abort();
+      set_up(known);
+    }
+    __atomic_store_n(&books, known, __ATOMIC_RELEASE);
+  }
+  pthread_mutex_unlock(&opening);
+  return books;
+}
+
+static books_t *locked(void) {
+  books_t *all = the_books();
+  if (pthread_mutex_lock(&all->lock.mutex) == EOWNERDEAD)
+    pthread_mutex_consistent(&all->lock.mutex);
+  return all;
+}
+
+static void unlocked(books_t *all) { pthread_mutex_unlock(&all->lock.mutex); }
+
+/* When a living process was born; 0 for one that ended, reaped or not. */
+static uint64_t birth(int pid) {
+  char path[32], text[1024];
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return kill(pid, 0) && errno == ESRCH ? 0 : 1;
+  ssize_t n = read(file, text, sizeof text - 1);
+  close(file);
+  if (n <= 0) return 0;
+  text[n] = 0;
+  char *at = strrchr(text, ')'), state = 'X'; /* the name may hold anything */
+  unsigned long long born = 0;
+  if (at) sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state, &born);
+  return state == 'Z' || state == 'X' ? 0 : born ? born : 1;
+}
+
+static void drop_dead(books_t *all) {
+  for (int i = 0; i < MAX_PROCESSES; ++i) {
+    process_t *one = &all->processes[i];
+    if (one->pid && one != own && birth(one->pid) != one->born)
+      memset(one, 0, sizeof *one);
+  }
+}
+
+/* Under the lock. Without a free entry the process is alone with its memory. */
+static process_t *self(books_t *all) {
+  static process_t unlisted;
+  if (own) return own;
+  int pid = getpid();
+  drop_dead(all);
+  for (int i = 0; i < MAX_PROCESSES && !own; ++i)
+    if (!all->processes[i].pid || all->processes[i].pid == pid) own = &all->processes[i];
+  if (!own) own = &unlisted;
+  memset(own, 0, sizeof *own);
+  own->born = birth(pid);
+  own->pid = pid;
+  used_cuda = true;
+  return own;
+}
+
+static size_t total(const books_t *all, int device) {
+  size_t sum = 0;
+  for (int i = 0; i < MAX_PROCESSES; ++i)
+    if (all->processes[i].pid) sum += all->processes[i].used[device];
+  return sum;
+}
+
+/* `bytes` of a (physical) device, or OUT_OF_MEMORY. */
+int take(int device, size_t bytes) {
+  books_t *all = locked();
+  process_t *one = self(all);
+  size_t capacity = spec()->memory;
+  if (bytes > capacity || total(all, device) + bytes > capacity) drop_dead(all);
+  bool fits = bytes <= capacity && total(all, device) + bytes <= capacity;
+  if (fits) one->used[device] += bytes;
+  unlocked(all);
+  return fits ? SUCCESS : OUT_OF_MEMORY;
+}
+
+/* Memory from before a fork is the parent's, who gives it back. */
+void give(int device, size_t bytes, unsigned taken_in) {
+  if (taken_in != forks) return;
+  books_t *all = locked();
+  if (own) own->used[device] -= bytes < own->used[device] ? bytes : own->used[device];
+  unlocked(all);
+}
+
+size_t used_by_all(int device) {
+  books_t *all = locked();
+  drop_dead(all);
+  size_t sum = total(all, device);
+  unlocked(all);
+  return sum;
+}
+
+/* The context is there even where it does not fit: what follows says so. */
+void context_made(int device) {
+  books_t *all = locked();
+  self(all)->used[device] += spec()->context;
+  unlocked(all);
+}
+
+int users_of(int device, user_t *users, int room) {
+  books_t *all = locked();
+  int n = 0;
+  drop_dead(all);
+  for (int i = 0; i < MAX_PROCESSES && n < room; ++i)
+    if (all->processes[i].pid && all->processes[i].used[device])
+      users[n++] = (user_t){all->processes[i].pid, all->processes[i].used[device]};
+  unlocked(all);
+  return n;
+}
+
+/* calls.c: where calls of this name are counted, or NULL where there is no room. */
+uint64_t *counter(const char *library, const char *name) {
+  char whole[sizeof books->calls[0].name];
+  snprintf(whole, sizeof whole, "%s %s", library, name);
+  books_t *all = locked();
+  uint64_t *slot = NULL;
+  for (int i = 0; i < MAX_CALLS && !slot; ++i) {
+    counted_t *one = &all->calls[i];
+    if (!one->name[0]) memcpy(one->name, whole, sizeof whole);
+    if (!strncmp(one->name, whole, sizeof whole)) slot = &one->count;
+  }
+  unlocked(all);
+  return slot;
+}
+
+static void before_fork(void) {
+  pthread_mutex_lock(&opening);
+  if (books) locked();
+}
+static void in_parent(void) {
+  if (books) unlocked(books);
+  pthread_mutex_unlock(&opening);
+}
+/* A robust mutex belongs to a thread of the parent, who lets it go. */
+static void in_child(void) {
+  ++forks;
+  forked = forked || used_cuda;
+  own = NULL;
+  pthread_mutex_init(&opening, NULL);
+}
+
+__attribute__((constructor)) static void across_forks(void) {
+  pthread_atfork(before_fork, in_parent, in_child);
+}
+
+__attribute__((destructor)) static void at_exit(void) {
+  if (!books || !own || forked) return;
+  books_t *all = locked();
+  memset(own, 0, sizeof *own);
+  unlocked(all);
+}

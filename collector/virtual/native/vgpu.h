@@ -1,0 +1,118 @@
+/* The virtual GPU: what its files share.
+ *
+ * Every function of NVIDIA's libraries that is written by hand is exported as
+ * `vgpu_<name>`; the stubs, built for one torch, jump to them. The figures of a
+ * device come from the environment (device.c), what is used of it stands in
+ * the books (books.c), addresses are kept in one tree (ranges.c).
+ */
+#ifndef VGPU_H
+#define VGPU_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define API(type, name) __attribute__((visibility("default"))) type vgpu_##name
+
+/* cudaError_t and CUresult agree in the numbers used here. */
+enum {
+  SUCCESS = 0,
+  INVALID_VALUE = 1,
+  OUT_OF_MEMORY = 2,
+  NOT_INITIALIZED = 3,
+  NO_DEVICE = 100,
+  INVALID_DEVICE = 101,
+  NOT_FOUND = 500,
+  NOT_READY = 600,
+  PEER_ALREADY_ENABLED = 704,
+  PEER_NOT_ENABLED = 705,
+  HOST_NOT_REGISTERED = 713,
+  NOT_SUPPORTED = 801,
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_INVALIDATED = 901,
+  CAPTURED_EVENT = 907,
+};
+
+#define MAX_DEVICES 64
+#define GRANULE ((size_t)2 << 20)
+
+static inline size_t round_up(size_t n, size_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+/* device.c: what the environment says of the devices. */
+typedef struct {
+  char name[128];
+  size_t memory;  /* bytes, as torch reports them */
+  size_t context; /* bytes that a process's context takes */
+  int count, major, minor, multiprocessors;
+  int threads_per_sm, blocks_per_sm, shared_per_sm, shared_per_block, l2_bytes;
+  int bus_bits, clock_khz, memory_clock_khz;
+  int cuda; /* version of the runtime that torch was built for: 12040 */
+  bool events_wait; /* events of side streams complete at a synchronisation */
+} spec_t;
+
+const spec_t *spec(void);
+int visible_devices(void);
+int physical_device(int device);
+int fail(int error); /* remembers it as the thread's last error */
+int ready(void);     /* an error where CUDA cannot be used (after a fork) */
+int context(void);   /* the same, and the current device has a context */
+int current_device(void);
+int capability(void); /* 90 for 9.0 */
+
+/* books.c: what is used, shared by all processes on the same devices. */
+int take(int device, size_t bytes);
+void give(int device, size_t bytes, unsigned generation);
+unsigned generation(void); /* rises in a forked child: memory before is not its own */
+size_t used_by_all(int device);
+void context_made(int device);
+bool forked_after_use(void);
+typedef struct {
+  int pid;
+  size_t bytes;
+} user_t;
+int users_of(int device, user_t *users, int room);
+
+/* ranges.c: which address belongs to what. */
+typedef enum { DEVICE_MEMORY, RESERVED_ADDRESSES, PINNED_HOST, REGISTERED_HOST, MANAGED } kind_t;
+typedef struct range {
+  uintptr_t start;
+  size_t bytes; /* as asked for */
+  size_t size;  /* as taken */
+  kind_t kind;
+  int device;
+  unsigned generation;
+  uint64_t id;
+  void *pool;
+  struct range *left, *right;
+  uint64_t priority;
+} range_t;
+void *address_space(size_t bytes, void *wanted);
+range_t *add_range(uintptr_t start, size_t bytes, size_t size, kind_t kind, int device);
+bool find_range(const void *address, range_t *copy);
+bool remove_range(const void *start, range_t *copy);
+bool on_device(const void *address);
+
+/* streams.c */
+typedef struct stream stream_t;
+bool any_capture(void);
+int capture_forbids(void *stream);
+void count_node(void *stream);
+
+/* calls.c */
+typedef struct {
+  const char *library, *name;
+  uint64_t *slot;
+  long answer;
+} call_t;
+long count_call(call_t *call);
+
+/* pools.c */
+int vgpu_cudaFreeAsync(void *pointer, void *stream);
+
+/* driver.c */
+void *driver_entry(const char *name);
+
+#endif

@@ -1,0 +1,25 @@
+"""What a process can say of the virtual GPU it runs on."""
+
+from __future__ import annotations
+
+import os
+
+SPEC = "MEMBOARD_VIRTUAL_GPU"
+"""The environment variable that describes the devices, `key=value;` each."""
+
+BOOKS = "MEMBOARD_VIRTUAL_BOOKS"
+"""The environment variable with the file in which processes count together."""
+
+
+def virtual_device() -> str | None:
+    """The words for this process's virtual device ("virtual H100 80GB"), else None."""
+    return value_of("label")
+
+
+def value_of(key: str) -> str | None:
+    """What the environment says of the virtual devices under `key`."""
+    for item in os.environ.get(SPEC, "").split(";"):
+        name, _, value = item.partition("=")
+        if name == key:
+            return value
+    return None

@@ -1,0 +1,80 @@
+"""The torch of a Python, found without importing it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from collector.virtual.unavailable import VirtualGpuUnavailable
+
+_ASK = "import importlib.util as u, json; s = u.find_spec('torch'); print(json.dumps(s and s.origin))"
+
+
+@dataclass(frozen=True)
+class TorchBuild:
+    """An installed CUDA build of torch.
+
+    `cuda` is its CUDA's version as the runtime writes it: 13000 for 13.0.
+    """
+
+    version: str
+    cuda: int
+    folder: Path
+
+    @property
+    def libraries(self) -> list[Path]:
+        """Its shared libraries."""
+        return sorted((self.folder / "lib").glob("*.so*"))
+
+
+def torch_of(python: str) -> TorchBuild:
+    """The CUDA build of torch that `python` would import.
+
+    Raises:
+        VirtualGpuUnavailable: there is no torch, or it is not built for CUDA.
+    """
+    folder = _folder(python)
+    if folder is None:
+        raise VirtualGpuUnavailable(
+            f"there is no torch in {python}: pip install --no-deps torch"
+        )
+    text = (folder / "version.py").read_text()
+    version = _assigned(text, "__version__") or "?"
+    cuda = _assigned(text, "cuda")
+    if cuda is None:
+        plain = version.partition("+")[0]
+        raise VirtualGpuUnavailable(
+            f"torch {version} is not built for CUDA: pip install --no-deps "
+            f"'torch==={plain}' brings the build that is (no GPU is needed)"
+        )
+    major, minor = (int(part) for part in cuda.split(".")[:2])
+    return TorchBuild(version, major * 1000 + minor * 10, folder)
+
+
+def _folder(python: str) -> Path | None:
+    if python == sys.executable:
+        spec = find_spec("torch")
+        origin = spec.origin if spec else None
+    else:
+        try:
+            done = subprocess.run(  # noqa: S603  # the caller's own Python
+                [python, "-c", _ASK], capture_output=True, text=True, check=True
+            )
+            origin = json.loads(done.stdout)
+        except (OSError, subprocess.CalledProcessError, ValueError) as error:
+            raise VirtualGpuUnavailable(
+                f"{python} does not run as a Python ({error}): give the one that has torch"
+            ) from error
+    return Path(origin).parent if origin else None
+
+
+def _assigned(text: str, name: str) -> str | None:
+    found = re.search(
+        rf"^{name}(?:\s*:[^=]*)?\s*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE
+    )
+    return found[1] if found else None

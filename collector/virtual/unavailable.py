@@ -1,0 +1,7 @@
+"""Why there is no virtual GPU here."""
+
+from __future__ import annotations
+
+
+class VirtualGpuUnavailable(Exception):  # noqa: N818  # a state of the machine
+    """One sentence: what is missing, and the command that helps."""
