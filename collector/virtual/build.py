@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.virtual.assembly import assembly_of, version_script
 from collector.virtual.unavailable import VirtualGpuUnavailable
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _fingerprint(torch: TorchBuild) -> str:
     for path in torch.libraries:
         digest.update(f"{path.name} {path.stat().st_size}\n".encode())
     here = Path(__file__).parent
-    for source in [*sorted(NATIVE.iterdir()), here / "symbols.py", Path(__file__)]:
+    for source in [*sorted(NATIVE.iterdir()), *sorted(here.glob("*.py"))]:
         if source.is_file():
             digest.update(source.read_bytes())
     return digest.hexdigest()[:12]
@@ -91,8 +92,9 @@ def _alone(lock: Path) -> Iterator[None]:
 def _build(torch: TorchBuild, folder: Path) -> None:
     """All in a folder beside, which takes its name when it is whole."""
     try:
-        from collector.virtual import symbols
         import elftools  # noqa: F401
+
+        from collector.virtual import symbols
     except ImportError:
         raise VirtualGpuUnavailable(
             "the virtual GPU reads torch's libraries with pyelftools, which is missing: "
@@ -134,46 +136,6 @@ def _stub(compiler: list[str], stub: Wanted, written: set[str], folder: Path) ->
     )  # fmt: skip
 
 
-def assembly_of(stub: Wanted, written: set[str]) -> str:
-    """A jump to each function that is written by hand; others count their call."""
-    code = [".text"]
-    data = [".section .rodata", f'.Llibrary: .asciz "{stub.family}"']
-    calls = [".data", ".balign 8"]
-    for number, name in enumerate(sorted(stub.symbols)):
-        code += [f".globl {name}", f".type {name}, @function", f"{name}:"]
-        if name in written:
-            code.append(f"  jmp *vgpu_{name}@GOTPCREL(%rip)")
-            continue
-        code += [
-            f"  lea .Lcall{number}(%rip), %rdi",
-            "  jmp *vgpu_count_call@GOTPCREL(%rip)",
-        ]
-        data.append(f'.Lname{number}: .asciz "{name}"')
-        answer = _answer(stub.family, name)
-        calls.append(f".Lcall{number}: .quad .Llibrary, .Lname{number}, 0, {answer}")
-    return "\n".join(
-        [*code, *data, *calls, '.section .note.GNU-stack,"",@progbits', ""]
-    )
-
-
-def _answer(family: str, name: str) -> int:
-    """What an unwritten function returns: success, or that there is no such thing."""
-    del name
-    return {"libnvidia-ml": 3, "libcufile": 5001}.get(family, 0)
-
-
-def version_script(stub: Wanted) -> str:
-    """The linker's script that gives each symbol its version; "" where none has one."""
-    by_version: dict[str, list[str]] = {}
-    for name, version in sorted(stub.symbols.items()):
-        if version:
-            by_version.setdefault(version, []).append(name)
-    return "".join(
-        f"{version} {{ global: {'; '.join(names)}; }};\n"
-        for version, names in by_version.items()
-    )
-
-
 def find_compiler() -> list[str]:
     """The command of a C compiler: the system's, or the one in `ziglang`.
 
@@ -194,7 +156,7 @@ def find_compiler() -> list[str]:
 
 
 def _compile(command: list[str], folder: Path) -> None:
-    without = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD",)}
+    without = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     done = subprocess.run(  # noqa: S603  # our own sources
         command, cwd=folder, env=without, capture_output=True, text=True, check=False
     )

@@ -6,15 +6,19 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from collector.virtual.build import CORE, cache_folder, stubs_for
-from collector.virtual.devices import Device
 from collector.virtual.present import BOOKS, SPEC
 from collector.virtual.torch_build import torch_of
 from collector.virtual.unavailable import VirtualGpuUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from collector.virtual.devices import Device
 
 __all__ = ["VirtualGpuUnavailable", "environment"]
 
@@ -53,7 +57,7 @@ def environment(
     stubs = stubs_for(torch, base)
     context = device.context_bytes[0] if context_bytes is None else context_bytes
     variables = {name: base[name] for name in base if name != "CUDA_VISIBLE_DEVICES"}
-    variables[SPEC] = _words(device, devices, torch.cuda, context)
+    variables[SPEC] = _words(device, devices, torch, context)
     variables[BOOKS] = str(books or _new_books(cache_folder(base)))
     libraries = sorted(path for path in stubs.glob("*.so.*") if _is_library(path))
     preloaded = [stubs / CORE, *libraries]
@@ -68,7 +72,7 @@ def environment(
     return variables
 
 
-def _words(device: Device, devices: int, cuda: int, context: int) -> str:
+def _words(device: Device, devices: int, torch: TorchBuild, context: int) -> str:
     architecture = device.architecture
     values = {
         "label": f"virtual {device.label}",
@@ -85,7 +89,9 @@ def _words(device: Device, devices: int, cuda: int, context: int) -> str:
         "shared_per_block": architecture.shared_per_block,
         "l2": device.l2_bytes,
         "bus": device.bus_bits,
-        "cuda": cuda,
+        "cuda": torch.cuda,
+        "cudnn": torch.cudnn,
+        "nccl": torch.nccl,
     }
     return ";".join(f"{key}={value}" for key, value in values.items())
 

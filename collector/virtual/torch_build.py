@@ -19,12 +19,15 @@ _ASK = "import importlib.util as u, json; s = u.find_spec('torch'); print(json.d
 class TorchBuild:
     """An installed CUDA build of torch.
 
-    `cuda` is its CUDA's version as the runtime writes it: 13000 for 13.0.
+    `cuda`, `cudnn` and `nccl` are the versions it was built for, as those
+    libraries write them: 13000 for 13.0, 92000 for 9.20.0, 22907 for 2.29.7.
     """
 
     version: str
-    cuda: int
     folder: Path
+    cuda: int
+    cudnn: int = 91000
+    nccl: int = 22703
 
     @property
     def libraries(self) -> list[Path]:
@@ -53,7 +56,27 @@ def torch_of(python: str) -> TorchBuild:
             f"'torch==={plain}' brings the build that is (no GPU is needed)"
         )
     major, minor = (int(part) for part in cuda.split(".")[:2])
-    return TorchBuild(version, major * 1000 + minor * 10, folder)
+    return TorchBuild(
+        version, folder, cuda=major * 1000 + minor * 10, **_libraries(folder, version)
+    )
+
+
+def _libraries(folder: Path, version: str) -> dict[str, int]:
+    """The versions of cuDNN and NCCL that its package asks for."""
+    metadata = folder.parent / f"torch-{version}.dist-info" / "METADATA"
+    if not metadata.is_file():
+        plain = version.partition("+")[0]
+        found = sorted(folder.parent.glob(f"torch-{plain}*.dist-info/METADATA"))
+        if not found:
+            return {}
+        metadata = found[0]
+    text = metadata.read_text(errors="replace")
+    versions: dict[str, int] = {}
+    for name, major, minor, patch in re.findall(
+        r"nvidia-(cudnn|nccl)-cu\d+[ (]*==\s*(\d+)\.(\d+)\.(\d+)", text
+    ):
+        versions[name] = int(major) * 10000 + int(minor) * 100 + int(patch)
+    return versions
 
 
 def _folder(python: str) -> Path | None:

@@ -74,6 +74,8 @@ static void read_environment(void) {
   the_spec.clock_khz = (int)number(text, "clock", 1980000);
   the_spec.memory_clock_khz = (int)number(text, "memory_clock", 2619000);
   the_spec.cuda = (int)number(text, "cuda", 13000);
+  the_spec.cudnn = (int)number(text, "cudnn", 91000);
+  the_spec.nccl = (int)number(text, "nccl", 22703);
   const char *events = getenv("MEMBOARD_VIRTUAL_EVENTS");
   the_spec.events_wait = events && !strcmp(events, "at-sync");
   read_visible();

@@ -108,8 +108,8 @@ API(int, nvmlDeviceGetPciInfo_v3)(void *handle, pci_t *pci) {
   if (device < 0) return NVML_INVALID;
   memset(pci, 0, sizeof *pci);
   pci->bus = (unsigned)device + 1;
-  snprintf(pci->legacy, sizeof pci->legacy, "0000:%02X:00.0", device + 1);
-  snprintf(pci->id, sizeof pci->id, "00000000:%02X:00.0", device + 1);
+  snprintf(pci->legacy, sizeof pci->legacy, "0000:%02X:00.0", (unsigned char)(device + 1));
+  snprintf(pci->id, sizeof pci->id, "00000000:%02X:00.0", (unsigned char)(device + 1));
   return NVML_SUCCESS;
 }
 

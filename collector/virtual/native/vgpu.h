@@ -50,6 +50,7 @@ typedef struct {
   int threads_per_sm, blocks_per_sm, shared_per_sm, shared_per_block, l2_bytes;
   int bus_bits, clock_khz, memory_clock_khz;
   int cuda; /* version of the runtime that torch was built for: 12040 */
+  int cudnn, nccl;
   bool events_wait; /* events of side streams complete at a synchronisation */
 } spec_t;
 

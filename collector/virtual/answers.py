@@ -1,0 +1,42 @@
+"""What functions answer that are not written in C: `native/answers.txt`, read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import cache
+from pathlib import Path
+
+NATIVE = Path(__file__).parent / "native"
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a function writes through its argument number `argument` (from 1)."""
+
+    argument: int
+    kind: str
+    value: int = 0
+
+
+@cache
+def _table() -> list[tuple[re.Pattern[str], tuple[Output, ...]]]:
+    lines = (NATIVE / "answers.txt").read_text().splitlines()
+    return [
+        (re.compile(translate(pattern)), tuple(map(_output, outputs)))
+        for line in lines
+        if line.strip() and not line.startswith("#")
+        for pattern, *outputs in [line.split()]
+    ]
+
+
+def _output(text: str) -> Output:
+    argument, _, what = text.partition(":")
+    kind, _, value = what.partition("=")
+    return Output(int(argument), kind, int(value or 0))
+
+
+def outputs_of(name: str) -> tuple[Output, ...] | None:
+    """What a function writes; None for one that is unknown."""
+    return next((outputs for known, outputs in _table() if known.match(name)), None)

@@ -1,0 +1,71 @@
+"""The source of a stub: jumps to what is written in C, and answers for the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.virtual.answers import outputs_of
+
+if TYPE_CHECKING:
+    from collector.virtual.answers import Output
+    from collector.virtual.symbols import Wanted
+
+_REGISTERS = ("%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9")
+"""Where x86-64 Linux passes the first six arguments; others are on the stack."""
+
+_FAILING = {"libnvidia-ml": 3, "libcufile": 5001}
+"""Not supported, driver not initialized: what unwritten functions of these answer."""
+
+
+def assembly_of(stub: Wanted, written: set[str]) -> str:
+    """The assembly of one stub. Every call that is not written in C is counted."""
+    code = [".text"]
+    names = [".section .rodata", f'.Llibrary: .asciz "{stub.family}"']
+    calls = [".data", ".balign 8", ".Lhandles: .quad 0x766770000000"]
+    answer = _FAILING.get(stub.family, 0)
+    for number, name in enumerate(sorted(stub.symbols)):
+        code += [f".globl {name}", f".type {name}, @function", f"{name}:"]
+        if name in written:
+            code.append(f"  jmp *vgpu_{name}@GOTPCREL(%rip)")
+            continue
+        for output in outputs_of(name) or ():
+            code += _writing(output)
+        code += [
+            f"  lea .Lcall{number}(%rip), %rdi",
+            "  jmp *vgpu_count_call@GOTPCREL(%rip)",
+        ]
+        names.append(f'.Lname{number}: .asciz "{name}"')
+        calls.append(f".Lcall{number}: .quad .Llibrary, .Lname{number}, 0, {answer}")
+    return "\n".join([*code, *names, *calls, _NO_EXECUTABLE_STACK, ""])
+
+
+_NO_EXECUTABLE_STACK = '.section .note.GNU-stack,"",@progbits'
+
+
+def _writing(output: Output) -> list[str]:
+    """Writes through one argument, unless it is NULL."""
+    at = output.argument - 1
+    beyond = at - len(_REGISTERS)
+    place = _REGISTERS[at] if beyond < 0 else f"{8 + 8 * beyond}(%rsp)"
+    store = {
+        "int": [f"  movl ${output.value}, (%rax)"],
+        "size": [f"  movq ${output.value}, (%rax)"],
+        "handle": [
+            "  mov $64, %r11d",
+            "  lock xadd %r11, .Lhandles(%rip)",
+            "  mov %r11, (%rax)",
+        ],
+    }[output.kind]
+    return [f"  mov {place}, %rax", "  test %rax, %rax", "  je 1f", *store, "1:"]
+
+
+def version_script(stub: Wanted) -> str:
+    """The linker's script that gives each symbol its version; "" where none has one."""
+    by_version: dict[str, list[str]] = {}
+    for name, version in sorted(stub.symbols.items()):
+        if version:
+            by_version.setdefault(version, []).append(name)
+    return "".join(
+        f"{version} {{ global: {'; '.join(names)}; }};\n"
+        for version, names in by_version.items()
+    )
