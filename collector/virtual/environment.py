@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.virtual.devices import Device
+    from collector.virtual.torch_build import TorchBuild
 
 __all__ = ["VirtualGpuUnavailable", "environment"]
 

@@ -28,10 +28,9 @@ API(int, cudaMalloc)(void **pointer, size_t bytes) {
 API(int, cudaFree)(void *pointer) {
   range_t range;
   if (!pointer) return context(); /* the usual way to make one */
-  if (!find_range(pointer, &range) || range.start != (uintptr_t)pointer)
-    return fail(INVALID_VALUE);
+  if (!find_range(pointer, &range)) return fail(INVALID_VALUE);
   if (range.pool) return vgpu_cudaFreeAsync(pointer, NULL);
-  if (!remove_range(pointer, &range)) return fail(INVALID_VALUE);
+  if (range.start != (uintptr_t)pointer || !remove_range(pointer, &range)) return fail(INVALID_VALUE);
   forget(pointer, range.size);
   munmap(pointer, range.size);
   if (range.kind == DEVICE_MEMORY)

@@ -177,3 +177,20 @@ API(int, nvmlDeviceGetGraphicsRunningProcesses_v3)(void *handle, unsigned *count
   *count = 0;
   return number(handle) < 0 ? NVML_INVALID : NVML_SUCCESS;
 }
+
+/* No fabric: torch asks before it uses expandable segments. */
+typedef struct {
+  unsigned version;
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+} fabric_t;
+API(int, nvmlDeviceGetGpuFabricInfoV)(void *handle, fabric_t *fabric) {
+  if (number(handle) < 0) return NVML_INVALID;
+  memset(fabric->cluster, 0, sizeof fabric->cluster);
+  fabric->status = 0;
+  fabric->clique = 0;
+  fabric->state = 0;
+  return NVML_SUCCESS;
+}

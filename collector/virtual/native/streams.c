@@ -98,6 +98,7 @@ API(int, cudaStreamSynchronize)(void *handle) {
   pthread_mutex_lock(&lock);
   complete(stream, stream->queued);
   pthread_mutex_unlock(&lock);
+  trim_at_synchronisation(stream->device);
   return SUCCESS;
 }
 
@@ -108,6 +109,7 @@ API(int, cudaDeviceSynchronize)(void) {
   pthread_mutex_lock(&lock);
   complete_all(current_device());
   pthread_mutex_unlock(&lock);
+  trim_at_synchronisation(current_device());
   return SUCCESS;
 }
 

@@ -112,6 +112,7 @@ long count_call(call_t *call);
 
 /* pools.c */
 int vgpu_cudaFreeAsync(void *pointer, void *stream);
+void trim_at_synchronisation(int device);
 
 /* driver.c */
 void *driver_entry(const char *name);
