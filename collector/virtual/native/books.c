@@ -73,7 +73,8 @@ static books_t *map_file(const char *path) {
   if (!ftruncate(file, sizeof *new))
     new = mmap(NULL, sizeof *new, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (new != MAP_FAILED && memcmp(new->magic, "VGPUBOOK", 8)) set_up(new);
-  close(file); /* unlocks it */
+  flock(file, LOCK_UN); /* the mapping would hold it on */
+  close(file);
   return new == MAP_FAILED ? NULL : new;
 }
 

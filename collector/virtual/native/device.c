@@ -11,7 +11,7 @@ static spec_t the_spec;
 static int visible[MAX_DEVICES], n_visible;
 static __thread int current;
 static __thread int last_error;
-static unsigned char has_context[MAX_DEVICES];
+static unsigned char contexts[MAX_DEVICES];
 static unsigned contexts_of; /* the generation that made them */
 
 static long number(const char *text, const char *key, long otherwise) {
@@ -105,12 +105,16 @@ int context(void) {
   int error = ready();
   if (error) return error;
   if (contexts_of != generation()) {
-    memset(has_context, 0, sizeof has_context);
+    memset(contexts, 0, sizeof contexts);
     contexts_of = generation();
   }
-  if (!__atomic_exchange_n(&has_context[current], 1, __ATOMIC_ACQ_REL))
+  if (!__atomic_exchange_n(&contexts[current], 1, __ATOMIC_ACQ_REL))
     context_made(physical_device(current));
   return SUCCESS;
+}
+
+bool has_context(int device) {
+  return contexts_of == generation() && __atomic_load_n(&contexts[device], __ATOMIC_ACQUIRE);
 }
 
 API(int, cudaGetDeviceCount)(int *count) {

@@ -57,9 +57,9 @@ API(int, cuDevicePrimaryCtxRetain)(void **handle, int device) {
   return SUCCESS;
 }
 API(int, cuDevicePrimaryCtxGetState)(int device, unsigned *flags, int *active) {
-  (void)device;
+  if (device < 0 || device >= visible_devices()) return INVALID_DEVICE;
   if (flags) *flags = 0;
-  if (active) *active = 1;
+  if (active) *active = has_context(device);
   return SUCCESS;
 }
 API(int, cuCtxGetCurrent)(void **handle) {

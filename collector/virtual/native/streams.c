@@ -174,7 +174,7 @@ API(int, cudaEventSynchronize)(event_t *event) {
 
 API(int, cudaEventElapsedTime)(float *milliseconds, event_t *from, event_t *to) {
   (void)from, (void)to;
-  *milliseconds = 0.001f; /* time means nothing here; 0 would be divided by */
+  *milliseconds = 10; /* time means nothing here; whoever repeats until it is enough is soon done */
   return SUCCESS;
 }
 

@@ -60,6 +60,7 @@ int physical_device(int device);
 int fail(int error); /* remembers it as the thread's last error */
 int ready(void);     /* an error where CUDA cannot be used (after a fork) */
 int context(void);   /* the same, and the current device has a context */
+bool has_context(int device);
 int current_device(void);
 int capability(void); /* 90 for 9.0 */
 
