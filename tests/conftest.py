@@ -30,7 +30,8 @@ def with_patience(*paths: str) -> str:
 def pytest_collection_finish() -> None:
     """Tests read `MEMBOARD_REAL_DATA` while they are collected, which is before."""
     for name in [name for name in os.environ if name.startswith("MEMBOARD_")]:
-        del os.environ[name]
+        if not name.startswith("MEMBOARD_VIRTUAL_"):  # the device the tests run on
+            del os.environ[name]
 
 
 @pytest.fixture
