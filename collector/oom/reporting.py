@@ -88,7 +88,7 @@ class Reporting:
             phase=progress.phase.name,
             thread=report.thread_name(),
             stacks=stacks,
-            spans=tuple(self._context.spans()),
+            spans=_said_once(self._context.spans()),
             functions=tuple(self._context.functions()),
         )
 
@@ -183,6 +183,16 @@ class Reporting:
         while self._reported and now - self._reported[0] > _HOUR_SECONDS:
             self._reported.popleft()
         return len(self._reported) < self._settings.per_hour
+
+
+def _said_once(names: Sequence[str]) -> tuple[str, ...]:
+    """Without those that repeat their neighbour.
+
+    A part that is timed by itself lies within the program's own span of that name.
+    """
+    return tuple(
+        name for place, name in enumerate(names) if name not in names[place - 1 : place]
+    )
 
 
 def is_of_device(error: BaseException, text: str) -> bool:

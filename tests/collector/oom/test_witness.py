@@ -238,6 +238,26 @@ def test_a_torch_that_does_not_call_back_is_asked_at_every_flush(
         assert len(stage.observers) == 1
 
 
+def test_a_part_within_a_span_of_its_own_name_is_named_once(staged, tmp_path):
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, gradient):
+            stage.fail()
+            return gradient
+
+    stage = staged()
+    x = torch.ones(2, requires_grad=True)
+    recorder = record(tmp_path, spans={"automatic": True})
+    with recorder as rec, rec.span("all"), rec.span("backward"):
+        Fails.apply(x).sum().backward()
+    (report,) = reports(rec.path)
+    assert report.meta["spans"] == ["all", "backward"]
+
+
 def test_an_autograd_thread_has_the_main_threads_stack_and_spans_too(staged, tmp_path):
     stage = staged()
     with record(tmp_path) as rec, rec.span("backward"):
