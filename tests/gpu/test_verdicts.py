@@ -65,8 +65,8 @@ def block(mebibytes: int):
     return torch.empty(mebibytes * MIB, dtype=torch.uint8, device="cuda")
 
 
-def really_full(rec, kept):
-    """Activations of one step, larger than the device."""
+def process_limit(rec, kept):
+    """Activations of one step, larger than the limit while the device has room."""
     rec.step()
     while True:
         kept.append(block(64))
@@ -132,7 +132,7 @@ def verdict_of(run_dir: Path) -> dict:
 
 
 @pytest.mark.parametrize(
-    "cause", [really_full, growth, single_giant, fragmented, fitting_block_free]
+    "cause", [process_limit, growth, single_giant, fragmented, fitting_block_free]
 )
 def test_the_verdict_names_the_cause(tmp_path, cause):
     limited()
@@ -140,6 +140,7 @@ def test_the_verdict_names_the_cause(tmp_path, cause):
     run_dir = tmp_path / f"oom-{cause.__name__}"
     with pytest.raises(torch.OutOfMemoryError), collector.record(run_dir) as rec:
         cause(rec, kept)
+    kept.clear()  # a failure below would hand it to the next test
     found = verdict_of(run_dir)
     print(found["sentence"])
     assert found["cause"] == cause.__name__
