@@ -140,10 +140,7 @@ def _from_environment() -> dict[str, Found]:
         place = f"the environment variable {name}"
         if name in shorts:
             section = shorts[name]
-            paced = "interval_seconds" in _short_forms(section)
-            kinds = (bool, float) if paced else (bool,)
-            value = _number_or_switch(given[name], kinds)
-            found.update(flatten({section: value}, place))
+            found.update(flatten({section: _short_value(section, given[name])}, place))
         elif name in leaves:
             setting = leaves[name]
             found[setting.path] = Found(_from_text(given[name], setting), place)
@@ -156,6 +153,45 @@ def _from_environment() -> dict[str, Found]:
                 near,
             )
     return found
+
+
+def from_assignments(texts: Sequence[str], place: str) -> dict[str, Any]:
+    """Texts such as `schedule.active=2` as keywords of `load`; a later one wins.
+
+    A section takes its short form: `history=true`, `cpu=5`.
+
+    Raises:
+        ConfigError: a key is unknown, or there is none; names `place`.
+    """
+    keywords: dict[str, Any] = {}
+    for text in texts:
+        path, is_one, value = text.partition("=")
+        path = path.strip()
+        if not is_one:
+            raise ConfigError(
+                f"'{text}' in {place} sets nothing. Write the key, = and the value:"
+                f" {path or 'history'}=true"
+            )
+        section, _, leaf = path.partition(".")
+        if path in settings():
+            held = keywords.setdefault(section, {}) if leaf else keywords
+            held[leaf or section] = _from_text(value, settings()[path])
+        elif path in sections():
+            short = dict(flatten({path: _short_value(path, value)}, place))
+            leaves = {name.partition(".")[2]: one.value for name, one in short.items()}
+            keywords.setdefault(path, {}).update(leaves)
+        else:
+            refuse(path, place, [*settings(), *sections()])
+    return keywords
+
+
+def _short_value(section: str, text: str) -> Any:
+    """The short form of a section as a text has it."""
+    forms = _short_forms(section)
+    if "url" in forms:
+        return text
+    kinds = (bool, float) if "interval_seconds" in forms else (bool,)
+    return _number_or_switch(text, kinds)
 
 
 def _from_text(text: str, setting: Setting) -> Any:

@@ -21,6 +21,8 @@ from collector import exit_code
 from collector.plain import own_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from collector.format.records import How
 
 _MAX_MESSAGE: Final = 500
@@ -38,6 +40,19 @@ class Living(Protocol):
     def forget(self) -> None:
         """Be dead: this is a forked child."""
 
+
+class Launcher(Protocol):
+    """Who runs the program and records it, where it is not the program itself."""
+
+    def recording_begins(self, run_dir: Path) -> Path:
+        """A recorder is about to be made for a directory; returns the one to take."""
+
+    def step_taken(self, recorder: Living) -> None:
+        """A step of a live recorder is done; may raise what is no Exception."""
+
+
+launcher: Launcher | None = None
+"""Of this process; None: the program was started by itself."""
 
 _live: list[Living] = []
 _hooked = False

@@ -155,6 +155,16 @@ class NullRecorder(Recorder):
         return 0
 
     @property
+    def num_steps(self) -> int:
+        """Nothing is counted."""
+        return 0
+
+    @property
+    def is_mirrored(self) -> bool:
+        """There are no files."""
+        return False
+
+    @property
     def num_dropped(self) -> int:
         """Nothing is dropped."""
         return 0

@@ -115,6 +115,8 @@ class Recorder(Sink):
             return
         with self._lock:
             self._take_step(step, tokens, samples)
+        if lifecycle.launcher is not None:
+            lifecycle.launcher.step_taken(self)
 
     @guarded(tell)
     def attach(
@@ -305,6 +307,11 @@ class Recorder(Sink):
         return self._num_batches
 
     @property
+    def num_steps(self) -> int:
+        """Training steps taken so far, whatever their numbers."""
+        return self._progress.train.num_steps
+
+    @property
     def num_dropped(self) -> int:
         """Rows and notes that could not be kept, for whatever reason."""
         return self._engine.writer.num_dropped
@@ -446,6 +453,11 @@ class Recorder(Sink):
     def run_dir(self) -> Path:
         """The run's own directory, absolute."""
         return self._recording.run_dir
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether its files are copied to another place."""
+        return self._engine.remote.is_on
 
     # A trainer that holds it may be copied, or sent to another process.
 

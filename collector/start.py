@@ -79,6 +79,8 @@ def record(
     _check_root(settings, model)
     run_dir = run_dir_of(logdir)
     coordinates = mesh_coordinates(mesh)
+    if lifecycle.launcher is not None:
+        run_dir = lifecycle.launcher.recording_begins(run_dir)
     _close_forgotten(run_dir)
     try:
         recorder = Recorder(run_dir, settings, coordinates)

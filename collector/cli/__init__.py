@@ -1,6 +1,8 @@
 """`memboard <verb>`: one module per verb, each loading what it needs when it runs.
 
 A verb is a module, named in `VERBS`, with `HELP`, `add_arguments(parser)` and `run(options) -> exit code`.
+One that runs a program of the user's in this process returns a function for it, which is
+called when nothing of ours is left to be in its way.
 What goes wrong in a way the user can mend is a `Failure`: three lines, no traceback.
 
 Exit codes: 0 done, 1 failed, 2 wrong arguments or files, 130 interrupted.
@@ -17,10 +19,11 @@ from typing import TYPE_CHECKING, Final
 from collector.cli.failure import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 VERBS: Final = {
     "demo": "demo",
+    "run": "run",
     "open": "open_files",
     "import": "import_files",
     "export": "export",
@@ -53,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         verb_parser.set_defaults(run=verb.run)
     options = parser.parse_args(arguments)
     try:
-        code: int = options.run(options)
+        code: int | Callable[[], int] = options.run(options)
     except Failure as failure:
         print(f"memboard {options.verb}: {failure}", file=sys.stderr)
         return failure.code
@@ -64,4 +67,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"\nmemboard {options.verb}: interrupted", file=sys.stderr)
         return INTERRUPTED
-    return code
+    return code() if callable(code) else code

@@ -1,0 +1,244 @@
+"""The recording of a program that knows nothing of it.
+
+It begins once the program has imported torch: before that nobody knows the device, and to
+import torch here would be too early for a program that first sets its environment. One
+that imports no torch for a while, or never, has its host recorded alone.
+
+Each iteration of the optimizers is a step, and what they train is attached when the first
+one steps. A program that records itself goes before: ours ends, without a trace where it
+has no step yet. One that steps our recorder (`collector.active()`) counts its steps itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
+
+from collector import lifecycle
+from collector.errors import ConfigError
+from collector.loop.compiled import untraced
+from collector.running.imports import after_import
+from collector.running.iterations import Iterations
+from collector.start import record
+from collector.trouble import Troubles
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from collector.recorder import Recorder
+
+WITHOUT_TORCH_SECONDS: Final = 5.0
+"""How long a program may take to import torch, before its host alone is recorded."""
+
+
+_OF_TORCH: Final = ("functions", "hooks", "activations", "modules", "history", "oom")
+"""What to collect of a program with torch; without it, all this would import it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Where to record, and how."""
+
+    run_dir: Path
+    config: Sequence[Path] | None = None
+    """Files of settings; None: those that the environment names."""
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    """Single settings, as `collector.record` takes them."""
+
+
+class Session(lifecycle.Launcher):
+    """Of one process. From `watch` on, nothing of it reaches the program."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.num_steps = 0
+        """Steps recorded so far, by whomever."""
+        self.run_dirs: list[Path] = []
+        """Where the program has recorded itself."""
+        self.recorder: Recorder | None = None
+        """Ours, while it records."""
+        self._settings = settings
+        self._troubles = Troubles()
+        self._lock = threading.RLock()
+        self._is_beginning = False
+        self._is_stepping = False
+        self._program_steps = False
+        self._has_torch = False
+        self._is_over = False
+        self._iterations = Iterations(self.iterated)
+        self._optimizers: WeakSet[Any] = WeakSet()
+        """Those that are attached."""
+        self._trained: set[int] = set()
+        """Tensors of models that are attached."""
+        self._timer = threading.Timer(WITHOUT_TORCH_SECONDS, self._torch_stays_away)
+        self._timer.daemon = True
+
+    @property
+    def steps_aside(self) -> bool:
+        """Whether the program records itself."""
+        return bool(self.run_dirs)
+
+    def watch(self) -> None:
+        """Record from now on, until the process ends."""
+        lifecycle.launcher = self
+        atexit.register(self._at_exit, os.getpid())
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+        after_import("torch", self._torch_came)
+        if not self._has_torch:
+            self._timer.start()
+
+    def finish(self) -> None:
+        """The program has run: nothing begins any more, and what records ends at exit."""
+        self._timer.cancel()
+        with self._lock:
+            self._is_over = True
+
+    def said(self) -> str:
+        """What to tell the user at the end."""
+        from collector.running.telling import ending
+
+        run_dir = None if self.recorder is None else self._settings.run_dir
+        return ending(run_dir, self.run_dirs, self.num_steps)
+
+    # What the program's own recorders tell.
+
+    def recording_begins(self, run_dir: Path) -> Path:
+        """The program records itself: see the module."""
+        with self._lock:
+            if self._is_beginning:
+                return run_dir
+            self.run_dirs.append(run_dir)
+            ours, self.recorder = self.recorder, None
+        self._timer.cancel()
+        if ours is not None:
+            from collector.running.discarding import discard
+
+            self._guarded("step aside", lambda: discard(ours))
+        return run_dir
+
+    def step_taken(self, recorder: Any) -> None:
+        """Somebody's `rec.step` is done."""
+        self.num_steps += 1
+        if recorder is self.recorder and not self._is_stepping:
+            self._program_steps = True
+
+    # What optimizers tell.
+
+    @untraced
+    def _before_step(self, optimizer: Any, *_: Any) -> None:
+        if self.recorder is not None:
+            self._guarded("attach", lambda: self._attach(optimizer))
+        # Its caller is what calls the hooks, and then the step.
+        self._iterations.before_step(optimizer, sys._getframe(1))  # noqa: SLF001
+
+    @untraced
+    def _after_step(self, optimizer: Any, *_: Any) -> None:
+        self._iterations.after_step(optimizer)
+
+    def iterated(self) -> None:
+        """An iteration of the training is over."""
+        recorder = self.recorder
+        if recorder is None or self._program_steps:
+            return
+        self._is_stepping = True
+        try:
+            recorder.step()
+        finally:
+            self._is_stepping = False
+
+    def _attach(self, optimizer: Any) -> None:
+        """Attach an optimizer that steps for the first time, and what it trains."""
+        recorder = self.recorder
+        if recorder is None or optimizer in self._optimizers:
+            return
+        self._optimizers.add(optimizer)
+        models = []
+        if not self._is_trained(optimizer):
+            from collector.running.models import models_of
+
+            models = models_of([optimizer])
+            for model in models:
+                self._trained.update(map(id, model.parameters()))
+        recorder.attach(model=models or None, optimizer=optimizer)
+
+    def _is_trained(self, optimizer: Any) -> bool:
+        """Whether it trains a model that is attached: one of its tensors tells."""
+        tensors = (one for group in optimizer.param_groups for one in group["params"])
+        return id(next(tensors, None)) in self._trained
+
+    # How it begins and ends.
+
+    def _torch_came(self) -> None:
+        self._guarded("begin", self._begin_with_torch)
+
+    def _begin_with_torch(self) -> None:
+        self._has_torch = True
+        self._timer.cancel()
+        without, self.recorder = self.recorder, None
+        if without is not None:
+            without.close()
+        self._begin()
+        from torch.optim.optimizer import (
+            register_optimizer_step_post_hook,
+            register_optimizer_step_pre_hook,
+        )
+
+        # After the recorder: what it times of an optimizer has then ended.
+        register_optimizer_step_pre_hook(self._before_step)
+        register_optimizer_step_post_hook(self._after_step)
+
+    def _torch_stays_away(self) -> None:
+        if "torch" not in sys.modules:
+            off = {name: {"enabled": False} for name in _OF_TORCH}
+            self._guarded("begin", lambda: self._begin(device="off", **off))
+
+    def _begin(self, **also: Any) -> None:
+        with self._lock:
+            if self._is_over or self.steps_aside or self.recorder is not None:
+                return
+            self._is_beginning = True
+            try:
+                keywords = {**self._settings.keywords, **also}
+                recorder = record(
+                    self._settings.run_dir, config=self._settings.config, **keywords
+                )
+            finally:
+                self._is_beginning = False
+            if recorder.attempt:  # else it is switched off, or could not start
+                self.recorder = recorder
+
+    def _at_exit(self, pid: int) -> None:
+        """Recorders are closed by now: they are asked before."""
+        if os.getpid() != pid:
+            return
+        if self.recorder is not None:
+            self.recorder.close()
+        if os.environ.get("RANK", "0") == "0":
+            with contextlib.suppress(OSError, ValueError):
+                print(f"memboard: {self.said()}", file=sys.stderr, flush=True)  # noqa: T201
+
+    def _after_fork(self) -> None:
+        """A child of the program's is not recorded."""
+        lifecycle.launcher = None
+        self._lock = threading.RLock()
+        self._is_over, self.recorder = True, None
+
+    def _guarded(self, what: str, call: Any) -> None:
+        try:
+            call()
+        except ConfigError as error:
+            self._troubles.tell(what, "%s It is not recorded.", error)
+        except Exception as error:  # noqa: BLE001  # the border to the program
+            self._troubles.tell(
+                what,
+                "`memboard run` failed to %s; the program goes on. Please report this.",
+                what,
+                error=error,
+            )
