@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 ENV_FILE: Final = "MEMBOARD_CONFIG"
 """Names the configuration files, where `load` is given none."""
 
-_PLUGIN_PREFIX: Final = "MEMBOARD_PLUGIN_"
+_OTHER_PREFIXES: Final = ("MEMBOARD_PLUGIN_", "MEMBOARD_VIRTUAL_")
 _PLUGIN_VARIABLES: Final = frozenset({"MEMBOARD_CACHE_DIR"})
-"""Variables of the viewer: none of the collector's business."""
+"""Variables of the viewer and of the virtual GPU, which are no settings."""
 
 _troubles: Final = Troubles()
 """Of this process: settings may be read many times."""
@@ -131,7 +131,7 @@ def _from_environment() -> dict[str, Found]:
         name: text
         for name, text in os.environ.items()
         if name.startswith(ENV_PREFIX)
-        and not name.startswith(_PLUGIN_PREFIX)
+        and not name.startswith(_OTHER_PREFIXES)
         and name not in _PLUGIN_VARIABLES
         and name != ENV_FILE
         and text

@@ -47,6 +47,15 @@ def _run(
     errors: tuple[api.OutOfMemory, ...],
 ) -> Iterator[str]:
     yield f"# {plain(name_of(run, report))}"
+    if run["simulated"]:
+        yield ""
+        yield "Simulated data: no training produced these numbers."
+    elif run["virtual_gpu"]:
+        yield ""
+        yield (
+            f"{plain(run['virtual_gpu'])}: memory is what torch's allocator did; values"
+            " and times are not real."
+        )
     for error in errors:
         yield ""
         yield as_markdown(error)

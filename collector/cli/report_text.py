@@ -75,8 +75,15 @@ def name_of(run: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     return Path(report["logdir"]).resolve().name or "."
 
 
+def unreal_words(run: Mapping[str, Any]) -> str:
+    """Where no real device produced the numbers, what did; empty: a real one."""
+    return "simulated" if run["simulated"] else printable(run["virtual_gpu"])
+
+
 def _run(run: Mapping[str, Any], name: str) -> Iterator[str]:
-    marks = [word for word in ("live", "simulated") if run[word]]
+    marks = ["live"] if run["live"] else []
+    if unreal := unreal_words(run):
+        marks.append(unreal)
     if run["source"] == "imported":
         marks.append(f"imported from {_FILES.get(run['made_of'], 'files')}")
     yield f"{name}  ({', '.join(marks)})" if marks else name

@@ -73,6 +73,9 @@ class Header:
     allocator_settings: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
     """The effective configuration, plain data."""
+    virtual_gpu: str = ""
+    """Words for the device where it was a virtual one ("virtual H100 80GB"): memory is what
+    torch's allocator did, values and times are not real."""
     simulated: bool = False
     planted: tuple[str, ...] = ()
     """Faults a simulated run was given, in words."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.records import Header
 from collector.sources.control_group import find_group
+from collector.virtual.present import virtual_device
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,6 +66,7 @@ def make_header(
         versions=versions(),
         allocator_settings=allocator_settings(),
         config=config.to_plain(),
+        virtual_gpu=virtual_device() or "",
     )
 
 

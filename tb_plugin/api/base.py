@@ -106,6 +106,9 @@ class RunSummary:
     live: bool
     """Rows arrived within the last 30 s and no rank's last attempt has closed."""
     simulated: bool
+    virtual_gpu: str
+    """Words for the device where it was a virtual one ("virtual H100 80GB"): memory is what
+    torch's allocator did, values and times are not real. Empty: it was a real one."""
     imported: bool
     """Made of another tool's files: it has no steps and no headers."""
     made_of: Literal["recording", "memprofiler", "snapshots", "traces"]

@@ -53,6 +53,7 @@ def clean_header(header: Header) -> Header:
         versions={_text(k): _text(v) for k, v in _mapping(header.versions).items()},
         allocator_settings=_text(header.allocator_settings),
         config=_mapping(header.config),
+        virtual_gpu=_text(header.virtual_gpu),
         simulated=header.simulated is True,
     )
 

@@ -60,6 +60,7 @@ def summary_of(reader: SeriesReader, run: Run) -> api.RunSummary:
         last_step=_last_step(reader, run),
         live=run.is_live(),
         simulated=any(header.simulated for header in headers),
+        virtual_gpu=next((h.virtual_gpu for h in headers if h.virtual_gpu), ""),
         imported=run.made_of != "recording",
         made_of=run.made_of,
         device_type=device_types[0] if device_types else "",

@@ -101,6 +101,7 @@ class Synthetic:
             last_ms=0.0,
             last_step=num_steps - 1,
             live=False,
+            virtual_gpu="",
             simulated=True,
             imported=False,
             made_of="recording",

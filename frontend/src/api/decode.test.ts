@@ -14,6 +14,7 @@ const RUN = {
   last_step: null,
   live: true,
   simulated: false,
+  virtual_gpu: "",
   imported: false,
   made_of: "recording",
   device_type: "cuda",

@@ -198,6 +198,7 @@ export const readRunSummary = shape<types.RunSummary>({
   lastStep: orNull(integer),
   live: flag,
   simulated: flag,
+  virtualGpu: text,
   imported: flag,
   madeOf: word("recording", "memprofiler", "snapshots", "traces"),
   deviceType: text,

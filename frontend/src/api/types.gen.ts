@@ -411,6 +411,11 @@ export interface RunSummary {
   /** Rows arrived within the last 30 s and no rank's last attempt has closed. */
   readonly live: boolean;
   readonly simulated: boolean;
+  /**
+   * Words for the device where it was a virtual one ("virtual H100 80GB"): memory is what
+   * torch's allocator did, values and times are not real. Empty: it was a real one.
+   */
+  readonly virtualGpu: string;
   /** Made of another tool's files: it has no steps and no headers. */
   readonly imported: boolean;
   /**

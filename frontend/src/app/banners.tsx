@@ -1,7 +1,8 @@
-/** What must be said on every page: simulated data, a lost connection. */
+/** What must be said on every page: data that are not real, a lost connection. */
 
 import type { ApiError } from "../api/client";
 import type { RunSummary } from "../api/types.gen";
+import { unrealNote } from "../model/origin";
 import { Icon } from "../widgets/icon/icon";
 
 export interface BannersProps {
@@ -11,13 +12,14 @@ export interface BannersProps {
 }
 
 export function Banners({ run, error }: BannersProps) {
+  const note = run === null ? null : unrealNote(run);
   return (
     <div class="banners">
-      {run?.simulated === true && (
-        <p class="banner simulated">
+      {note !== null && (
+        <p class="banner unreal">
           <Icon name="info" />
-          <strong>Simulated data</strong>
-          <span>No training produced these numbers.</span>
+          <strong>{note[0]}</strong>
+          <span>{note[1]}</span>
         </p>
       )}
       {error !== null && (

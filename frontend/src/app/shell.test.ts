@@ -19,6 +19,7 @@ function run(id: string, lastMs: number): RunSummary {
     lastStep: null,
     live: false,
     simulated: false,
+    virtualGpu: "",
     deviceType: "cpu",
     numProblems: 0,
     imported: false,

@@ -1,20 +1,55 @@
-/** Where exported data come from: every file and picture says it. */
+/**
+ * Where data come from, and that they are not real where they are not: every page, file
+ * and picture says it.
+ */
+
+/** What made data that no real device produced. */
+export type Unreal = "simulated data" | "virtual GPU";
 
 export interface Origin {
   /** The run's name; begins the names of files. */
   readonly run: string;
-  /** No training produced the data. */
-  readonly simulated: boolean;
+  /** null: a real training on a real device. */
+  readonly unreal: Unreal | null;
 }
 
-export function originOf(run: {
-  readonly name: string;
+interface SaysIt {
   readonly simulated: boolean;
-}): Origin {
-  return { run: run.name, simulated: run.simulated };
+  readonly virtualGpu: string;
+}
+
+export function unrealOf({ simulated, virtualGpu }: SaysIt): Unreal | null {
+  if (simulated) return "simulated data";
+  return virtualGpu === "" ? null : "virtual GPU";
+}
+
+export function originOf(run: SaysIt & { readonly name: string }): Origin {
+  return { run: run.name, unreal: unrealOf(run) };
+}
+
+/** One word for names of files and columns. */
+export function unrealWord(unreal: Unreal): string {
+  return unreal === "simulated data" ? "simulated" : "virtual_gpu";
 }
 
 /** A picture's heading; a picture is often seen without its page. */
-export function figureTitle(label: string, { simulated }: Origin): string {
-  return simulated ? `${label} (simulated data)` : label;
+export function figureTitle(label: string, { unreal }: Origin): string {
+  return unreal === null ? label : `${label} (${unreal})`;
+}
+
+/** What every page says of such a run: a title and a sentence. */
+export function unrealNote(
+  run: SaysIt,
+): readonly [title: string, words: string] | null {
+  switch (unrealOf(run)) {
+    case null:
+      return null;
+    case "simulated data":
+      return ["Simulated data", "No training produced these numbers."];
+    case "virtual GPU":
+      return [
+        "Virtual GPU",
+        `Recorded on a ${run.virtualGpu}: memory is what torch's allocator did; values and times are not real.`,
+      ];
+  }
 }

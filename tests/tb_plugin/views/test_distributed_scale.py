@@ -25,6 +25,7 @@ RUN = api.RunSummary(
     last_ms=0.0,
     last_step=None,
     live=False,
+    virtual_gpu="",
     simulated=False,
     imported=True,
     made_of="traces",

@@ -369,7 +369,7 @@ describe("files and commands", () => {
     const table = heldTable(held, stacks);
     expect(table.numRows).toBe(2);
     expect(table.columns.map(({ name }) => name)).toContain("stack");
-    const origin = { run: "r", simulated: true };
+    const origin = { run: "r", unreal: "virtual GPU" } as const;
     const files = stackFiles(held, stacks, "user", origin, "Active memory, rank 0");
     expect(files.map(({ id }) => id)).toEqual(STACK_FILES.map(({ id }) => id));
   });

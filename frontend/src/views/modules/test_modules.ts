@@ -13,6 +13,7 @@ export const RUN: RunSummary = {
   lastStep: 1,
   live: false,
   simulated: false,
+  virtualGpu: "",
   deviceType: "cuda",
   numProblems: 0,
   imported: false,

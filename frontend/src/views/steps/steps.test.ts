@@ -24,6 +24,7 @@ const RUN = {
   lastStep: 9,
   live: false,
   simulated: false,
+  virtualGpu: "",
   imported: false,
   madeOf: "recording",
   deviceType: "cuda",

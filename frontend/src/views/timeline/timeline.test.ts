@@ -157,6 +157,7 @@ const RUN: RunSummary = {
   lastStep: 3,
   live: false,
   simulated: false,
+  virtualGpu: "",
   deviceType: "cuda",
   numProblems: 0,
   imported: false,

@@ -3,6 +3,7 @@
 import type { TraceChoice, TraceResponse, TraceSource } from "../../api/types.gen";
 import { formatBytes, formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
+import { unrealOf } from "../../model/origin";
 import { Icon } from "../../widgets/icon/icon";
 import { Menu } from "../../widgets/menu/menu";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
@@ -59,7 +60,7 @@ export function Sources(props: {
             ))}
           </Choice>
         )}
-        {run.simulated && <span class="quiet">simulated</span>}
+        {unrealOf(run) !== null && <span class="quiet">{unrealOf(run)}</span>}
         {traces.length > 0 && (
           <span class="trace-files">
             <button

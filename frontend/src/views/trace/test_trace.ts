@@ -64,6 +64,7 @@ export function testTrace(more: Partial<TraceResponse> = {}): TraceResponse {
       lastStep: null,
       live: false,
       simulated: false,
+      virtualGpu: "",
       imported: false,
       madeOf: "recording",
       deviceType: "cuda",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { alignTo, mergeX } from "../../model/table";
 import { toCsv, toJson } from "./csv";
-import { figureTitle } from "../../model/origin";
+import { figureTitle, type Unreal } from "../../model/origin";
 import { numberText } from "./data_table";
 import { safeFileName } from "./download";
 import { exportCsv, exportJson, fileStem, type ExportSource } from "./source";
@@ -104,8 +104,8 @@ describe("mergeX and alignTo", () => {
 });
 
 describe("an exported table", () => {
-  const source = (simulated: boolean): ExportSource => ({
-    origin: { run: "job 7", simulated },
+  const source = (unreal: Unreal | null): ExportSource => ({
+    origin: { run: "job 7", unreal },
     name: "host",
     table: () => ({ numRows: 2, columns: [{ name: "a", values: [1, 2] }] }),
     about: () => ({ rank: 3 }),
@@ -113,19 +113,32 @@ describe("an exported table", () => {
   });
 
   it("says in its name, its rows and its facts that data are simulated", () => {
-    expect(fileStem(source(true))).toBe("job 7 host simulated");
-    expect(exportCsv(source(true))).toBe("a,simulated\r\n1,1\r\n2,1\r\n");
-    expect(JSON.parse(exportJson(source(true)))).toMatchObject({
+    const one = source("simulated data");
+    expect(fileStem(one)).toBe("job 7 host simulated");
+    expect(exportCsv(one)).toBe("a,simulated\r\n1,1\r\n2,1\r\n");
+    expect(JSON.parse(exportJson(one))).toMatchObject({
       run: "job 7",
       simulated: true,
+      virtual_gpu: false,
       rank: 3,
     });
-    expect(figureTitle("RSS", source(true).origin)).toContain("simulated data");
+    expect(figureTitle("RSS", one.origin)).toBe("RSS (simulated data)");
+  });
+
+  it("says the same of a virtual GPU", () => {
+    const one = source("virtual GPU");
+    expect(fileStem(one)).toBe("job 7 host virtual_gpu");
+    expect(exportCsv(one)).toBe("a,virtual_gpu\r\n1,1\r\n2,1\r\n");
+    expect(JSON.parse(exportJson(one))).toMatchObject({
+      simulated: false,
+      virtual_gpu: true,
+    });
+    expect(figureTitle("RSS", one.origin)).toBe("RSS (virtual GPU)");
   });
 
   it("says nothing of it where data are real", () => {
-    expect(fileStem(source(false))).toBe("job 7 host");
-    expect(exportCsv(source(false))).toBe("a\r\n1\r\n2\r\n");
-    expect(figureTitle("RSS", source(false).origin)).toBe("RSS");
+    expect(fileStem(source(null))).toBe("job 7 host");
+    expect(exportCsv(source(null))).toBe("a\r\n1\r\n2\r\n");
+    expect(figureTitle("RSS", source(null).origin)).toBe("RSS");
   });
 });

@@ -1,6 +1,6 @@
 /** What can be exported, and as which files. Pure. */
 
-import type { Origin } from "../../model/origin";
+import { unrealWord, type Origin } from "../../model/origin";
 import type { Table } from "../../model/table";
 import { toCsv, toJson } from "./csv";
 
@@ -28,19 +28,25 @@ export const ALL_FORMATS: readonly ExportFormat[] = ["csv", "json", "png", "svg"
 
 /** The files' name, without extension. */
 export function fileStem({ origin, name }: ExportSource): string {
-  return `${origin.run} ${name}${origin.simulated ? " simulated" : ""}`;
+  const { run, unreal } = origin;
+  return `${run} ${name}${unreal === null ? "" : ` ${unrealWord(unreal)}`}`;
 }
 
-/** Rows travel without their file's name, so each says it where data are simulated. */
+/** Rows travel without their file's name, so each says it where data are not real. */
 export function exportCsv({ origin, table }: ExportSource): string {
   const { numRows, columns } = table();
-  const simulated = { name: "simulated", values: new Uint8Array(numRows).fill(1) };
-  return toCsv({
-    numRows,
-    columns: origin.simulated ? [...columns, simulated] : columns,
-  });
+  if (origin.unreal === null) return toCsv({ numRows, columns });
+  const name = unrealWord(origin.unreal);
+  const unreal = { name, values: new Uint8Array(numRows).fill(1) };
+  return toCsv({ numRows, columns: [...columns, unreal] });
 }
 
 export function exportJson({ origin, table, about }: ExportSource): string {
-  return toJson(table(), { run: origin.run, simulated: origin.simulated, ...about() });
+  const { run, unreal } = origin;
+  return toJson(table(), {
+    run,
+    simulated: unreal === "simulated data",
+    virtual_gpu: unreal === "virtual GPU",
+    ...about(),
+  });
 }

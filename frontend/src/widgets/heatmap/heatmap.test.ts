@@ -30,6 +30,7 @@ const ANSWER: HeatmapResponse = {
     lastStep: 99,
     live: false,
     simulated: false,
+    virtualGpu: "",
     deviceType: "cuda",
     numProblems: 0,
     imported: false,
