@@ -16,7 +16,7 @@ report_version)::
                     remedy, rank
   runs              in order of their names; each:
     id, name, num_ranks, world_size, num_attempts, first_ms, last_ms, last_step, live,
-    simulated, imported, device_type, num_problems
+    simulated, virtual_gpu (its words, or empty), imported, device_type, num_problems
     made_of         recording, memprofiler (its files), snapshots or traces (files of
                     them)
     source          recorded, or imported from another tool's files
@@ -211,6 +211,23 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(as_text(report))
     return 2 if _is_nothing_readable(report) else 0
+
+
+def report_of(
+    run_dir: Path, *, rank: int | None = None, capacity_bytes: int | None = None
+) -> dict[str, Any]:
+    """One run's part of the report; of one rank alone where that is given.
+
+    Raises:
+        Failure: there is no recording.
+    """
+    from collector.cli.recordings import open_logdir
+
+    store = open_logdir(run_dir)
+    runs = store.runs()
+    if not runs:
+        raise Failure("there is no recording", where=str(run_dir))
+    return _Reader(store, capacity_bytes).run(runs[0], rank)
 
 
 def _store(

@@ -11,6 +11,13 @@ Programs that record themselves, or whose trainer does, are left to do so.
 
 The run lies in LOGDIR/NAME; where that is taken, in NAME-2. The ranks of a launcher share
 NAME, and each start of theirs is another attempt of it.
+
+    memboard run --on h100 train.py
+
+asks whether it would fit: torch's own allocator runs on a virtual H100, without GPU or
+driver, for one step to warm up and two more. The answer is a peak, what is estimated beside
+it, and one of: fits (exit code 0), does not fit (1), too close to say (3). Where nothing
+can be said the exit code is 2.
 """
 
 from __future__ import annotations
@@ -21,6 +28,7 @@ from typing import TYPE_CHECKING, Final
 
 from collector.cli.demo import free_run_dir
 from collector.cli.failure import Failure
+from collector.cli.prediction import options as prediction
 
 if TYPE_CHECKING:
     import argparse
@@ -67,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a YAML file of settings; of several, a later one wins",
     )
+    prediction.add_arguments(parser)
     parser.add_argument(
         "-m",
         dest="module",
@@ -77,10 +86,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="...", metavar="SCRIPT", help="what to run")
 
 
-def run(options: argparse.Namespace) -> Callable[[], int]:
-    """Check what was asked for; what comes back runs the program."""
+def run(options: argparse.Namespace) -> int | Callable[[], int]:
+    """Do what the options ask; what is to run in this process comes back."""
     program = _program(options)
     settings = _settings(options, program)
+    if options.on is not None:
+        from collector.cli.prediction.predicting import predict
+
+        request = prediction.request_of(options, program, settings)
+        return predict(request, json_wanted=options.json)
+    prediction.check_absent(options)
 
     def start() -> int:
         from collector.running import program as running

@@ -101,7 +101,7 @@ class Session(lifecycle.Launcher):
             self._is_over = True
 
     def said(self) -> str:
-        """What to tell the user at the end."""
+        """What to tell the user at the end; empty: nothing."""
         from collector.running.telling import ending
 
         run_dir = None if self.recorder is None else self._settings.run_dir
@@ -220,9 +220,9 @@ class Session(lifecycle.Launcher):
             return
         if self.recorder is not None:
             self.recorder.close()
-        if os.environ.get("RANK", "0") == "0":
+        if os.environ.get("RANK", "0") == "0" and (said := self.said()):
             with contextlib.suppress(OSError, ValueError):
-                print(f"memboard: {self.said()}", file=sys.stderr, flush=True)  # noqa: T201
+                print(f"memboard: {said}", file=sys.stderr, flush=True)  # noqa: T201
 
     def _after_fork(self) -> None:
         """A child of the program's is not recorded."""

@@ -1,0 +1,103 @@
+"""A process on a virtual GPU: runs the program for a few steps and writes what it took.
+
+`run_plan` is called by a line of code that `memboard run --on` gives a Python; from then on
+the process is the program's.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from collector.oom.message import is_out_of_memory, text_of
+from collector.running import program as running
+from collector.running.device_peaks import DevicePeaks
+from collector.running.imports import after_import
+from collector.running.plan import Outcome, Plan
+from collector.running.program import Program
+from collector.running.session import Settings
+from collector.running.stopping import StoppingSession
+
+_MAX_TEXT = 500
+
+
+def run_plan(path: str) -> None:
+    """Run the program of a plan; ends as the program does."""
+    plan = Plan.read(Path(path))
+    if plan.timeout_seconds:
+        # Says where every thread was, and ends the process.
+        faulthandler.dump_traceback_later(plan.timeout_seconds, exit=True)
+    Child(plan).run()
+
+
+class Child:
+    """One run of one program."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._path = Path(plan.outcome)
+        self._outcome = Outcome(rank=int(os.environ.get("RANK", "0")))
+        self._peaks = DevicePeaks()
+        settings = Settings(
+            run_dir=Path(plan.run_dir),
+            config=None if plan.config is None else [Path(one) for one in plan.config],
+            keywords=plan.keywords,
+        )
+        self._session = StoppingSession(settings, plan.steps, self._stopped)
+
+    def run(self) -> None:
+        """Run the program, and write down how it ended and what it took."""
+        plan = self._plan
+        # Before the recorder begins: it resets peaks, and wraps what resets them.
+        after_import("torch", self._peaks.install)
+        self._session.watch()
+        error: BaseException | None = None
+        try:
+            running.run(Program(plan.target, tuple(plan.arguments), plan.is_module))
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            if not self._session.is_stopped:
+                if error is None:
+                    self._session.capture()
+                self._finished(error)
+            self._session.finish()
+
+    def _stopped(self) -> None:
+        """All its steps have run."""
+        self._outcome.ended = "stopped"
+        self._write()
+
+    def _finished(self, error: BaseException | None) -> None:
+        outcome = self._outcome
+        outcome.ended = "finished"
+        if isinstance(error, SystemExit):
+            code: Any = 0 if error.code is None else error.code
+            outcome.exit_code = code if isinstance(code, int) else 1
+            if outcome.exit_code:
+                outcome.ended = "raised"
+                outcome.error = f"SystemExit: {code}"[:_MAX_TEXT]
+        elif error is not None:
+            is_oom = is_out_of_memory(error)
+            outcome.ended = "out_of_memory" if is_oom else "raised"
+            first = text_of(error).strip().split("\n", 1)[0]
+            outcome.error = f"{type(error).__name__}: {first}"[:_MAX_TEXT]
+        self._write()
+
+    def _write(self) -> None:
+        """Write down what is known by now. Must not raise: the program goes on."""
+        outcome = self._outcome
+        try:
+            outcome.num_steps = self._session.num_steps
+            torch: Any = sys.modules.get("torch")
+            outcome.torch = str(getattr(torch, "__version__", ""))
+            outcome.devices = self._peaks.figures()
+            outcome.write(self._path)
+        except Exception as error:  # noqa: BLE001  # the border to the program
+            print(  # noqa: T201
+                f"memboard: the figures could not be written: {error}", file=sys.stderr
+            )

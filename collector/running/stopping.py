@@ -1,0 +1,97 @@
+"""The recording of a program on a virtual GPU, which ends after a few steps.
+
+The steps are those of whoever records: the program, its trainer, or its optimizers. At
+the end figures and a capture of the allocator are taken, and `Stopped` is raised where the
+step was told: `finally` and `with` blocks of the program run, and it exits with 0.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from collector import lifecycle
+from collector.running.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from collector.running.session import Settings
+
+CAPTURE: Final = "the end of the prediction"
+"""The label of the capture."""
+
+_MORE_ITERATIONS: Final = 2
+"""Iterations beyond the steps, before a program whose recorder does not step is stopped."""
+
+_END_SECONDS: Final = 30.0
+"""How long a program may take to end, before it is ended."""
+
+
+class Stopped(SystemExit):
+    """Enough steps have run."""
+
+
+class StoppingSession(Session):
+    """A session that ends the program."""
+
+    def __init__(
+        self, settings: Settings, steps: int, stop: Callable[[], None]
+    ) -> None:
+        """`stop` is called once, before `Stopped` is raised; it must not raise."""
+        super().__init__(settings)
+        self.is_stopped = False
+        self._steps = steps
+        self._stop = stop
+        self._num_iterations = 0
+
+    def recording_begins(self, run_dir: Path) -> Path:
+        """Whatever the program calls its run: a real one must not be mixed with this."""
+        super().recording_begins(run_dir)
+        return self._settings.run_dir
+
+    def step_taken(self, recorder: Any) -> None:
+        """Stop where it was the last one."""
+        super().step_taken(recorder)
+        if recorder.num_steps >= self._steps:
+            self._end()
+
+    def iterated(self) -> None:
+        """Stop where the program's recorder does not step, or far too seldom."""
+        super().iterated()
+        self._num_iterations += 1
+        if self._num_iterations >= self._steps + _MORE_ITERATIONS:
+            self._end()
+
+    def said(self) -> str:
+        """Nothing: who has asked for the prediction says it."""
+        return ""
+
+    def capture(self) -> None:
+        """Have the allocator's state and history in the recording."""
+        recorder: Any = lifecycle.newest()
+        if recorder is not None:
+            recorder.snapshot(CAPTURE)
+
+    def _end(self) -> NoReturn:
+        if not self.is_stopped:
+            self.is_stopped = True
+            self.capture()
+            self._stop()
+            # A program that is stopped on another thread may wait for it for ever.
+            timer = threading.Timer(_END_SECONDS, _interrupt)
+            timer.daemon = True
+            timer.start()
+        raise Stopped(0)
+
+
+def _interrupt() -> None:
+    import _thread
+
+    print(  # noqa: T201
+        "memboard: the program was stopped and does not end; it is interrupted",
+        file=sys.stderr,
+    )
+    _thread.interrupt_main()
