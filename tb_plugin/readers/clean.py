@@ -58,6 +58,18 @@ def clean_header(header: Header) -> Header:
     )
 
 
+def with_device(header: Header, note: Mapping[str, Any]) -> Header:
+    """The header with what a note says of the device; what it does not say stays."""
+    return replace(
+        header,
+        device_type=_text(note.get("device_type")) or header.device_type,
+        device_index=_int(note.get("device_index")),
+        device_name=_optional_text(note.get("device_name")),
+        device_uuid=_optional_text(note.get("device_uuid")),
+        device_total_bytes=_size(note.get("device_total_bytes")),
+    )
+
+
 def clean_schema(schema: Schema) -> Schema:
     """The schema itself.
 

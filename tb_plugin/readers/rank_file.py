@@ -26,7 +26,12 @@ from collector.format.errors import CorruptError, FormatError, TooNewError
 from collector.format.framing import Damage, Framed, read_frames
 from collector.format.records import Close, Header, Note, Schema, Segment
 from tb_plugin import storage
-from tb_plugin.readers.clean import clean_close, clean_header, clean_note
+from tb_plugin.readers.clean import (
+    clean_close,
+    clean_header,
+    clean_note,
+    with_device,
+)
 from tb_plugin.readers.digest import decode_columns, index_digest
 from tb_plugin.readers.faults import Faults
 from tb_plugin.readers.file_end import latest_digest_offset
@@ -94,6 +99,8 @@ class RankFile:
         self._kept: dict[int, bytes] = {}
         """By offset: the first bytes, and the last that were read."""
         self._stand_in: Header | None = None
+        self._late_device: tuple[tuple[int, int, int], Header] | None = None
+        """How many notes it was made of, and the header with the device."""
 
     @property
     def identity(self) -> tuple[int, str, int, int]:
@@ -124,12 +131,27 @@ class RankFile:
 
     @property
     def header(self) -> Header:
-        """The written header, or what the file's name tells where that is lost."""
-        if self.written_header is not None:
-            return self.written_header
+        """The written header, or what the file's name tells where that is lost.
+
+        With the device that training came to use later, where it had none yet.
+        """
+        written = self.written_header
+        if written is not None:
+            if written.device_name is None and written.device_type != "cpu":
+                return self._with_late_device(written)
+            return written
         if self._stand_in is None:
             self._stand_in = header_by_name(self.rank, self.attempt)
         return self._stand_in
+
+    def _with_late_device(self, written: Header) -> Header:
+        """The header with what a note says of the device; looked for where notes came."""
+        seen = (self.generation, id(self.digest), len(self.late_notes))
+        if self._late_device is None or self._late_device[0] != seen:
+            found = [note for note in self.notes() if note.kind == "device"]
+            known = with_device(written, found[-1].data) if found else written
+            self._late_device = seen, known
+        return self._late_device[1]
 
     @property
     def num_bytes(self) -> int:

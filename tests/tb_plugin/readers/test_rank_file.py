@@ -391,3 +391,38 @@ def open_below(folder: Path) -> list[Path]:
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile
             found.append(descriptor.readlink())
     return [path for path in found if path.is_relative_to(folder)]
+
+
+LATE = {
+    "device_type": "cuda",
+    "device_index": 3,
+    "device_name": "NVIDIA H100 80GB HBM3",
+    "device_uuid": "a",
+    "device_total_bytes": 80 << 30,
+}
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_device_that_came_into_use_later_is_the_headers(tmp_path, finished):
+    """A recording that begins with `import torch` begins before the device is in use."""
+    rank = RunBuilder(tmp_path).rank(
+        device_name=None, device_total_bytes=None, device_index=None
+    )
+    rank.steps(range(10), allocated_peak_bytes=[1.0] * 10)
+    before = opened(rank.path)
+    assert before.header.device_total_bytes is None
+    rank.note("device", **LATE)
+    rank.steps(range(10, 20), allocated_peak_bytes=[1.0] * 10)
+    if finished:
+        rank.close()
+    before.update(parts_of(rank.path), Budget(30))
+    for file in (before, opened(rank.path)):
+        found = {name: getattr(file.header, name) for name in LATE}
+        assert found == LATE
+        assert file.header.host == rank.header.host
+
+
+def test_a_note_of_a_device_may_hold_anything(tmp_path):
+    rank = RunBuilder(tmp_path).rank(device_name=None, device_total_bytes=None)
+    rank.note("device", device_name=7, device_total_bytes=-1)
+    assert opened(rank.path).header.device_total_bytes is None
