@@ -1,6 +1,6 @@
 """A training of 6 GiB, which fits if nobody else is on the device.
 
-    beside.py RUN
+beside.py RUN
 """
 
 import sys

@@ -1,6 +1,6 @@
 """What is kept of each piece lies between the pieces: when they go, no gap is large.
 
-    fragmented.py RUN
+fragmented.py RUN
 """
 
 import sys

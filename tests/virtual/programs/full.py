@@ -1,6 +1,6 @@
 """A training whose activations do not fit: a smaller batch, or recomputing, helps.
 
-    full.py RUN [--batch N] [--checkpoint]
+full.py RUN [--batch N] [--checkpoint]
 """
 
 import argparse

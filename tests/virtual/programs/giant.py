@@ -1,6 +1,6 @@
 """All scores of attention in one piece; in chunks they fit.
 
-    giant.py RUN [--chunks N]
+giant.py RUN [--chunks N]
 """
 
 import argparse

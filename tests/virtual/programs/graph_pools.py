@@ -1,6 +1,6 @@
 """Two CUDA graphs whose passes need the same memory; in one pool they share it.
 
-    graph_pools.py RUN [--share]
+graph_pools.py RUN [--share]
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """A training that keeps what each step put out; numbers alone do not grow.
 
-    growth.py RUN [--numbers]
+growth.py RUN [--numbers]
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Another process on the device: holds memory until its input ends.
 
-    holds.py MEBIBYTES
+holds.py MEBIBYTES
 """
 
 import sys

@@ -1,6 +1,6 @@
 """A limit on the process refuses what the device has.
 
-    limit.py RUN [--fraction F]
+limit.py RUN [--fraction F]
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Batches of a feeder's stream, freed while a capture runs: their memory has to wait.
 
-    pending.py RUN [--wait]
+pending.py RUN [--wait]
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """What a side stream used and freed would serve, but is its own.
 
-    side_stream.py RUN
+side_stream.py RUN
 """
 
 import sys
