@@ -30,6 +30,8 @@ ALLOWED: dict[str, frozenset[str]] = {
         {"lightning", "pytorch_lightning", "transformers", "composer", "collector"}
     ),
     "collector.simulate": frozenset({"numpy", "collector.format"}),
+    # It works beside any program, before torch is imported: torch's files are read.
+    "collector.virtual": frozenset({"elftools", "collector.virtual"}),
     "collector.cli": ANYTHING,
     "collector": frozenset(
         {
