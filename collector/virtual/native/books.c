@@ -20,11 +20,11 @@
 #define MAX_PROCESSES 256
 #define MAX_CALLS 4096
 
+/* What ended stays listed with its peaks until its place is needed. */
 typedef struct {
-  int32_t pid;
-  int32_t filler;
+  int32_t pid, living;
   uint64_t born; /* in ticks since the machine started; a pid may come again */
-  uint64_t used[MAX_DEVICES];
+  uint64_t used[MAX_DEVICES], peak[MAX_DEVICES];
 } process_t;
 
 typedef struct {
@@ -59,7 +59,7 @@ static void set_up(books_t *new) {
   pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
   pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&new->lock.mutex, &shared);
-  new->version = 1;
+  new->version = 2;
   new->devices = (uint32_t)spec()->count;
   new->memory = spec()->memory;
   memcpy(new->magic, "VGPUBOOK", 8);
@@ -125,12 +125,21 @@ static uint64_t birth(int pid) {
   return state == 'Z' || state == 'X' ? 0 : born ? born : 1;
 }
 
+static void ended(process_t *one) {
+  one->living = 0;
+  memset(one->used, 0, sizeof one->used);
+}
+
 static void drop_dead(books_t *all) {
   for (int i = 0; i < MAX_PROCESSES; ++i) {
     process_t *one = &all->processes[i];
-    if (one->pid && one != own && birth(one->pid) != one->born)
-      memset(one, 0, sizeof *one);
+    if (one->living && one != own && birth(one->pid) != one->born) ended(one);
   }
+}
+
+static void add(process_t *one, int device, size_t bytes) {
+  one->used[device] += bytes;
+  if (one->used[device] > one->peak[device]) one->peak[device] = one->used[device];
 }
 
 /* Under the lock. Without a free entry the process is alone with its memory. */
@@ -140,11 +149,14 @@ static process_t *self(books_t *all) {
   int pid = getpid();
   drop_dead(all);
   for (int i = 0; i < MAX_PROCESSES && !own; ++i)
-    if (!all->processes[i].pid || all->processes[i].pid == pid) own = &all->processes[i];
+    if (!all->processes[i].pid) own = &all->processes[i];
+  for (int i = 0; i < MAX_PROCESSES && !own; ++i)
+    if (!all->processes[i].living) own = &all->processes[i];
   if (!own) own = &unlisted;
   memset(own, 0, sizeof *own);
   own->born = birth(pid);
   own->pid = pid;
+  own->living = 1;
   used_cuda = true;
   return own;
 }
@@ -152,7 +164,7 @@ static process_t *self(books_t *all) {
 static size_t total(const books_t *all, int device) {
   size_t sum = 0;
   for (int i = 0; i < MAX_PROCESSES; ++i)
-    if (all->processes[i].pid) sum += all->processes[i].used[device];
+    if (all->processes[i].living) sum += all->processes[i].used[device];
   return sum;
 }
 
@@ -163,7 +175,7 @@ int take(int device, size_t bytes) {
   size_t capacity = spec()->memory;
   if (bytes > capacity || total(all, device) + bytes > capacity) drop_dead(all);
   bool fits = bytes <= capacity && total(all, device) + bytes <= capacity;
-  if (fits) one->used[device] += bytes;
+  if (fits) add(one, device, bytes);
   unlocked(all);
   return fits ? SUCCESS : OUT_OF_MEMORY;
 }
@@ -187,7 +199,7 @@ size_t used_by_all(int device) {
 /* The context is there even where it does not fit: what follows says so. */
 void context_made(int device) {
   books_t *all = locked();
-  self(all)->used[device] += spec()->context;
+  add(self(all), device, spec()->context);
   unlocked(all);
 }
 
@@ -196,7 +208,7 @@ int users_of(int device, user_t *users, int room) {
   int n = 0;
   drop_dead(all);
   for (int i = 0; i < MAX_PROCESSES && n < room; ++i)
-    if (all->processes[i].pid && all->processes[i].used[device])
+    if (all->processes[i].living && all->processes[i].used[device])
       users[n++] = (user_t){all->processes[i].pid, all->processes[i].used[device]};
   unlocked(all);
   return n;
@@ -204,7 +216,7 @@ int users_of(int device, user_t *users, int room) {
 
 /* calls.c: where calls of this name are counted, or NULL where there is no room. */
 uint64_t *counter(const char *library, const char *name) {
-  char whole[sizeof books->calls[0].name];
+  char whole[sizeof books->calls[0].name] = {0};
   snprintf(whole, sizeof whole, "%s %s", library, name);
   books_t *all = locked();
   uint64_t *slot = NULL;
@@ -240,6 +252,6 @@ __attribute__((constructor)) static void across_forks(void) {
 __attribute__((destructor)) static void at_exit(void) {
   if (!books || !own || forked) return;
   books_t *all = locked();
-  memset(own, 0, sizeof *own);
+  ended(own);
   unlocked(all);
 }

@@ -186,7 +186,7 @@ API(int, cuOccupancyMaxActiveClusters)(int *clusters) {
 static int launch(void *stream, void **arguments) {
   int error = ready();
   if (error) return error;
-  launch_writes(arguments);
+  launch_writes(arguments, ANY_ADDRESS);
   count_node(stream);
   return SUCCESS;
 }

@@ -134,6 +134,18 @@ API(int, cudaPointerGetAttributes)(pointer_attributes_t *attributes, const void 
   return SUCCESS;
 }
 
+/* Who is told of reads whose values are not real; on the reading thread. */
+typedef void reading_t(const void *from, size_t bytes);
+static reading_t *told;
+__attribute__((visibility("default"))) void memboard_vgpu_on_read(reading_t *callback) {
+  __atomic_store_n(&told, callback, __ATOMIC_RELEASE);
+}
+
+static void read_back(void *to, const void *from, size_t bytes) {
+  reading_t *callback = __atomic_load_n(&told, __ATOMIC_ACQUIRE);
+  if (!read_shadow(to, from, bytes) && callback) callback(from, bytes);
+}
+
 /* Copies and fills. What was uploaded and is still known comes back, the rest
  * of device memory reads as zeros. */
 static int copy(void *to, const void *from, size_t bytes, void *stream) {
@@ -143,7 +155,7 @@ static int copy(void *to, const void *from, size_t bytes, void *stream) {
   count_node(stream);
   if (to_device && from_device) move_shadow(to, from, bytes);
   else if (to_device) keep_shadow(to, from, bytes);
-  else if (from_device) read_shadow(to, from, bytes);
+  else if (from_device) read_back(to, from, bytes);
   else memmove(to, from, bytes);
   return SUCCESS;
 }
