@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 NATIVE = Path(__file__).parent / "native"
 CORE = "libmemboard_vgpu.so"
-_LOADED_BY_NAME = {
-    "libcuda.so.1": "driver_functions.txt",
-    "libnvidia-ml.so.1": "nvml_functions.txt",
+_FUNCTIONS = {
+    "libcudart": "runtime_functions.txt",
+    "libcuda": "driver_functions.txt",
+    "libnvidia-ml": "nvml_functions.txt",
 }
-"""Libraries that programs open themselves, and the functions they may ask for."""
+"""Libraries that other programs than torch link or open, and all of their functions."""
 _FLAGS = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-shared"]
 _LINKING = ["-Wl,-rpath,$ORIGIN", "-Wl,-z,noexecstack", "-Wl,--hash-style=gnu"]
 
@@ -107,9 +108,9 @@ def _build(torch: TorchBuild, folder: Path) -> None:
         _compile([*compiler, *_FLAGS, *_LINKING, *sources, "-o", CORE, "-lpthread", "-ldl"], making)  # fmt: skip
         written = symbols.exported(making / CORE, "vgpu_")
         stubs = symbols.wanted(torch.libraries, written)
-        for soname, names in _LOADED_BY_NAME.items():
-            for name in (NATIVE / names).read_text().split():
-                stubs[soname].symbols.setdefault(name, "")
+        for stub in stubs.values():
+            if stub.family in _FUNCTIONS:
+                stub.add((NATIVE / _FUNCTIONS[stub.family]).read_text().split())
         for stub in stubs.values():
             _stub(compiler, stub, set(written), making)
         (making / "libcuda.so").symlink_to("libcuda.so.1")  # what Triton links

@@ -48,6 +48,12 @@ class Wanted:
         """The soname without its ending: `libcudart`."""
         return self.soname.partition(".so")[0]
 
+    def add(self, symbols: Iterable[str]) -> None:
+        """Functions that torch does not want but others may."""
+        version = self.soname if self.family in _VERSIONED else ""
+        for symbol in symbols:
+            self.symbols.setdefault(symbol, version)
+
 
 def is_nvidia(soname: str) -> bool:
     """Whether a library of this soname is one of NVIDIA's that have stubs."""
@@ -90,8 +96,7 @@ def wanted(libraries: Iterable[Path], written: Iterable[str]) -> dict[str, Wante
     for symbol in written:
         stub = by_family.get(family_of(symbol) or "")
         if stub is not None:
-            own = stub.soname if stub.family in _VERSIONED else ""
-            stub.symbols.setdefault(symbol, own)
+            stub.add([symbol])
     return stubs
 
 

@@ -266,3 +266,20 @@ API(int, cuGetProcAddress)(const char *name, void **function, int version, uint6
   (void)version, (void)flags;
   return entry(name, function, NULL);
 }
+
+/* Asked for by a CUDA runtime that is built into a library: it calls the driver
+ * in ways of its own, which are not public. */
+API(int, cuGetExportTable)(const void **table, const void *id) {
+  static bool said;
+  Dl_info caller;
+  (void)id;
+  *table = NULL;
+  if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
+    bool known = dladdr(__builtin_return_address(0), &caller) && caller.dli_fname;
+    fprintf(stderr,
+            "virtual GPU: %s has the CUDA runtime built in (libcudart_static) and cannot run "
+            "here: use a build of it that links libcudart.so\n",
+            known ? caller.dli_fname : "a library");
+  }
+  return NOT_SUPPORTED;
+}

@@ -136,7 +136,7 @@ API(int, __cudaGetKernel)(void **kernel, const void *function) {
 
 typedef struct {
   size_t shared, constants, local;
-  int threads, registers, ptx, binary, cache_all, dynamic_shared, carveout;
+  int threads, registers, ptx, binary, cache_all, dynamic_shared, carveout, rest[23];
 } function_attributes_t;
 
 /* The newest architecture that torch builds for and that this device can run. */
