@@ -62,7 +62,8 @@ class SiteGrowth:
     """Held at the moment from earlier rounds; or what a line's bytes rose by, where it
     makes one larger block after the other."""
     rise_bytes: Ints
-    """What its bytes rose by between the first look and the last."""
+    """What its bytes rose by between the first look and the last, where they are still
+    held at the moment."""
     before_bytes: Ints
     """Held from before the first event; part of what was kept."""
     num_rounds: int
@@ -111,7 +112,9 @@ def growth_of_sites(
     larger &= ~_follows(lives, group, found, looks, steps)
     keeps |= larger
     grows = np.flatnonzero(keeps & often & (falls <= MAX_FALLS * rises))
-    rise = held[grows, -1] - held[grows, first]
+    # What rose and was freed since the last look fills nothing.
+    still = _sums(lives, group, found, live)[grows]
+    rise = np.minimum(held[grows, -1] - held[grows, first], still)
     earlier = live[lives.born[live] < looks[-1]]
     kept = _sums(lives, group, found, earlier)[grows]
     before = _sums(lives, group, found, live[lives.born[live] == BEFORE])[grows]

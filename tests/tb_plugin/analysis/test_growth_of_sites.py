@@ -157,6 +157,24 @@ def test_a_buffer_that_is_made_anew_and_larger_grows():
     assert set(grown_lines(training)) == {CACHE}
 
 
+def test_what_was_freed_since_the_last_round_began_is_not_kept():
+    training = Training()
+    pieces = []
+    for _ in range(8):
+        training.step()
+        pieces.append(training.alloc(23 * MIB, LEAK))
+        training.alloc(6 * MIB, LEAK)
+    forward(training)
+    assert grown_lines(training)[LEAK] >= 7 * 29 * MIB
+    rounds = rounds_by_memory(training.lives, training.moment)
+    for piece in pieces:
+        training.free(piece)
+    lives = training.lives
+    grown = growth_of_sites(lives, lives.stack, rounds, training.moment)
+    assert grown.total_bytes == 8 * 6 * MIB
+    assert grown.rise_bytes.sum() <= grown.total_bytes
+
+
 def test_a_leak_of_every_second_round_is_found():
     training = Training()
     for number in range(12):
