@@ -192,7 +192,7 @@ RULES: Final[tuple[tuple[str, str, Callable[[LifeFacts], Flags]], ...]] = (
     (
         "a workspace of a library",
         "temp",
-        lambda facts: facts.has(WORKSPACE),
+        lambda facts: facts.is_workspace,
     ),
     (
         "unsharded by FSDP",

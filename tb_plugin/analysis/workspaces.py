@@ -59,9 +59,10 @@ def workspaces(replay: Replay, marks: Ints) -> Flags:
         multiplies, is_told = _multiplies(replay, marks)
         newer = newer[np.append(multiplies, True)[lives.stack[newer]]]
         single = newer[~np.append(is_told, False)[lives.stack[newer]]]
-        has_stack = (
-            lives.stack[single] >= 0
-        )  # autograd's thread has a handle of its own
+        # Autograd's thread has a handle of its own, and a stack without Python: none at
+        # all, or an empty one.
+        has_frames = np.append(np.diff(replay.snapshot.stacks.start) > 0, False)
+        has_stack = has_frames[lives.stack[single]]
         keys = np.stack([replay.stream[single], has_stack], axis=1)
         _, first = np.unique(keys, axis=0, return_index=True)
         found[single[first]] = True

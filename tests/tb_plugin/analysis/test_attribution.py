@@ -26,6 +26,7 @@ from tb_plugin.analysis.replay import Replay
 from tb_plugin.analysis.snapshot import NOTHING
 from tb_plugin.analysis.snapshot_extras import Tensors
 from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tests.tb_plugin.analysis.made_programs import MIB, Training, in_module
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
     INCONSISTENT,
@@ -152,6 +153,25 @@ def test_what_a_program_keeps_for_no_known_reason_is_unknown(cause, seed):
     assert of[CATEGORIES.index("optimizer")] == pytest.approx(held["moments"], rel=0.02)
     assert of[CATEGORIES.index("param")] == pytest.approx(held["parameter"], rel=0.02)
     assert of[CATEGORIES.index("input")] <= 0.01 * of.sum()
+
+
+def test_what_libraries_work_in_is_told_by_its_size_where_stacks_are_pythons():
+    """On Hopper 32 MiB for each handle: forward's, and that of autograd's thread."""
+    training = Training(weight=8 * MIB)
+    forward = training.alloc(32 * MIB, in_module(22))
+    held = training.forward(16 * MIB)
+    backward = training.alloc(32 * MIB, [])
+    training.backward(held, 16 * MIB)
+    training.step(16 * MIB)
+    snapshot = snapshot_of(tables_of(training.snapshot()))
+    (device,) = [one for one in snapshot.devices if len(one.events)]
+    replay = Replay(snapshot, device)
+    found = attribution(replay)
+    names = {
+        int(addr): CATEGORIES[found.category[row]]
+        for row, addr in enumerate(replay.lives.addr)
+    }
+    assert (names[forward], names[backward]) == ("temp", "temp")
 
 
 def test_every_decision_says_why():
