@@ -61,3 +61,11 @@ if [ "$outcome" = 1 ]; then
 elif [ "$outcome" != 0 ]; then
   exit "$outcome"
 fi
+
+say "The virtual GPU: torch's CUDA build without NVIDIA's wheels, and tests/gpu on it"
+virtual=.venv-virtual/bin/python
+[ -x "$virtual" ] || python3 -m venv .venv-virtual
+quietly=(--quiet --disable-pip-version-check --retries 5)
+"$virtual" -m pip install "${quietly[@]}" -r tests/virtual/requirements.txt -e '.[gpu]'
+"$virtual" -m pip install "${quietly[@]}" --no-deps -r tests/virtual/torch.txt
+"$virtual" tests/gpu/on_virtual.py -q tests/gpu tests/virtual/test_running_out.py
