@@ -11,8 +11,8 @@ import collector
 from collector.format.memory import CATEGORIES
 from tb_plugin.analysis.attribution import attribution
 from tb_plugin.analysis.live import live_rows
-from tests.gpu.test_snapshots import of_device
 from tests.collector.recordings import read_only_file
+from tests.gpu.test_snapshots import of_device
 from tests.recordings import read_run
 
 torch = pytest.importorskip("torch")
