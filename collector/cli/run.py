@@ -91,10 +91,8 @@ def run(options: argparse.Namespace) -> int | Callable[[], int]:
     program = _program(options)
     settings = _settings(options, program)
     if options.on is not None:
-        from collector.cli.prediction.predicting import predict
-
         request = prediction.request_of(options, program, settings)
-        return predict(request, json_wanted=options.json)
+        return prediction.run(options, request)
     prediction.check_absent(options)
 
     def start() -> int:

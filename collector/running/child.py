@@ -10,7 +10,7 @@ import faulthandler
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.oom.message import is_out_of_memory, text_of
 from collector.running import program as running
@@ -21,7 +21,11 @@ from collector.running.program import Program
 from collector.running.session import Settings
 from collector.running.stopping import StoppingSession
 
-_MAX_TEXT = 500
+if TYPE_CHECKING:
+    from collector.running.objects import Objects
+
+_MAX_TEXT: Final = 500
+_C10D: Final = "torch.distributed.distributed_c10d"
 
 
 def run_plan(path: str) -> None:
@@ -41,6 +45,7 @@ class Child:
         self._path = Path(plan.outcome)
         self._outcome = Outcome(rank=int(os.environ.get("RANK", "0")))
         self._peaks = DevicePeaks()
+        self._objects: Objects | None = None
         settings = Settings(
             run_dir=Path(plan.run_dir),
             config=None if plan.config is None else [Path(one) for one in plan.config],
@@ -53,6 +58,8 @@ class Child:
         plan = self._plan
         # Before the recorder begins: it resets peaks, and wraps what resets them.
         after_import("torch", self._peaks.install)
+        if plan.ranks != "alone":
+            after_import(_C10D, self._prepare_ranks)
         self._session.watch()
         error: BaseException | None = None
         try:
@@ -66,6 +73,20 @@ class Child:
                     self._session.capture()
                 self._finished(error)
             self._session.finish()
+
+    def _prepare_ranks(self) -> None:
+        """Of a job of several ranks: what does not travel through a virtual device."""
+        from collector.running import lone_rank
+        from collector.running.objects import Files, InStore, Objects
+
+        c10d: Any = sys.modules[_C10D]
+        if self._plan.ranks == "lone":
+            lone_rank.prepare()
+            self._objects = Objects(c10d, Files(self._plan.messages))
+            self._objects.install()
+        else:
+            self._objects = Objects(c10d, InStore(c10d))
+            self._objects.install(wanted=lambda group: not _is_on_host(c10d, group))
 
     def _stopped(self) -> None:
         """All its steps have run."""
@@ -96,8 +117,29 @@ class Child:
             torch: Any = sys.modules.get("torch")
             outcome.torch = str(getattr(torch, "__version__", ""))
             outcome.devices = self._peaks.figures()
+            outcome.num_communicators = _num_communicators()
+            if self._objects is not None:
+                outcome.absent = list(self._objects.absent)
             outcome.write(self._path)
         except Exception as error:  # noqa: BLE001  # the border to the program
             print(  # noqa: T201
                 f"memboard: the figures could not be written: {error}", file=sys.stderr
             )
+
+
+def _is_on_host(c10d: Any, group: Any) -> bool:
+    """Whether objects of a group travel as tensors of the host."""
+    asked = getattr(c10d, "_get_object_coll_device", c10d._get_pg_default_device)  # noqa: SLF001
+    return str(asked(group)).startswith("cpu")
+
+
+def _num_communicators() -> int:
+    """Groups with a communicator of NCCL, and more than one rank."""
+    c10d: Any = sys.modules.get(_C10D)
+    if c10d is None:
+        return 0
+    groups = c10d._world.pg_map.items()  # noqa: SLF001
+    return sum(
+        group.size() > 1 and ("nccl" in str(named[0]) or str(named[0]) == "undefined")
+        for group, named in tuple(groups)
+    )

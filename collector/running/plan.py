@@ -33,9 +33,11 @@ class Plan:
     config: list[str] | None = None
     keywords: dict[str, Any] = field(default_factory=dict)
     timeout_seconds: float | None = None
+    ranks: Literal["alone", "lone", "all"] = "alone"
+    """alone: no job of several ranks; lone: one rank of a job whose others do not run; all:
+    every rank runs, as processes that share virtual devices."""
     messages: str = ""
-    """A folder for the objects that ranks send each other, where the process is one rank
-    of a job and the others are absent; empty: the others are there, or there are none."""
+    """A folder for the objects that ranks send each other, where they are `lone`."""
 
     def write(self, path: Path) -> None:
         """Write it as JSON."""

@@ -67,6 +67,8 @@ class Answer:
     """One sentence, without the word itself."""
     outcome: Outcome
     devices: tuple[DeviceAnswer, ...]
+    words: str = ""
+    """The end of what the program printed, where that was kept from the terminal."""
     verdict: Mapping[str, Any] | None = None
     """Of the error that it ran out with, as in `memboard report`; None: it did not."""
 
@@ -77,6 +79,7 @@ def answered(
     *,
     outside_bytes: int | None,
     report: Mapping[str, Any] | None,
+    words: str = "",
 ) -> Answer:
     """The answer; `report`: of the run, and of this rank alone, where there is one."""
     estimates = estimates_of(device, outcome, outside_bytes)
@@ -93,7 +96,12 @@ def answered(
     ooms = [] if report is None else report["verdict"]["ooms"]
     verdict = next((one for one in ooms if one["is_out_of_memory"]), None)
     return Answer(
-        fit=fit, reason=reason, outcome=outcome, devices=devices, verdict=verdict
+        fit=fit,
+        reason=reason,
+        outcome=outcome,
+        devices=devices,
+        words=words,
+        verdict=verdict,
     )
 
 

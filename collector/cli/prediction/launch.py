@@ -11,7 +11,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
 from collector.cli.prediction.request import WARM_UP_STEPS
@@ -19,7 +19,7 @@ from collector.config import variable
 from collector.running.plan import Outcome, Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from collector.cli.prediction.request import Request
 
@@ -47,6 +47,8 @@ collector.running.child.run_plan({plan!r})
 
 _END_SECONDS: Final = 60.0
 """How long a process may take to end after its figures are written."""
+_ALONE_SECONDS: Final = 10.0
+"""How long ranks may go on once one of them has failed."""
 _POLL_SECONDS: Final = 0.05
 _LAST_WORDS: Final = 2000
 
@@ -60,54 +62,133 @@ class Ran:
     """The end of what it printed, where that was kept from the terminal."""
 
 
-def ran(request: Request, variables: Mapping[str, str] | None = None) -> Ran:
-    """Run one process of the request to its end; `variables`: its own.
+def ran(request: Request) -> list[Ran]:
+    """Run the processes of a request to their end.
 
     Raises:
         Failure: there can be no virtual device here; says what helps.
-        KeyboardInterrupt: the user has had enough; the process has ended.
+        KeyboardInterrupt: the user has had enough; the processes have ended.
     """
-    with ExitStack() as stack:
-        folder = Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="memboard-run-"))
-        )
-        environment = _environment(request, folder / "books", variables or {})
-        plan = Plan(
-            target=request.program.target,
-            arguments=list(request.program.arguments),
-            is_module=request.program.is_module,
-            run_dir=str(request.run_dir),
-            outcome=str(folder / "outcome.json"),
-            steps=WARM_UP_STEPS + request.steps,
-            config=None if request.config is None else list(map(str, request.config)),
-            keywords=dict(request.keywords),
-            timeout_seconds=request.timeout_seconds,
-        )
-        plan.write(folder / "plan.json")
+    done = []
+    with tempfile.TemporaryDirectory(prefix="memboard-run-") as name:
+        folder = Path(name)
+        (folder / "messages").mkdir()
+        for number, together in enumerate(request.ranks.rounds()):
+            with ExitStack() as stack:
+                books = folder / f"books-{number}"
+                processes = []
+                for place, variables in enumerate(together):
+                    environment = _environment(request, books, variables)
+                    own = folder / f"{number}-{place}"
+                    own.mkdir()
+                    processes.append(_Process(request, environment, own, folder))
+                    stack.callback(processes[-1].end)
+                _wait(processes)
+                done += [process.ran() for process in processes]
+    return done
+
+
+class _Process:
+    """One process of a request."""
+
+    def __init__(
+        self, request: Request, environment: Mapping[str, str], own: Path, folder: Path
+    ) -> None:
+        """`own` is its own folder, `folder` the one that all of the request have."""
+        self._request = request
+        self._outcome = own / "outcome.json"
+        self._words: IO[bytes] | None = None
+        self._is_written = False
+        self._rank = int(environment.get("RANK", "0"))
+        _plan(request, self._outcome, folder / "messages").write(own / "plan.json")
         start = _START.format(
-            folder=str(Path(__file__).parents[3]), plan=str(folder / "plan.json")
+            folder=str(Path(__file__).parents[3]), plan=str(own / "plan.json")
         )
-        said = None
         if request.is_quiet:
-            said = stack.enter_context((folder / "words").open("w+b"))
-        began = time.monotonic()
-        process = subprocess.Popen(  # noqa: S603  # the user's own program
+            self._words = (own / "words").open("w+b")
+        self._began = time.monotonic()
+        self._deadline = self._began + request.timeout_seconds + _END_SECONDS
+        self._why = ""
+        self._process = subprocess.Popen(  # noqa: S603  # the user's own program
             [request.python, "-c", start],
-            env=environment,
+            env=dict(environment),
             # Our own output is the answer: it may be a program that reads it.
-            stdout=sys.stderr if said is None else said,
-            stderr=None if said is None else subprocess.STDOUT,
+            stdout=sys.stderr if self._words is None else self._words,
+            stderr=None if self._words is None else subprocess.STDOUT,
         )
-        code = _wait(process, request.timeout_seconds, folder / "outcome.json")
-        outcome = Outcome.read(folder / "outcome.json")
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended; one that is late is ended."""
+        if self._process.poll() is not None:
+            return False
+        now = time.monotonic()
+        if not self._is_written and self._outcome.exists():
+            self._is_written = True
+            self._deadline = min(self._deadline, now + _END_SECONDS)
+        if now > self._deadline:
+            self.end()
+            return False
+        return True
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it has ended otherwise than by its steps."""
+        ended = Outcome.read(self._outcome).ended
+        return ended not in ("stopped", "finished")
+
+    def hurry(self, why: str) -> None:
+        """End it in a while, if it has not ended by then; `why`: what to say of it."""
+        self._why = self._why or why
+        self._deadline = min(self._deadline, time.monotonic() + _ALONE_SECONDS)
+
+    def end(self) -> None:
+        """End it now, and give its file back."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def ran(self) -> Ran:
+        """What has come of it."""
+        outcome = Outcome.read(self._outcome)
         if not outcome.ended:
-            is_late = time.monotonic() - began >= request.timeout_seconds
-            outcome.error = _end_of(None if is_late else code, request.timeout_seconds)
-        words = ""
-        if said is not None:
+            outcome.rank = self._rank
+            outcome.error = self._why or self._end_of()
+        if self._words is None:
+            return Ran(outcome)
+        with self._words as said:
             said.seek(max(0, said.seek(0, os.SEEK_END) - _LAST_WORDS))
-            words = said.read().decode(errors="replace")
-        return Ran(outcome, words)
+            return Ran(outcome, said.read().decode(errors="replace"))
+
+    def _end_of(self) -> str:
+        """Why there is no outcome, in words."""
+        limit = self._request.timeout_seconds
+        if time.monotonic() - self._began >= limit:
+            return f"it took more than the {limit:g} s of --timeout"
+        code = self._process.returncode
+        if code >= 0:
+            return f"it ended with exit code {code}"
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"it was ended by {name}"
+
+
+def _plan(request: Request, outcome: Path, messages: Path) -> Plan:
+    return Plan(
+        target=request.program.target,
+        arguments=list(request.program.arguments),
+        is_module=request.program.is_module,
+        run_dir=str(request.run_dir),
+        outcome=str(outcome),
+        steps=WARM_UP_STEPS + request.steps,
+        config=None if request.config is None else list(map(str, request.config)),
+        keywords=dict(request.keywords),
+        timeout_seconds=request.timeout_seconds,
+        ranks=request.ranks.kind,
+        messages=str(messages),
+    )
 
 
 def _environment(
@@ -128,48 +209,28 @@ def _environment(
             base=base,
             books=books,
         )
-    except VirtualGpuUnavailable as error:
+    except (VirtualGpuUnavailable, ValueError) as error:
         raise Failure(str(error), code=2) from error
 
 
-def _wait(
-    process: subprocess.Popen[bytes], timeout_seconds: float, outcome: Path
-) -> int | None:
-    """Its exit code; None where it had to be ended.
+def _wait(processes: Sequence[_Process]) -> None:
+    """Until all have ended; where one fails, the others have a little time left.
 
-    It ends itself when its time is up, and says where it was; so it has a little more.
+    Each ends itself when its time is up, and says where it was.
     """
-    deadline = time.monotonic() + timeout_seconds + _END_SECONDS
-    is_written = False
     try:
-        while (code := process.poll()) is None:
-            if not is_written and outcome.exists():
-                is_written = True
-                deadline = time.monotonic() + _END_SECONDS
-            if time.monotonic() > deadline:
-                return None
+        while True:
+            running = [process for process in processes if process.is_running]
+            if not running:
+                return
+            over = [process for process in processes if process not in running]
+            if any(process.has_failed for process in over):
+                for process in running:
+                    process.hurry("another rank failed before")
             time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
-        # The terminal has told it too; what does not listen is ended below.
-        deadline = time.monotonic() + _END_SECONDS
-        while process.poll() is None and time.monotonic() < deadline:
+        # The terminal has told them too; what does not listen is ended by our caller.
+        deadline = time.monotonic() + _ALONE_SECONDS
+        while time.monotonic() < deadline and any(p.is_running for p in processes):
             time.sleep(_POLL_SECONDS)
         raise
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-    return code
-
-
-def _end_of(code: int | None, timeout_seconds: float) -> str:
-    """Why there is no outcome, in words."""
-    if code is None:
-        return f"it took more than the {timeout_seconds:g} s of --timeout"
-    if code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = f"signal {-code}"
-        return f"it was ended by {name}"
-    return f"it ended with exit code {code}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 from collector.cli.failure import Failure
@@ -12,30 +11,39 @@ from collector.cli.prediction.launch import ran
 from collector.cli.prediction.wording import as_json, as_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from collector.cli.prediction.answer import Answer
     from collector.cli.prediction.request import Request
 
 
 def predict(request: Request, *, json_wanted: bool) -> int:
     """Run the program, and say whether it fits; returns the exit code."""
-    answers = [one_answer(request)]
-    if json_wanted:
-        json.dump(as_json(request, answers), sys.stdout)
-        print()
-    else:
-        print("\n".join(as_text(request, answers)), flush=True)
+    answers = answers_of(request)
+    say(as_json(request, answers) if json_wanted else as_text(request, answers))
     return EXIT_CODES[worst(answers)]
 
 
-def one_answer(request: Request) -> Answer:
-    """Run one process, and judge what came of it."""
-    done = ran(request)
-    return answered(
-        request.device,
-        done.outcome,
-        outside_bytes=request.outside_bytes,
-        report=_report(request, done.outcome.rank),
-    )
+def say(answer: dict[str, Any] | Iterable[str]) -> None:
+    """Print JSON, or lines."""
+    if isinstance(answer, dict):
+        print(json.dumps(answer), flush=True)
+    else:
+        print("\n".join(answer), flush=True)
+
+
+def answers_of(request: Request) -> list[Answer]:
+    """Run the request's processes, and judge what came of each."""
+    return [
+        answered(
+            request.device,
+            done.outcome,
+            outside_bytes=request.outside_bytes,
+            report=_report(request, done.outcome.rank),
+            words=done.words,
+        )
+        for done in ran(request)
+    ]
 
 
 def _report(request: Request, rank: int) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.cli.failure import Failure
+from collector.cli.prediction.ranks import Ranks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,7 @@ class Request:
     device: Device
     python: str
     run_dir: Path
+    ranks: Ranks = field(default_factory=Ranks)
     num_devices: int = 1
     steps: int = 2
     """Beside the one to warm up."""

@@ -99,12 +99,12 @@ def as_text(request: Request, answers: Sequence[Answer]) -> Iterator[str]:
     outcome = leading.outcome
     end = _ENDINGS.get(outcome.ended, f", then: {printable(outcome.error)}")
     yield f"  {counted(outcome.num_steps, 'step')}{end}"
-    ran_out = outcome.ended == "out_of_memory"
+    ran = outcome.ended in ("stopped", "finished")
     for one in leading.devices:
         if len(leading.devices) > 1:
             yield f"  device {one.figures.index}"
         yield from _figures(one)
-        if not ran_out:  # nobody knows what it would have needed
+        if ran:  # else nobody knows what it would have needed
             yield from _needed(one)
     yield from _rests_on(outcome)
     yield ""

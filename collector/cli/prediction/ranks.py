@@ -1,0 +1,83 @@
+"""The ranks of a distributed job that are run, and what torchrun would tell each."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from dataclasses import dataclass
+from typing import Final, Literal
+
+DEFAULT_PER_HOST: Final = 8
+"""Processes of a host, unless something else is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Which ranks of how many run, and whether they run together."""
+
+    kind: Literal["alone", "lone", "all"] = "alone"
+    """alone: a process that is no rank; lone: some, one after the other, each as if all
+    others were there; all: every one, at the same time, on the same devices."""
+    world_size: int = 1
+    per_host: int = 1
+    chosen: tuple[int, ...] = (0,)
+
+    def rounds(self) -> list[list[dict[str, str]]]:
+        """The variables of the processes that run at the same time, round by round."""
+        if self.kind == "alone":
+            return [[{}]]
+        job, port = secrets.token_hex(4), _free_port()
+        each = [self._variables(rank, job, port) for rank in self.chosen]
+        return [each] if self.kind == "all" else [[one] for one in each]
+
+    def _variables(self, rank: int, job: str, port: int) -> dict[str, str]:
+        host, local = divmod(rank, self.per_host)
+        hosts = -(-self.world_size // self.per_host)
+        on_host = min(self.per_host, self.world_size - host * self.per_host)
+        known = {
+            "RANK": rank,
+            "WORLD_SIZE": self.world_size,
+            "LOCAL_RANK": local,
+            "LOCAL_WORLD_SIZE": on_host,
+            "GROUP_RANK": host,
+            "GROUP_WORLD_SIZE": hosts,
+            "ROLE_RANK": rank,
+            "ROLE_WORLD_SIZE": self.world_size,
+            "ROLE_NAME": "default",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+            "TORCHELASTIC_RUN_ID": job,
+            "TORCHELASTIC_RESTART_COUNT": 0,
+            "TORCHELASTIC_MAX_RESTARTS": 0,
+            "TORCHELASTIC_USE_AGENT_STORE": False,
+            "OMP_NUM_THREADS": 1,
+        }
+        if self.kind == "lone":
+            # Their threads would ask a store of Python while the interpreter ends.
+            known["TORCH_NCCL_ENABLE_MONITORING"] = 0
+        return {name: str(value) for name, value in known.items()}
+
+
+def parse_ranks(text: str, world_size: int) -> tuple[int, ...]:
+    """Ranks written as `0,7,60-63`, in that order, each once.
+
+    Raises:
+        ValueError: they are not, or there are none such.
+    """
+    found: dict[int, None] = {}
+    for part in text.split(","):
+        low, dash, high = (word.strip() for word in part.partition("-"))
+        if not low.isdecimal() or (dash and not high.isdecimal()):
+            raise ValueError("write ranks and ranges of ranks as in 0,7,60-63")
+        last = int(high or low)
+        if not int(low) <= last < world_size:
+            raise ValueError(f"ranks are 0 to {world_size - 1}, got {part.strip()}")
+        found.update(dict.fromkeys(range(int(low), last + 1)))
+    return tuple(found)
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port

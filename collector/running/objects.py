@@ -1,0 +1,259 @@
+"""Objects that ranks send each other: they do not travel through a virtual device.
+
+torch sends objects as tensors of the group's device. Values on a virtual device are not
+kept for others, so objects go another way: through the store, where all ranks run; through
+files, where they run one after the other and most do not run at all. What a rank should
+have got from one that has not run, it keeps as it has it, and that is written down.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NO_NAME: Final = re.compile(r"[^\w.-]")
+_MAX_ABSENT: Final = 20
+
+
+class Mail(Protocol):
+    """How bytes get from one rank to others."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Send it: names are unique."""
+
+    def get(self, name: str) -> bytes | None:
+        """What was sent; waits where it will come, None where it will not."""
+
+
+class Files:
+    """Mail of ranks that run one after the other."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def put(self, name: str, content: bytes) -> None:
+        """See `Mail`."""
+        path = self._folder / _NO_NAME.sub("_", name)
+        path.write_bytes(content)
+
+    def get(self, name: str) -> bytes | None:
+        """See `Mail`."""
+        path = self._folder / _NO_NAME.sub("_", name)
+        return path.read_bytes() if path.is_file() else None
+
+
+class InStore:
+    """Mail of ranks that all run, through the store they have met at."""
+
+    def __init__(self, c10d: Any) -> None:
+        self._c10d = c10d
+
+    def put(self, name: str, content: bytes) -> None:
+        """See `Mail`."""
+        self._c10d._get_default_store().set(f"memboard/{name}", content)  # noqa: SLF001
+
+    def get(self, name: str) -> bytes | None:
+        """See `Mail`."""
+        store = self._c10d._get_default_store()  # noqa: SLF001
+        found: bytes = store.get(f"memboard/{name}")
+        return found
+
+
+class Objects:
+    """torch's functions for objects, over mail."""
+
+    def __init__(self, c10d: Any, mail: Mail) -> None:
+        self.absent: list[str] = []
+        """What did not come, in words."""
+        self._c10d = c10d
+        self._mail = mail
+        self._numbers: dict[str, int] = {}
+
+    def install(self, *, wanted: Callable[[Any], bool] = lambda _: True) -> None:
+        """Take the place of torch's; `wanted` says of a group whether it needs that."""
+        for name in (
+            *("all_gather_object", "gather_object", "broadcast_object_list"),
+            *("scatter_object_list", "send_object_list", "recv_object_list"),
+        ):
+            theirs = getattr(self._c10d, name)
+            setattr(self._c10d, name, _chosen(getattr(self, name), theirs, wanted))
+
+    # As torch has them.
+
+    def all_gather_object(
+        self, object_list: list[Any], obj: Any, group: Any = None
+    ) -> None:
+        """Every rank's object on every rank."""
+        ranks, me, name = self._known(group)
+        if me not in ranks:
+            return
+        key = self._next(f"all_gather/{name}")
+        self._send(f"{key}/{me}", obj)
+        for place, rank in enumerate(ranks):
+            object_list[place] = self._received(f"{key}/{rank}", rank, obj, quiet=True)
+
+    def gather_object(
+        self,
+        obj: Any,
+        object_gather_list: list[Any] | None = None,
+        dst: int | None = None,
+        group: Any = None,
+        group_dst: int | None = None,
+    ) -> None:
+        """Every rank's object on one."""
+        ranks, me, name = self._known(group)
+        if me not in ranks:
+            return
+        key = self._next(f"gather/{name}")
+        self._send(f"{key}/{me}", obj)
+        if me == _one(ranks, dst, group_dst) and object_gather_list is not None:
+            for place, rank in enumerate(ranks):
+                object_gather_list[place] = self._received(
+                    f"{key}/{rank}", rank, obj, quiet=True
+                )
+
+    def broadcast_object_list(
+        self,
+        object_list: list[Any],
+        src: int | None = None,
+        group: Any = None,
+        device: Any = None,  # noqa: ARG002  # as torch has it
+        group_src: int | None = None,
+    ) -> None:
+        """One rank's objects on every rank."""
+        ranks, me, name = self._known(group)
+        if me not in ranks:
+            return
+        source = _one(ranks, src, group_src)
+        key = self._next(f"broadcast/{name}/{source}")
+        if me == source:
+            self._send(key, list(object_list))
+        else:
+            object_list[:] = self._received(key, source, list(object_list))
+
+    def scatter_object_list(
+        self,
+        scatter_object_output_list: list[Any],
+        scatter_object_input_list: list[Any] | None = None,
+        src: int | None = None,
+        group: Any = None,
+        group_src: int | None = None,
+    ) -> None:
+        """One rank's objects, one on each rank."""
+        ranks, me, name = self._known(group)
+        if me not in ranks:
+            return
+        source = _one(ranks, src, group_src)
+        key = self._next(f"scatter/{name}/{source}")
+        if me == source:
+            self._send(key, list(scatter_object_input_list or ()))
+            every = scatter_object_input_list
+        else:
+            every = self._received(key, source, None)
+        if every:
+            scatter_object_output_list[0] = every[ranks.index(me)]
+
+    def send_object_list(
+        self,
+        object_list: list[Any],
+        dst: int | None = None,
+        group: Any = None,
+        device: Any = None,  # noqa: ARG002
+        group_dst: int | None = None,
+        use_batch: bool = False,  # noqa: ARG002
+    ) -> None:
+        """Objects for one other rank."""
+        ranks, me, name = self._known(group)
+        if me in ranks:
+            to = _one(ranks, dst, group_dst)
+            self._send(self._next(f"send/{name}/{me}-{to}"), list(object_list))
+
+    def recv_object_list(
+        self,
+        object_list: list[Any],
+        src: int | None = None,
+        group: Any = None,
+        device: Any = None,  # noqa: ARG002
+        group_src: int | None = None,
+        use_batch: bool = False,  # noqa: ARG002
+    ) -> int:
+        """Objects of one other rank, whose number is returned."""
+        ranks, me, name = self._known(group)
+        if me not in ranks:
+            return -1
+        source = _one(ranks, src, group_src)
+        key = self._next(f"send/{name}/{source}-{me}")
+        object_list[:] = self._received(key, source, list(object_list))
+        return source
+
+    # Behind these.
+
+    def _known(self, group: Any) -> tuple[list[int], int, str]:
+        """The group's ranks, this one, and a name that all of them have for it."""
+        c10d = self._c10d
+        me = int(c10d.get_rank())
+        if group is c10d.GroupMember.NON_GROUP_MEMBER:
+            return [], me, ""
+        ranks = list(c10d.get_process_group_ranks(group or c10d.group.WORLD))
+        return ranks, me, "-".join(map(str, _short(ranks)))
+
+    def _next(self, key: str) -> str:
+        """The same call of all ranks has the same number."""
+        number = self._numbers[key] = self._numbers.get(key, -1) + 1
+        return f"{key}/{number}"
+
+    def _send(self, name: str, content: Any) -> None:
+        self._mail.put(name, pickle.dumps(content))
+
+    def _received(
+        self, name: str, source: int, instead: Any, *, quiet: bool = False
+    ) -> Any:
+        """What a rank has sent; `instead` where it has not run."""
+        content = self._mail.get(name)
+        if content is not None:
+            return pickle.loads(content)  # noqa: S301  # the program's own, of this run
+        words = (
+            f"Rank {source} sends objects to others and did not run before them: they"
+            f" go on with their own. Run it first: --ranks {source},..."
+        )
+        if not quiet and words not in self.absent and len(self.absent) < _MAX_ABSENT:
+            self.absent.append(words)
+        return instead
+
+
+def _one(ranks: list[int], of_all: int | None, of_group: int | None) -> int:
+    """The rank that either number means."""
+    if of_group is not None:
+        return ranks[of_group]
+    return ranks[0] if of_all is None else of_all
+
+
+def _short(ranks: list[int]) -> list[int]:
+    """A name of a group: of ranks that are evenly apart, first, last and number."""
+    apart = {after - before for before, after in pairwise(ranks)}
+    return [ranks[0], ranks[-1], len(ranks)] if len(apart) == 1 else ranks
+
+
+def _chosen(
+    ours: Callable[..., Any], theirs: Callable[..., Any], wanted: Callable[[Any], bool]
+) -> Callable[..., Any]:
+    def called(*args: Any, **keywords: Any) -> Any:
+        group = keywords.get("group")
+        if group is None:  # by place, it stands at different ones
+            group = next((one for one in args if _is_group(one)), None)
+        return (ours if wanted(group) else theirs)(*args, **keywords)
+
+    called.__name__ = theirs.__name__
+    return called
+
+
+def _is_group(value: Any) -> bool:
+    c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
+    return isinstance(value, c10d.ProcessGroup)
