@@ -16,6 +16,7 @@ from collector.oom.message import is_out_of_memory, text_of
 from collector.running import program as running
 from collector.running.device_peaks import DevicePeaks
 from collector.running.imports import after_import
+from collector.running.places import Places
 from collector.running.plan import Outcome, Plan
 from collector.running.program import Program
 from collector.running.session import Settings
@@ -45,6 +46,7 @@ class Child:
         self._path = Path(plan.outcome)
         self._outcome = Outcome(rank=int(os.environ.get("RANK", "0")))
         self._peaks = DevicePeaks()
+        self._places = Places()
         self._objects: Objects | None = None
         settings = Settings(
             run_dir=Path(plan.run_dir),
@@ -58,6 +60,7 @@ class Child:
         plan = self._plan
         # Before the recorder begins: it resets peaks, and wraps what resets them.
         after_import("torch", self._peaks.install)
+        after_import("torch", self._places.install)
         if plan.ranks != "alone":
             after_import(_C10D, self._prepare_ranks)
         self._session.watch()
@@ -117,6 +120,7 @@ class Child:
             torch: Any = sys.modules.get("torch")
             outcome.torch = str(getattr(torch, "__version__", ""))
             outcome.devices = self._peaks.figures()
+            outcome.places, outcome.num_places_left_out = self._places.found()
             outcome.num_communicators = _num_communicators()
             if self._objects is not None:
                 outcome.absent = list(self._objects.absent)

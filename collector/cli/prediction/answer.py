@@ -69,6 +69,8 @@ class Answer:
     devices: tuple[DeviceAnswer, ...]
     words: str = ""
     """The end of what the program printed, where that was kept from the terminal."""
+    calls: tuple[str, ...] = ()
+    """Of NVIDIA's libraries, which nothing answered; where that was asked for."""
     verdict: Mapping[str, Any] | None = None
     """Of the error that it ran out with, as in `memboard report`; None: it did not."""
 
@@ -80,6 +82,7 @@ def answered(
     outside_bytes: int | None,
     report: Mapping[str, Any] | None,
     words: str = "",
+    calls: tuple[str, ...] = (),
 ) -> Answer:
     """The answer; `report`: of the run, and of this rank alone, where there is one."""
     estimates = estimates_of(device, outcome, outside_bytes)
@@ -101,6 +104,7 @@ def answered(
         outcome=outcome,
         devices=devices,
         words=words,
+        calls=calls,
         verdict=verdict,
     )
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
@@ -60,6 +60,9 @@ class Ran:
     outcome: Outcome
     words: str = ""
     """The end of what it printed, where that was kept from the terminal."""
+    calls: tuple[str, ...] = ()
+    """Functions of NVIDIA's libraries that nothing answers, each with its count, of all
+    processes that share its devices."""
 
 
 def ran(request: Request) -> list[Ran]:
@@ -84,7 +87,8 @@ def ran(request: Request) -> list[Ran]:
                     processes.append(_Process(request, environment, own, folder))
                     stack.callback(processes[-1].end)
                 _wait(processes)
-                done += [process.ran() for process in processes]
+                calls = _unanswered(books) if request.is_verbose else ()
+                done += [replace(process.ran(), calls=calls) for process in processes]
     return done
 
 
@@ -211,6 +215,20 @@ def _environment(
         )
     except (VirtualGpuUnavailable, ValueError) as error:
         raise Failure(str(error), code=2) from error
+
+
+def _unanswered(books: Path) -> tuple[str, ...]:
+    from collector.virtual.books import read_books
+
+    try:
+        found = read_books(books)
+    except (OSError, ValueError):
+        return ()
+    return tuple(
+        f"{one.library} {one.name} ({one.count} times)"
+        for one in (() if found is None else found.calls)
+        if not one.known
+    )
 
 
 def _wait(processes: Sequence[_Process]) -> None:

@@ -41,6 +41,7 @@ def answers_of(request: Request) -> list[Answer]:
             outside_bytes=request.outside_bytes,
             report=_report(request, done.outcome.rank),
             words=done.words,
+            calls=done.calls,
         )
         for done in ran(request)
     ]

@@ -83,6 +83,7 @@ def _rank_json(answer: Answer) -> dict[str, Any]:
         "num_places_left_out": outcome.num_places_left_out,
         "absent": outcome.absent,
         "unsuitable": outcome.unsuitable,
+        "unanswered_calls": list(answer.calls),
     }
 
 
@@ -107,6 +108,9 @@ def as_text(request: Request, answers: Sequence[Answer]) -> Iterator[str]:
         if ran:  # else nobody knows what it would have needed
             yield from _needed(one)
     yield from _rests_on(outcome)
+    if request.is_verbose:
+        yield "  Calls of NVIDIA's libraries that nothing answers:"
+        yield from (f"    {printable(call)}" for call in leading.calls or ("none",))
     yield ""
     yield f"{fit}: {printable(leading.reason)}"
     if leading.verdict is not None:

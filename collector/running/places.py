@@ -1,0 +1,93 @@
+"""Lines where the host reads values of the device that are not real.
+
+Nothing computes on a virtual device, so what comes back is zeros unless it was uploaded
+before. A program that decides by it (`.item()`, `nonzero`, a mask as an index, routing)
+decides otherwise than on a real one. The virtual device tells of each such read, whoever
+asks: torch, an extension, compiled code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from collector.running.plan import Place
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_HOOK: Final = "memboard_vgpu_on_read"
+_MAX_PLACES: Final = 500
+_MAX_KEPT: Final = 50
+_LIBRARIES: Final = ("/torch/", "/collector/", "<frozen", "<string>")
+"""In the names of files that are not the program's own."""
+
+
+class _Line(NamedTuple):
+    file: str
+    line: int
+    function: str
+    by: str
+
+
+class Places:
+    """Of this process, from `install` on."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[_Line] = Counter()
+        self._num_beyond = 0
+        self._kept: Any = None
+
+    def install(self) -> None:
+        """Have the virtual device tell; without one that can, nothing is known."""
+        hook = getattr(ctypes.CDLL(None), _HOOK, None)
+        if hook is None:
+            return
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
+        self._kept = kind(self._read)  # as long as it may be called
+        hook.argtypes = [kind]
+        hook.restype = None
+        hook(self._kept)
+
+    def found(self) -> tuple[list[Place], int]:
+        """Those that read most often first, and how many more there were."""
+        most = self._counts.most_common(_MAX_KEPT)
+        places = [
+            Place(
+                file=at.file,
+                line=at.line,
+                function=at.function,
+                count=count,
+                by=at.by,
+            )
+            for at, count in most
+        ]
+        return places, len(self._counts) - len(places) + self._num_beyond
+
+    def _read(self, _address: int | None, _bytes: int) -> None:
+        """Called while torch waits for the copy, on its thread."""
+        line = line_of(sys._getframe(1))  # noqa: SLF001
+        if line is None:
+            return
+        if line in self._counts or len(self._counts) < _MAX_PLACES:
+            self._counts[line] += 1
+        else:
+            self._num_beyond += 1
+
+
+def line_of(frame: FrameType | None) -> _Line | None:
+    """The innermost line of the program itself, and which function of others it called.
+
+    None where no line of the program is on the stack, as on threads of torch.
+    """
+    by = ""
+    while frame is not None:
+        code = frame.f_code
+        if not any(part in code.co_filename for part in _LIBRARIES):
+            return _Line(code.co_filename, frame.f_lineno, code.co_name, by)
+        if not code.co_name.startswith(("_", "<", "wrap")):
+            by = code.co_name
+        frame = frame.f_back
+    return None

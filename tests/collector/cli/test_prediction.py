@@ -1,0 +1,139 @@
+"""The rule behind fits and does not fit, and what of a request can be wrong."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from collector.cli import main
+from collector.cli.prediction.answer import answered, worst
+from collector.cli.prediction.ranks import Ranks, parse_ranks
+from collector.cli.prediction.request import size_of
+from collector.cli.prediction.sweep import search
+from collector.running.plan import DeviceFigures, Outcome
+from collector.virtual.devices import parse_device
+
+GIB = 1 << 30
+DEVICE = parse_device("24GiB,8.9")
+"""Its context is estimated at 200 to 700 MiB."""
+
+
+def answer_of(reserved: float, *, ended="stopped", ooms=0, error="", outside=None):
+    figures = DeviceFigures(
+        index=0,
+        allocated_peak=int(reserved * GIB),
+        active_peak=int(reserved * GIB),
+        reserved_peak=int(reserved * GIB),
+        num_alloc_retries=0,
+        num_ooms=ooms,
+    )
+    outcome = Outcome(ended=ended, error=error, num_steps=3, devices=[figures])
+    return answered(DEVICE, outcome, outside_bytes=outside, report=None)
+
+
+@pytest.mark.parametrize(
+    ("made", "fit"),
+    [
+        ({"reserved": 23.3}, "fits"),
+        ({"reserved": 23.4}, "too close to say"),
+        ({"reserved": 23.4, "outside": 400 << 20}, "fits"),
+        ({"reserved": 10, "ended": "out_of_memory", "ooms": 1}, "does not fit"),
+        ({"reserved": 10, "ooms": 2}, "too close to say"),
+        ({"reserved": 10, "ended": "finished"}, "fits"),
+        ({"reserved": 10, "ended": "raised", "error": "ValueError: x"}, "cannot say"),
+        ({"reserved": 10, "ended": ""}, "cannot say"),
+    ],
+)
+def test_the_rule(made, fit):
+    assert answer_of(**made).fit == fit
+
+
+def test_the_worst_of_several_ranks_counts():
+    fits, close = answer_of(1), answer_of(23.4)
+    fails = answer_of(1, ended="out_of_memory")
+    broken = answer_of(1, ended="raised")
+    assert worst([fits, close]) == "too close to say"
+    assert worst([fits, broken, close]) == "cannot say"
+    assert worst([fits, broken, fails]) == "does not fit"
+
+
+def test_communicators_are_estimated_with_a_source():
+    outcome = Outcome(ended="stopped", num_communicators=3, devices=[])
+    outcome.devices.append(answer_of(1).outcome.devices[0])
+    found = answered(DEVICE, outcome, outside_bytes=None, report=None).devices[0]
+    names = [one.name for one in found.estimates]
+    assert names == ["CUDA context and kernels", "NCCL, 3 communicators"]
+    assert all(one.low < one.high and one.source for one in found.estimates)
+
+
+@pytest.mark.parametrize("largest", [1, 2, 3, 17, 100, 999])
+@pytest.mark.parametrize("error", [0, 5, -5])
+def test_the_largest_is_found_whatever_the_guess(largest, error):
+    tried = []
+
+    def fits(number: int) -> bool:
+        tried.append(number)
+        return number <= largest
+
+    assert (
+        search(fits, 1, lambda: largest + error if len(tried) > 1 else None) == largest
+    )
+    assert len(tried) == len(set(tried)), "nothing is tried twice"
+    assert len(tried) <= 16
+    assert search(lambda _: False, 8, lambda: None) == 0
+
+
+def test_ranks_have_what_torchrun_gives_them():
+    assert parse_ranks("0,7,60-62,7", 64) == (0, 7, 60, 61, 62)
+    for wrong in ("64", "x", "5-2", ""):
+        with pytest.raises(ValueError, match="ranks"):
+            parse_ranks(wrong, 64)
+    rounds = Ranks("lone", 20, 8, (0, 19)).rounds()
+    (first,), (last,) = rounds
+    assert (last["RANK"], last["LOCAL_RANK"], last["GROUP_RANK"]) == ("19", "3", "2")
+    assert (last["LOCAL_WORLD_SIZE"], last["WORLD_SIZE"]) == ("4", "20")
+    assert first["TORCHELASTIC_RUN_ID"] == last["TORCHELASTIC_RUN_ID"]
+    assert len(Ranks("all", 2, 2, (0, 1)).rounds()) == 1
+
+
+def test_sizes():
+    assert size_of("1.5GiB") == 3 << 29
+    assert size_of("800 MB") == 800 << 20
+    with pytest.raises(ValueError, match="no size"):
+        size_of("much")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--steps", "3"], "--steps was given without --on"),
+        (["--on", "h1000"], "no virtual device 'h1000'"),
+        (["--on", "h100", "--steps", "0"], "--steps is 0"),
+        (["--on", "h100", "--ranks", "0"], "--ranks was given without --world-size"),
+        (["--on", "h100", "--nproc", "2", "--world-size", "2"], "--nproc was given"),
+        (["--on", "h100", "--world-size", "2", "--ranks", "2"], "ranks are 0 to 1"),
+        (["--on", "h100", "--sweep", "batch=1,2"], "{batch} stands nowhere"),
+        (["--on", "h100", "--largest", "b=0"], "--largest is 'b=0'"),
+        (["--on", "h100", "--outside", "much"], "'much' is no size"),
+        (["--on", "h100", "--python", "/no/python"], "cannot be run"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_meant_is_said(words, says, tmp_path, capsys):
+    program = tmp_path / "train.py"
+    program.write_text("")
+    assert main(["run", "--logdir", str(tmp_path / "logs"), *words, str(program)]) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="says something else there")
+def test_torch_without_cuda_is_named_with_what_helps(tmp_path, capsys):
+    torch = pytest.importorskip("torch")
+    if torch.version.cuda:
+        pytest.skip("this torch is built for CUDA")
+    program = tmp_path / "train.py"
+    program.write_text("")
+    words = ["--logdir", str(tmp_path / "logs"), "--on", "h100", str(program)]
+    assert main(["run", *words]) == 2
+    assert "is not built for CUDA: pip install --no-deps" in capsys.readouterr().err

@@ -1,0 +1,158 @@
+"""`memboard run --on`: a program on a virtual GPU, and the answer that is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.recordings import read_run
+from tests.virtual.running import PATIENCE_S, ROOT, python
+
+TRAINS = """
+import sys, torch
+from torch import nn
+size = int(sys.argv[1])
+model = nn.Sequential(nn.Linear(1024, 4096), nn.Linear(4096, 1024)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+try:
+    for step in range(1000):
+        loss = model(torch.randn(size, 1024, device="cuda")).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if loss.item() > 1:
+            break
+        assert torch.tensor([step], device="cuda").item() == step
+finally:
+    print("in order", step)
+"""
+
+RECORDS = """
+import torch, collector
+optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(512, device="cuda"))], lr=0.1)
+with collector.record("runs/real") as rec:
+    for step in range(1000):
+        (optimizer.param_groups[0]["params"][0] * 2).sum().backward()
+        optimizer.step()
+        rec.step()
+"""
+
+RANKS = """
+import os, torch
+import torch.distributed as dist
+from torch import nn
+dist.init_process_group()
+rank = dist.get_rank()
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+name = [f"run {rank}"]
+dist.broadcast_object_list(name, src=0)
+group = dist.new_group(backend="gloo")
+count = torch.ones(1)
+dist.all_reduce(count, group=group)
+layer = nn.Linear(256, 256).cuda()
+model = nn.parallel.DistributedDataParallel(layer)
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(1000):
+    model(torch.randn(8, 256, device="cuda")).sum().backward()
+    optimizer.step()
+    if step == 0:
+        print(rank, dist.get_world_size(), torch.cuda.device_count(), name[0])
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs `memboard run` on a program that lies in a folder of its own."""
+
+    def run_it(text: str, *words: str, code: int) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "train.py").write_text(text)
+        command = [sys.executable, "-m", "collector.cli", "run", "--python", python()]
+        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        done = subprocess.run(
+            [*command, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            timeout=PATIENCE_S,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    return run_it
+
+
+def test_a_program_that_fits_is_stopped_in_order_and_measured(run, tmp_path):
+    done = run(TRAINS, "--on", "h100", "--json", "train.py", "64", code=0)
+    assert "in order 2" in done.stderr, "one step to warm up, and two"
+    answer = json.loads(done.stdout)
+    assert answer["fit"] == "fits"
+    assert answer["device"]["name"] == "virtual H100 80GB"
+    ((rank,),) = [answer["ranks"]]
+    (device,) = rank["devices"]
+    parameters = 4 * (1024 * 4096 * 2 + 4096 + 1024)
+    assert device["categories_bytes"]["optimizer"] == pytest.approx(
+        2 * parameters, rel=0.01
+    )
+    assert device["peak_reserved_bytes"] >= device["peak_allocated_bytes"]
+    assert device["peak_allocated_bytes"] > 4 * parameters
+    (context,) = device["estimates"]
+    assert device["needed_high_bytes"] == (
+        device["peak_reserved_bytes"] + context["high_bytes"]
+    )
+    assert [(place["line"], place["count"]) for place in rank["places"]] == [(13, 2)]
+    (recording,) = read_run(tmp_path / "memboard-runs" / "train").values()
+    assert recording.header.virtual_gpu == "virtual H100 80GB"
+    assert recording.tables["step"]["step"].tolist() == [0, 1, 2]
+
+
+def test_a_program_that_runs_out_has_the_reports_verdict(run):
+    done = run(TRAINS, "--on", "400MiB", "train.py", "16384", code=1)
+    assert "does not fit: OutOfMemoryError" in done.stdout
+    assert "An allocation of" in done.stdout
+    assert "OutOfMemoryError" in done.stderr, "the program's own traceback"
+
+
+def test_a_program_of_its_own_recorder_leaves_its_real_runs_alone(run, tmp_path):
+    run(RECORDS, "--on", "24GiB,8.9", "--steps", "4", "train.py", code=0)
+    assert not (tmp_path / "runs").exists()
+    (recording,) = read_run(tmp_path / "memboard-runs" / "train").values()
+    assert recording.tables["step"]["step"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_single_ranks_of_a_job_wait_for_nobody(run, tmp_path):
+    words = ("--on", "h100", "--world-size", "16", "--ranks", "0,9", "--json")
+    done = run(RANKS, *words, "train.py", code=0)
+    assert "0 16 8 run 0" in done.stderr
+    assert "9 16 8 run 0" in done.stderr, "what rank 0 sent before"
+    ranks = json.loads(done.stdout)["ranks"]
+    assert [rank["rank"] for rank in ranks] == [0, 9]
+    for rank in ranks:
+        names = [one["name"] for one in rank["devices"][0]["estimates"]]
+        assert any(name.startswith("NCCL") for name in names)
+    assert set(read_run(tmp_path / "memboard-runs" / "train")) == {0, 9}
+
+
+def test_the_largest_that_fits_is_found(run):
+    words = ("--on", "1GiB", "--largest", "n=100", "--json")
+    done = run(
+        TRAINS.replace("size = int", "size = 512 * int"),
+        *words,
+        "train.py",
+        "{n}",
+        code=0,
+    )
+    values = json.loads(done.stdout)["values"]
+    fits = [int(one["value"]) for one in values if one["fit"] == "fits"]
+    others = [int(one["value"]) for one in values if one["fit"] != "fits"]
+    assert max(fits) + 1 == min(others)
+
+
+def test_what_is_no_cuda_program_is_said(run):
+    done = run("import torch", "--on", "h100", "train.py", code=2)
+    assert "cannot say: the program has used no CUDA device" in done.stdout
