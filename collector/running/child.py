@@ -16,6 +16,7 @@ from collector.oom.message import is_out_of_memory, text_of
 from collector.running import program as running
 from collector.running.device_peaks import DevicePeaks
 from collector.running.imports import after_import
+from collector.running.own_runtimes import OwnRuntimes
 from collector.running.places import Places
 from collector.running.plan import Outcome, Plan
 from collector.running.program import Program
@@ -59,6 +60,7 @@ class Child:
         """Run the program, and write down how it ended and what it took."""
         plan = self._plan
         # Before the recorder begins: it resets peaks, and wraps what resets them.
+        OwnRuntimes(plan.own_runtimes_file).install()
         after_import("torch", self._peaks.install)
         after_import("torch", self._places.install)
         if plan.ranks != "alone":

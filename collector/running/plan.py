@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 Ended: TypeAlias = Literal["", "stopped", "finished", "raised", "out_of_memory"]
 """stopped: by us, after its steps; finished: by itself; empty: it did not come to an end
@@ -38,6 +36,11 @@ class Plan:
     every rank runs, as processes that share virtual devices."""
     messages: str = ""
     """A folder for the objects that ranks send each other, where they are `lone`."""
+
+    @property
+    def own_runtimes_file(self) -> Path:
+        """Where libraries are named that bring a CUDA runtime of their own."""
+        return Path(f"{self.outcome}.libraries")
 
     def write(self, path: Path) -> None:
         """Write it as JSON."""

@@ -120,6 +120,11 @@ def _fit(outcome: Outcome, devices: Sequence[DeviceAnswer]) -> tuple[Fit, str]:
         return "does not fit", _first_sentences(outcome.error)
     if outcome.ended in ("", "raised"):
         what = outcome.error or "it ended without a word"
+        if outcome.unsuitable:
+            return "cannot say", (
+                f"{outcome.unsuitable[0]} brings a CUDA runtime of its own, linked"
+                f" statically, which cannot run on a virtual GPU; the program: {what}"
+            )
         return "cannot say", f"the program did not run its steps: {what}"
     if not devices:
         return "cannot say", "the program has used no CUDA device"

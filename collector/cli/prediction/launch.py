@@ -104,7 +104,8 @@ class _Process:
         self._words: IO[bytes] | None = None
         self._is_written = False
         self._rank = int(environment.get("RANK", "0"))
-        _plan(request, self._outcome, folder / "messages").write(own / "plan.json")
+        self._plan = _plan(request, self._outcome, folder / "messages")
+        self._plan.write(own / "plan.json")
         start = _START.format(
             folder=str(Path(__file__).parents[3]), plan=str(own / "plan.json")
         )
@@ -158,6 +159,9 @@ class _Process:
         if not outcome.ended:
             outcome.rank = self._rank
             outcome.error = self._why or self._end_of()
+        libraries = self._plan.own_runtimes_file
+        if libraries.exists():
+            outcome.unsuitable = libraries.read_text(encoding="utf-8").splitlines()
         if self._words is None:
             return Ran(outcome)
         with self._words as said:
