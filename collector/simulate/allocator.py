@@ -3,16 +3,19 @@
 Requests are rounded to 512 bytes and served from two pools: requests of up to 1 MiB
 from segments of 2 MiB, others from segments of 20 MiB or, from 10 MiB on, of the size
 asked for rounded to 2 MiB. The smallest free block of the request's stream that fits is
-taken (the lowest address among equals), split where the rest is worth keeping, and
-merged with its free neighbours when it is freed. Segments stay reserved until the device
+taken (among equals that of the oldest segment; up to torch 2.12 the lowest address),
+split where the rest is worth keeping, and merged with its free neighbours when it is
+freed. Segments stay reserved until the device
 is full: then the wholly free ones are given back once (a retry) before the request
 fails. What the settings change is said in `allocator_settings`, `allocator_expandable`
 and `allocator_release`.
 
 A block that another stream still uses (`record_stream`) stays active after its free
-until `synchronize` of that stream. Allocations between `use_pool(id)` and
-`use_pool(None)` come from a private pool, as those of a CUDA graph do; its segments stay
-reserved until it is released. What torch defers during a capture is not modelled.
+until the first allocation that follows a `synchronize` of that stream. Allocations
+between `use_pool(id)` and `use_pool(None)` come from a private pool, as those of a CUDA
+graph or of a `MemPool` do; its segments stay reserved until it is released. During a
+capture nothing that another stream used is looked at, what is freed then waits for a
+`synchronize` after the first allocation outside, and nothing is given back to make room.
 
 The statistics mean what torch means: **allocated** is live blocks, **active** also the
 blocks freed while another stream still uses them, **reserved** the segments,
@@ -98,8 +101,12 @@ class CachingAllocator:
         *,
         device: DeviceMemory | None = None,
         history: History | None = None,
+        oldest_first: bool = True,
     ) -> None:
-        """`capacity_bytes`: what segments may take in all; `device` says it in detail."""
+        """`capacity_bytes`: what segments may take in all; `device` says it in detail.
+
+        `oldest_first`: False takes the lowest address among free blocks of one size.
+        """
         self.device = device or DeviceMemory(capacity_bytes)
         self.settings = settings
         self.history = history
@@ -121,8 +128,14 @@ class CachingAllocator:
         self._clocks: dict[tuple[PoolId, int], PoolClock] = {}
         self._arenas = self._pools[DEFAULT_POOL]
         self._pool_id = DEFAULT_POOL
+        self._capturing = False
         self._released_pools: set[PoolId] = set()
         self._pending: dict[int, list[Block]] = {}
+        # Of these the next allocation outside a private pool takes note.
+        self._finished: list[tuple[int, Block]] = []
+        self._deferred: list[Block] = []
+        self._oldest_first = oldest_first
+        self._last_age = 0
 
     @property
     def capacity_bytes(self) -> int:
@@ -147,6 +160,8 @@ class CachingAllocator:
         history = self.history
         if history is not None:
             history.capture()
+        if (self._finished or self._deferred) and not self._capturing:
+            self._take_note()
         if self._plain_search:
             free = arena.free
             index = bisect_left(free, (size,))
@@ -189,37 +204,38 @@ class CachingAllocator:
             )
         if block.pending_streams:
             self.stats.give(block.arena.pool, block.size_bytes, 0, 0, 0)
-            for stream in block.pending_streams:
-                self._pending.setdefault(stream, []).append(block)
+            if self._capturing:
+                self._deferred.append(block)
+            else:
+                self._await(block)
         else:
             self._release(block, block.size_bytes)
 
     def synchronize(self, stream: int) -> None:
-        """All work queued on `stream` has finished: what awaited it becomes free."""
-        finished = self._pending.pop(stream, ())
-        if finished and self.history is not None:
-            self.history.capture()
-        for block in finished:
-            streams = block.pending_streams
-            if streams is None:
-                continue
-            streams.discard(stream)
-            if not streams:
-                block.pending_streams = None
-                self._release(block, 0)
+        """All work queued on `stream` has finished: what awaited it may become free."""
+        self._finished += [(stream, block) for block in self._pending.pop(stream, ())]
 
-    def empty_cache(self) -> None:
+    def empty_cache(self, pool_id: PoolId | None = None) -> None:
         """Give every wholly free segment back, and wholly free pages of expandable ones.
 
-        Those of private pools stay until `release_pool`.
+        Those of private pools stay until `release_pool`. `pool_id`: of this pool alone,
+        as when a `MemPool` is deleted.
         """
         if self.history is not None:
             self.history.capture()
-        self._release_cached()
+        if pool_id is None:
+            self._release_cached()
+        else:
+            self._wait_for_all(pool_id)
+            self._release_free(pool_id)
 
-    def use_pool(self, pool_id: PoolId | None) -> None:
-        """Serve what follows from a private pool; None: from the default one again."""
+    def use_pool(self, pool_id: PoolId | None, *, capturing: bool = True) -> None:
+        """Serve what follows from a private pool; None: from the default one again.
+
+        `capturing`: for a CUDA graph; False: in a `MemPool` of torch CAPVER and newer.
+        """
         self._pool_id = pool_id or DEFAULT_POOL
+        self._capturing = capturing and pool_id is not None
         self._arenas = self._pools.setdefault(self._pool_id, {})
 
     def release_pool(self, pool_id: PoolId) -> None:
@@ -231,8 +247,18 @@ class CachingAllocator:
         for arenas in self._pools.values():
             yield from arenas.values()
 
+    def next_age(self) -> int:
+        """Of the segment that is opened now."""
+        self._last_age += self._oldest_first
+        return self._last_age
+
     def release_segment(self, block: Block) -> None:
-        """Give the segment back that `block`, free and in no list, fills."""
+        """Give the segment back that `block`, free and in no list, fills.
+
+        The device waits for all streams before it takes memory back.
+        """
+        for stream in list(self._pending):
+            self.synchronize(stream)
         del self.segments[block.address]
         self.device.free(block.address, block.size_bytes)
         self.stats.add(block.arena.pool, RESERVED, -block.size_bytes)
@@ -272,10 +298,10 @@ class CachingAllocator:
         if self._collects:
             releasing.collect_old(self, self._pools[DEFAULT_POOL])
         block = self._open(arena, size)
-        if block is None and self._max_split < UNLIMITED:
-            releasing.release_oversize(self, arena, size)
+        splits = self._max_split < UNLIMITED
+        if block is None and splits and releasing.release_oversize(self, arena, size):
             block = self._open(arena, size)
-        if block is None and self._pool_id == DEFAULT_POOL:
+        if block is None and not self._capturing:
             self.num_alloc_retries += 1
             self._release_cached()
             block = self._open(arena, size)
@@ -296,7 +322,7 @@ class CachingAllocator:
         address = self.device.allocate(num_bytes)
         if address is None:
             return None
-        block = Block(address, num_bytes, arena)
+        block = Block(address, num_bytes, arena, self.next_age())
         segment = self.segments[address] = Segment(block)
         self.stats.add(arena.pool, RESERVED, num_bytes)
         history = self.history
@@ -323,6 +349,50 @@ class CachingAllocator:
         if self._expandable:
             return 0
         return -size if was_split else had - size
+
+    def _await(self, block: Block) -> None:
+        for stream in block.pending_streams or ():
+            self._pending.setdefault(stream, []).append(block)
+
+    def _take_note(self) -> None:
+        """Of what has finished; what was freed during a capture begins to wait."""
+        self._end_deferral()
+        finished, self._finished = self._finished, []
+        self._complete(finished)
+
+    def _end_deferral(self) -> None:
+        deferred, self._deferred = self._deferred, []
+        for block in deferred:
+            self._await(block)
+
+    def _wait_for_all(self, pool_id: PoolId | None = None) -> None:
+        """Until nothing awaits another stream, in all pools or in one."""
+        self.num_sync_all_streams += 1
+        self._end_deferral()
+        for stream in list(self._pending):
+            blocks = self._pending.pop(stream)
+            waited = [b for b in blocks if pool_id in (None, b.arena.pool_id)]
+            left = [b for b in blocks if pool_id not in (None, b.arena.pool_id)]
+            self._finished += [(stream, block) for block in waited]
+            if left:
+                self._pending[stream] = left
+        finished = self._finished
+        self._finished = [
+            pair for pair in finished if pool_id not in (None, pair[1].arena.pool_id)
+        ]
+        self._complete(
+            [pair for pair in finished if pool_id in (None, pair[1].arena.pool_id)]
+        )
+
+    def _complete(self, finished: list[tuple[int, Block]]) -> None:
+        for stream, block in finished:
+            streams = block.pending_streams
+            if streams is None:
+                continue
+            streams.discard(stream)
+            if not streams:
+                block.pending_streams = None
+                self._release(block, 0)
 
     def _release(self, block: Block, allocated_bytes: int) -> None:
         """Merge with free neighbours and make available again."""
@@ -351,12 +421,13 @@ class CachingAllocator:
         self.stats.give(arena.pool, allocated_bytes, freed, requested, change)
 
     def _release_cached(self) -> None:
-        self.num_sync_all_streams += 1
-        for stream in list(self._pending):
-            self.synchronize(stream)
+        self._wait_for_all()
         for pool_id in (DEFAULT_POOL, *sorted(self._released_pools)):
-            arenas = self._pools.get(pool_id, {})
-            for pool in (LARGE, SMALL):
-                for key in sorted(arenas):
-                    if key[0] == pool:
-                        releasing.release_free(self, arenas[key])
+            self._release_free(pool_id)
+
+    def _release_free(self, pool_id: PoolId) -> None:
+        arenas = self._pools.get(pool_id, {})
+        for pool in (LARGE, SMALL):
+            for key in sorted(arenas):
+                if key[0] == pool:
+                    releasing.release_free(self, arenas[key])

@@ -23,6 +23,7 @@ class Block:
 
     __slots__ = (
         "address",
+        "age",
         "allocated",
         "arena",
         "born",
@@ -37,10 +38,14 @@ class Block:
         "size_bytes",
     )
 
-    def __init__(self, address: int, size_bytes: int, arena: Arena) -> None:
+    def __init__(
+        self, address: int, size_bytes: int, arena: Arena, age: int = 0
+    ) -> None:
+        """`age`: of two free blocks of one size the lower one is taken first."""
         self.address = address
         self.size_bytes = size_bytes
         self.arena = arena
+        self.age = age
         self.requested_bytes = 0
         """Of the request it serves, or served last."""
         self.allocated = False
@@ -57,6 +62,11 @@ class Block:
     born: int
     capture: int
     site: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Among free blocks of one size: by age, then by address."""
+        return self.age, self.address
 
     @property
     def pool(self) -> int:
@@ -103,8 +113,8 @@ class Arena:
         self.stream = stream
         self.pool_id = pool_id
         self.clock = clock
-        self.free: list[tuple[int, int, Block]] = []
-        """(size, address, block), sorted."""
+        self.free: list[tuple[int, tuple[int, int], Block]] = []
+        """(size, place, block), sorted."""
         self.unmapped: list[tuple[int, Block]] = []
         """(address, block), sorted: what expandable segments may still grow into."""
         self.expandable: list[Segment] = []
@@ -115,12 +125,12 @@ class Arena:
         block.is_free = True
         if self.clock is not None:
             block.born = self.clock.searches
-        insort(self.free, (block.size_bytes, block.address, block))
+        insort(self.free, (block.size_bytes, block.place, block))
 
     def remove(self, block: Block) -> None:
         """Take a block out by its present size and address."""
         block.is_free = False
-        del self.free[bisect_left(self.free, (block.size_bytes, block.address))]
+        del self.free[bisect_left(self.free, (block.size_bytes, block.place))]
 
     def add_unmapped(self, block: Block) -> None:
         """Note room without memory behind it."""
@@ -200,7 +210,7 @@ def absorb_next(block: Block) -> None:
 
 def cut(block: Block, size: int) -> Block:
     """Cut `block` to `size`; returns the rest, linked behind it and in no list."""
-    rest = Block(block.address + size, block.size_bytes - size, block.arena)
+    rest = Block(block.address + size, block.size_bytes - size, block.arena, block.age)
     after = block.next
     rest.previous, rest.next = block, after
     if after is not None:

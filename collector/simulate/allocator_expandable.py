@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collector.simulate.allocator_blocks import Arena
 
 
-def best_index(free: list[tuple[int, int, Block]], index: int) -> int:
+def best_index(free: list[tuple[int, tuple[int, int], Block]], index: int) -> int:
     """The block to take of those from `index` on, which all fit.
 
     A block in front of unmapped room counts with that room, so that a larger block
@@ -59,7 +59,10 @@ def grow(allocator: CachingAllocator, arena: Arena, size: int) -> Block | None:
 
 
 def unmap(allocator: CachingAllocator, block: Block) -> None:
-    """Give back the whole pages inside a free block; the rest stays free."""
+    """Give back the whole pages inside a free block; the rest stays free.
+
+    torch waits for the segment's stream before.
+    """
     arena = block.arena
     segment = _segment_of(block)
     page = segment.page_bytes
@@ -68,13 +71,18 @@ def unmap(allocator: CachingAllocator, block: Block) -> None:
     end -= (end - segment.address) % page
     if begin >= end:
         return
+    allocator.synchronize(arena.stream)
     arena.remove(block)
+    requested = block.requested_bytes
     if begin > block.address:
         rest = cut(block, begin - block.address)
+        # As torch has it: what is unmapped keeps the request it served last.
+        block.requested_bytes = 0
         arena.insert(block)
         block = rest
     if end < block.address + block.size_bytes:
         arena.insert(cut(block, end - begin))
+    block.requested_bytes = requested
     allocator.device.unmap(end - begin)
     allocator.stats.add(arena.pool, RESERVED, begin - end)
     if allocator.history is not None:
@@ -83,6 +91,7 @@ def unmap(allocator: CachingAllocator, block: Block) -> None:
     if before is not None and not before.mapped:
         arena.remove_unmapped(before)
         absorb_next(before)
+        before.requested_bytes = requested
         block = before
     if after is not None and not after.mapped:
         arena.remove_unmapped(after)
@@ -121,7 +130,9 @@ def _new_segment(allocator: CachingAllocator, arena: Arena) -> Block:
     page = SMALL_SEGMENT_BYTES if arena.pool == SMALL else LARGE_SEGMENT_BYTES
     room = allocator.device.total_bytes * 9 // 8
     room = -(-room // page) * page
-    block = Block(allocator.device.reserve_addresses(room), room, arena)
+    block = Block(
+        allocator.device.reserve_addresses(room), room, arena, allocator.next_age()
+    )
     segment = allocator.segments[block.address] = Segment(block, page)
     arena.expandable.append(segment)
     arena.add_unmapped(block)

@@ -139,8 +139,8 @@ def check_lists(allocator: CachingAllocator) -> None:
     assert {id(entry[2]) for entry in listed} == {id(b) for b in blocks if b.is_free}
     for arena in allocator.arenas():
         assert arena.free == sorted(arena.free, key=lambda entry: entry[:2])
-        for size, address, block in arena.free:
-            assert (size, address) == (block.size_bytes, block.address)
+        for size, place, block in arena.free:
+            assert (size, place) == (block.size_bytes, block.place)
             assert block.arena is arena
         unmapped = {id(b) for b in blocks if not b.mapped and b.arena is arena}
         assert {id(block) for _, block in arena.unmapped} == unmapped
