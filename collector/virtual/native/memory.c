@@ -31,6 +31,7 @@ API(int, cudaFree)(void *pointer) {
   if (!find_range(pointer, &range)) return fail(INVALID_VALUE);
   if (range.pool) return vgpu_cudaFreeAsync(pointer, NULL);
   if (range.start != (uintptr_t)pointer || !remove_range(pointer, &range)) return fail(INVALID_VALUE);
+  finish_device(range.device);
   forget(pointer, range.size);
   munmap(pointer, range.size);
   if (range.kind == DEVICE_MEMORY)

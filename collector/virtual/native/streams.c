@@ -90,6 +90,13 @@ static void complete_all(int device) {
     if (one->device == device) complete(one, one->queued);
 }
 
+/* As cudaFree does on a real device before it gives memory back. */
+void finish_device(int device) {
+  pthread_mutex_lock(&lock);
+  complete_all(device);
+  pthread_mutex_unlock(&lock);
+}
+
 API(int, cudaStreamSynchronize)(void *handle) {
   int error = ready();
   if (!error) error = capture_forbids(handle);

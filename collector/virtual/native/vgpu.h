@@ -102,6 +102,7 @@ typedef struct stream stream_t;
 bool any_capture(void);
 int capture_forbids(void *stream);
 void count_node(void *stream);
+void finish_device(int device);
 
 /* calls.c */
 typedef struct {
