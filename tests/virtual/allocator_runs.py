@@ -1,0 +1,110 @@
+"""The allocator model against torch's own allocator, on random sequences: a table.
+
+    python -m tests.virtual.allocator_runs [--sequences 1000] [--python PYTHON] [SETTING ...]
+
+`--python`: one with a CUDA build of torch; this one unless given. Ends with 1 where segments
+or blocks were not the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from collector.virtual.devices import parse_device
+from collector.virtual.environment import environment
+from tests.virtual.model_driver import Compared, compared
+from tests.virtual.random_sequences import SETTINGS, Performed, read
+
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 600
+AT_ONCE = 100
+"""Sequences of one process: torch 2.13 takes a reference to True or False away with each
+snapshot, and Python before 3.12 ends when there are none left."""
+
+
+def performed(setting: str, variant: int, first: int, count: int, python: str, folder: Path) -> list[Performed]:  # fmt: skip
+    """`count` sequences with torch's allocator on a virtual GPU, in a process of its own."""
+    chosen = SETTINGS[setting]
+    out = folder / "performed.pickle"
+    variables = environment(parse_device(chosen.device), python=python)
+    for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
+        variables.pop(name, None)
+    variables["PYTHONPATH"] = str(ROOT)
+    variables["MEMBOARD_VIRTUAL_EVENTS"] = "at-sync"
+    if chosen.variants[variant]:
+        variables["PYTORCH_CUDA_ALLOC_CONF"] = chosen.variants[variant]
+    command = [python, "-m", "tests.virtual.random_sequences", str(out), setting]
+    done = subprocess.run(
+        [*command, str(variant), str(first), str(count)],
+        env=variables,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{setting} {variant}: {done.stderr[-2000:]}")
+    return list(read(out))
+
+
+def both(setting: str, sequences: int, python: str) -> list[tuple[Performed, Compared]]:
+    """`sequences` of a setting, shared out among its variants, and what differs."""
+    variants = len(SETTINGS[setting].variants)
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for variant in range(variants):
+            count = sequences // variants + (variant < sequences % variants)
+            for start in range(0, count, AT_ONCE):
+                first, some = variant * sequences + start, min(AT_ONCE, count - start)
+                runs = performed(setting, variant, first, some, python, Path(folder))
+                found += [(done, compared(done)) for done in runs]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("settings", nargs="*", default=list(SETTINGS))
+    parser.add_argument("--sequences", type=int, default=1000)
+    parser.add_argument("--python", default=sys.executable)
+    options = parser.parse_args()
+    os.environ.pop("PYTORCH_CUDA_ALLOC_CONF", None)
+    print(
+        "| setting | sequences | operations | retries / errors | blocks compared |"
+        " segments and blocks equal | events equal | statistics equal |\n"
+        "|---|---|---|---|---|---|---|---|"
+    )
+    wrong = False
+    for setting in options.settings:
+        results = both(setting, options.sequences, options.python)
+        counts: Counter[str] = Counter()
+        for done, one in results:
+            counts["operations"] += one.num_operations
+            counts["blocks"] += one.num_blocks
+            counts["retries"] += done.stats["num_alloc_retries"]
+            counts["errors"] += done.stats["num_ooms"]
+            counts["same"] += not (one.blocks or one.requested)
+            counts["events"] += not one.events
+            counts["stats"] += not one.stats
+            for name in ("blocks", "requested", "events", "stats"):
+                for words in getattr(one, name)[:1]:
+                    print(f"{setting}: {name} {words}"[:400], file=sys.stderr)
+        number = len(results)
+        print(
+            f"| {setting} | {number:,} | {counts['operations']:,} | {counts['retries']:,} /"
+            f" {counts['errors']:,} | {counts['blocks']:,} | {counts['same']:,} |"
+            f" {counts['events']:,} | {counts['stats']:,} |",
+            flush=True,
+        )
+        wrong |= counts["same"] < number
+    raise SystemExit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
