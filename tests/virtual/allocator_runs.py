@@ -23,7 +23,7 @@ from tests.virtual.random_sequences import SETTINGS, Performed, read
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 600
-AT_ONCE = 100
+AT_ONCE = 200
 """Sequences of one process: torch 2.13 takes a reference to True or False away with each
 snapshot, and Python before 3.12 ends when there are none left."""
 
