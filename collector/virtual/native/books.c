@@ -19,6 +19,7 @@
 
 #define MAX_PROCESSES 256
 #define MAX_CALLS 4096
+#define VERSION 2 /* of what follows; books.py knows it */
 
 /* What ended stays listed with its peaks until its place is needed. */
 typedef struct {
@@ -59,7 +60,7 @@ static void set_up(books_t *new) {
   pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
   pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&new->lock.mutex, &shared);
-  new->version = 2;
+  new->version = VERSION;
   new->devices = (uint32_t)spec()->count;
   new->memory = spec()->memory;
   memcpy(new->magic, "VGPUBOOK", 8);
@@ -72,7 +73,10 @@ static books_t *map_file(const char *path) {
   flock(file, LOCK_EX);
   if (!ftruncate(file, sizeof *new))
     new = mmap(NULL, sizeof *new, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (new != MAP_FAILED && memcmp(new->magic, "VGPUBOOK", 8)) set_up(new);
+  if (new != MAP_FAILED && (memcmp(new->magic, "VGPUBOOK", 8) || new->version != VERSION)) {
+    memset(new, 0, sizeof *new);
+    set_up(new);
+  }
   flock(file, LOCK_UN); /* the mapping would hold it on */
   close(file);
   return new == MAP_FAILED ? NULL : new;

@@ -87,6 +87,7 @@ API(int, cudnnBackendSetAttribute)(descriptor_t *descriptor, int name, int type,
 API(int, cudnnBackendFinalize)(descriptor_t *descriptor) { return descriptor ? SUCCESS : BAD_PARAM; }
 API(int, cudnnBackendExecute)(void *handle, descriptor_t *plan, descriptor_t *pack) {
   (void)handle, (void)plan, (void)pack;
+  count_work();
   return ready();
 }
 

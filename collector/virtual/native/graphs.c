@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 static int n_active;
+static capture_t *newest; /* capture that is active */
 static unsigned long long last_id;
 static __thread int thread_mode; /* torch relaxes it around cudaMalloc */
 
@@ -26,6 +27,12 @@ void count_node(void *handle) {
   if (capturing(stream)) __atomic_fetch_add(&stream->capture->graph->nodes, 1, __ATOMIC_RELAXED);
 }
 
+/* Work of libraries, whose stream is not seen: it is the newest capture's. */
+void count_work(void) {
+  capture_t *capture = any_capture() ? __atomic_load_n(&newest, __ATOMIC_ACQUIRE) : NULL;
+  if (capture && capture->active) __atomic_fetch_add(&capture->graph->nodes, 1, __ATOMIC_RELAXED);
+}
+
 static int begin(void *handle, graph_t *graph, int mode) {
   int error = ready();
   if (error) return error;
@@ -41,6 +48,7 @@ static int begin(void *handle, graph_t *graph, int mode) {
   capture->graph = graph;
   capture->active = true;
   stream->capture = capture;
+  __atomic_store_n(&newest, capture, __ATOMIC_RELEASE);
   __atomic_fetch_add(&n_active, 1, __ATOMIC_RELEASE);
   return SUCCESS;
 }

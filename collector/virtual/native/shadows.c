@@ -4,8 +4,8 @@
  * them back. What was uploaded (1 MiB at most a piece, 64 MiB in all, oldest
  * dropped first) stays known until its memory is given back, written again, or
  * a launched kernel is given an address inside it: whether it writes there cannot
- * be seen, but for torch's kernels for contiguous elements, reductions and cat, whose
- * output has a known place (launch.c). A kernel that reaches a piece from an
+ * be seen, but for torch's kernels for contiguous elements and cat, whose output has a
+ * known place (launch.c). A kernel that reaches a piece from an
  * address before it is not noticed. What is not known reads as zeros. */
 #define _GNU_SOURCE
 #include "shadows.h"
@@ -231,19 +231,13 @@ void launch_writes(void **arguments, writes_t writes) {
     if (at >= here && at + 8 <= end) drop_at(*(uintptr_t *)at);
     return;
   }
-  uintptr_t first = 0; /* device address; copies of it may follow */
   for (int i = 0; i < MOST_ARGUMENTS && list + (size_t)(i + 1) * 8 <= end; ++i) {
     uintptr_t start = (uintptr_t)arguments[i];
     if (start < here || start + 8 > end) return;
     uintptr_t until = end_of(arguments, start, here, end);
     for (uintptr_t at = (start + 7) & ~(uintptr_t)7; at + 8 <= until; at += 8) {
       uintptr_t word = *(uintptr_t *)at;
-      if (writes == ANY_ADDRESS) {
-        if (!none(word, 1)) drop_at(word);
-      } else if (word >= GRANULE && on_device((void *)word)) {
-        if (!first) first = word;
-        if (word != first) drop_at(word);
-      }
+      if (!none(word, 1)) drop_at(word);
     }
   }
 }

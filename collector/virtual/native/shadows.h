@@ -15,9 +15,9 @@ void fill_shadow(void *device, int value, size_t bytes);
 bool read_shadow(void *host, const void *device, size_t bytes);
 bool any_shadow(void);
 void forget(const void *device, size_t bytes);
-/* Where a kernel may write: to any address among its arguments, to the one that
- * its first or third argument begins with, or to all but the first met. */
-typedef enum { ANY_ADDRESS, FIRST_ARGUMENT, THIRD_ARGUMENT, ALL_BUT_ONE } writes_t;
+/* Where a kernel may write: to any address among its arguments, or only to the
+ * one that its first or third argument begins with. */
+typedef enum { ANY_ADDRESS, FIRST_ARGUMENT, THIRD_ARGUMENT } writes_t;
 void launch_writes(void **arguments, writes_t writes);
 
 #endif

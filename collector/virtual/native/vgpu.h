@@ -103,6 +103,7 @@ bool any_capture(void);
 int capture_forbids(void *stream);
 void count_node(void *stream);
 void finish_device(int device);
+void count_work(void);
 
 /* calls.c */
 typedef struct {

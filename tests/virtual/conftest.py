@@ -1,0 +1,15 @@
+"""What tests of the virtual GPU share."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.virtual.snippets import Snippets
+
+
+@pytest.fixture(scope="session")
+def on_gpu(tmp_path_factory):
+    """Runs short programs on virtual GPUs; skips without a CUDA build of torch."""
+    snippets = Snippets(tmp_path_factory.mktemp("books"))
+    yield snippets
+    snippets.close()
