@@ -105,9 +105,10 @@ def exported(library: Path, prefix: str) -> list[str]:
     from elftools.elf.elffile import ELFFile
 
     with library.open("rb") as file:
+        elf: Any = ELFFile(file)
         names = [
             symbol.name
-            for symbol in ELFFile(file).get_section_by_name(".dynsym").iter_symbols()
+            for symbol in elf.get_section_by_name(".dynsym").iter_symbols()
             if symbol["st_shndx"] != "SHN_UNDEF"
         ]
     return sorted(name[len(prefix) :] for name in names if name.startswith(prefix))
