@@ -3,7 +3,7 @@
 Requests are rounded to 512 bytes and served from two pools: requests of up to 1 MiB
 from segments of 2 MiB, others from segments of 20 MiB or, from 10 MiB on, of the size
 asked for rounded to 2 MiB. The smallest free block of the request's stream that fits is
-taken (among equals that of the oldest segment; up to torch 2.12 the lowest address),
+taken (among equals that of the oldest segment; up to torch 2.9 the lowest address),
 split where the rest is worth keeping, and merged with its free neighbours when it is
 freed. Segments stay reserved until the device
 is full: then the wholly free ones are given back once (a retry) before the request
@@ -232,7 +232,7 @@ class CachingAllocator:
     def use_pool(self, pool_id: PoolId | None, *, capturing: bool = True) -> None:
         """Serve what follows from a private pool; None: from the default one again.
 
-        `capturing`: for a CUDA graph; False: in a `MemPool` of torch CAPVER and newer.
+        `capturing`: for a CUDA graph; False: in a `MemPool`, as torch 2.13 has it.
         """
         self._pool_id = pool_id or DEFAULT_POOL
         self._capturing = capturing and pool_id is not None

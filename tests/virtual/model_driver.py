@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from tests.virtual.random_sequences import Performed
 
 OLDEST_FIRST_SINCE = (2, 13)
-"""From this torch on the older segment is taken of two free blocks of one size."""
+"""Here the older segment is taken of two free blocks of one size; in 2.9 the lower address,
+and 2.12 does neither always."""
 POOLS_SINCE = (2, 13)
-"""Before, memory pools were served as during the capture of a CUDA graph."""
+"""Before, memory pools were served much as during the capture of a CUDA graph."""
 
 
 class RecordedDevice(DeviceMemory):

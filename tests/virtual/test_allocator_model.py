@@ -39,7 +39,8 @@ def test_the_model_has_torchs_segments_blocks_events_and_statistics(setting):
     for done, found in results:
         seen = (done.torch, done.text, done.operations)
         assert not found.blocks, seen
-        assert not found.requested, seen
+        if SETTINGS[setting].streams == 1:  # what merges last leaves its request behind
+            assert not found.requested, seen
         assert not found.events, seen
         others = [words for words in found.stats if not words.startswith(ORDER_OF_STREAMS)]  # fmt: skip
         assert not others, seen
