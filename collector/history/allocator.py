@@ -7,7 +7,9 @@ change between releases, so each is looked at by its signature; what is missing 
 
 from __future__ import annotations
 
+import ctypes
 import inspect
+import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.sources.accelerator import find_device
@@ -133,6 +135,10 @@ class Allocator:
         """The segments without the events; see `can_leave_out_traces`."""
         if self._memory_snapshot is None:
             return self.snapshot()
+        if sys.version_info < (3, 12):
+            # torch 2.13 gives away a reference to what it is asked with at each call, and
+            # here False can die of it, and Python with it. One too many does no harm.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(False))
         return {"segments": self._memory_snapshot(include_traces=False)}
 
     def tag(self) -> Any:

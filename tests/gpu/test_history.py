@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import collector
 from collector.format.snapshots import rebuilt, tables_of
 from collector.format.snapshots.tags import is_tag
+from collector.history.allocator import find_allocator
 from tests.recordings import read_run
 
 torch = pytest.importorskip("torch")
@@ -77,4 +79,15 @@ def test_a_history_of_the_users_own_is_left_on(tmp_path):
     kept = work()
     traces = torch.cuda.memory._snapshot()["device_traces"]
     assert sum(map(len, traces)) > 0
+    del kept
+
+
+def test_looking_at_the_segments_often_leaves_pythons_own_objects_alone():
+    """Where they can die (before Python 3.12), torch 2.13 takes one of False each time."""
+    allocator = find_allocator("auto")
+    kept = work()
+    before = sys.getrefcount(False)
+    for _ in range(500):
+        assert allocator.segments()["segments"]
+    assert sys.getrefcount(False) > before - 250
     del kept
