@@ -5,29 +5,15 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from importlib.util import find_spec
-
 import pytest
 
-from collector.virtual.present import virtual_device
 from tests.virtual.random_sequences import SETTINGS
+from tests.virtual.running import python
 
-PYTHON = os.environ.get("MEMBOARD_VIRTUAL_PYTHON")
 SEQUENCES = 24
 ORDER_OF_STREAMS = "inactive_split_bytes"
 """torch frees what several streams have finished in the order of a hash table: what was
 free at once meanwhile is another sum."""
-
-
-def python() -> str:
-    """The Python with a CUDA build of torch; skips where none is named."""
-    if PYTHON:
-        return PYTHON
-    if virtual_device() is None or find_spec("torch") is None:
-        pytest.skip("MEMBOARD_VIRTUAL_PYTHON names no Python with torch's CUDA build")
-    return sys.executable
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

@@ -10,9 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 import subprocess
-import sys
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +18,8 @@ import pytest
 
 from collector.virtual.devices import parse_device
 from collector.virtual.environment import environment
-from collector.virtual.present import virtual_device
+from tests.virtual.running import ROOT, python
 
-ROOT = Path(__file__).parents[2]
-PYTHON = os.environ.get("MEMBOARD_VIRTUAL_PYTHON")
 RECORDED = Path(
     os.environ.get("MEMBOARD_REAL_DATA", "missing"),
     "snapshots",
@@ -39,15 +35,6 @@ needs_recording = pytest.mark.skipif(
     not RECORDED.is_file(),
     reason="MEMBOARD_REAL_DATA does not name the recorded inputs",
 )
-
-
-def python() -> str:
-    """The Python with a CUDA build of torch; skips where none is named."""
-    if PYTHON:
-        return PYTHON
-    if virtual_device() is None or find_spec("torch") is None:
-        pytest.skip("MEMBOARD_VIRTUAL_PYTHON names no Python with torch's CUDA build")
-    return sys.executable
 
 
 def performed(folder: Path) -> tuple[str, dict[str, Any]]:
