@@ -30,7 +30,10 @@ endings = st.tuples(
     st.builds(operations, st.integers(0, 2**32), st.integers(1, 120)),
     st.sampled_from(SETTINGS),
 )
-SETTLED = [("synchronize", stream, 0) for stream in range(3)]
+NOTED = [("use_pool", 0, 0), ("allocate", 1, 0)]
+"""What another stream has finished becomes free with the next allocation; what was freed
+during a capture begins to wait with it."""
+SETTLED = [*NOTED, *(("synchronize", stream, 0) for stream in range(3)), *NOTED]
 
 
 def at_end(model: Modelled):
@@ -41,7 +44,7 @@ def at_end(model: Modelled):
 @settings(max_examples=120, deadline=None)
 @given(endings, st.integers(1, 60 * MIB), st.integers(0, 1), st.integers(0, 2))
 def test_a_request_goes_where_it_was_said_to_go(made, wanted, stream, pool):
-    model = Modelled(*made)
+    model = Modelled([*made[0], *NOTED], made[1])
     if model.device is None:
         return
     replay, state = at_end(model)
@@ -69,7 +72,10 @@ def test_a_request_goes_where_it_was_said_to_go(made, wanted, stream, pool):
     opened = [e for e in entries if e.action in (SEGMENT_ALLOC, SEGMENT_MAP)]
     assert found.fits == (block is not None and not opened)
     if found.fits and "expandable" not in made[1]:
-        assert block.address == state.blocks.address[found.block]
+        # Among equal ones torch 2.13 takes that of the oldest segment, which no snapshot
+        # tells.
+        taken = np.flatnonzero(state.blocks.address == block.address)
+        assert state.blocks.size[taken] == state.blocks.size[found.block]
         assert state.blocks.state[found.block] == INACTIVE
     if opened and "expandable" not in made[1]:
         assert sum(e.size_bytes for e in opened) == found.new_segment_bytes
