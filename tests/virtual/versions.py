@@ -1,6 +1,6 @@
 """Which torch runs on the virtual GPU: a virtual environment for each, one table row each.
 
-    python -m tests.virtual.versions FOLDER [--find-links WHEELS] [2.6.0 2.9.1 ...]
+    python -m tests.virtual.versions FOLDER [2.6.0 2.9.1 ...] [--find-links WHEELS]
 
 Each torch is installed alone into FOLDER (2 GB, deleted again), with the plain packages it
 needs beside it, once for all. Runs `smoke` twice, with and without expandable segments, and
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 VERSIONS = ("2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0")  # fmt: skip
 PLAIN = ("typing_extensions", "sympy", "networkx", "jinja2", "fsspec", "filelock", "setuptools")  # fmt: skip
 """What torch needs to be imported."""
-OURS = ("numpy", "msgspec", "psutil", "pyelftools", "pyyaml", "google-crc32c")
+OURS = ("numpy", "msgspec", "psutil", "pyelftools", "pyyaml", "google-crc32c", "tensorboard")
 """What recording needs."""
 ANOTHER_DEVICE = "h100"
 """`expandable` runs on this one, so that two capabilities are seen."""
