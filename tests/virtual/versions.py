@@ -29,7 +29,15 @@ ROOT = Path(__file__).parents[2]
 VERSIONS = ("2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0")  # fmt: skip
 PLAIN = ("typing_extensions", "sympy", "networkx", "jinja2", "fsspec", "filelock", "setuptools")  # fmt: skip
 """What torch needs to be imported."""
-OURS = ("numpy", "msgspec", "psutil", "pyelftools", "pyyaml", "google-crc32c", "tensorboard")
+OURS = (
+    "numpy",
+    "msgspec",
+    "psutil",
+    "pyelftools",
+    "pyyaml",
+    "google-crc32c",
+    "tensorboard",
+)
 """What recording needs."""
 ANOTHER_DEVICE = "h100"
 """`expandable` runs on this one, so that two capabilities are seen."""
