@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.clock.process_clock import now_ns
@@ -190,9 +191,7 @@ def _said_once(names: Sequence[str]) -> tuple[str, ...]:
 
     A part that is timed by itself lies within the program's own span of that name.
     """
-    return tuple(
-        name for place, name in enumerate(names) if name not in names[place - 1 : place]
-    )
+    return tuple(name for name, _ in groupby(names))
 
 
 def is_of_device(error: BaseException, text: str) -> bool:

@@ -131,12 +131,9 @@ class Objects:
         ranks, me, name = self._known(group)
         if me not in ranks:
             return
-        source = _one(ranks, src, group_src)
+        source, own = _one(ranks, src, group_src), list(object_list)
         key = self._next(f"broadcast/{name}/{source}")
-        if me == source:
-            self._send(key, list(object_list))
-        else:
-            object_list[:] = self._received(key, source, list(object_list))
+        object_list[:] = self._sent_or_received(key, me == source, source, own, own)
 
     def scatter_object_list(
         self,
@@ -152,11 +149,8 @@ class Objects:
             return
         source = _one(ranks, src, group_src)
         key = self._next(f"scatter/{name}/{source}")
-        if me == source:
-            self._send(key, list(scatter_object_input_list or ()))
-            every = scatter_object_input_list
-        else:
-            every = self._received(key, source, None)
+        own = list(scatter_object_input_list or ())
+        every = self._sent_or_received(key, me == source, source, own, None)
         if every:
             scatter_object_output_list[0] = every[ranks.index(me)]
 
@@ -211,6 +205,15 @@ class Objects:
 
     def _send(self, name: str, content: Any) -> None:
         self._mail.put(name, pickle.dumps(content))
+
+    def _sent_or_received(
+        self, name: str, is_ours: bool, source: int, own: Any, instead: Any
+    ) -> Any:
+        """What one rank has for all: its own, which it sends, or what it has sent."""
+        if not is_ours:
+            return self._received(name, source, instead)
+        self._send(name, own)
+        return own
 
     def _received(
         self, name: str, source: int, instead: Any, *, quiet: bool = False

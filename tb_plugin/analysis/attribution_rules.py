@@ -26,7 +26,6 @@ from tb_plugin.analysis.phases import (
     NONE,
     OPTIMIZER_PHASE,
     Phases,
-    phases_of,
 )
 from tb_plugin.analysis.snapshot import NOTHING
 from tb_plugin.analysis.stack_marks import (
@@ -46,9 +45,7 @@ from tb_plugin.analysis.stack_marks import (
     SHARD,
     UNSHARD,
     WORKSPACE,
-    stack_marks,
 )
-from tb_plugin.analysis.workspaces import workspaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,9 +135,7 @@ class LifeFacts:
 
 def facts_of(replay: Replay) -> LifeFacts:
     """Those of the lives of a recorded history."""
-    lives = replay.lives
-    marks = stack_marks(replay.snapshot.stacks)
-    phases = phases_of(replay, marks)
+    lives, marks, phases = replay.lives, replay.marks, replay.phases
     # The last one is for no stack; what is from before has no stack of its own.
     of_life = np.append(marks, 0)[lives.stack]
     of_life = np.where(lives.born == BEFORE, of_life & ~NO_PYTHON, of_life)
@@ -148,8 +143,7 @@ def facts_of(replay: Replay) -> LifeFacts:
     of_event = np.append(phases.of_event, len(phases))
     gone_in = of_event[np.minimum(lives.gone, replay.num_events)]
     is_cut = _cut(replay, phases, born_in)
-    spaces = workspaces(replay, marks)
-    return LifeFacts(of_life, born_in, gone_in, phases.kind, is_cut, spaces)
+    return LifeFacts(of_life, born_in, gone_in, phases.kind, is_cut, replay.workspaces)
 
 
 def _cut(replay: Replay, phases: Phases, born_in: Ints) -> Flags:

@@ -16,7 +16,6 @@ from tb_plugin.analysis.phases import (
     BACKWARD_PHASE,
     FORWARD,
     OPTIMIZER_PHASE,
-    phases_of,
 )
 from tb_plugin.analysis.rounds import (
     MIN_ROUNDS,
@@ -101,7 +100,7 @@ def rounds_at(
     found += [Rounds(start, "stacks") for start in loops(told, may_begin)]
     if found:
         return found
-    phases = _by_phases(replay, event, lines)
+    phases = _by_phases(replay, event)
     if len(phases) >= MIN_ROUNDS:
         return [Rounds(phases, "stacks")]
     by_memory = rounds_by_memory(replay.lives, event, _outside_modules(replay, lines))
@@ -119,9 +118,9 @@ def _allocations(replay: Replay, event: int) -> Allocations:
     return Allocations(at, np.where(stack < 0, num, stack), replay.active.after[at])
 
 
-def _by_phases(replay: Replay, event: int, lines: Lines) -> Ints:
+def _by_phases(replay: Replay, event: int) -> Ints:
     """Where a forward begins behind a backward or an optimizer."""
-    phases = phases_of(replay, lines.marks)
+    phases = replay.phases
     kind = phases.kind
     begins = kind == FORWARD
     begins[1:] &= np.isin(kind[:-1], (BACKWARD_PHASE, OPTIMIZER_PHASE))

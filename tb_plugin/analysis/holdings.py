@@ -18,7 +18,7 @@ from tb_plugin.analysis.frames import USER, frame_kinds
 from tb_plugin.analysis.growth_at import rounds_at
 from tb_plugin.analysis.live import live_rows
 from tb_plugin.analysis.passes import by_other_ways, had_backward, keeps_graph
-from tb_plugin.analysis.phases import BACKWARD_PHASE, OPTIMIZER_PHASE, phases_of
+from tb_plugin.analysis.phases import BACKWARD_PHASE, OPTIMIZER_PHASE
 from tb_plugin.analysis.stack_marks import (
     ALL_GATHER,
     BACKWARD,
@@ -32,7 +32,6 @@ from tb_plugin.analysis.stack_marks import (
     SHARD,
     UNSHARD,
 )
-from tb_plugin.analysis.workspaces import workspaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,25 +116,15 @@ def trains(replay: Replay, lines: Lines, event: int) -> bool:
     """Whether a training made the request: it had a backward, or keeps a graph for one."""
     if had_backward(replay, lines, event):
         return True
-    is_cache = lines.of_frames(_matches(lines, _KV_NAME, _KV_FILE))
+    is_cache = lines.matching(_KV_NAME, _KV_FILE)
     return keeps_graph(replay, lines, event, is_cache)
 
 
 def makes_model(replay: Replay, lines: Lines, event: int) -> bool:
     """Whether the request came of making or loading a model."""
     stack = int(replay.device.events.stack[event])
-    loads = lines.of_frames(_matches(lines, None, _LOAD_FILE))
+    loads = lines.matching(None, _LOAD_FILE)
     return bool(loads[stack] or (lines.has(_MODEL) & ~lines.has(_NO_MODEL))[stack])
-
-
-def _matches(
-    lines: Lines, name: re.Pattern[str] | None, filename: re.Pattern[str] | None
-) -> list[bool]:
-    """Of each frame, whether it has such a name or file."""
-    return [
-        bool((name and name.search(one)) or (filename and filename.search(file)))
-        for one, file in zip(lines.stacks.name, lines.stacks.filename, strict=True)
-    ]
 
 
 def holdings(
@@ -183,7 +172,7 @@ class _Look:
         ahead = self._told("prefetched", self._fetched())
         if ahead.num_bytes >= max(1, least) and ahead.num >= _FEWEST:
             yield ahead
-        spaces = workspaces(self.replay, self.lines.marks)[self.rows]
+        spaces = self.replay.workspaces[self.rows]
         in_pools = self.replay.pool[self.rows] > 0
         passing = self._without_backward(is_cache | spaces | in_pools, least)
         if passing is not None:
@@ -215,8 +204,7 @@ class _Look:
         self, name: re.Pattern[str] | None, filename: re.Pattern[str] | None
     ) -> Flags:
         """Rows with a frame of such a name or file."""
-        chosen = _matches(self.lines, name, filename)
-        return self.lines.of_frames(chosen)[self.stack]
+        return self.lines.matching(name, filename)[self.stack]
 
     def _pools(self) -> Holding:
         """What private pools reserved: nothing else may use what is free in them."""
@@ -279,7 +267,7 @@ class _Look:
 
         `told`: rows that are something else.
         """
-        phases = phases_of(self.replay, self.lines.marks)
+        phases = self.replay.phases
         until = phases.of_event[: self.event + 1]
         after = np.isin(phases.kind[until], (BACKWARD_PHASE, OPTIMIZER_PHASE))
         last = int(np.flatnonzero(after)[-1]) if after.any() else -1

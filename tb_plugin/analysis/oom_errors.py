@@ -14,7 +14,7 @@ from tb_plugin.analysis.lifetimes import ALLOC, OOM
 from tb_plugin.analysis.live import live_rows
 from tb_plugin.analysis.oom_at import facts_at
 from tb_plugin.analysis.oom_holders import Lines, holders
-from tb_plugin.analysis.phases import PHASES, asked_in, phases_of
+from tb_plugin.analysis.phases import PHASES, asked_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -139,7 +139,7 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
     rows = live_rows(lives, event)
     rows = rows[lives.freed[rows] > event]
     stack = int(events.stack[event])
-    phases = phases_of(replay, lines.marks)
+    phases = replay.phases
     expandable = snapshot.settings.get("expandable_segments")
     if not isinstance(expandable, bool):
         # Older snapshots do not say it, but show it.

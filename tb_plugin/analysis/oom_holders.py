@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from tb_plugin.analysis.snapshot import NOTHING
 from tb_plugin.analysis.stack_marks import stack_marks
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Sequence
 
     import numpy.typing as npt
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = npt.NDArray[Any]
     Flags: TypeAlias = npt.NDArray[np.bool_]
+    Pattern: TypeAlias = re.Pattern[str] | None
 
 MAX_HOLDERS: Final = 12
 _NO_STACK: Final = -1
@@ -43,6 +45,13 @@ class Holder:
     """Category that most of its bytes are of; NOTHING where none was given."""
 
 
+def _found(pattern: Pattern, texts: Sequence[str]) -> set[str]:
+    """Those in which the pattern is found; many frames have one name, and one file."""
+    if pattern is None:
+        return set()
+    return {text for text in set(texts) if pattern.search(text)}
+
+
 @dataclass(frozen=True, slots=True)
 class Lines:
     """Source lines of stacks."""
@@ -52,6 +61,7 @@ class Lines:
     """By stack, see `frames.user_frames`."""
     marks: Ints
     """By stack, see `stack_marks`."""
+    _matched: dict[tuple[Pattern, Pattern], Flags] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stacks: Stacks) -> Lines:
@@ -65,6 +75,24 @@ class Lines:
     def calls(self, name: str) -> Flags:
         """By stack, and last for no stack: whether a function of this name is in it."""
         return self.of_frames([one == name for one in self.stacks.name])
+
+    def matching(self, name: Pattern, filename: Pattern) -> Flags:
+        """By stack, and last for no stack: whether a frame has such a name or file.
+
+        Asked for each error of a history, looked for once.
+        """
+        found = self._matched.get((name, filename))
+        if found is None:
+            names = _found(name, self.stacks.name)
+            files = _found(filename, self.stacks.filename)
+            chosen = [
+                one in names or file in files
+                for one, file in zip(
+                    self.stacks.name, self.stacks.filename, strict=True
+                )
+            ]
+            found = self._matched[name, filename] = self.of_frames(chosen)
+        return found
 
     def of_frames(self, chosen: Sequence[bool]) -> Flags:
         """By stack, and last for no stack: whether one of its frames is chosen."""

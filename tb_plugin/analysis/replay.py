@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tb_plugin.analysis.lifetimes import levels, lifetimes
+from tb_plugin.analysis.phases import phases_of
 from tb_plugin.analysis.reserved import Changes, reserved, reserved_by
 from tb_plugin.analysis.segment_spans import SpanIndex, segment_spans
 from tb_plugin.analysis.segments import SegmentReplay
 from tb_plugin.analysis.snapshot import NOTHING
+from tb_plugin.analysis.stack_marks import stack_marks
+from tb_plugin.analysis.workspaces import workspaces
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.lifetimes import Levels, Lifetimes
+    from tb_plugin.analysis.phases import Phases
     from tb_plugin.analysis.replayed import Replayed
     from tb_plugin.analysis.reserved import Reserved
     from tb_plugin.analysis.segment_spans import Spans
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.snapshot import DeviceSnapshot, Snapshot
 
     Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Replay:
@@ -99,6 +104,21 @@ class Replay:
     def pool(self) -> Ints:
         """By life: row of `Snapshot.pools`; NOTHING where nothing says it."""
         return self._told(self.device.events.pool, self.spans.pool)
+
+    @cached_property
+    def marks(self) -> Ints:
+        """By stack; see `stack_marks`."""
+        return stack_marks(self.snapshot.stacks)
+
+    @cached_property
+    def phases(self) -> Phases:
+        """Forwards, backwards and optimizers."""
+        return phases_of(self, self.marks)
+
+    @cached_property
+    def workspaces(self) -> Flags:
+        """By life: whether it is a library's workspace."""
+        return workspaces(self, self.marks)
 
     def reserved_by_pool(self) -> Changes:
         """Reserved bytes by row of `Snapshot.pools`."""

@@ -39,10 +39,7 @@ def is_file(path: str) -> bool:
     Raises:
         StorageError: its store does not say.
     """
-    try:
-        return stat.S_ISREG(storage.at(path).lstat(real(path)).st_mode)
-    except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
-        return False
+    return stat.S_ISREG(_mode(path))
 
 
 def is_folder(path: str) -> bool:
@@ -51,10 +48,15 @@ def is_folder(path: str) -> bool:
     Raises:
         StorageError: its store does not say.
     """
+    return stat.S_ISDIR(_mode(path))
+
+
+def _mode(path: str) -> int:
+    """What a path leads to, as `stat` has it; 0: to nothing that can be looked at."""
     try:
-        return stat.S_ISDIR(storage.at(path).lstat(real(path)).st_mode)
+        return storage.at(path).lstat(real(path)).st_mode
     except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
-        return False
+        return 0
 
 
 def is_inside(path: str, root: str) -> bool:
