@@ -1,4 +1,4 @@
-"""What functions answer that are not written in C: `native/answers.txt`, read."""
+"""What functions answer that are not written in C: `native/tables/answers.txt`, read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fnmatch import translate
 from functools import cache
 from pathlib import Path
 
-NATIVE = Path(__file__).parent / "native"
+TABLES = Path(__file__).parent / "native" / "tables"
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Output:
 
 @cache
 def _table() -> list[tuple[re.Pattern[str], tuple[Output, ...]]]:
-    lines = (NATIVE / "answers.txt").read_text().splitlines()
+    lines = (TABLES / "answers.txt").read_text().splitlines()
     return [
         (re.compile(translate(pattern)), tuple(map(_output, outputs)))
         for line in lines

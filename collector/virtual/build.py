@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.virtual.answers import TABLES
 from collector.virtual.assembly import assembly_of, version_script
 from collector.virtual.unavailable import VirtualGpuUnavailable
 
@@ -22,14 +23,10 @@ if TYPE_CHECKING:
     from collector.virtual.symbols import Wanted
     from collector.virtual.torch_build import TorchBuild
 
-NATIVE = Path(__file__).parent / "native"
+HERE = Path(__file__).parent
 CORE = "libmemboard_vgpu.so"
-_FUNCTIONS = {
-    "libcudart": "runtime_functions.txt",
-    "libcuda": "driver_functions.txt",
-    "libnvidia-ml": "nvml_functions.txt",
-}
-"""Libraries that other programs than torch link or open, and all of their functions."""
+_WHOLE = ("libcudart", "libcuda", "libnvidia-ml")
+"""Libraries that other programs than torch link or open: their stubs have all functions."""
 _FLAGS = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-shared"]
 _LINKING = ["-Wl,-rpath,$ORIGIN", "-Wl,-z,noexecstack", "-Wl,--hash-style=gnu"]
 
@@ -43,14 +40,29 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
     return Path(root) / "memboard" / "virtual"
 
 
+def stubs_folder(torch: TorchBuild, environ: Mapping[str, str]) -> Path:
+    """Where the stubs for this torch stand once they are built.
+
+    Its name changes with torch's libraries and with every file that decides the stubs.
+    """
+    digest = hashlib.sha256()
+    for path in torch.libraries:
+        digest.update(f"{path.name} {path.stat().st_size}\n".encode())
+    for source in [*sorted((HERE / "native").rglob("*.*")), *sorted(HERE.glob("*.py"))]:
+        digest.update(f"{source.relative_to(HERE)}\n".encode())
+        digest.update(source.read_bytes())
+    name = f"torch-{torch.version}-{digest.hexdigest()[:12]}"
+    return cache_folder(environ) / name
+
+
 def stubs_for(torch: TorchBuild, environ: Mapping[str, str]) -> Path:
     """The folder with the stubs for this torch; builds them where they are missing.
 
     Raises:
         VirtualGpuUnavailable: nothing to compile with, or it failed.
     """
-    cache = cache_folder(environ)
-    folder = cache / f"torch-{torch.version}-{_fingerprint(torch)}"
+    folder = stubs_folder(torch, environ)
+    cache = folder.parent
     if " " in str(folder) or ":" in str(folder):
         raise VirtualGpuUnavailable(
             f"the loader cannot preload from {folder}: set MEMBOARD_CACHE_DIR to a folder "
@@ -69,18 +81,6 @@ def stubs_for(torch: TorchBuild, environ: Mapping[str, str]) -> Path:
             "that can be written"
         ) from error
     return folder
-
-
-def _fingerprint(torch: TorchBuild) -> str:
-    """Of torch's libraries and of everything that decides the stubs."""
-    digest = hashlib.sha256()
-    for path in torch.libraries:
-        digest.update(f"{path.name} {path.stat().st_size}\n".encode())
-    here = Path(__file__).parent
-    for source in [*sorted(NATIVE.iterdir()), *sorted(here.glob("*.py"))]:
-        if source.is_file():
-            digest.update(source.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 @contextmanager
@@ -104,13 +104,14 @@ def _build(torch: TorchBuild, folder: Path) -> None:
     compiler = find_compiler()
     making = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
     try:
-        sources = sorted(map(str, NATIVE.glob("*.c")))
-        _compile([*compiler, *_FLAGS, *_LINKING, *sources, "-o", CORE, "-lpthread", "-ldl"], making)  # fmt: skip
+        native = HERE / "native"
+        sources = sorted(map(str, native.rglob("*.c")))
+        _compile([*compiler, *_FLAGS, f"-I{native}", *_LINKING, *sources, "-o", CORE, "-lpthread", "-ldl"], making)  # fmt: skip
         written = symbols.exported(making / CORE, "vgpu_")
         stubs = symbols.wanted(torch.libraries, written)
         for stub in stubs.values():
-            if stub.family in _FUNCTIONS:
-                stub.add((NATIVE / _FUNCTIONS[stub.family]).read_text().split())
+            if stub.family in _WHOLE:
+                stub.add((TABLES / f"{stub.family}.txt").read_text().split())
         for stub in stubs.values():
             _stub(compiler, stub, set(written), making)
         (making / "libcuda.so").symlink_to("libcuda.so.1")  # what Triton links

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +14,7 @@ from collector.virtual import build
 from collector.virtual.devices import DEVICES, GIB, parse_device
 from collector.virtual.environment import VirtualGpuUnavailable, environment
 from collector.virtual.present import virtual_device
+from collector.virtual.torch_build import TorchBuild
 from tests.virtual.running import python
 
 SMOKE = "import torch; print(torch.ones(3, device='cuda').device)"
@@ -85,6 +87,27 @@ def test_no_compiler(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(VirtualGpuUnavailable, match=r"memboard\[virtual\]"):
         build.find_compiler()
+
+
+def test_stubs_are_those_of_every_file_they_are_made_from(tmp_path, monkeypatch):
+    own = tmp_path / "virtual"
+    shutil.copytree(build.HERE, own, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(build, "HERE", own)
+    torch = TorchBuild("2.13.0", tmp_path / "torch", cuda=13000)
+    folders = {build.stubs_folder(torch, {})}
+    sources = [path for path in own.rglob("*") if path.is_file()]
+    for path in sources:
+        with path.open("a") as file:
+            file.write("\n")
+        folders.add(build.stubs_folder(torch, {}))
+    header = own / "native" / "vgpu.h"
+    header.rename(header.with_name("other.h"))
+    folders.add(build.stubs_folder(torch, {}))
+    (tmp_path / "torch" / "lib").mkdir(parents=True)
+    (tmp_path / "torch" / "lib" / "libtorch.so").touch()
+    folders.add(build.stubs_folder(torch, {}))
+    assert len(folders) == len(sources) + 3
+    assert len(sources) > 30
 
 
 @pytest.mark.slow

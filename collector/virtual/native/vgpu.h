@@ -2,8 +2,13 @@
  *
  * Every function of NVIDIA's libraries that is written by hand is exported as
  * `vgpu_<name>`; the stubs, built for one torch, jump to them. The figures of a
- * device come from the environment (device.c), what is used of it stands in
- * the books (books.c), addresses are kept in one tree (ranges.c).
+ * device come from the environment, what is used of it stands in the books.
+ *
+ * runtime/    libcudart: the device, memory, streams, graphs, launches
+ * driver/     what NVIDIA's driver brings: libcuda and NVML
+ * libraries/  cuBLAS and the like, cuDNN, NCCL
+ * books/      what is kept: bytes taken, addresses, small data, calls
+ * tables/     names: what unwritten functions answer, all functions of a library
  */
 #ifndef VGPU_H
 #define VGPU_H
@@ -41,7 +46,7 @@ static inline size_t round_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/* device.c: what the environment says of the devices. */
+/* runtime/device.c: what the environment says of the devices. */
 typedef struct {
   char name[128];
   size_t memory;  /* bytes, as torch reports them */
@@ -64,7 +69,7 @@ bool has_context(int device);
 int current_device(void);
 int capability(void); /* 90 for 9.0 */
 
-/* books.c: what is used, shared by all processes on the same devices. */
+/* books/books.c: what is used, shared by all processes on the same devices. */
 int take(int device, size_t bytes);
 void give(int device, size_t bytes, unsigned generation);
 unsigned generation(void); /* rises in a forked child: memory before is not its own */
@@ -77,7 +82,7 @@ typedef struct {
 } user_t;
 int users_of(int device, user_t *users, int room);
 
-/* ranges.c: which address belongs to what. */
+/* books/ranges.c: which address belongs to what. */
 typedef enum { DEVICE_MEMORY, RESERVED_ADDRESSES, PINNED_HOST, REGISTERED_HOST, MANAGED } kind_t;
 typedef struct range {
   uintptr_t start;
@@ -97,7 +102,7 @@ bool find_range(const void *address, range_t *copy);
 bool remove_range(const void *start, range_t *copy);
 bool on_device(const void *address);
 
-/* streams.c */
+/* runtime/streams.c and graphs.c */
 typedef struct stream stream_t;
 bool any_capture(void);
 int capture_forbids(void *stream);
@@ -105,7 +110,7 @@ void count_node(void *stream);
 void finish_device(int device);
 void count_work(void);
 
-/* calls.c */
+/* books/calls.c */
 typedef struct {
   const char *library, *name;
   uint64_t *slot;
@@ -113,11 +118,11 @@ typedef struct {
 } call_t;
 long count_call(call_t *call);
 
-/* pools.c */
+/* runtime/pools.c */
 int vgpu_cudaFreeAsync(void *pointer, void *stream);
 void trim_at_synchronisation(int device);
 
-/* driver.c */
+/* driver/driver.c */
 void *driver_entry(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* NVIDIA's mathematical libraries: what answers.txt cannot say. */
+/* NVIDIA's mathematical libraries: what tables/answers.txt cannot say. */
 #define _GNU_SOURCE
 #include "vgpu.h"
 

@@ -2,7 +2,7 @@
  * asks for events that wait: then an event on a side stream is complete once
  * the host has synchronised with it, its stream or the device. */
 #define _GNU_SOURCE
-#include "streams.h"
+#include "runtime/streams.h"
 #include "vgpu.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The driver's interface (libcuda), as torch, NVRTC users and Triton call it. */
 #define _GNU_SOURCE
-#include "shadows.h"
-#include "streams.h"
+#include "books/shadows.h"
+#include "runtime/streams.h"
 #include "vgpu.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* Captures and graphs: a graph is the number of its nodes. */
 #define _GNU_SOURCE
-#include "streams.h"
+#include "runtime/streams.h"
 #include "vgpu.h"
 
 #include <stdlib.h>

@@ -40,7 +40,7 @@ static void read_visible(void) {
     unsigned first;
     long device;
     while (*at == ' ') ++at;
-    if (sscanf(at, "GPU-%8x", &first) == 1) { /* see nvml.c for the words */
+    if (sscanf(at, "GPU-%8x", &first) == 1) { /* driver/nvml.c has the words */
       device = (long)first - 1;
       end = (char *)at + strcspn(at, ",");
     } else {

@@ -5,10 +5,10 @@
  * dropped first) stays known until its memory is given back, written again, or
  * a launched kernel is given an address inside it: whether it writes there cannot
  * be seen, but for torch's kernels for contiguous elements and cat, whose output has a
- * known place (launch.c). A kernel that reaches a piece from an
+ * known place (runtime/launch.c). A kernel that reaches a piece from an
  * address before it is not noticed. What is not known reads as zeros. */
 #define _GNU_SOURCE
-#include "shadows.h"
+#include "books/shadows.h"
 #include "vgpu.h"
 
 #include <pthread.h>

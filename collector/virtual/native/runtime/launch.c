@@ -1,6 +1,6 @@
 /* Kernels: registered, asked about, launched. A launch does nothing. */
 #define _GNU_SOURCE
-#include "shadows.h"
+#include "books/shadows.h"
 #include "vgpu.h"
 
 #include <stdlib.h>
