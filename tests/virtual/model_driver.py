@@ -21,6 +21,8 @@ from collector.simulate.stats import SMALL
 from tests.virtual.random_sequences import POINT_EVERY, POOLS, STATS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from collector.simulate.allocator_blocks import Block
     from tests.virtual.random_sequences import Performed
 
@@ -34,9 +36,11 @@ POOLS_SINCE = (2, 13)
 class RecordedDevice(DeviceMemory):
     """Gives out addresses in the order in which a device gave them."""
 
-    __slots__ = ("_reservations", "_segments")
+    __slots__ = ("_reservations", "_segments", "stream")
 
     def __init__(self, done: Performed) -> None:
+        self.stream = 0
+        """Of the operation that asks."""
         super().__init__(
             done.total_bytes,
             non_torch_bytes=done.total_bytes - done.free_bytes,
@@ -48,7 +52,7 @@ class RecordedDevice(DeviceMemory):
             if action == "segment_alloc"
         ]
         self._segments.reverse()
-        self._reservations = list(reversed(_reservations(done)))
+        self._reservations = _reservations(done)
 
     def allocate(self, num_bytes: int) -> int | None:
         if num_bytes > self.free_bytes:
@@ -66,31 +70,50 @@ class RecordedDevice(DeviceMemory):
         self.num_device_free += 1
 
     def reserve_addresses(self, num_bytes: int) -> int:
-        if not self._reservations:
+        kind = (self.stream, num_bytes)
+        if not self._reservations.get(kind):
             raise DiffersError(
                 f"the model reserves {num_bytes} more bytes of addresses"
             )
-        return self._reservations.pop()
+        return self._reservations[kind].pop(0)
 
 
-def _reservations(done: Performed) -> list[int]:
-    """Where expandable segments began: where memory was mapped in none that lived."""
-    found: list[int] = []
+def _reservations(done: Performed) -> dict[tuple[int, int], list[int]]:
+    """Where expandable segments began: where memory was mapped in none that lived.
+
+    By stream and size, which are those of a pool: the first mapping may come long after
+    the addresses were reserved, where memory did not suffice at first.
+    """
+    found: dict[tuple[int, int], list[int]] = {}
     living: dict[int, list[int]] = {}  # start: end, bytes mapped
-    for action, address, size, _ in done.trace:
+    for action, address, size, stream in done.trace:
         if action not in ("segment_map", "segment_unmap"):
             continue
         start = next((s for s, (end, _) in living.items() if s <= address < end), None)
         if start is None:
             start = address
-            found.append(start)
             page = SMALL_SEGMENT_BYTES if size < LARGE_SEGMENT_BYTES else LARGE_SEGMENT_BYTES  # fmt: skip
             room = -(-done.total_bytes * 9 // 8 // page) * page
             living[start] = [start + room, 0]
+            found.setdefault((stream, room), []).append(start)
         living[start][1] += size if action == "segment_map" else -size
         if not living[start][1]:
             del living[start]
     return found
+
+
+class OrderedAllocator(CachingAllocator):
+    """Frees what several streams have finished in the order of these streams.
+
+    torch goes through a hash table of streams, whose order is that of their handles.
+    """
+
+    def __init__(self, *given: Any, order: Sequence[int], **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._order = order
+
+    def _complete(self, finished: list[tuple[int, Block]]) -> None:
+        super()._complete(sorted(finished, key=lambda one: self._order.index(one[0])))
 
 
 class DiffersError(AssertionError):
@@ -115,16 +138,21 @@ class Compared:
         return not (self.blocks or self.requested or self.stats or self.events)
 
 
-def compared(done: Performed) -> Compared:
-    """Performs the operations again with the model; compares at every point."""
+def compared(done: Performed, order: Sequence[int]) -> Compared:
+    """Performs the operations again with the model; compares at every point.
+
+    `order`: of the streams, in torch's table of what they have still to finish.
+    """
     found = Compared()
     history = History()
-    model = CachingAllocator(
+    device = RecordedDevice(done)
+    model = OrderedAllocator(
         done.free_bytes,
         parse_settings(done.text),
-        device=RecordedDevice(done),
+        device=device,
         history=history,
         oldest_first=_version(done) >= OLDEST_FIRST_SINCE,
+        order=order,
     )
     live: dict[int, Block] = {}
     addresses = iter(done.addresses)
@@ -132,6 +160,7 @@ def compared(done: Performed) -> Compared:
     try:
         for number, operation in enumerate(done.operations, 1):
             found.num_operations += 1
+            device.stream = operation[3] if operation[0] == "alloc" else 0
             _perform(model, done, operation, live, addresses)
             if number % POINT_EVERY == 0 or number == len(done.operations):
                 _, real = next(points)
