@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from collector.virtual.answers import outputs_of
@@ -15,6 +16,9 @@ _REGISTERS = ("%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9")
 
 _FAILING = {"libnvidia-ml": 3, "libcufile": 5001}
 """Not supported, driver not initialized: what unwritten functions of these answer."""
+
+_NO_WORK = re.compile("Set|Get|Create|Destroy|[bB]ufferSize|Plan")
+"""In names of functions that put nothing on a stream: no node of a CUDA graph."""
 
 
 def assembly_of(stub: Wanted, written: set[str]) -> str:
@@ -34,8 +38,11 @@ def assembly_of(stub: Wanted, written: set[str]) -> str:
             f"  lea .Lcall{number}(%rip), %rdi",
             "  jmp *vgpu_count_call@GOTPCREL(%rip)",
         ]
+        works = int(not _NO_WORK.search(name))
         names.append(f'.Lname{number}: .asciz "{name}"')
-        calls.append(f".Lcall{number}: .quad .Llibrary, .Lname{number}, 0, {answer}")
+        calls.append(
+            f".Lcall{number}: .quad .Llibrary, .Lname{number}, 0, {answer}, {works}"
+        )
     return "\n".join([*code, *names, *calls, _NO_EXECUTABLE_STACK, ""])
 
 

@@ -145,6 +145,54 @@ def test_graphs_have_pools_of_their_own(on_gpu):
     assert "capture" in said["words"]
 
 
+LIBRARIES = """
+import warnings
+a = torch.randn(64, 64, device="cuda"); half = a.half(); bias = a[0].clone()
+b = torch.empty_like(a)
+image = torch.randn(1, 3, 8, 8, device="cuda"); kernel = torch.randn(4, 3, 3, 3, device="cuda")
+work = {
+    "nothing": lambda: None,
+    "memory": lambda: torch.empty_like(a),
+    "handle": torch.cuda.current_blas_handle,
+    "gemm": lambda: torch.mm(a, a, out=b),
+    "half": lambda: half @ half,
+    "batched": lambda: torch.bmm(a[None], a[None]),
+    "biased": lambda: F.linear(a, a, bias),
+    "convolution": lambda: F.conv2d(image, kernel),
+    "transform": lambda: torch.fft.fft(a),
+}
+for name, call in work.items():
+    call()
+    torch.cuda.synchronize()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            call()
+    out[name] = any("Graph is empty" in str(one.message) for one in said)
+outer, inner = torch.cuda.Stream(), torch.cuda.Stream()
+graphs = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    with torch.cuda.stream(outer):
+        graphs[0].capture_begin(capture_error_mode="thread_local")
+        with torch.cuda.stream(inner):
+            graphs[1].capture_begin(capture_error_mode="thread_local")
+            graphs[1].capture_end()
+        out["inner"] = bool(said)
+        said.clear()
+        torch.mm(a, a, out=b)
+        graphs[0].capture_end()
+        out["outer"] = bool(said)
+"""
+
+
+def test_what_nvidias_libraries_do_is_work_of_the_graph(on_gpu):
+    said = on_gpu(LIBRARIES)
+    empty = {name for name, is_empty in said.items() if is_empty}
+    assert empty == {"nothing", "memory", "handle", "inner"}
+    assert len(said) == 11
+
+
 PENDING = """
 side = torch.cuda.Stream()
 x = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")

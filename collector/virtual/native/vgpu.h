@@ -108,6 +108,7 @@ bool any_capture(void);
 int capture_forbids(void *stream);
 void count_node(void *stream);
 void finish_device(int device);
+void works_on(void *stream);
 void count_work(void);
 
 /* books/calls.c */
@@ -115,6 +116,7 @@ typedef struct {
   const char *library, *name;
   uint64_t *slot;
   long answer;
+  long works; /* not only sets, asks for, makes or ends something */
 } call_t;
 long count_call(call_t *call);
 

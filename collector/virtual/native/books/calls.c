@@ -5,7 +5,7 @@ uint64_t *counter(const char *library, const char *name);
 
 API(long, count_call)(call_t *call) {
   static uint64_t elsewhere;
-  count_work();
+  if (call->works) count_work();
   uint64_t *slot = __atomic_load_n(&call->slot, __ATOMIC_ACQUIRE);
   if (!slot) {
     slot = counter(call->library, call->name);

@@ -14,6 +14,29 @@ API(const char *, cublasGetStatusString)(int status) {
   return status ? "CUBLAS_STATUS_INTERNAL_ERROR" : "CUBLAS_STATUS_SUCCESS";
 }
 
+#define TELLS_STREAM(name)                   \
+  API(int, name)(void *handle, void *stream) { \
+    (void)handle;                            \
+    works_on(stream);                        \
+    return SUCCESS;                          \
+  }
+TELLS_STREAM(cublasSetStream_v2)
+TELLS_STREAM(cudnnSetStream)
+TELLS_STREAM(cusolverDnSetStream)
+TELLS_STREAM(cusparseSetStream)
+TELLS_STREAM(cufftSetStream)
+TELLS_STREAM(curandSetStream)
+
+API(int, cublasLtMatmul)(void *handle, void *operation, const void *alpha, const void *a, void *a_how,
+                         const void *b, void *b_how, const void *beta, const void *c, void *c_how,
+                         void *d, void *d_how, const void *algorithm, void *workspace, size_t bytes,
+                         void *stream) {
+  (void)handle, (void)operation, (void)alpha, (void)a, (void)a_how, (void)b, (void)b_how, (void)beta;
+  (void)c, (void)c_how, (void)d, (void)d_how, (void)algorithm, (void)workspace, (void)bytes;
+  count_node(stream);
+  return ready();
+}
+
 typedef struct {
   uint64_t algorithm[8];
   size_t workspace;

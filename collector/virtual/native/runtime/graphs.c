@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 static int n_active;
-static capture_t *newest; /* capture that is active */
+static capture_t *newest; /* and then its older ones */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread void *library_stream; /* that a library was given last */
 static unsigned long long last_id;
 static __thread int thread_mode; /* torch relaxes it around cudaMalloc */
 
@@ -27,10 +29,18 @@ void count_node(void *handle) {
   if (capturing(stream)) __atomic_fetch_add(&stream->capture->graph->nodes, 1, __ATOMIC_RELAXED);
 }
 
-/* Work of libraries, whose stream is not seen: it is the newest capture's. */
+/* torch tells a library the stream before each work, on the thread that calls it. */
+void works_on(void *handle) { library_stream = handle; }
+
+/* Work of a library: on the stream it was given or, where another thread did,
+ * in the newest capture. */
 void count_work(void) {
-  capture_t *capture = any_capture() ? __atomic_load_n(&newest, __ATOMIC_ACQUIRE) : NULL;
-  if (capture && capture->active) __atomic_fetch_add(&capture->graph->nodes, 1, __ATOMIC_RELAXED);
+  if (!any_capture()) return;
+  if (capturing(stream_of(library_stream))) return count_node(library_stream);
+  pthread_mutex_lock(&lock);
+  while (newest && !newest->active) newest = newest->older;
+  if (newest) __atomic_fetch_add(&newest->graph->nodes, 1, __ATOMIC_RELAXED);
+  pthread_mutex_unlock(&lock);
 }
 
 static int begin(void *handle, graph_t *graph, int mode) {
@@ -48,7 +58,10 @@ static int begin(void *handle, graph_t *graph, int mode) {
   capture->graph = graph;
   capture->active = true;
   stream->capture = capture;
-  __atomic_store_n(&newest, capture, __ATOMIC_RELEASE);
+  pthread_mutex_lock(&lock);
+  capture->older = newest;
+  newest = capture;
+  pthread_mutex_unlock(&lock);
   __atomic_fetch_add(&n_active, 1, __ATOMIC_RELEASE);
   return SUCCESS;
 }

@@ -15,6 +15,7 @@ typedef struct capture {
   int mode; /* 0 global, 1 thread local, 2 relaxed */
   struct stream *origin;
   graph_t *graph;
+  struct capture *older;
   void *nodes[1];
 } capture_t;
 
