@@ -123,12 +123,31 @@ class Performed:
     stats: dict[str, int] = field(default_factory=dict)
 
 
-def sequence(setting: Setting, seed: int) -> list[tuple[Any, ...]]:
-    """The operations of one seed; what is freed or used may have failed before."""
+def sequence(setting: Setting, seed: int, text: str) -> list[tuple[Any, ...]]:
+    """The operations of one seed; what is freed or used may have failed before.
+
+    With expandable segments (`text`) a pool is dropped once nothing of it lives. torch
+    counts a pool's mappings where they are made and where they are taken away, and one
+    of 80 MiB that goes in two parts is one too few in the end: it fails at an assertion
+    (`cudaMalloc_count > 0`) or touches a pool that it has deleted. A live block of one
+    page is enough (`expandable_segments:True`, torch 2.13):
+
+        pool, side = torch.cuda.MemPool(), torch.cuda.Stream()
+        with torch.cuda.use_mem_pool(pool):
+            with torch.cuda.stream(side):
+                other = torch.empty(2 << 20, dtype=torch.uint8, device="cuda")
+            first = torch.empty(61 << 20, dtype=torch.uint8, device="cuda")
+            last = torch.empty(2 << 20, dtype=torch.uint8, device="cuda")
+        del first, pool
+        del other, last
+        torch.cuda.empty_cache()
+    """
+    expandable = "expandable_segments:True" in text
     rng = random.Random(seed)
     names = [name for name, _ in setting.weights]
     weights = [weight for _, weight in setting.weights]
     live: list[int] = []
+    pool_of: dict[int, int | None] = {}
     entered: int | None = None
     dropped: set[int] = set()
     operations: list[tuple[Any, ...]] = []
@@ -138,6 +157,7 @@ def sequence(setting: Setting, seed: int) -> list[tuple[Any, ...]]:
             size = _size(rng, setting.largest)
             operations.append((name, number, size, rng.randrange(setting.streams)))
             live.append(number)
+            pool_of[number] = entered
         elif name == "free" and live:
             # Old and young ones: what is freed in the order it came leaves few holes.
             at = rng.choice((-1, 0, rng.randrange(len(live)), rng.randrange(len(live))))
@@ -160,7 +180,8 @@ def sequence(setting: Setting, seed: int) -> list[tuple[Any, ...]]:
             entered = None
         elif name == "drop" and entered is None:
             pool = rng.randrange(1, setting.pools + 1)
-            if pool not in dropped:
+            used = pool in map(pool_of.get, live)
+            if pool not in dropped and not (expandable and used):
                 dropped.add(pool)
                 operations.append((name, pool))
     if entered is not None:
@@ -226,7 +247,7 @@ class Performer:
         done = Performed(
             self.torch.__version__,
             self.text,
-            sequence(self.setting, seed),
+            sequence(self.setting, seed, self.text),
             total,
             free,
             self.setting.fraction,
