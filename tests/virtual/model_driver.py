@@ -21,7 +21,7 @@ from collector.simulate.stats import SMALL
 from tests.virtual.random_sequences import POINT_EVERY, POOLS, STATS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from collector.simulate.allocator_blocks import Block
     from tests.virtual.random_sequences import Performed
@@ -36,11 +36,11 @@ POOLS_SINCE = (2, 13)
 class RecordedDevice(DeviceMemory):
     """Gives out addresses in the order in which a device gave them."""
 
-    __slots__ = ("_reservations", "_segments", "stream")
+    __slots__ = ("_reservations", "_segments", "asking")
 
     def __init__(self, done: Performed) -> None:
-        self.stream = 0
-        """Of the operation that asks."""
+        self.asking: tuple[int | None, int] = (None, 0)
+        """Pool and stream of the operation that is performed."""
         super().__init__(
             done.total_bytes,
             non_torch_bytes=done.total_bytes - done.free_bytes,
@@ -70,23 +70,24 @@ class RecordedDevice(DeviceMemory):
         self.num_device_free += 1
 
     def reserve_addresses(self, num_bytes: int) -> int:
-        kind = (self.stream, num_bytes)
-        if not self._reservations.get(kind):
-            raise DiffersError(
-                f"the model reserves {num_bytes} more bytes of addresses"
-            )
-        return self._reservations[kind].pop(0)
+        known = self._reservations.get((*self.asking, num_bytes))
+        # Where memory never sufficed for a first mapping, any addresses will do.
+        return known.pop(0) if known else super().reserve_addresses(num_bytes)
 
 
-def _reservations(done: Performed) -> dict[tuple[int, int], list[int]]:
+def _reservations(done: Performed) -> dict[tuple[int | None, int, int], list[int]]:
     """Where expandable segments began: where memory was mapped in none that lived.
 
-    By stream and size, which are those of a pool: the first mapping may come long after
-    the addresses were reserved, where memory did not suffice at first.
+    By pool, stream and size, each of which has one at a time: the first mapping may come
+    long after the addresses were reserved, where memory did not suffice at first.
     """
-    found: dict[tuple[int, int], list[int]] = {}
+    found: dict[tuple[int | None, int, int], list[int]] = {}
     living: dict[int, list[int]] = {}  # start: end, bytes mapped
+    pools = _pools(done)
+    pool = next(pools, None)
     for action, address, size, stream in done.trace:
+        if action in ("alloc", "oom"):
+            pool = next(pools, None)
         if action not in ("segment_map", "segment_unmap"):
             continue
         start = next((s for s, (end, _) in living.items() if s <= address < end), None)
@@ -95,11 +96,21 @@ def _reservations(done: Performed) -> dict[tuple[int, int], list[int]]:
             page = SMALL_SEGMENT_BYTES if size < LARGE_SEGMENT_BYTES else LARGE_SEGMENT_BYTES  # fmt: skip
             room = -(-done.total_bytes * 9 // 8 // page) * page
             living[start] = [start + room, 0]
-            found.setdefault((stream, room), []).append(start)
+            found.setdefault((pool, stream, room), []).append(start)
         living[start][1] += size if action == "segment_map" else -size
         if not living[start][1]:
             del living[start]
     return found
+
+
+def _pools(done: Performed) -> Iterator[int | None]:
+    """Of each allocation, failed ones too."""
+    entered: int | None = None
+    for name, *rest in done.operations:
+        if name in ("enter", "leave"):
+            entered = rest[0] if name == "enter" else None
+        elif name == "alloc":
+            yield entered
 
 
 class OrderedAllocator(CachingAllocator):
@@ -160,7 +171,11 @@ def compared(done: Performed, order: Sequence[int]) -> Compared:
     try:
         for number, operation in enumerate(done.operations, 1):
             found.num_operations += 1
-            device.stream = operation[3] if operation[0] == "alloc" else 0
+            name, *rest = operation
+            if name in ("enter", "leave"):
+                device.asking = (rest[0] if name == "enter" else None, 0)
+            elif name == "alloc":
+                device.asking = (device.asking[0], rest[2])
             _perform(model, done, operation, live, addresses)
             if number % POINT_EVERY == 0 or number == len(done.operations):
                 _, real = next(points)
