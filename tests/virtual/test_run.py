@@ -111,6 +111,19 @@ def test_a_program_that_fits_is_stopped_in_order_and_measured(run, tmp_path):
     assert recording.tables["step"]["step"].tolist() == [0, 1, 2]
 
 
+def test_an_abort_after_the_last_line_leaves_the_prediction_whole(run, tmp_path):
+    """As torch's threads do that come back to a Python that is ending."""
+    aborts = "import atexit, os\natexit.register(os.abort)\n" + TRAINS
+    text = aborts.replace("range(1000)", "range(2)")
+    done = run(text, "--on", "h100", "--json", "train.py", "64", code=0)
+    assert "aborted after its last line" in done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["fit"] == "fits"
+    assert answer["ranks"][0]["devices"][0]["peak_allocated_bytes"] > 30 << 20
+    (recording,) = read_run(tmp_path / "memboard-runs" / "train").values()
+    assert recording.tables["step"]["step"].tolist() == [0, 1]
+
+
 def test_a_program_that_runs_out_has_the_reports_verdict(run):
     done = run(TRAINS, "--on", "400MiB", "train.py", "16384", code=1)
     assert "does not fit: OutOfMemoryError" in done.stdout

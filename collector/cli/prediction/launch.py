@@ -52,6 +52,11 @@ _ALONE_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
 _LAST_WORDS: Final = 2000
 
+_ABORTED: Final = (
+    "memboard: the program aborted after its last line, while Python was ending (a thread "
+    "of torch's came back to Python too late, most often): what was measured is whole"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:
@@ -159,6 +164,8 @@ class _Process:
         if not outcome.ended:
             outcome.rank = self._rank
             outcome.error = self._why or self._end_of()
+        elif self._process.returncode == -signal.SIGABRT and self._words is None:
+            print(_ABORTED, file=sys.stderr)
         libraries = self._plan.own_runtimes_file
         if libraries.exists():
             outcome.unsuitable = libraries.read_text(encoding="utf-8").splitlines()
