@@ -9,8 +9,11 @@ asks: torch, an extension, compiled code.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections import Counter
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.running.plan import Place
@@ -21,8 +24,7 @@ if TYPE_CHECKING:
 _HOOK: Final = "memboard_vgpu_on_read"
 _MAX_PLACES: Final = 500
 _MAX_KEPT: Final = 50
-_LIBRARIES: Final = ("/torch/", "/collector/", "<frozen", "<string>")
-"""In the names of files that are not the program's own."""
+_OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 class _Line(NamedTuple):
@@ -85,9 +87,21 @@ def line_of(frame: FrameType | None) -> _Line | None:
     by = ""
     while frame is not None:
         code = frame.f_code
-        if not any(part in code.co_filename for part in _LIBRARIES):
+        if not is_library(code.co_filename):
             return _Line(code.co_filename, frame.f_lineno, code.co_name, by)
-        if not code.co_name.startswith(("_", "<", "wrap")):
+        is_ours = code.co_filename.startswith(_OURS)
+        if not is_ours and not code.co_name.startswith(("_", "<", "wrap", "inner")):
             by = code.co_name
         frame = frame.f_back
     return None
+
+
+def is_library(file: str) -> bool:
+    """Whether code of this file is torch's, ours or made by either: not the program's."""
+    return file.startswith(("<", _OURS, _torch_folder()))
+
+
+@lru_cache(maxsize=1)
+def _torch_folder() -> str:
+    """It has been imported by then."""
+    return f"{Path(sys.modules['torch'].__file__ or '').parent}{os.sep}"

@@ -65,11 +65,19 @@ for step in range(1000):
 
 
 @pytest.fixture
-def run(tmp_path):
+def folder(tmp_path):
+    """Of the program, with a name that says nothing of whose the program is."""
+    made = tmp_path / "torch" / "collector"
+    made.mkdir(parents=True)
+    return made
+
+
+@pytest.fixture
+def run(folder):
     """Runs `memboard run` on a program that lies in a folder of its own."""
 
     def run_it(text: str, *words: str, code: int) -> subprocess.CompletedProcess[str]:
-        (tmp_path / "train.py").write_text(text)
+        (folder / "train.py").write_text(text)
         command = [sys.executable, "-m", "collector.cli", "run", "--python", python()]
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
@@ -77,7 +85,7 @@ def run(tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            cwd=tmp_path,
+            cwd=folder,
             timeout=PATIENCE_S,
             env={**os.environ, "PYTHONPATH": path},
         )
@@ -87,7 +95,7 @@ def run(tmp_path):
     return run_it
 
 
-def test_a_program_that_fits_is_stopped_in_order_and_measured(run, tmp_path):
+def test_a_program_that_fits_is_stopped_in_order_and_measured(run, folder):
     done = run(TRAINS, "--on", "h100", "--json", "train.py", "64", code=0)
     assert "in order 2" in done.stderr, "one step to warm up, and two"
     answer = json.loads(done.stdout)
@@ -106,7 +114,7 @@ def test_a_program_that_fits_is_stopped_in_order_and_measured(run, tmp_path):
         device["peak_reserved_bytes"] + context["high_bytes"]
     )
     assert [(place["line"], place["count"]) for place in rank["places"]] == [(13, 2)]
-    (recording,) = read_run(tmp_path / "memboard-runs" / "train").values()
+    (recording,) = read_run(folder / "memboard-runs" / "train").values()
     assert recording.header.virtual_gpu == "virtual H100 80GB"
     assert recording.tables["step"]["step"].tolist() == [0, 1, 2]
 
@@ -131,14 +139,14 @@ def test_a_program_that_runs_out_has_the_reports_verdict(run):
     assert "OutOfMemoryError" in done.stderr, "the program's own traceback"
 
 
-def test_a_program_of_its_own_recorder_leaves_its_real_runs_alone(run, tmp_path):
+def test_a_program_of_its_own_recorder_leaves_its_real_runs_alone(run, folder):
     run(RECORDS, "--on", "24GiB,8.9", "--steps", "4", "train.py", code=0)
-    assert not (tmp_path / "runs").exists()
-    (recording,) = read_run(tmp_path / "memboard-runs" / "train").values()
+    assert not (folder / "runs").exists()
+    (recording,) = read_run(folder / "memboard-runs" / "train").values()
     assert recording.tables["step"]["step"].tolist() == [0, 1, 2, 3, 4]
 
 
-def test_single_ranks_of_a_job_wait_for_nobody(run, tmp_path):
+def test_single_ranks_of_a_job_wait_for_nobody(run, folder):
     words = ("--on", "h100", "--world-size", "16", "--ranks", "0,9", "--json")
     done = run(RANKS, *words, "train.py", code=0)
     assert "0 16 8 run 0" in done.stderr
@@ -148,7 +156,7 @@ def test_single_ranks_of_a_job_wait_for_nobody(run, tmp_path):
     for rank in ranks:
         names = [one["name"] for one in rank["devices"][0]["estimates"]]
         assert any(name.startswith("NCCL") for name in names)
-    assert set(read_run(tmp_path / "memboard-runs" / "train")) == {0, 9}
+    assert set(read_run(folder / "memboard-runs" / "train")) == {0, 9}
 
 
 def test_the_largest_that_fits_is_found(run):
