@@ -24,6 +24,7 @@ from collector.running.session import Settings
 from collector.running.stopping import StoppingSession
 
 if TYPE_CHECKING:
+    from collector.running.lone_store import Stores
     from collector.running.objects import Objects
 
 _MAX_TEXT: Final = 500
@@ -49,6 +50,7 @@ class Child:
         self._peaks = DevicePeaks()
         self._places = Places()
         self._objects: Objects | None = None
+        self._stores: Stores | None = None
         settings = Settings(
             run_dir=Path(plan.run_dir),
             config=None if plan.config is None else [Path(one) for one in plan.config],
@@ -82,12 +84,16 @@ class Child:
     def _prepare_ranks(self) -> None:
         """Of a job of several ranks: what does not travel through a virtual device."""
         from collector.running import lone_rank
-        from collector.running.objects import Files, InStore, Objects
+        from collector.running.calls import Files
+        from collector.running.lone_store import Stores
+        from collector.running.objects import InStore, Objects
 
         c10d: Any = sys.modules[_C10D]
         if self._plan.ranks == "lone":
-            lone_rank.prepare()
-            self._objects = Objects(c10d, Files(self._plan.messages))
+            mail = Files(self._plan.messages)
+            self._stores = Stores(c10d, mail)
+            lone_rank.prepare(self._stores)
+            self._objects = Objects(c10d, mail)
             self._objects.install()
         else:
             self._objects = Objects(c10d, InStore(c10d))
@@ -124,8 +130,9 @@ class Child:
             outcome.devices = self._peaks.figures()
             outcome.places, outcome.num_places_left_out = self._places.found()
             outcome.num_communicators = _num_communicators()
-            if self._objects is not None:
-                outcome.absent = list(self._objects.absent)
+            for answering in (self._objects, self._stores):
+                if answering is not None:
+                    outcome.absent += answering.absent
             outcome.write(self._path)
         except Exception as error:  # noqa: BLE001  # the border to the program
             print(  # noqa: T201

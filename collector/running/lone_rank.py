@@ -3,10 +3,12 @@
 torch's own process groups, meshes and sharding run as ever, NCCL's on the virtual GPU. What
 would wait for another process is answered here:
 
-- the rendezvous gives a store of this process alone, in which keys of other ranks hold what
-  this rank has put there;
+- stores are of this process alone (`lone_store.py`), whether a rendezvous gives them or the
+  program makes them;
 - gloo's groups are torch's `fake` ones, which hand each rank's slot one's own data;
-- objects come from where `messages` has them: from ranks that ran before, or this one's own.
+- objects come from ranks that ran before or that run for it (`objects.py`, `calls.py`), or
+  are this one's own;
+- a distributed checkpoint has this rank's shards alone.
 
 All ranks are taken to agree. Where that cannot be, it is written down.
 """
@@ -14,33 +16,37 @@ All ranks are taken to agree. Where that cannot be, it is written down.
 from __future__ import annotations
 
 import os
-import re
 import sys
-import threading
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlparse
+
+from collector.running.imports import after_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from collector.running.lone_store import Stores
+
 _SCHEMES: Final = ("env", "tcp", "file")
-_ID_BYTES: Final = 128
-"""Of the id that rank 0 gives a communicator of NCCL."""
-_LAST_NUMBER: Final = re.compile(r"\d+(?=\D*$)")
+_PLANNER: Final = "torch.distributed.checkpoint.default_planner"
 
 _GLOO: Final = "gloo"
 _FAKE: Final = "fake"
 
 
-def prepare() -> None:
+def prepare(stores: Stores) -> None:
     """Change what has just been imported as `torch.distributed.distributed_c10d`."""
     c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
     handlers = sys.modules["torch.distributed.rendezvous"].__dict__[
         "_rendezvous_handlers"
     ]
-    store = _store_class(c10d)()
     for scheme in _SCHEMES:
-        handlers[scheme] = lambda url, **_: _meeting(url, store)
+        handlers[scheme] = lambda url, **_: _meeting(url, stores.met(url))
+    stores.install(
+        sys.modules["torch.distributed"],
+        sys.modules["torch._C._distributed_c10d"],
+    )
+    after_import(_PLANNER, _accept_part_of_a_checkpoint)
     c10d._new_process_group_helper = _with_fake_gloo(c10d)  # noqa: SLF001
     c10d.monitored_barrier = lambda *_, **__: None
     c10d._store_based_barrier = lambda *_, **__: None  # noqa: SLF001
@@ -54,81 +60,6 @@ def _meeting(url: str, store: Any) -> Iterator[tuple[Any, int, int]]:
     yield store, rank, int(size)
 
 
-def _store_class(c10d: Any) -> Any:
-    class LoneStore(c10d.Store):  # type: ignore[misc]
-        """Keys and values of this process; what another rank would put is made up."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self._values: dict[str, bytes] = {}
-            self._lock = threading.Lock()
-
-        def set(self, key: str, value: Any) -> None:
-            with self._lock:
-                self._values[key] = _bytes_of(value)
-
-        def get(self, key: str) -> bytes:
-            with self._lock:
-                value = self._values.get(key)
-                return self._of_another(key) if value is None else value
-
-        def add(self, key: str, amount: int) -> int:
-            with self._lock:
-                total = int(self._values.get(key, b"0")) + amount
-                self._values[key] = str(total).encode()
-            return total
-
-        def append(self, key: str, value: Any) -> None:
-            with self._lock:
-                self._values[key] = self._values.get(key, b"") + _bytes_of(value)
-
-        def compare_set(self, key: str, expected: Any, desired: Any) -> bytes:
-            with self._lock:
-                now = self._values.get(key)
-                if (now or b"") == _bytes_of(expected):
-                    now = self._values[key] = _bytes_of(desired)
-                return now or b""
-
-        def multi_get(self, keys: list[str]) -> list[bytes]:
-            return [self.get(key) for key in keys]
-
-        def multi_set(self, keys: list[str], values: list[Any]) -> None:
-            for key, value in zip(keys, values, strict=True):
-                self.set(key, value)
-
-        def delete_key(self, key: str) -> bool:
-            with self._lock:
-                return self._values.pop(key, None) is not None
-
-        def check(self, keys: list[str]) -> bool:
-            """Only of what this rank has put there: others signal errors by keys."""
-            with self._lock:
-                return all(key in self._values for key in keys)
-
-        def wait(self, *_: Any) -> None:
-            """Everybody is there."""
-
-        def num_keys(self) -> int:
-            return len(self._values)
-
-        def has_extended_api(self) -> bool:
-            return True
-
-        def _of_another(self, key: str) -> bytes:
-            """What this rank has put under the key that differs by a number alone."""
-            pattern = _LAST_NUMBER.sub("#", key)
-            for known, value in self._values.items():
-                if _LAST_NUMBER.sub("#", known) == pattern:
-                    return value
-            return bytes(_ID_BYTES)
-
-    return LoneStore
-
-
-def _bytes_of(value: Any) -> bytes:
-    return value.encode() if isinstance(value, str) else bytes(value)
-
-
 def _with_fake_gloo(c10d: Any) -> Callable[..., Any]:
     """`_new_process_group_helper` that makes `fake` groups where gloo's are wanted."""
     helper = c10d._new_process_group_helper  # noqa: SLF001
@@ -140,12 +71,7 @@ def _with_fake_gloo(c10d: Any) -> Callable[..., Any]:
         backend = without_gloo(str(wanted))
         if backend == str(wanted):
             return helper(*args, **keywords)
-        # Its import is what makes torch know the name.
-        from torch.testing._internal.distributed import fake_pg  # noqa: F401
-
-        # Options of a backend are those of one's own kind.
-        if "backend_options" in keywords and backend == _ALL_FAKE:
-            keywords["backend_options"] = None
+        _know_fake(c10d)
         chosen = c10d.Backend(backend)
         if "backend" in keywords:
             keywords["backend"] = chosen
@@ -159,6 +85,35 @@ def _with_fake_gloo(c10d: Any) -> Callable[..., Any]:
         return made
 
     return make
+
+
+def _know_fake(c10d: Any) -> None:
+    """Have torch know the name, with options that were meant for the backend beside it."""
+    # Its import registers it.
+    from torch.testing._internal.distributed import fake_pg
+
+    plugins = c10d.Backend._plugins  # noqa: SLF001
+    known = plugins[_FAKE.upper()]
+    if not known.extended_api or known.creator_fn.__module__ == __name__:
+        return
+    own_options = getattr(fake_pg.FakeProcessGroup, "Options", ())
+
+    def create(common: Any, options: Any) -> Any:
+        is_own = isinstance(options, own_options)
+        return known.creator_fn(common, options if is_own else None)
+
+    plugins[_FAKE.upper()] = known._replace(creator_fn=create)
+
+
+def _accept_part_of_a_checkpoint() -> None:
+    """A plan of one rank's shards is not whole, which torch would refuse."""
+    planner: Any = sys.modules[_PLANNER]
+    validate = planner._validate_global_plan  # noqa: SLF001
+
+    def valid(_plan: Any, metadata: Any) -> Any:
+        return validate([], type(metadata)(state_dict_metadata={}))
+
+    planner._validate_global_plan = valid  # noqa: SLF001
 
 
 _ALL_FAKE: Final = "cpu:fake,cuda:fake"

@@ -2,23 +2,23 @@
 
 torch sends objects as tensors of the group's device. Values on a virtual device are not
 kept for others, so objects go another way: through the store, where all ranks run; through
-files, where they run one after the other and most do not run at all. What a rank should
-have got from one that has not run, it keeps as it has it, and that is written down.
+files, where they run one after the other and most do not run at all. A rank whose objects
+others need and that has not run is started for it (`calls.py`). Where everybody gives one,
+those of absent ranks are taken to be this rank's own.
 """
 
 from __future__ import annotations
 
 import pickle
-import re
 import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from collector.running.calls import CallFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_NO_NAME: Final = re.compile(r"[^\w.-]")
 _MAX_ABSENT: Final = 20
 
 
@@ -29,24 +29,14 @@ class Mail(Protocol):
         """Send it: names are unique."""
 
     def get(self, name: str) -> bytes | None:
-        """What was sent; waits where it will come, None where it will not."""
+        """What was sent; waits where it will come, None where it has not been sent."""
 
+    def need(self, name: str, rank: int) -> bytes:
+        """What a rank sends; waits for it.
 
-class Files:
-    """Mail of ranks that run one after the other."""
-
-    def __init__(self, folder: str) -> None:
-        self._folder = Path(folder)
-
-    def put(self, name: str, content: bytes) -> None:
-        """See `Mail`."""
-        path = self._folder / _NO_NAME.sub("_", name)
-        path.write_bytes(content)
-
-    def get(self, name: str) -> bytes | None:
-        """See `Mail`."""
-        path = self._folder / _NO_NAME.sub("_", name)
-        return path.read_bytes() if path.is_file() else None
+        Raises:
+            CallFailed: it does not come; says why.
+        """
 
 
 class InStore:
@@ -56,14 +46,19 @@ class InStore:
         self._c10d = c10d
 
     def put(self, name: str, content: bytes) -> None:
-        """See `Mail`."""
+        """Set a key."""
         self._c10d._get_default_store().set(f"memboard/{name}", content)  # noqa: SLF001
 
     def get(self, name: str) -> bytes | None:
-        """See `Mail`."""
+        """Wait for the key."""
         store = self._c10d._get_default_store()  # noqa: SLF001
         found: bytes = store.get(f"memboard/{name}")
         return found
+
+    def need(self, name: str, rank: int) -> bytes:
+        """Wait for the key, whoever sets it."""
+        del rank
+        return self.get(name) or b""
 
 
 class Objects:
@@ -97,7 +92,7 @@ class Objects:
         key = self._next(f"all_gather/{name}")
         self._send(f"{key}/{me}", obj)
         for place, rank in enumerate(ranks):
-            object_list[place] = self._received(f"{key}/{rank}", rank, obj, quiet=True)
+            object_list[place] = self._given(f"{key}/{rank}", obj)
 
     def gather_object(
         self,
@@ -115,9 +110,7 @@ class Objects:
         self._send(f"{key}/{me}", obj)
         if me == _one(ranks, dst, group_dst) and object_gather_list is not None:
             for place, rank in enumerate(ranks):
-                object_gather_list[place] = self._received(
-                    f"{key}/{rank}", rank, obj, quiet=True
-                )
+                object_gather_list[place] = self._given(f"{key}/{rank}", obj)
 
     def broadcast_object_list(
         self,
@@ -215,20 +208,27 @@ class Objects:
         self._send(name, own)
         return own
 
-    def _received(
-        self, name: str, source: int, instead: Any, *, quiet: bool = False
-    ) -> Any:
-        """What a rank has sent; `instead` where it has not run."""
+    def _given(self, name: str, own: Any) -> Any:
+        """What a rank has given, of what everybody gives; `own` where it has not run."""
         content = self._mail.get(name)
-        if content is not None:
-            return pickle.loads(content)  # noqa: S301  # the program's own, of this run
-        words = (
-            f"Rank {source} sends objects to others and did not run before them: they"
-            f" go on with their own. Run it first: --ranks {source},..."
-        )
-        if not quiet and words not in self.absent and len(self.absent) < _MAX_ABSENT:
+        return own if content is None else _opened(content)
+
+    def _received(self, name: str, source: int, instead: Any) -> Any:
+        """What a rank sends; `instead` where it cannot."""
+        try:
+            return _opened(self._mail.need(name, source))
+        except CallFailed as failed:
+            words = (
+                f"Rank {source} sends objects to others, which go on with their own:"
+                f" it was run for that, and {failed}"
+            )
+        if words not in self.absent and len(self.absent) < _MAX_ABSENT:
             self.absent.append(words)
         return instead
+
+
+def _opened(content: bytes) -> Any:
+    return pickle.loads(content)  # noqa: S301  # the program's own, of this run
 
 
 def _one(ranks: list[int], of_all: int | None, of_group: int | None) -> int:

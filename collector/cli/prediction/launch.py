@@ -16,12 +16,16 @@ from typing import IO, TYPE_CHECKING, Final
 from collector.cli.failure import Failure
 from collector.cli.prediction.request import WARM_UP_STEPS
 from collector.config import variable
+from collector.running.calls import Calls
 from collector.running.plan import Outcome, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from collector.cli.prediction.request import Request
+
+MESSAGES: Final = "messages"
+"""The folder for what ranks send each other."""
 
 _SETTINGS: Final = {
     "enabled": "true",
@@ -50,6 +54,8 @@ _END_SECONDS: Final = 60.0
 _ALONE_SECONDS: Final = 10.0
 """How long ranks may go on once one of them has failed."""
 _POLL_SECONDS: Final = 0.05
+_MAX_CALLED: Final = 32
+"""Ranks that run for one other; each takes some 450 MB of the host."""
 _LAST_WORDS: Final = 2000
 
 _ABORTED: Final = (
@@ -80,18 +86,18 @@ def ran(request: Request) -> list[Ran]:
     done = []
     with tempfile.TemporaryDirectory(prefix="memboard-run-") as name:
         folder = Path(name)
-        (folder / "messages").mkdir()
+        calls_between = Calls(folder / MESSAGES)
         for number, together in enumerate(request.ranks.rounds()):
             with ExitStack() as stack:
                 books = folder / f"books-{number}"
                 processes = []
                 for place, variables in enumerate(together):
-                    environment = _environment(request, books, variables)
                     own = folder / f"{number}-{place}"
-                    own.mkdir()
-                    processes.append(_Process(request, environment, own, folder))
+                    processes.append(_Process(request, variables, books, own))
                     stack.callback(processes[-1].end)
-                _wait(processes)
+                called = _Called(request, together[0], calls_between, folder, number)
+                stack.callback(called.end)
+                _wait(processes, called)
                 calls = _unanswered(books) if request.is_verbose else ()
                 done += [replace(process.ran(), calls=calls) for process in processes]
     return done
@@ -101,15 +107,23 @@ class _Process:
     """One process of a request."""
 
     def __init__(
-        self, request: Request, environment: Mapping[str, str], own: Path, folder: Path
+        self, request: Request, variables: Mapping[str, str], books: Path, own: Path
     ) -> None:
-        """`own` is its own folder, `folder` the one that all of the request have."""
+        """`own` is a new folder of its own, inside the one that all of the request have.
+
+        Raises:
+            Failure: there can be no virtual device here.
+        """
+        environment = _environment(request, books, variables)
+        own.mkdir()
         self._request = request
         self._outcome = own / "outcome.json"
         self._words: IO[bytes] | None = None
         self._is_written = False
+        self.is_told = False
+        """For whoever starts it: whether somebody was told that it has ended."""
         self._rank = int(environment.get("RANK", "0"))
-        self._plan = _plan(request, self._outcome, folder / "messages")
+        self._plan = _plan(request, self._outcome, own.parent / MESSAGES)
         self._plan.write(own / "plan.json")
         start = _START.format(
             folder=str(Path(__file__).parents[3]), plan=str(own / "plan.json")
@@ -190,6 +204,53 @@ class _Process:
         return f"it was ended by {name}"
 
 
+class _Called:
+    """Ranks that nobody asked a figure of: others wait for what they send.
+
+    Each has devices and a recording of its own, and nothing it prints is shown.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        job: Mapping[str, str],
+        between: Calls,
+        folder: Path,
+        number: int,
+    ) -> None:
+        """`job`: the variables of a rank that runs; `number`: of the round."""
+        self._request = request
+        self._job = job
+        self._between = between
+        self._folder = folder
+        self._number = number
+        self._ranks: dict[int, _Process] = {}
+
+    def look(self) -> None:
+        """Start those that are wanted now, and tell of those that have ended."""
+        for rank in self._between.wanted():
+            if rank in self._ranks:
+                continue
+            if len(self._ranks) == _MAX_CALLED:
+                self._between.over(rank, f"{_MAX_CALLED} ranks run for others already")
+                continue
+            own = self._folder / f"{self._number}-for-others-{rank}"
+            request = replace(self._request, is_quiet=True, run_dir=own / "run")
+            variables = self._request.ranks.variables(rank, self._job)
+            self._ranks[rank] = _Process(request, variables, own / "books", own)
+        for rank, process in self._ranks.items():
+            if not process.is_running and not process.is_told:
+                process.is_told = True
+                error = process.ran().outcome.error
+                self._between.over(rank, error or "it ended without sending them")
+
+    def end(self) -> None:
+        """Nobody waits any more."""
+        for process in self._ranks.values():
+            process.end()
+        self._between.forget()
+
+
 def _plan(request: Request, outcome: Path, messages: Path) -> Plan:
     return Plan(
         target=request.program.target,
@@ -242,10 +303,10 @@ def _unanswered(books: Path) -> tuple[str, ...]:
     )
 
 
-def _wait(processes: Sequence[_Process]) -> None:
+def _wait(processes: Sequence[_Process], called: _Called) -> None:
     """Until all have ended; where one fails, the others have a little time left.
 
-    Each ends itself when its time is up, and says where it was.
+    Ranks that they wait for are started meanwhile. Each ends itself when its time is up, and says where it was.
     """
     try:
         while True:
@@ -256,6 +317,7 @@ def _wait(processes: Sequence[_Process]) -> None:
             if any(process.has_failed for process in over):
                 for process in running:
                     process.hurry("another rank failed before")
+            called.look()
             time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
         # The terminal has told them too; what does not listen is ended by our caller.

@@ -5,7 +5,10 @@ from __future__ import annotations
 import secrets
 import socket
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DEFAULT_PER_HOST: Final = 8
 """Processes of a host, unless something else is said."""
@@ -26,11 +29,15 @@ class Ranks:
         """The variables of the processes that run at the same time, round by round."""
         if self.kind == "alone":
             return [[{}]]
-        job, port = secrets.token_hex(4), _free_port()
-        each = [self._variables(rank, job, port) for rank in self.chosen]
+        job = {
+            "MASTER_PORT": str(_free_port()),
+            "TORCHELASTIC_RUN_ID": secrets.token_hex(4),
+        }
+        each = [self.variables(rank, job) for rank in self.chosen]
         return [each] if self.kind == "all" else [[one] for one in each]
 
-    def _variables(self, rank: int, job: str, port: int) -> dict[str, str]:
+    def variables(self, rank: int, job: Mapping[str, str]) -> dict[str, str]:
+        """Of one rank; `job` has at least those that only the job as a whole knows."""
         host, local = divmod(rank, self.per_host)
         hosts = -(-self.world_size // self.per_host)
         on_host = min(self.per_host, self.world_size - host * self.per_host)
@@ -45,8 +52,6 @@ class Ranks:
             "ROLE_WORLD_SIZE": self.world_size,
             "ROLE_NAME": "default",
             "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port,
-            "TORCHELASTIC_RUN_ID": job,
             "TORCHELASTIC_RESTART_COUNT": 0,
             "TORCHELASTIC_MAX_RESTARTS": 0,
             "TORCHELASTIC_USE_AGENT_STORE": False,
@@ -55,7 +60,7 @@ class Ranks:
         if self.kind == "lone":
             # Their threads would ask a store of Python while the interpreter ends.
             known["TORCH_NCCL_ENABLE_MONITORING"] = 0
-        return {name: str(value) for name, value in known.items()}
+        return {**job, **{name: str(value) for name, value in known.items()}}
 
 
 def parse_ranks(text: str, world_size: int) -> tuple[int, ...]:

@@ -1,0 +1,115 @@
+"""Objects of ranks that run one after the other, as files; absent ranks are called.
+
+A rank that needs what an absent one sends asks for it: whoever started the processes starts
+that one too, and ends it when it is needed no more. Stages of a pipeline so tell each other
+the shapes of what they send. The folder holds:
+
+    sent/NAME          what a rank has sent
+    wanted/RANK        some rank waits for this one
+    over/RANK          a rank that was called has ended: why nothing more will come of it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+_SENT: Final = "sent"
+_WANTED: Final = "wanted"
+_OVER: Final = "over"
+_NO_NAME: Final = re.compile(r"[^\w.-]")
+_MAX_NAME: Final = 100
+_POLL_SECONDS: Final = 0.02
+
+
+class CallFailed(Exception):  # noqa: N818  # no error of the program's
+    """A rank was called and does not send what it should; says why."""
+
+
+class Files:
+    """Mail of ranks that run one after the other; the ranks' own end of it."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Send it: names are unique, and ranks that run twice send the same twice."""
+        _write(self._folder / _SENT / _file_name(name), content)
+
+    def get(self, name: str) -> bytes | None:
+        """What was sent; None where it has not been."""
+        try:
+            return (self._folder / _SENT / _file_name(name)).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def need(self, name: str, rank: int) -> bytes:
+        """What a rank sends; it is called where it has not, and waited for.
+
+        Raises:
+            CallFailed: it does not come.
+        """
+        content = self.get(name)
+        if content is not None:
+            return content
+        over = self._folder / _OVER / str(rank)
+        _write(self._folder / _WANTED / str(rank), b"")
+        while (content := self.get(name)) is None:
+            if over.exists():
+                # It may have sent it as the last it did.
+                content = self.get(name)
+                if content is None:
+                    raise CallFailed(over.read_text(encoding="utf-8"))
+                return content
+            time.sleep(_POLL_SECONDS)
+        return content
+
+
+class Calls:
+    """The same folder, as whoever starts the processes sees it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        for name in (_SENT, _WANTED, _OVER):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+
+    def wanted(self) -> list[int]:
+        """Ranks that are waited for and were not told of before, in order."""
+        found = sorted(
+            int(path.name)
+            for path in (self._folder / _WANTED).iterdir()
+            if path.name.isdecimal()
+        )
+        for rank in found:
+            (self._folder / _WANTED / str(rank)).unlink()
+        return found
+
+    def over(self, rank: int, why: str) -> None:
+        """Nothing more comes of a rank."""
+        _write(self._folder / _OVER / str(rank), why.encode())
+
+    def forget(self) -> None:
+        """Whoever was called may be called again."""
+        for name in (_WANTED, _OVER):
+            for path in (self._folder / name).iterdir():
+                path.unlink()
+
+
+def _file_name(name: str) -> str:
+    """Of a group of ranks that are not evenly apart the name has all of them."""
+    plain = _NO_NAME.sub("_", name)
+    if len(plain) <= _MAX_NAME:
+        return plain
+    return f"{plain[:_MAX_NAME]}.{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Whoever sees it sees all of it."""
+    beside = path.parent.parent / f"{path.name}.{os.getpid()}.{threading.get_ident()}"
+    beside.write_bytes(content)
+    beside.replace(path)
