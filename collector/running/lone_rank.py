@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlparse
 
@@ -90,8 +91,7 @@ def _with_fake_gloo(c10d: Any) -> Callable[..., Any]:
 def _know_fake(c10d: Any) -> None:
     """Have torch know the name, with options that were meant for the backend beside it."""
     # Its import registers it.
-    from torch.testing._internal.distributed import fake_pg
-
+    fake_pg: Any = import_module("torch.testing._internal.distributed.fake_pg")
     plugins = c10d.Backend._plugins  # noqa: SLF001
     known = plugins[_FAKE.upper()]
     if not known.extended_api or known.creator_fn.__module__ == __name__:
