@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from inspect import signature
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -247,11 +248,16 @@ def _short(ranks: list[int]) -> list[int]:
 def _chosen(
     ours: Callable[..., Any], theirs: Callable[..., Any], wanted: Callable[[Any], bool]
 ) -> Callable[..., Any]:
+    taken = signature(ours).parameters
+
     def called(*args: Any, **keywords: Any) -> Any:
         group = keywords.get("group")
         if group is None:  # by place, it stands at different ones
             group = next((one for one in args if _is_group(one)), None)
-        return (ours if wanted(group) else theirs)(*args, **keywords)
+        if not wanted(group):
+            return theirs(*args, **keywords)
+        # How to read what another rank sends, as 2.15 has it, is no matter here.
+        return ours(*args, **{key: keywords[key] for key in keywords if key in taken})
 
     called.__name__ = theirs.__name__
     return called

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from collector.cli.prediction.estimates import estimates_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from collector.cli.prediction.estimates import Estimate
     from collector.running.plan import DeviceFigures, Outcome
@@ -47,15 +47,14 @@ class DeviceAnswer:
     capacity: int
     categories: Mapping[str, int]
     """What was allocated at the peak, by category; empty: no history says it."""
+    others: tuple[int, int] = (0, 0)
+    """What other ranks need of the device, with the low and the high ends."""
 
     @property
     def needed(self) -> tuple[int, int]:
         """With the low and with the high ends of the estimates."""
-        reserved = self.figures.reserved_peak
-        return (
-            reserved + sum(one.low for one in self.estimates),
-            reserved + sum(one.high for one in self.estimates),
-        )
+        low, high = _needed(self.figures, self.estimates)
+        return low + self.others[0], high + self.others[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +80,14 @@ def answered(
     *,
     outside_bytes: int | None,
     report: Mapping[str, Any] | None,
+    beside: Sequence[Outcome] = (),
     words: str = "",
     calls: tuple[str, ...] = (),
 ) -> Answer:
-    """The answer; `report`: of the run, and of this rank alone, where there is one."""
+    """The answer; `report`: of the run, and of this rank alone, where there is one.
+
+    `beside`: of processes that ran on the same devices at the same time.
+    """
     estimates = estimates_of(device, outcome, outside_bytes)
     devices = tuple(
         DeviceAnswer(
@@ -92,6 +95,7 @@ def answered(
             estimates=estimates,
             capacity=device.memory_bytes,
             categories=_categories(report, figures.index),
+            others=_others(device, beside, figures.index, outside_bytes),
         )
         for figures in outcome.devices
     )
@@ -107,6 +111,26 @@ def answered(
         calls=calls,
         verdict=verdict,
     )
+
+
+def _needed(figures: DeviceFigures, estimates: Iterable[Estimate]) -> tuple[int, int]:
+    low = high = figures.reserved_peak
+    for one in estimates:
+        low, high = low + one.low, high + one.high
+    return low, high
+
+
+def _others(
+    device: Device, beside: Sequence[Outcome], index: int, outside_bytes: int | None
+) -> tuple[int, int]:
+    low = high = 0
+    for outcome in beside:
+        estimates = estimates_of(device, outcome, outside_bytes)
+        for figures in outcome.devices:
+            if figures.index == index:
+                less, more = _needed(figures, estimates)
+                low, high = low + less, high + more
+    return low, high
 
 
 def worst(answers: Sequence[Answer]) -> Fit:

@@ -89,17 +89,20 @@ def ran(request: Request) -> list[Ran]:
         calls_between = Calls(folder / MESSAGES)
         for number, together in enumerate(request.ranks.rounds()):
             with ExitStack() as stack:
-                books = folder / f"books-{number}"
                 processes = []
                 for place, variables in enumerate(together):
                     own = folder / f"{number}-{place}"
+                    # Each host has devices of its own.
+                    host = variables.get("GROUP_RANK", "0")
+                    books = folder / f"books-{number}-{host}"
                     processes.append(_Process(request, variables, books, own))
                     stack.callback(processes[-1].end)
                 called = _Called(request, together[0], calls_between, folder, number)
                 stack.callback(called.end)
                 _wait(processes, called)
-                calls = _unanswered(books) if request.is_verbose else ()
-                done += [replace(process.ran(), calls=calls) for process in processes]
+                for process in processes:
+                    calls = _unanswered(process.books) if request.is_verbose else ()
+                    done.append(replace(process.ran(), calls=calls))
     return done
 
 
@@ -116,6 +119,7 @@ class _Process:
         """
         environment = _environment(request, books, variables)
         own.mkdir()
+        self.books = books
         self._request = request
         self._outcome = own / "outcome.json"
         self._words: IO[bytes] | None = None

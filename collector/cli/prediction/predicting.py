@@ -34,16 +34,23 @@ def say(answer: dict[str, Any] | Iterable[str]) -> None:
 
 def answers_of(request: Request) -> list[Answer]:
     """Run the request's processes, and judge what came of each."""
+    every = ran(request)
     return [
         answered(
             request.device,
             done.outcome,
+            beside=[
+                other.outcome
+                for other in every
+                if other is not done
+                and request.ranks.share_a_host(other.outcome.rank, done.outcome.rank)
+            ],
             outside_bytes=request.outside_bytes,
             report=_report(request, done.outcome.rank),
             words=done.words,
             calls=done.calls,
         )
-        for done in ran(request)
+        for done in every
     ]
 
 

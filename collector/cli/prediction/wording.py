@@ -72,6 +72,8 @@ def _rank_json(answer: Answer) -> dict[str, Any]:
                     }
                     for item in one.estimates
                 ],
+                "others_low_bytes": one.others[0],
+                "others_high_bytes": one.others[1],
                 "needed_low_bytes": one.needed[0],
                 "needed_high_bytes": one.needed[1],
                 "capacity_bytes": one.capacity,
@@ -155,6 +157,8 @@ def _needed(one: DeviceAnswer) -> Iterator[str]:
     for item in one.estimates:
         yield _line(f"+ {item.name}", f"{_range(item.low, item.high)}, estimated")
         yield f"      {item.source}"
+    if any(one.others):
+        yield _line("+ other ranks on it", _range(*one.others))
     yield _line("needed", f"{_range(*one.needed)} of {bytes_text(one.capacity)}")
 
 
