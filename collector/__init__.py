@@ -16,43 +16,93 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collector.config import RecordConfig, SourceConfig
+    from collector.config.layers import load
+    from collector.config.schedule import Action, Schedule
+    from collector.config.sections import (
+        ActivationsConfig,
+        ClockConfig,
+        DumpsConfig,
+        FlopsConfig,
+        FunctionsConfig,
+        HistoryConfig,
+        HooksConfig,
+        ModulesConfig,
+        OomConfig,
+        RemoteConfig,
+        ScheduleConfig,
+        SegmentsConfig,
+        SourceConfig,
+        SpansConfig,
+        TorchProfilerConfig,
+    )
+    from collector.config.settings import RecordConfig, RecordOptions
     from collector.errors import ConfigError, MemBoardError, SpanError
     from collector.loop.spans import counter, instant, span
     from collector.profiling.functions import profiled
     from collector.recorder import Recorder
-    from collector.schedule import Action, Schedule
     from collector.start import active, record
 
 __all__ = [
     "Action",
+    "ActivationsConfig",
+    "ClockConfig",
     "ConfigError",
+    "DumpsConfig",
+    "FlopsConfig",
+    "FunctionsConfig",
+    "HistoryConfig",
+    "HooksConfig",
     "MemBoardError",
+    "ModulesConfig",
+    "OomConfig",
     "RecordConfig",
+    "RecordOptions",
     "Recorder",
+    "RemoteConfig",
     "Schedule",
+    "ScheduleConfig",
+    "SegmentsConfig",
     "SourceConfig",
     "SpanError",
+    "SpansConfig",
+    "TorchProfilerConfig",
     "active",
     "counter",
     "instant",
+    "load",
     "profiled",
     "record",
     "span",
 ]
 
 _HOMES: Final = {
-    "Action": "collector.schedule",
+    "Action": "collector.config.schedule",
+    "ActivationsConfig": "collector.config.sections",
+    "ClockConfig": "collector.config.sections",
     "ConfigError": "collector.errors",
+    "DumpsConfig": "collector.config.sections",
+    "FlopsConfig": "collector.config.sections",
+    "FunctionsConfig": "collector.config.sections",
+    "HistoryConfig": "collector.config.sections",
+    "HooksConfig": "collector.config.sections",
     "MemBoardError": "collector.errors",
-    "RecordConfig": "collector.config",
+    "ModulesConfig": "collector.config.sections",
+    "OomConfig": "collector.config.sections",
+    "RecordConfig": "collector.config.settings",
+    "RecordOptions": "collector.config.settings",
     "Recorder": "collector.recorder",
-    "Schedule": "collector.schedule",
-    "SourceConfig": "collector.config",
+    "RemoteConfig": "collector.config.sections",
+    "Schedule": "collector.config.schedule",
+    "ScheduleConfig": "collector.config.sections",
+    "SegmentsConfig": "collector.config.sections",
+    "SourceConfig": "collector.config.sections",
     "SpanError": "collector.errors",
+    "SpansConfig": "collector.config.sections",
+    "TorchProfilerConfig": "collector.config.sections",
     "active": "collector.start",
     "counter": "collector.loop.spans",
     "instant": "collector.loop.spans",
+    "load": "collector.config.layers",
     "profiled": "collector.profiling.functions",
     "record": "collector.start",
     "span": "collector.loop.spans",

@@ -20,7 +20,7 @@ from collector.trouble import warn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.config_sections import DumpsConfig
+    from collector.config.sections import DumpsConfig
 
 NOTHING: Final = "the recording holds nothing"
 """How `memboard export` says that what was asked for was never recorded."""

@@ -7,6 +7,11 @@ MemBoardError          the base: catch this to train on without recording
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class MemBoardError(Exception):
     """Something the user asked for cannot be done; the message says what to do."""
@@ -18,3 +23,16 @@ class ConfigError(MemBoardError, ValueError):
 
 class SpanError(MemBoardError, RuntimeError):
     """A span was started twice, or stopped without a start; the message names it."""
+
+
+def nearest_of(word: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """The likest of `known`; None where none is like it."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), None)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A question whether the likest of `known` was meant."""
+    near = nearest_of(word, known)
+    return f"did you mean '{near}'?" if near else "no key is like it."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from collector import lifecycle
 from collector.config import load_with_imports
-from collector.config_code import check_code
+from collector.config.settings import check_code
 from collector.errors import ConfigError
 from collector.guard import guarded
 from collector.loop.attached import Attached
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.config import RecordConfig
-    from collector.config_memprofiler import Imported
+    from collector.config.memprofiler import Imported
 
 
 def _nothing(*_: Any, **__: Any) -> Recorder:
@@ -113,7 +113,7 @@ def _check_remote(settings: RecordConfig) -> None:
 
 def _tell_imports(settings: RecordConfig, imported: Sequence[Imported]) -> None:
     """Once per job: what the keys of another tool's settings became."""
-    from collector.config_memprofiler import summary
+    from collector.config.memprofiler import summary
 
     if identify(settings).rank == 0:
         for layer in imported:

@@ -38,6 +38,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "torch",
             "psutil",
             "yaml",
+            "msgspec",
             "fsspec",
             "google_crc32c",
             "numpy",

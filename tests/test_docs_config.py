@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from msgspec.structs import fields
 
 from collector.config import RecordConfig, sections, settings, variable
-from collector.config_memprofiler_keys import KEYS
-from collector.config_table import BEGIN, END, main, markdown, meanings, replaced
+from collector.config.memprofiler import KEYS
+from collector.config.table import BEGIN, END, main, markdown, meanings, replaced
 from collector.errors import ConfigError
 
 README = Path(__file__).parent.parent / "README.md"
@@ -21,7 +21,9 @@ README = Path(__file__).parent.parent / "README.md"
 def test_the_readmes_table_is_current():
     text = README.read_text(encoding="utf-8")
     assert BEGIN in text, f"README.md lacks the lines {BEGIN} and {END}"
-    assert replaced(text) == text, "run: python -m collector.config --write README.md"
+    assert replaced(text) == text, (
+        "run: python -m collector.config.table --write README.md"
+    )
 
 
 def test_every_field_has_its_meaning():
@@ -44,7 +46,7 @@ def test_the_table_has_a_row_for_every_key():
 
 def test_the_command_prints_and_writes_the_table(tmp_path, capsys):
     printed = subprocess.run(
-        [sys.executable, "-m", "collector.config", "--markdown"],
+        [sys.executable, "-m", "collector.config.table", "--markdown"],
         capture_output=True,
         text=True,
         check=True,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from msgspec.structs import fields
 
 from collector.config import RecordConfig, load
 from tests.recordings import Recording, read_run

@@ -167,7 +167,7 @@ def _history(file: RankFile, entry: CaptureEntry) -> bytes:
 
 
 def _settings(config: Mapping[str, Any]) -> bytes:
-    from collector.config_yaml import as_yaml as settings_yaml
+    from collector.config.table import as_yaml as settings_yaml
 
     heading = (
         "The settings that were in effect, as `memboard export --config` read them from"

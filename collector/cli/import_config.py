@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from collector.cli.failure import Failure
 from collector.errors import ConfigError
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from collector.config_layers import Merged
+    from collector.config.memprofiler import Imported
+    from collector.config.values import Found
 
 HELP = "turn MemProfiler's settings into MemBoard's"
 
@@ -36,10 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the settings and the list."""
-    layer = _layer(options.file)
-    text = _text(layer, options.file)
-    report = [str(entry) for entry in layer.imported[0].entries]
-    if left_out := layer.imported[0].left_out:
+    leaves, found = _read(options.file)
+    text = _text(leaves, found, options.file)
+    report = [str(entry) for entry in found.entries]
+    if left_out := found.left_out:
         report.append(f"not of memprofiler_cfg, left out: {', '.join(left_out)}")
     if options.out is None:
         print("\n".join(report), file=sys.stderr)
@@ -50,55 +51,49 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _layer(path: Path) -> Merged:
+def _read(path: Path) -> tuple[dict[str, Found], Imported]:
     """What the file sets, checked as `collector.record` checks it."""
-    from collector.config import load
-    from collector.config_file import read
-    from collector.config_layers import from_document
+    from collector.config.layers import from_document, load, read
 
     try:
-        layer = from_document(read(path), str(path))
+        leaves, imports = from_document(read(path))
         load(path)
     except ConfigError as error:
         raise Failure(str(error)) from error
-    if not layer.imported:
+    if not imports:
         raise Failure(
             "there is no memprofiler_cfg to import",
             where=str(path),
             remedy="name the file that holds it; settings in MemBoard's own words go"
             " to collector.record(config=...) as they are",
         )
-    return layer
+    return leaves, imports[0]
 
 
-def _text(layer: Merged, path: Path) -> str:
+def _text(leaves: Mapping[str, Found], found: Imported, path: Path) -> str:
     """The YAML, with the key that each setting comes from."""
-    from collector.config_yaml import as_yaml
+    from collector.config.layers import nested
+    from collector.config.table import as_yaml
 
-    plain: dict[str, Any] = {}
-    for leaf_path, (value, _place) in layer.leaves.items():
-        name, _, leaf = leaf_path.partition(".")
-        held = plain.setdefault(name, {}) if leaf else plain
-        held[leaf or name] = list(value) if isinstance(value, tuple) else value
-    heading = (
-        f"MemBoard's settings, made from {path.name} by `memboard import-config`."
-        " All others have their defaults; `python -m collector.config --markdown`"
-        " lists them."
+    plain = nested(
+        {
+            path: list(value) if isinstance(value, tuple) else value
+            for path, (value, _place) in leaves.items()
+        }
     )
-    return as_yaml(plain, _comments(layer), heading)
-
-
-def _comments(layer: Merged) -> Mapping[str, str]:
-    """By leaf: the key that it comes from; none where our own key beside it won."""
-    found = layer.imported[0]
-    comments: dict[str, str] = {}
+    comments = {}
     for entry in found.entries:
         given = "" if entry.given else ", by default"
         note = f": {entry.note}" if entry.note else ""
-        for path in entry.leaves:
-            if layer.leaves[path] is found.leaves[path]:
-                comments[path] = f"memprofiler_cfg.{entry.key}{given}{note}"
-    return comments
+        for leaf in entry.leaves:
+            if leaves[leaf] is found.leaves[leaf]:  # no key of ours beside it won
+                comments[leaf] = f"memprofiler_cfg.{entry.key}{given}{note}"
+    heading = (
+        f"MemBoard's settings, made from {path.name} by `memboard import-config`."
+        " All others have their defaults; `python -m collector.config.table --markdown`"
+        " lists them."
+    )
+    return as_yaml(plain, comments, heading)
 
 
 def _write(out: Path, text: str, *, force: bool) -> None:

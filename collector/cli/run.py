@@ -150,8 +150,8 @@ def _settings(options: argparse.Namespace, program: Program) -> Settings:
         Failure: a setting cannot be right, or the logdir is no directory.
     """
     from collector.config import load
-    from collector.config_code import check_code
-    from collector.config_layers import from_assignments
+    from collector.config.layers import from_assignments
+    from collector.config.settings import check_code
     from collector.errors import ConfigError
     from collector.rank import identify
     from collector.run_dir import run_dir_of

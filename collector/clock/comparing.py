@@ -27,8 +27,8 @@ from collector.clock.exchange import (
 from collector.clock.files import Answerer, Asker
 from collector.clock.process_clock import PROCESS_CLOCK
 from collector.clock.system import host_id, wall_error_ns
+from collector.config.schedule import Action
 from collector.format.names import RANK_FILES_DIR
-from collector.schedule import Action
 from collector.trouble import warn
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from collector.clock.exchange import RoundTrip
     from collector.clock.process_clock import ProcessClock
-    from collector.config_clock import ClockConfig
+    from collector.config.sections import ClockConfig
     from collector.loop.cycles import Cut, Cycles
     from collector.rank import Identity
     from collector.trouble import Troubles

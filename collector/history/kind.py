@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.config import RecordConfig
-    from collector.config_sections import HistoryConfig
+    from collector.config.sections import HistoryConfig
     from collector.history.recording import Recording
     from collector.profiling.contract import Call, Sink
 

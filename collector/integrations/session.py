@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector import guard
 from collector.config import load_with_imports
-from collector.config_code import check_code
+from collector.config.settings import check_code
 from collector.integrations.events import TrainerSpans
 from collector.null_recorder import NullRecorder
 from collector.start import record

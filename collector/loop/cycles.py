@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
+from collector.config.schedule import Action, schedule_of
 from collector.loop.positions import (
     AMOUNTS,
     Begins,
@@ -31,13 +32,12 @@ from collector.loop.positions import (
     place_of_call,
 )
 from collector.loop.progress import TRAIN
-from collector.schedule import Action, schedule_of
 
 if TYPE_CHECKING:
-    from collector.config_sections import ScheduleConfig
+    from collector.config.schedule import Schedule
+    from collector.config.sections import ScheduleConfig
     from collector.loop.positions import Place
     from collector.loop.progress import Progress
-    from collector.schedule import Schedule
     from collector.trouble import Troubles
 
 Cut: TypeAlias = Literal["epoch", "phase", "schedule", "close", "exception"]

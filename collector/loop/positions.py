@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from collector.config.schedule import Action
 from collector.loop.progress import TRAIN
-from collector.schedule import Action
 
 if TYPE_CHECKING:
+    from collector.config.schedule import Schedule
     from collector.loop.progress import Progress
-    from collector.schedule import Schedule
 
 AMOUNTS: Final = ("sample", "token")
 """Units of which a step has as many as it says when it is over."""

@@ -20,8 +20,8 @@ from collector.plain import text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from collector.config.schedule import Action
     from collector.loop.parts import StepParts
-    from collector.schedule import Action
     from collector.sources.accelerator import Device
 
 KEPT: Final = 1

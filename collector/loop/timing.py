@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.config import RecordConfig
-    from collector.config_sections import FlopsConfig
+    from collector.config.sections import FlopsConfig
     from collector.format.columns import Column
     from collector.format.records import Capture, ClockAnchor
     from collector.loop.automatic import Note

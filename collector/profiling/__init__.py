@@ -38,10 +38,10 @@ def open_windows(
     Raises:
         ConfigError: the schedule cannot be; see `collector.schedule.schedule_of`.
     """
+    from collector.config.schedule import schedule_of
     from collector.profiling.kinds import make_slots
     from collector.profiling.sinks import Gate
     from collector.profiling.windows import Windows
-    from collector.schedule import schedule_of
 
     gate = Gate(sink)
     return Windows(

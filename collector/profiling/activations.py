@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.clock.process_clock import now_ns
-from collector.config_code import resolve
+from collector.config.values import resolve
 from collector.format.columns import AXES, Column
 from collector.format.memory import CATEGORIES
 from collector.format.records import Capture
@@ -28,7 +28,7 @@ from collector.sources.contract import SourceInfo
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from collector.config_sections import ActivationsConfig
+    from collector.config.sections import ActivationsConfig
     from collector.format.records import CaptureTable, IntArray
     from collector.profiling.contract import Call, Sink
     from collector.profiling.module_watch import ModuleWatch

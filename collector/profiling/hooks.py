@@ -41,7 +41,7 @@ from collector.sources.rss import open_sizes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from collector.config_sections import HooksConfig
+    from collector.config.sections import HooksConfig
     from collector.format.records import CaptureTable, FloatArray
     from collector.profiling.contract import Call, Sink
     from collector.profiling.forward_log import Entry

@@ -17,7 +17,7 @@ from collector.sources.contract import SourceInfo
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from collector.config_sections import FunctionsConfig
+    from collector.config.sections import FunctionsConfig
     from collector.trouble import Troubles
 
     Note = Callable[[SourceInfo, str, str, str], None]

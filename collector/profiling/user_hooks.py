@@ -11,14 +11,14 @@ import numbers
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from collector.config_code import code_name, resolve
+from collector.config.values import code_name, resolve
 from collector.sources.contract import SourceInfo
 from collector.trouble import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from collector.config_sections import Code
+    from collector.config.values import Code
     from collector.profiling.contract import Sink
 
 

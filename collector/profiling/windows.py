@@ -25,6 +25,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.config.schedule import Action
 from collector.loop.positions import (
     Begins,
     Place,
@@ -35,16 +36,15 @@ from collector.loop.positions import (
 )
 from collector.loop.progress import TRAIN
 from collector.profiling.contract import WHOLE_STEP, Call
-from collector.schedule import Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from collector.config.schedule import Schedule
     from collector.loop.cycles import Cycles
     from collector.loop.progress import Progress
     from collector.profiling.kinds import Slot
     from collector.profiling.sinks import Gate
-    from collector.schedule import Schedule
     from collector.trouble import Troubles
 
 MAX_FUNCTIONS: Final = 64

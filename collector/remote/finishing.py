@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.config_remote import RemoteConfig
+from collector.config.sections import RemoteConfig
 from collector.detached import environment
 from collector.remote.mirror import Mirror
 from collector.trouble import Troubles, warn

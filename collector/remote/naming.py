@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from collector.config_remote import RemoteConfig
+    from collector.config.sections import RemoteConfig
     from collector.rank import Identity
     from collector.remote.contract import Kind
 

@@ -11,8 +11,7 @@ import re
 from string import Formatter
 from typing import TYPE_CHECKING, Final
 
-from collector.config_checks import nearest
-from collector.errors import ConfigError
+from collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,7 +54,7 @@ _MOMENTARY: Final = ("traces", "snapshots")
 
 
 def check_remote(value: Callable[[str], Any], place: Callable[[str], str]) -> None:
-    """Refuse templates that could never name a file; see `config_rules.check_rules`.
+    """Refuse templates that could never name a file.
 
     Raises:
         ConfigError: names the key, its place and the remedy.

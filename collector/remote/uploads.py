@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from collector.config_remote import RemoteConfig
+    from collector.config.sections import RemoteConfig
     from collector.remote.manifest import Entry, Manifest
     from collector.trouble import Troubles
 

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.config_torch_profiler import NEEDED_BY_MEMORY
+from collector.config.rules import NEEDED_BY_MEMORY
 from collector.sources.contract import Unavailable
 from collector.torch_profiler.events import read_events
 from collector.torch_profiler.memory_page import memory_page
@@ -26,7 +26,7 @@ from collector.torch_profiler.summary import summary
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from collector.config_torch_profiler import TorchProfilerConfig
+    from collector.config.sections import TorchProfilerConfig
     from collector.format.records import CaptureTable
     from collector.torch_profiler.events import Events
     from collector.torch_profiler.memory_timeline import DeviceTimeline

@@ -20,7 +20,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.config_code import resolve
+from collector.config.values import resolve
 from collector.sources.contract import SourceInfo
 from collector.torch_profiler.digest import digest_of, is_digested
 from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from collector.config_torch_profiler import TorchProfilerConfig
+    from collector.config.sections import TorchProfilerConfig
     from collector.profiling.contract import Sink
     from collector.rank import Identity
     from collector.torch_profiler.digest import Digest

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collector.config_torch_profiler import TorchProfilerConfig
+    from collector.config.sections import TorchProfilerConfig
     from collector.torch_profiler.others import Others
 
 _NAMES: Final = {

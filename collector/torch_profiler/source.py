@@ -19,8 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from collector.config.schedule import Action
 from collector.retry import Retry
-from collector.schedule import Action
 from collector.sources.contract import SourceInfo
 from collector.torch_profiler.moments import Moments
 from collector.torch_profiler.others import Others, runs_here, turn
@@ -29,7 +29,7 @@ from collector.torch_profiler.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.config_torch_profiler import TorchProfilerConfig
+    from collector.config.sections import TorchProfilerConfig
     from collector.loop.cycles import Cut, Cycles
     from collector.loop.progress import Progress
     from collector.profiling.contract import Sink

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.config_torch_profiler import SortKey
+    from collector.config.sections import SortKey
     from collector.format.records import CaptureTable
 
 _COLUMN_OF: Final[dict[str, str]] = {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from collector.config_sections import ModulesConfig
+    from collector.config.sections import ModulesConfig
     from collector.profiling.contract import Call, Sink
     from collector.tracker.capture import Window
 

@@ -11,16 +11,16 @@ import pytest
 
 import collector
 from collector.config import RecordConfig, load
-from collector.config_code import (
+from collector.config.sections import ActivationsConfig, HooksConfig
+from collector.config.settings import check_code
+from collector.config.values import (
     UNCHANGED,
     can_be_imported,
-    check_code,
     code_name,
     is_dotted,
     resolve,
     unchanged,
 )
-from collector.config_sections import ActivationsConfig, HooksConfig
 from collector.errors import ConfigError
 
 

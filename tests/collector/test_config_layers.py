@@ -9,7 +9,7 @@ import pytest
 
 import collector
 from collector.config import RecordConfig, load
-from collector.config_sections import FunctionsConfig, ModulesConfig, ScheduleConfig
+from collector.config.sections import FunctionsConfig, ModulesConfig, ScheduleConfig
 from collector.errors import ConfigError
 from tests.recordings import read_run
 

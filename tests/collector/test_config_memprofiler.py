@@ -10,10 +10,8 @@ import pytest
 
 import collector
 from collector.config import load, load_with_imports, settings
-from collector.config_checks import Setting, checked
-from collector.config_code import UNCHANGED
-from collector.config_memprofiler import summary
-from collector.config_memprofiler_keys import KEYS
+from collector.config.memprofiler import KEYS, summary
+from collector.config.values import UNCHANGED, Setting, checked
 from collector.errors import ConfigError
 
 MEMPROFILER_DEFAULTS = {
@@ -198,8 +196,8 @@ def test_disabled_switches_off_what_it_would_have_switched_on():
 
 def test_every_leaf_it_sets_is_a_setting_and_its_defaults_are_admitted():
     assert set(MEMPROFILER_DEFAULTS) <= set(settings())
-    for key, (hint, default) in KEYS.items():
-        setting = Setting(key, hint, default, {})
+    for key, (hint, default, *_) in KEYS.items():
+        setting = Setting(key, hint, default)
         assert checked(setting, default, "here") == default
 
 

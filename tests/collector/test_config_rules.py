@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector.config import RecordConfig, load
-from collector.config_sections import ActivationsConfig, ScheduleConfig
+from collector.config.sections import ActivationsConfig, ScheduleConfig
 from collector.errors import ConfigError
 
 
@@ -62,7 +62,7 @@ def test_schedules_that_are_wrong(schedule, words):
 def test_packing_without_unpacking():
     assert error_of(activations={"functions": "os.getcwd"}) == (
         "'activations.functions' in the keywords must be two, one that packs and one"
-        " that unpacks, got 1. Add the other (collector.config_code.unchanged does"
+        " that unpacks, got 1. Add the other (collector.config.values.unchanged does"
         " nothing), or remove it."
     )
 

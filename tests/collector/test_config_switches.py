@@ -6,8 +6,7 @@ import pytest
 
 import collector
 from collector.config import RecordConfig, load, sections, settings
-from collector.config_sections import HistoryConfig
-from collector.config_torch_profiler import TorchProfilerConfig
+from collector.config.sections import HistoryConfig, TorchProfilerConfig
 from collector.errors import ConfigError
 from tests.recordings import read_run
 

@@ -6,15 +6,16 @@ import json
 
 import yaml
 
-from collector.config import RecordConfig, SourceConfig, load, settings
-from collector.config_sections import (
+from collector.config import RecordConfig, load, settings
+from collector.config.sections import (
     ActivationsConfig,
     DumpsConfig,
     FunctionsConfig,
     HooksConfig,
     ScheduleConfig,
+    SourceConfig,
 )
-from collector.config_yaml import as_yaml
+from collector.config.table import as_yaml
 
 MADE = RecordConfig(
     flush_seconds=1e-1,

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import collector
-from collector.config_sections import ScheduleConfig
+from collector.config.schedule import Action, Cycles, Schedule, Window, schedule_of
+from collector.config.sections import ScheduleConfig
 from collector.errors import ConfigError
-from collector.schedule import Action, Cycles, Schedule, Window, schedule_of
 
 
 def text(schedule: Schedule, length: int, *, epoch: int | None = None) -> str:

@@ -22,10 +22,10 @@ import numpy as np
 import collector
 from collector.clock.process_clock import PROCESS_CLOCK
 from collector.config import load
+from collector.config.schedule import Action
 from collector.format import columns as catalogue
 from collector.format.records import Schema
 from collector.rank import identify, new_attempt
-from collector.schedule import Action
 from collector.sources import TIMED
 from collector.sources.accelerator import DeviceIdentity
 from collector.writing.header import make_header

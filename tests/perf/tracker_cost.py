@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from collector.config_sections import ModulesConfig  # noqa: E402
+from collector.config.settings import ModulesConfig  # noqa: E402
 from collector.profiling.contract import Call  # noqa: E402
 from collector.tracker.kind import ModulesKind  # noqa: E402
 from tests.collector.tracker import models  # noqa: E402

@@ -16,7 +16,7 @@ import yaml
 
 from collector.cli import main
 from collector.config import RecordConfig
-from collector.config_yaml import as_yaml
+from collector.config.table import as_yaml
 from collector.format.names import EXPORT_MARK
 from tb_plugin.analysis.functions import calls_of, sides
 from tb_plugin.readers.memprofiler.imports import Imports, Window

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 import torch.distributed as dist
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from collector.config_sections import ModulesConfig
+from collector.config.sections import ModulesConfig
 from collector.profiling.contract import Call
 from collector.tracker.kind import ModulesKind
 from tests.builders import RunBuilder

@@ -15,12 +15,11 @@ from collector.clock.comparing import FOLDER, ClockComparing
 from collector.clock.exchange import Card
 from collector.clock.files import Answerer
 from collector.clock.process_clock import ProcessClock
-from collector.config_clock import ClockConfig
-from collector.config_sections import ScheduleConfig
+from collector.config.schedule import Action
+from collector.config.sections import ClockConfig, ScheduleConfig
 from collector.format.names import RANK_FILES_DIR
 from collector.loop.cycles import Cycles
 from collector.loop.progress import Progress
-from collector.schedule import Action
 from collector.trouble import Troubles
 
 SECOND = 10**9

@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from collector.config_sections import HistoryConfig
+from collector.config.sections import HistoryConfig
 from collector.format.capture import decode_body, encode_body
 from collector.format.snapshots import rebuilt
 from collector.format.snapshots.tags import tag_data

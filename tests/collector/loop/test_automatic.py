@@ -528,7 +528,7 @@ def test_flops_are_added_up_from_what_is_known(tmp_path):
 
 
 def test_flops_of_what_nobody_reports_are_none():
-    from collector.config_sections import FlopsConfig
+    from collector.config.sections import FlopsConfig
 
     assert flops_of(FlopsConfig(per_token=2), samples=3, tokens=None) is None
 

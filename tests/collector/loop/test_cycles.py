@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.config_sections import ScheduleConfig
+from collector.config.schedule import Action, Schedule
+from collector.config.sections import ScheduleConfig
 from collector.loop.cycles import Cycles
 from collector.loop.progress import Progress
-from collector.schedule import Action, Schedule
 from collector.trouble import Troubles
 
 

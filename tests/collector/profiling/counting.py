@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.config_sections import ActivationsConfig
+from collector.config.sections import ActivationsConfig
 from collector.profiling.activations import ActivationsKind
 from collector.profiling.module_watch import ModuleWatch
 from tests.collector.profiling.sinks import KeptSink, call

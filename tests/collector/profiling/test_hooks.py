@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from collector.config_sections import HooksConfig
+from collector.config.sections import HooksConfig
 from collector.errors import ConfigError
 from collector.profiling import module_watch
 from collector.profiling.hooks import NPP, RSS, HooksKind

@@ -12,7 +12,7 @@ from torch import nn
 from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
-from collector.config_code import unchanged
+from collector.config.values import unchanged
 from collector.profiling import saved_log, saved_stack
 from collector.sources.contract import Unavailable
 from tests.collector.profiling.counting import Counting, rows
@@ -504,7 +504,7 @@ def test_functions_that_change_nothing_make_no_cycle():
         y = torch.ones(3, requires_grad=True).exp()
         alive.append(weakref.ref(y.untyped_storage()))
 
-    functions = ("collector.config_code.unchanged", unchanged)
+    functions = ("collector.config.values.unchanged", unchanged)
     Counting(functions=functions)(work)
     assert alive[0]() is None
 

@@ -7,11 +7,11 @@ import threading
 import pytest
 
 from collector import retry
+from collector.config.schedule import Cycles, Schedule, Window
 from collector.loop.progress import Progress
 from collector.profiling.kinds import Slot
 from collector.profiling.sinks import Gate
 from collector.profiling.windows import MAX_FUNCTIONS, Windows
-from collector.schedule import Cycles, Schedule, Window
 from collector.sources.contract import SourceInfo, Unavailable
 from collector.trouble import Troubles
 from tests.collector.profiling.sinks import KeptSink

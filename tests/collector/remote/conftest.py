@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from collector.config_remote import RemoteConfig
+from collector.config.sections import RemoteConfig
 from collector.rank import Identity
 from collector.remote.mirror import Mirror
 from collector.trouble import Troubles

@@ -92,7 +92,7 @@ def test_a_kind_that_is_null_stays_here(bench, there):
 
 
 def test_without_a_url_there_is_no_mirror(bench):
-    from collector.config_remote import RemoteConfig
+    from collector.config.sections import RemoteConfig
 
     mirror = open_mirror(RemoteConfig(), bench.run_dir)
     assert isinstance(mirror, NoMirror)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
-from dataclasses import fields
 
 import pytest
+from msgspec.structs import fields
 
-from collector.config import RecordConfig, SourceConfig, load
+from collector.config import RecordConfig, load
+from collector.config.sections import SourceConfig
 from collector.format import columns
 from collector.sources import (
     HOST_WIDE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from collector.config_sections import ModulesConfig
+from collector.config.sections import ModulesConfig
 from collector.profiling.contract import Call
 from collector.tracker.kind import ModulesKind
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from collector.config_sections import ModulesConfig
+from collector.config.sections import ModulesConfig
 from collector.errors import ConfigError
 from collector.profiling.contract import Call
 from collector.sources.contract import Unavailable

@@ -24,14 +24,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol
 
-from collector.config_code import resolve
+from collector.config.values import resolve
 from collector.errors import ConfigError
 from collector.plain import described, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.config_sections import ScheduleConfig
+    from collector.config.sections import ScheduleConfig
 
 
 class Action(Enum):

@@ -1,0 +1,414 @@
+"""The layers a setting can stand in: a file, the environment, keywords; and their merge.
+
+Every layer becomes leaves by path with the place they are at, in one way, so that an
+unknown key is refused with the same words wherever it stands, and a later layer replaces
+single leaves, not whole sections.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from collector.config.memprofiler import imported
+from collector.config.rules import check_needs, check_rules
+from collector.config.settings import RecordConfig, sections, settings
+from collector.config.values import Found, Options, checked, describe, one_of
+from collector.errors import ConfigError, nearest
+from collector.trouble import Troubles
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Unpack
+
+    from collector.config.memprofiler import Imported
+    from collector.config.settings import RecordOptions
+
+    Layer: TypeAlias = str | Path | Mapping[str, Any] | RecordConfig
+
+ENV_PREFIX: Final = "MEMBOARD_"
+
+ENV_FILE: Final = "MEMBOARD_CONFIG"
+"""Names the configuration files, where `load` is given none."""
+
+_OTHER_PREFIXES: Final = ("MEMBOARD_PLUGIN_", "MEMBOARD_VIRTUAL_")
+_PLUGIN_VARIABLES: Final = frozenset({"MEMBOARD_CACHE_DIR"})
+"""Variables of the viewer and of the virtual GPU, which are no settings."""
+
+_troubles: Final = Troubles()
+"""Of this process: settings may be read many times."""
+
+_TRUE: Final = frozenset({"1", "true", "yes", "on"})
+_FALSE: Final = frozenset({"0", "false", "no", "off"})
+
+
+class Document(NamedTuple):
+    """What a file or mapping holds."""
+
+    plain: Mapping[Any, Any]
+    place: str
+    """What it is called in errors."""
+    lines: Mapping[str, int] = {}
+    """The line of every key by its path (`cpu.enabled`); entries of a list count too."""
+    twice: Mapping[str, tuple[int, int]] = {}
+    """Keys that stand twice in one mapping, with their first two lines."""
+
+    def at(self, path: str) -> str:
+        """The place of a key in words, with its line where that is known."""
+        line = self.lines.get(path)
+        return self.place if line is None else f"{self.place}, line {line}"
+
+    def refuse_twice(self, within: str = "") -> None:
+        """Refuse a key that stands twice in the part of a file that is ours.
+
+        Raises:
+            ConfigError: names both lines.
+        """
+        for path, (first, second) in self.twice.items():
+            if not within or path == within or path.startswith(f"{within}."):
+                raise ConfigError(
+                    f"'{path}' stands twice in {self.place}, in lines {first} and"
+                    f" {second}: remove one."
+                )
+
+
+class Merged(NamedTuple):
+    """What is set in all layers."""
+
+    leaves: dict[str, Found]
+    """By path: the value that wins, and its place."""
+    said: dict[str, Found]
+    """Of `leaves`, what somebody wrote down: a `RecordConfig` holds every key."""
+    imported: list[Imported]
+    """What the layers held in MemProfiler's words."""
+
+    def place(self, path: str) -> str:
+        """Where the value of a leaf was set, in words."""
+        return self.leaves[path].place if path in self.leaves else "the defaults"
+
+
+def load(
+    config: Layer | Sequence[Layer] | None = None, **keywords: Unpack[RecordOptions]
+) -> RecordConfig:
+    """Merge keywords, environment variables, `config` and defaults, in that order.
+
+    Args:
+        config: a YAML file, a mapping, or settings made before; or several of them, of
+            which a later one wins. None: the files that `MEMBOARD_CONFIG` names, or
+            nothing.
+        **keywords: any field of `RecordConfig`; a section's takes its struct, a
+            mapping, or its short form.
+
+    Raises:
+        ConfigError: a key is unknown, or a value ill-typed or out of range; says which,
+            where and what to do.
+    """
+    return load_with_imports(config, **keywords)[0]
+
+
+def load_with_imports(
+    config: Layer | Sequence[Layer] | None = None, **keywords: Unpack[RecordOptions]
+) -> tuple[RecordConfig, list[Imported]]:
+    """As `load`; also what became of the layers that hold MemProfiler's settings."""
+    layers = merged(config, keywords)
+    effective = {path: setting.default for path, setting in settings().items()}
+    for path, (value, place) in layers.leaves.items():
+        effective[path] = checked(settings()[path], value, place)
+    check_needs(layers.said)
+    check_rules(effective.__getitem__, layers.place)
+    values = nested(effective)
+    for name, section in sections().items():
+        values[name] = type(section)(**values[name])
+    return RecordConfig(**values), layers.imported
+
+
+def merged(config: Any, keywords: Mapping[str, Any]) -> Merged:
+    """What is set, the strongest layer last and so winning."""
+    every = Merged({}, {}, [])
+    for layer in _layers(config):
+        if isinstance(layer, RecordConfig):  # it says all, of whatever came before
+            place = "the given RecordConfig"
+            every.leaves.update((p, Found(layer.leaf(p), place)) for p in settings())
+            every.said.clear()
+            every.said.update((p, every.leaves[p]) for p in _written_down(layer))
+            continue
+        found, imports = from_document(_document(layer))
+        every.leaves.update(found)
+        every.said.update(found)
+        every.imported.extend(imports)
+    for found in (
+        _from_environment(),
+        dict(flatten(Document(keywords, "the keywords"))),
+    ):
+        every.leaves.update(found)
+        every.said.update(found)
+    for path, found_at in every.said.items():
+        # Who gives options of what is off by default wants it, unless he says so.
+        switch = f"{path.partition('.')[0]}.enabled"
+        is_off = switch in settings() and settings()[switch].default is False
+        if "." in path and is_off and switch not in every.said:
+            every.leaves[switch] = Found(True, found_at.place)
+    return every
+
+
+def _written_down(config: RecordConfig) -> Iterator[str]:
+    """Paths that somebody meant: all of a section where anything is not the default."""
+    for path in settings():
+        name = path.partition(".")[0]
+        if name in sections() and config.leaf(name) != sections()[name]:
+            yield path
+
+
+def _layers(config: Any) -> Sequence[Any]:
+    """The layers that are given, or that the environment names."""
+    if config is None:
+        named = os.environ.get(ENV_FILE, "")
+        return [Path(name) for name in named.split(os.pathsep) if name]
+    return config if isinstance(config, (list, tuple)) else [config]
+
+
+def _document(layer: Any) -> Document:
+    if isinstance(layer, Mapping):
+        return Document(layer, "the given mapping")
+    if isinstance(layer, (str, Path)):
+        return read(Path(layer).expanduser())
+    raise ConfigError(
+        "config must be a file, a mapping or a RecordConfig, or a list of them, got"
+        f" {describe(layer)}."
+    )
+
+
+def from_document(document: Document) -> tuple[dict[str, Found], list[Imported]]:
+    """What one document sets: our own keys, above what MemProfiler's become.
+
+    Raises:
+        ConfigError: a key is unknown or stands twice, or MemProfiler's are wrong.
+    """
+    found = imported(document)
+    if found is None:
+        document.refuse_twice()
+        return dict(flatten(document)), []
+    own = {key: document.plain[key] for key in found.beside}
+    return {**found.leaves, **dict(flatten(document._replace(plain=own)))}, [found]
+
+
+def read(path: Path) -> Document:
+    """Read one YAML file.
+
+    Raises:
+        ConfigError: it cannot be read, is no YAML, or holds no mapping.
+    """
+    import yaml
+
+    try:
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        if not isinstance(error, (OSError, UnicodeDecodeError, yaml.YAMLError)):
+            reason = str(error)  # the path itself cannot be one
+        raise ConfigError(
+            f"cannot read the configuration file {path}: {reason}. Correct the path"
+            " given as config or in MEMBOARD_CONFIG."
+        ) from error
+    document = Document({}, str(path), {}, {})
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return document
+        # First the lines: merging `<<` in the next step moves keys about.
+        _collect(node, "", document, set())
+        plain = loader.construct_document(node)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}, line {mark.line + 1}" if mark else path
+        problem = getattr(error, "problem", None) or error
+        raise ConfigError(f"{place} is not valid YAML: {problem}.") from error
+    finally:
+        loader.dispose()
+    if not isinstance(plain, dict):
+        raise ConfigError(
+            f"{path} must hold keys and values (flush_seconds: 2), not"
+            f" {describe(plain)}."
+        )
+    return document._replace(plain=plain)
+
+
+def _collect(node: Any, above: str, document: Any, seen: set[int]) -> None:
+    """Note the lines below one node; what an alias repeats is walked once."""
+    if id(node) in seen or node.id == "scalar":
+        return
+    seen.add(id(node))
+    if node.id == "sequence":
+        for index, item in enumerate(node.value):
+            _collect(item, f"{above}{index}.", document, seen)
+        return
+    for key, value in node.value:
+        if key.id != "scalar" or key.tag == "tag:yaml.org,2002:merge":
+            continue
+        path, line = f"{above}{key.value}", key.start_mark.line + 1
+        if document.lines.setdefault(path, line) != line:
+            document.twice.setdefault(path, (document.lines[path], line))
+        _collect(value, f"{path}.", document, seen)
+
+
+def variable(path: str) -> str:
+    """The environment variable of a setting or of a section's short form."""
+    return ENV_PREFIX + path.replace(".", "_").upper()
+
+
+def _from_environment() -> dict[str, Found]:
+    """Settings from `MEMBOARD_*`; a section's own keys win over its short form."""
+    found: dict[str, Found] = {}
+    known = {variable(path): path for path in (*sections(), *settings())}
+    order = {name: index for index, name in enumerate(known)}
+    for name in sorted(os.environ, key=lambda name: order.get(name, -1)):
+        text = os.environ[name]
+        if (
+            not name.startswith(ENV_PREFIX)
+            or name.startswith(_OTHER_PREFIXES)
+            or name in {ENV_FILE, *_PLUGIN_VARIABLES}
+            or not text
+        ):
+            continue
+        if name in known:
+            place = f"the environment variable {name}"
+            found.update(_from_text(known[name], text, place))
+        else:
+            near = nearest(name, [*known, ENV_FILE])
+            _troubles.tell(  # another program's, perhaps: training must not stop for it
+                name,
+                "unknown environment variable %s is ignored: %s Rename it, or unset it.",
+                name,
+                near,
+            )
+    return found
+
+
+def from_assignments(texts: Sequence[str], place: str) -> dict[str, Any]:
+    """Texts such as `schedule.active=2` as keywords of `load`; a later one wins.
+
+    A section takes its short form: `history=true`, `cpu=5`.
+
+    Raises:
+        ConfigError: a key is unknown, or there is none; names `place`.
+    """
+    leaves: dict[str, Any] = {}
+    for text in texts:
+        path, is_one, value = text.partition("=")
+        path = path.strip()
+        if not is_one:
+            raise ConfigError(
+                f"'{text}' in {place} sets nothing. Write the key, = and the value:"
+                f" {path or 'history'}=true"
+            )
+        if path not in settings() and path not in sections():
+            _refuse(path, place, [*settings(), *sections()])
+        leaves.update((p, f.value) for p, f in _from_text(path, value, place).items())
+    return nested(leaves)
+
+
+def nested(leaves: Mapping[str, Any]) -> dict[str, Any]:
+    """Leaves by path as a mapping of sections."""
+    values: dict[str, Any] = {}
+    for path, value in leaves.items():
+        name, _, leaf = path.partition(".")
+        held = values.setdefault(name, {}) if leaf else values
+        held[leaf or name] = value
+    return values
+
+
+def _from_text(path: str, text: str, place: str) -> dict[str, Found]:
+    """The leaves that a text sets, for a setting or for the short form of a section."""
+    value: Any = text
+    if path in settings() and settings()[path].many:
+        value = [word for part in text.split(",") if (word := part.strip())]
+    elif path in settings():
+        value = _read_as(text, settings()[path].kinds)
+    elif f"{path}.url" not in settings():
+        paced = f"{path}.interval_seconds" in settings()
+        value = _read_as(text, (bool, float) if paced else (bool,))
+    return dict(flatten(Document(nested({path: value}), place)))
+
+
+def _read_as(text: str, kinds: Collection[Any]) -> Any:
+    """A text as the first type that it reads as; the text itself where none."""
+    word = text.strip()
+    lower = word.lower()
+    is_number = float in kinds and lower in {"0", "1"}
+    if bool in kinds and lower in _TRUE | _FALSE and not is_number:
+        return lower in _TRUE
+    if type(None) in kinds and lower in {"null", "none"}:
+        return None
+    for kind, read_one in ((Options, json.loads), (int, int), (float, float)):
+        if kind in kinds:
+            with contextlib.suppress(ValueError):
+                return read_one(word)
+    return word
+
+
+def flatten(document: Document) -> Iterator[tuple[str, Found]]:
+    """Leaves by path, short forms spelled out.
+
+    Raises:
+        ConfigError: a key is unknown, or a section holds nothing that it takes.
+    """
+    for key, value in document.plain.items():
+        name = str(key)
+        where = document.at(name)
+        if name not in sections():
+            if name not in settings():
+                _refuse(name, where, [*settings(), *sections()])
+            yield name, Found(value, where)
+        elif isinstance(value, (Mapping, type(sections()[name]))):
+            inner = (
+                value if isinstance(value, Mapping) else msgspec.structs.asdict(value)
+            )
+            for leaf, item in inner.items():
+                path = f"{name}.{leaf}"
+                if path not in settings():
+                    _refuse(path, document.at(path), _leaves(name))
+                yield path, Found(item, document.at(path))
+        else:
+            for leaf, item in _spelled_out(name, value, where):
+                yield f"{name}.{leaf}", Found(item, where)
+
+
+def _spelled_out(name: str, value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """The leaves that a section's short form stands for."""
+    keys = [path.partition(".")[2] for path in _leaves(name)]
+    paced = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if value is None:
+        return  # a section whose keys are all commented out is null
+    if isinstance(value, bool) and "enabled" in keys:
+        yield "enabled", value
+    elif paced and "interval_seconds" in keys[:2]:
+        yield "enabled", True
+        yield "interval_seconds", value
+    elif "url" in keys and (value is False or isinstance(value, str)):
+        yield "url", value or ""
+    else:
+        admitted = ["true", "false"] if "enabled" in keys else []
+        admitted += ["an interval in seconds"] if "interval_seconds" in keys else []
+        admitted += ["a url"] if "url" in keys else []
+        admitted.append(f"a mapping of the keys {', '.join(keys[:-1])} and {keys[-1]}")
+        raise ConfigError(
+            f"'{name}' in {place} must be {one_of(admitted)}, got {describe(value)}."
+        )
+
+
+def _leaves(name: str) -> list[str]:
+    return [path for path in settings() if path.startswith(f"{name}.")]
+
+
+def _refuse(key: str, place: str, known: list[str]) -> None:
+    raise ConfigError(
+        f"unknown key '{key}' in {place}: {nearest(key, known)} Rename it or remove"
+        " it; `python -m collector.config.table --markdown` lists every key."
+    )

@@ -1,0 +1,379 @@
+"""MemProfiler's settings, as finetuning-scheduler's users have them, become ours.
+
+`memprofiler_cfg` is found wherever a file or mapping puts it: at the top, or below
+`model`, `init_args` and their like. `KEYS` says what each of its keys becomes; each is
+accounted for in a list, so that nothing is dropped in silence. Keys that are not given
+have MemProfiler's defaults, which are not ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+
+from msgspec import Meta
+
+from collector.config.settings import sections, settings
+from collector.config.values import (
+    UNCHANGED,
+    Code,
+    Found,
+    Names,
+    Setting,
+    checked,
+    code_name,
+    describe,
+    written,
+)
+from collector.errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from collector.config.layers import Document
+
+NAME: Final = "memprofiler_cfg"
+
+IDENTITY: Final = "identity_lambda"
+"""MemProfiler's word for a function that does nothing."""
+
+_HOOKS: Final = "fts_examples.profiling.npp_hooks."
+_PROJECTS: Final = {"fts_examples", "finetuning_scheduler", "interpretune"}
+_BUILT_IN: Final = {
+    "_hook_npp_pre_forward",
+    "_hook_npp_post_forward",
+    "_reset_memory_hooks_state",
+    "_npp_hook",
+}
+_BUILT_IN_ATTRS: Final = (
+    *("rss_pre_forward", "rss_post_forward", "rss_diff"),
+    *("npp_pre_forward", "npp_post_forward", "npp_diff"),
+)
+"""What its own hooks leave on every module."""
+
+_Codes = tuple[Code, ...]
+
+
+class Key(NamedTuple):
+    """A key of `MemProfilerCfg`: what it may be, its default, and what it becomes."""
+
+    hint: Any
+    default: Any
+    leaves: tuple[str, ...]
+    """Our settings, which get the key's value (`_ours`)."""
+    note: str = ""
+
+
+_OWN_HOOKS: Final = "MemProfiler's own are built in"
+
+KEYS: Final[dict[str, Key]] = {
+    "enabled": Key(bool, False, ("functions.enabled",)),
+    "collect_funcs.default": Key(
+        Names,
+        ("training_step",),
+        ("functions.default",),
+        "decorate them with @collector.profiled",
+    ),
+    "collect_funcs.cpu": Key(Names, (), ("functions.host",)),
+    "collect_funcs.cuda": Key(Names, (), ("functions.device",)),
+    "collect_funcs.cuda_allocator_history": Key(
+        Names, (), ("functions.history",), "with those of default"
+    ),
+    "collect_funcs.fsdp": Key(
+        Names,
+        (),
+        ("functions.modules",),
+        "with those of default; add `step` for backward and optimizer, where the trainer"
+        " runs them outside",
+    ),
+    "cuda_allocator_history": Key(
+        bool,
+        False,
+        ("history.enabled", "dumps.history"),
+        "bounded, Python stacks alone, stopped after the last collected call",
+    ),
+    "track_fsdp_mem": Key(
+        bool,
+        False,
+        ("modules.enabled", "dumps.fsdp_report"),
+        "FSDP and plain modules, forward, backward and all optimizers",
+    ),
+    "fsdp_mem_track_module_depth": Key(
+        Annotated[int, Meta(ge=1, le=1000)],
+        2,
+        ("dumps.depth",),
+        "of the report; the page shows all",
+    ),
+    "fsdp_mem_tracker_tabulate": Key(bool, False, ("dumps.tabulate",)),
+    "fsdp_mem_tracker_units": Key(
+        Literal["B", "KiB", "MiB", "GiB"], "MiB", ("dumps.units",)
+    ),
+    "fsdp_mem_tracker_root_module": Key(str, "", ("modules.root",)),
+    "dump_memorystats_pickle": Key(bool, False, ("dumps.pickle",)),
+    "dump_memorystats_yaml": Key(bool, True, ("dumps.yaml",)),
+    "schedule.warmup_iters": Key(
+        Annotated[int, Meta(ge=0)], 1, ("schedule.warmup_iters",)
+    ),
+    "schedule.max_iter": Key(
+        Annotated[int, Meta(ge=0)] | None, None, ("schedule.max_iter",)
+    ),
+    "save_dir": Key(str | None, None, ("dumps.dir",)),
+    "enable_memory_hooks": Key(bool, True, ("hooks.enabled",)),
+    "enable_saved_tensors_hooks": Key(
+        bool,
+        True,
+        ("activations.enabled",),
+        "npp is kept as npp_compat_bytes, beside the bytes of unique storages",
+    ),
+    "memory_hooks.pre_forward_hooks": Key(
+        _Codes,
+        (f"{_HOOKS}_hook_npp_pre_forward",),
+        ("hooks.pre_forward", "hooks.rss"),
+        _OWN_HOOKS,
+    ),
+    "memory_hooks.post_forward_hooks": Key(
+        _Codes,
+        (f"{_HOOKS}_hook_npp_post_forward",),
+        ("hooks.post_forward",),
+        _OWN_HOOKS,
+    ),
+    "memory_hooks.reset_state_hooks": Key(
+        _Codes,
+        (f"{_HOOKS}_reset_memory_hooks_state",),
+        ("hooks.reset",),
+        f"{_OWN_HOOKS}; yours are called as hook(module)",
+    ),
+    "saved_tensors_funcs": Key(
+        _Codes, (f"{_HOOKS}_npp_hook", UNCHANGED), ("activations.functions",)
+    ),
+    "save_hook_attrs": Key(Names, _BUILT_IN_ATTRS, ("hooks.save_attrs",)),
+    "retain_hooks_for_funcs": Key(
+        Names,
+        ("training_step",),
+        (),
+        "MemProfiler overwrites this key; hooks leave with the last collected call",
+    ),
+}
+"""Every key of `MemProfilerCfg`, in its order."""
+
+_NESTED: Final = {key.partition(".")[0] for key in KEYS if "." in key}
+
+_NEED_ENABLED: Final = {
+    *("cuda_allocator_history", "track_fsdp_mem"),
+    *("dump_memorystats_pickle", "dump_memorystats_yaml"),
+}
+"""Keys that do nothing in MemProfiler unless it is enabled."""
+
+
+class Became(NamedTuple):
+    """What one key became."""
+
+    key: str
+    value: Any
+    place: str
+    given: bool
+    """False: the key is not there, and MemProfiler's default counts."""
+    leaves: Mapping[str, Any] = {}
+    """Our settings, by path; none where MemBoard needs no such key."""
+    note: str = ""
+
+    def __str__(self) -> str:
+        became = ", ".join(f"{p}: {written(v)}" for p, v in self.leaves.items())
+        note = f" ({self.note})" if became and self.note else self.note
+        value = written(self.value).replace(UNCHANGED, IDENTITY)
+        return f"{self.key}: {value} -> {became or 'nothing: '}{note}"
+
+
+class Imported(NamedTuple):
+    """MemProfiler's settings of one file or mapping, as ours."""
+
+    place: str
+    leaves: Mapping[str, Found]
+    """Our settings by path, with the place that each comes from."""
+    entries: tuple[Became, ...]
+    """Every key of `MemProfilerCfg`, in its order."""
+    beside: tuple[str, ...]
+    """Keys beside `memprofiler_cfg` that are ours, and count."""
+    left_out: tuple[str, ...]
+    """Those that are not."""
+
+
+def imported(document: Document) -> Imported | None:
+    """Our settings for the `memprofiler_cfg` in a document; None where there is none.
+
+    Raises:
+        ConfigError: there are several, or a key or value of it is wrong.
+    """
+    found = _find(document)
+    if found is None:
+        return None
+    path, value = found
+    document.refuse_twice(path)
+    theirs = _read_keys(document, path, value)
+    entries = tuple(_became(key, theirs) for key in KEYS)
+    others = [key for key in document.plain if str(key) != path]
+    # Beside a `memprofiler_cfg` at the top our own keys count too; a trainer's file
+    # with one somewhere below may have keys of its own that are merely called alike.
+    known = {*settings(), *sections()} if path in document.plain else set()
+    return Imported(
+        place=document.place,
+        leaves={
+            path: Found(value, entry.place)
+            for entry in entries
+            for path, value in entry.leaves.items()
+        },
+        entries=entries,
+        beside=tuple(key for key in others if key in known),
+        left_out=tuple(str(key) for key in others if key not in known),
+    )
+
+
+def summary(found: Imported) -> str:
+    """What the keys that are given became, a line each, for the log."""
+    lines = [f"{found.place} holds MemProfiler's settings; they became:"]
+    told = [entry for entry in found.entries if entry.given or entry.key == "enabled"]
+    lines += [f"  {entry}" for entry in told]
+    if found.left_out:
+        lines.append(f"  not of {NAME}, left out: {', '.join(found.left_out)}")
+    lines.append(
+        "  All other keys have MemProfiler's defaults. `memboard import-config` lists"
+        " them and writes the file in MemBoard's words."
+    )
+    return "\n".join(lines)
+
+
+def _became(key: str, theirs: Mapping[str, Became]) -> Became:
+    """One key with our settings."""
+    entry, note = theirs[key], KEYS[key].note
+    value: Any = entry.value
+    enabled, rss = theirs["enabled"].value, _measures_rss(theirs)
+    leaves = dict.fromkeys(KEYS[key].leaves, value)
+    if key == "enabled" and not value:
+        note = "steps are recorded all the same"
+    elif key in _NEED_ENABLED:
+        leaves = dict.fromkeys(leaves, enabled and value)
+        note = "off, because enabled is false" if value and not enabled else note
+    elif key in ("collect_funcs.cuda_allocator_history", "collect_funcs.fsdp"):
+        both = (*theirs["collect_funcs.default"].value, *value)
+        leaves = dict.fromkeys(leaves, tuple(dict.fromkeys(both)))
+    elif key.startswith("memory_hooks."):
+        own = tuple(code for code in value if not _is_built_in(code))
+        leaves = {p: rss if p == "hooks.rss" else own for p in leaves}
+    elif key == "save_hook_attrs" and rss:
+        own = tuple(name for name in value if name not in _BUILT_IN_ATTRS)
+        leaves = dict.fromkeys(leaves, own)
+        note = "rss_* and npp_* are always kept, of every module"
+    elif key == "saved_tensors_funcs":
+        leaves = dict.fromkeys(leaves, _pair(entry))
+        note = _OWN_HOOKS.replace("are", "is") if any(map(_is_built_in, value)) else ""
+    elif key == "save_dir":
+        leaves = dict.fromkeys(leaves, value or "")
+        note = "" if value else "memprofiler in the run's directory"
+    return entry._replace(leaves=leaves, note=note)
+
+
+def _measures_rss(theirs: Mapping[str, Became]) -> bool:
+    """Whether its own hooks run before and after every forward."""
+    return all(
+        any(map(_is_built_in, theirs[f"memory_hooks.{name}_hooks"].value))
+        for name in ("pre_forward", "post_forward")
+    )
+
+
+def _pair(entry: Became) -> tuple[Code, ...]:
+    """The functions that pack and unpack; none where both do nothing of the user's."""
+    if len(entry.value) not in (0, 2):
+        raise ConfigError(
+            f"'{NAME}.{entry.key}' in {entry.place} must be two, one that packs and one"
+            f" that unpacks, got {len(entry.value)}. Add 'identity_lambda' for the"
+            " other."
+        )
+    pair = tuple(UNCHANGED if _is_built_in(code) else code for code in entry.value)
+    return () if all(code == UNCHANGED for code in pair) else pair
+
+
+def _is_built_in(code: Any) -> bool:
+    """Whether code is MemProfiler's own, of which ours takes the place."""
+    project, _, rest = code_name(code).partition(".")
+    return project in _PROJECTS and rest.rpartition(".")[2] in _BUILT_IN
+
+
+def _find(document: Document) -> tuple[str, Any] | None:
+    """The path and value of `memprofiler_cfg`, wherever it stands; None without one."""
+    found: dict[int, tuple[str, Any]] = {}
+    for path, value in _walk(document.plain):
+        found.setdefault(id(value), (path, value))
+    held = {key: pair for key, pair in found.items() if pair[1] is not None}
+    if len(held) > 1:
+        lines = {path: document.lines.get(path) for path, _ in held.values()}
+        where = [f"'{p}'" + f" (line {n})" * (n is not None) for p, n in lines.items()]
+        raise ConfigError(
+            f"{document.place} holds {len(where)} mappings of {NAME}:"
+            f" {', '.join(where)}. Keep the one that counts."
+        )
+    return next(iter((held or found).values()), None)
+
+
+def _walk(plain: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    """Every value under the name, top first; what refers to itself is walked once."""
+    waiting: list[tuple[str, Any]] = [("", plain)]
+    seen = set()
+    while waiting:
+        above, node = waiting.pop(0)
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        pairs = node.items() if isinstance(node, Mapping) else enumerate(node)
+        for key, value in pairs:
+            path = f"{above}{key}"
+            if str(key).rpartition(".")[2] == NAME:
+                yield path, value
+            elif isinstance(value, (Mapping, list, tuple)):
+                waiting.append((f"{path}.", value))
+
+
+def _read_keys(document: Document, path: str, value: Any) -> dict[str, Became]:
+    """Every key of `KEYS`, as given below `path` or by default."""
+    given = dict(_given(document, path, value))
+    keys = {}
+    for key, (hint, default, *_) in KEYS.items():
+        if key in given:
+            setting = Setting(f"{NAME}.{key}", hint, default)
+            raw, place = given[key]
+            if isinstance(raw, (list, tuple)):
+                raw = [UNCHANGED if entry == IDENTITY else entry for entry in raw]
+            keys[key] = Became(key, checked(setting, raw, place), place, given=True)
+        else:
+            place = f"{document.at(path)} (MemProfiler's default of {key})"
+            keys[key] = Became(key, default, place, given=False)
+    return keys
+
+
+def _given(
+    document: Document, path: str, value: Any, above: str = ""
+) -> Iterator[tuple[str, tuple[Any, str]]]:
+    """The keys that are given, nested ones with a dot, each with its place."""
+    where = document.at(path)
+    if value is None:
+        return  # all of its keys are commented out
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {item.name: getattr(value, item.name) for item in fields(value)}
+    elif isinstance(value, Mapping) and "class_path" in value:
+        path, value = f"{path}.init_args", value.get("init_args") or {}
+    if not isinstance(value, Mapping):
+        name = f"{NAME}.{above}".rstrip(".")
+        raise ConfigError(
+            f"'{name}' in {where} must hold keys and values, got {describe(value)}."
+            " Write its keys below it; where it names a file, give that file as config."
+        )
+    for name, inner in value.items():
+        key, below = f"{above}{name}", f"{path}.{name}"
+        if key in _NESTED:
+            yield from _given(document, below, inner, f"{key}.")
+        elif key in KEYS:
+            yield key, (inner, document.at(below))
+        else:
+            near = nearest(key, [*KEYS, *_NESTED])
+            raise ConfigError(
+                f"unknown key '{NAME}.{key}' in {document.at(below)}: {near}"
+                " MemProfiler has no such key; rename it or remove it."
+            )

@@ -1,0 +1,200 @@
+"""What must hold between settings that are each right by themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from collector.config.values import one_of
+from collector.errors import ConfigError
+from collector.remote.templates import IDENTITY, MOMENT, check_remote, checked_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from collector.config.values import Found
+
+TEMPLATES: Final = ("folder", "filename", "stacks_filename", "memory_filename")
+
+NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
+"""Without these, nobody can say what an allocation was for."""
+
+_CYCLE: Final = {"skip_first": 0, "wait": 0, "warmup": 1, "repeat": 1}
+"""Keys of `schedule` that mean something with `active` alone, and their defaults."""
+
+_READ_AT_THE_END: Final = (
+    "merge_on_close",
+    "dumps.yaml",
+    "dumps.pickle",
+    "dumps.fsdp_report",
+    "dumps.history",
+)
+"""Switches of what is made of the recording's own files."""
+
+
+class _Need(NamedTuple):
+    """Keys that say nothing unless somebody gave at least one of others."""
+
+    keys: tuple[str, ...]
+    needed: tuple[str, ...]
+    remedy: str
+
+
+_NEEDS: Final = (
+    _Need(
+        ("remote.*",),
+        ("remote.url",),
+        "Give the url to copy to, or an empty one for no mirror",
+    ),
+    _Need(
+        ("dumps.depth", "dumps.units", "dumps.tabulate"),
+        ("dumps.fsdp_report",),
+        "Set it to true for the report that this belongs to",
+    ),
+    _Need(
+        ("torch_profiler.stacks_metric",),
+        ("torch_profiler.stacks_filename",),
+        "Name the file that is to be written",
+    ),
+    _Need(
+        ("dumps.dir",),
+        ("dumps.yaml", "dumps.pickle", "dumps.fsdp_report", "dumps.history"),
+        "Set those to true that are to be written there",
+    ),
+)
+
+
+def check_rules(value: Callable[[str], Any], place: Callable[[str], str]) -> None:
+    """Refuse settings that contradict each other or could never do anything.
+
+    Args:
+        value: gives the effective value of a leaf by its path.
+        place: says where it was set, in words.
+
+    Raises:
+        ConfigError: names the keys, their places and the remedy.
+    """
+    if value("schedule.choose") is None:
+        if value("schedule.active") is None:
+            _check_plain_schedule(value, place)
+        else:
+            _check_cycles(value, place)
+    check_remote(value, place)
+    _check_pruning(value, place)
+    _check_torch_profiler(value, place)
+    functions = value("activations.functions")
+    if len(functions) not in (0, 2):
+        raise ConfigError(
+            f"'activations.functions' in {place('activations.functions')} must be two,"
+            f" one that packs and one that unpacks, got {len(functions)}. Add the other"
+            " (collector.config.values.unchanged does nothing), or remove it."
+        )
+
+
+def _check_pruning(value: Callable[[str], Any], place: Callable[[str], str]) -> None:
+    """What is made at the end of what lies here must find it here."""
+    if not (value("remote.url") and value("remote.prune")):
+        return
+    for path in _READ_AT_THE_END:
+        if value(path):
+            raise ConfigError(
+                f"'remote.prune' in {place('remote.prune')} deletes what '{path}' in"
+                f" {place(path)} reads when the recording closes. Remove one of the two;"
+                " memboard merge and memboard export do the same with a downloaded"
+                " mirror at any later time."
+            )
+
+
+def _check_plain_schedule(
+    value: Callable[[str], Any], place: Callable[[str], str]
+) -> None:
+    for key, default in _CYCLE.items():
+        path = f"schedule.{key}"
+        if value(path) != default:
+            raise ConfigError(
+                f"'{path}' in {place(path)} says nothing without 'schedule.active'. Set"
+                " schedule.active to the number of calls that a cycle collects, or"
+                f" remove {path}."
+            )
+    warmup, last = value("schedule.warmup_iters"), value("schedule.max_iter")
+    if last and last <= warmup:
+        raise ConfigError(
+            f"'schedule.max_iter' in {place('schedule.max_iter')} is {last} and"
+            f" 'schedule.warmup_iters' in {place('schedule.warmup_iters')} is {warmup},"
+            " so that no call would ever be collected. Make max_iter more than"
+            " warmup_iters, or 0 for no end, or remove it for one call."
+        )
+
+
+def _check_cycles(value: Callable[[str], Any], place: Callable[[str], str]) -> None:
+    for key, default, instead in (
+        ("max_iter", None, "schedule.repeat bounds the number of cycles"),
+        ("warmup_iters", 1, "schedule.warmup is the warmup of a cycle"),
+    ):
+        path = f"schedule.{key}"
+        if value(path) != default:
+            raise ConfigError(
+                f"'{path}' in {place(path)} says nothing beside 'schedule.active' in"
+                f" {place('schedule.active')}: {instead}. Remove one of the two."
+            )
+
+
+def _check_torch_profiler(
+    value: Callable[[str], Any], place: Callable[[str], str]
+) -> None:
+    for key in TEMPLATES:
+        template = value(f"torch_profiler.{key}")
+        if template:
+            _check_template(f"torch_profiler.{key}", template, place)
+    if not value("torch_profiler.enabled"):
+        return
+    _check_needed("memory_filename", NEEDED_BY_MEMORY, value, place)
+    _check_needed("stacks_filename", ("with_stack",), value, place)
+
+
+def _check_template(path: str, template: str, place: Callable[[str], str]) -> None:
+    checked_names(template, IDENTITY + MOMENT, path, place)
+    parts = template.replace("\\", "/").split("/")
+    if ".." in parts:
+        raise ConfigError(
+            f"'{path}' in {place(path)} is {template!r}, which leaves the folder beside"
+            " the rank's file. Remove '..'; to have traces elsewhere, set 'remote'."
+        )
+    if path != "torch_profiler.folder" and not parts[-1].strip(". "):
+        raise ConfigError(
+            f"'{path}' in {place(path)} is {template!r}, which names no file. Add a name."
+        )
+
+
+def _check_needed(
+    key: str,
+    needed: tuple[str, ...],
+    value: Callable[[str], Any],
+    place: Callable[[str], str],
+) -> None:
+    missing = [name for name in needed if not value(f"torch_profiler.{name}")]
+    if value(f"torch_profiler.{key}") and missing:
+        path = f"torch_profiler.{key}"
+        named = " and ".join(f"torch_profiler.{name}" for name in missing)
+        raise ConfigError(
+            f"'{path}' in {place(path)} needs {named}, which"
+            f" {'is' if len(missing) == 1 else 'are'} off. Set"
+            f" {'it' if len(missing) == 1 else 'them'} to true, or remove {key}."
+        )
+
+
+def check_needs(said: Mapping[str, Found]) -> None:
+    """Refuse options that could never do anything.
+
+    Raises:
+        ConfigError: names the key, its place and the remedy.
+    """
+    for keys, needed, remedy in _NEEDS:
+        if any(path in said for path in needed):
+            continue
+        for path, found in said.items():
+            if path in keys or f"{path.partition('.')[0]}.*" in keys:
+                named = one_of([f"'{other}'" for other in needed])
+                raise ConfigError(
+                    f"'{path}' in {found.place} says nothing without {named}. {remedy},"
+                    f" or remove {path}."
+                )

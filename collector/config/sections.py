@@ -1,0 +1,491 @@
+"""The sections of the settings, each a struct, and each of its fields a setting.
+
+Name, type, range, default and meaning are declared here and once; the docstring under a
+field is what it means, for editors, the README's table and YAML files.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from collector.config.values import Code, Names, Options, Setting, checked, describe
+from collector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SpanState: TypeAlias = Literal["skip", "warmup", "active", "active_and_save"]
+"""What the schedule says of a step."""
+
+ClockMethod: TypeAlias = Literal["auto", "files", "distributed", "wall"]
+"""How clocks are compared."""
+
+Activity: TypeAlias = Literal["cpu", "cuda", "xpu", "mtia", "hpu", "privateuse1"]
+
+SortKey: TypeAlias = Literal[
+    "self_cpu",
+    "cpu",
+    "self_device",
+    "device",
+    "self_cpu_memory",
+    "cpu_memory",
+    "self_device_memory",
+    "device_memory",
+    "calls",
+    "flops",
+]
+"""A column of the operators that a summary may be sorted by."""
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings that belong together: immutable, and checked when they are made."""
+
+    def __post_init__(self) -> None:
+        place = f"{type(self).__name__}()"
+        for name, hint in fields_of(type(self)).items():
+            value = getattr(self, name)
+            if isinstance(hint, Setting):
+                msgspec.structs.force_setattr(self, name, checked(hint, value, place))
+            elif not isinstance(value, hint):
+                raise ConfigError(
+                    f"'{name}' in {place} must be a {hint.__name__}, got"
+                    f" {describe(value)}. Write {name}=collector.{hint.__name__}(...),"
+                    " or use collector.load, which takes the short forms."
+                )
+
+
+@cache
+def fields_of(owner: type[Section]) -> Mapping[str, Setting | type[Section]]:
+    """What each field of a struct may be."""
+    return {
+        item.name: item.type
+        if isinstance(item.type, type) and issubclass(item.type, Section)
+        else Setting(item.name, item.type, item.default)
+        for item in msgspec.structs.fields(owner)
+    }
+
+
+class FunctionsConfig(Section, frozen=True, kw_only=True):
+    """Which profiled functions each kind collects.
+
+    A name is that of the decorated function or of the span; `*` stands for all of them,
+    `step` for everything between two calls of `rec.step()`.
+    """
+
+    enabled: bool = True
+    """False: decorated functions and memory spans run straight through."""
+
+    default: Names = ("*",)
+    """Functions whose device and host memory is snapped, and whose hooks are read."""
+
+    device: Names = ()
+    """More functions for device statistics alone."""
+
+    host: Names = ()
+    """More functions for rss and vms alone."""
+
+    history: Names = ("step",)
+    """Functions at whose start and end the allocator is captured, where `history` is on."""
+
+    modules: Names = ("step",)
+    """Functions through which module memory is tracked, where `modules` is on."""
+
+
+class ScheduleConfig(Section, frozen=True, kw_only=True):
+    """Which steps and calls are collected; each function and phase counts its own calls.
+
+    Without `active`: those after `warmup_iters` up to `max_iter`. With it: cycles of
+    wait, warmup and active calls.
+    """
+
+    warmup_iters: Annotated[int, Meta(ge=0)] = 1
+    """Calls that pass before the first collected one."""
+
+    max_iter: Annotated[int, Meta(ge=0)] | None = None
+    """Number of the last collected call. None: one more than `warmup_iters`; 0: no end."""
+
+    skip_first: Annotated[int, Meta(ge=0)] = 0
+    """With `active`: calls before the first cycle, once per recording or epoch."""
+
+    wait: Annotated[int, Meta(ge=0)] = 0
+    """With `active`: calls of a cycle that pass by."""
+
+    warmup: Annotated[int, Meta(ge=0)] = 1
+    """With `active`: calls of a cycle that warm up after those."""
+
+    active: Annotated[int, Meta(ge=1)] | None = None
+    """Collected calls of a cycle. None: no cycles."""
+
+    repeat: Annotated[int, Meta(ge=0)] = 1
+    """Number of cycles, each wait, warmup and active: 1 is one window; 0: no end."""
+
+    per_epoch: bool = False
+    """Whether counting begins anew with each epoch (`rec.epoch`): every epoch then has its
+    own `skip_first` and its own cycles. Of no effect where epochs are counted."""
+
+    unit: Literal["call", "step", "sample", "token", "epoch"] = "call"
+    """What is counted: the function's calls, or how far training is."""
+
+    resume: Annotated[int, Meta(ge=0)] = 0
+    """Where counting starts, for a training that was resumed: added to `skip_first`, or
+    to `warmup_iters` and `max_iter`. With `per_epoch`: in the
+    first epoch of this start alone."""
+
+    choose: Code | None = None
+    """Your own: a callable that is given the number of the call, from 0, and returns
+    whether to collect it (or a `collector.Action`). It replaces the counts above."""
+
+
+class HooksConfig(Section, frozen=True, kw_only=True):
+    """Your functions around the forward and backward of every module."""
+
+    enabled: bool = True
+    """False: no hook is installed."""
+
+    pre_forward: tuple[Code, ...] = ()
+    """Called as `hook(module, inputs)`; what it returns is ignored."""
+
+    post_forward: tuple[Code, ...] = ()
+    """Called as `hook(module, inputs, outputs)`."""
+
+    pre_backward: tuple[Code, ...] = ()
+    """Called as `hook(module, grad_outputs)`."""
+
+    post_backward: tuple[Code, ...] = ()
+    """Called as `hook(module, grad_inputs, grad_outputs)`."""
+
+    reset: tuple[Code, ...] = ()
+    """Called as `hook(module)` after each collected call, to start from zero."""
+
+    rss: bool = True
+    """Resident memory before and after each module's forward, and the difference."""
+
+    save_attrs: Names = ()
+    """Attributes that your hooks set on modules, to be kept as numbers."""
+
+
+class ActivationsConfig(Section, frozen=True, kw_only=True):
+    """Bytes that autograd saves for backward, by step, module and dtype."""
+
+    enabled: bool = True
+    """Whether saved tensors are counted in collected calls."""
+
+    functions: tuple[Code, ...] = ()
+    """Your own pack and unpack functions (two), called around our counting."""
+
+
+class ModulesConfig(Section, frozen=True, kw_only=True):
+    """Memory by module and category through a whole step, FSDP or not."""
+
+    enabled: bool = False
+    """Whether modules are tracked in collected calls: a few times a bare step's cost."""
+
+    root: str = ""
+    """Path of the module to track, below the attached model; empty: the model."""
+
+    compiled: Literal["estimate", "refuse"] = "estimate"
+    """Of a compiled model: track it eagerly and say so, or do not track it."""
+
+
+class HistoryConfig(Section, frozen=True, kw_only=True):
+    """Captures of the allocator: segments, blocks and what happened to them."""
+
+    enabled: bool = False
+    """Whether torch keeps the history, and captures are taken."""
+
+    max_entries: Annotated[int, Meta(ge=1, le=2**31 - 1)] = 100_000
+    """Events that torch keeps; older ones are forgotten."""
+
+    stacks: Literal["python", "all"] = "python"
+    """Stacks of Python alone, or of C++ too: a capture then takes a hundred times longer."""
+
+    keep_pickle: bool = False
+    """Also leave each capture as torch's own pickle, for other viewers."""
+
+    metadata: bool = True
+    """Tag events with step and phase, where torch can (2.10 and newer)."""
+
+
+class OomConfig(Section, frozen=True, kw_only=True):
+    """Reports of out-of-memory errors and other ends, with the allocator as it was."""
+
+    enabled: bool = True
+    """Whether an out-of-memory error leaves a report, and a snapshot of the allocator."""
+
+    history: bool = True
+    """Have torch record the Python stack of every allocation from the start, without
+    which nobody can say who held the memory: 2 us per allocation, and up to some hundred
+    MB of host memory. A recording of your own is never changed."""
+
+    history_pct: Annotated[float, Meta(ge=0, le=100)] = 5.0
+    """Where allocations come so often that their stacks would take more of a processor
+    than this, events are recorded without them, and a note says so."""
+
+    max_entries: Annotated[int, Meta(ge=1, le=2**31 - 1)] = 100_000
+    """Events that torch keeps; older ones are forgotten."""
+
+    per_hour: Annotated[int, Meta(ge=0, le=1000)] = 3
+    """Reports in an hour; errors beyond that, which the program caught, are counted. One
+    that ends the program is always reported."""
+
+    snapshot_seconds: Annotated[float, Meta(ge=0, le=3600)] = 5.0
+    """What would hold the error up for longer is left out of the snapshot: its events."""
+
+    exceptions: bool = True
+    """Also report other exceptions that nobody caught."""
+
+    on_sigterm: bool = False
+    """Also report when SIGTERM comes; the handler that was there runs afterwards."""
+
+
+class SpansConfig(Section, frozen=True, kw_only=True):
+    """Spans, instants and counters, kept one by one; and those that come by themselves."""
+
+    enabled: bool = True
+    """False: spans are summed up per name alone, and none comes by itself."""
+
+    automatic: bool = True
+    """Time the parts of each step: dataloader, forward, backward, optimizer, zero_grad,
+    checkpoint, evaluation, communication. Functions of torch are wrapped meanwhile."""
+
+    states: tuple[SpanState, ...] = ("warmup", "active", "active_and_save")
+    """In which steps of the schedule they are kept one by one, unless a span says so
+    itself: skip, warmup, active and active_and_save, a cycle's last one."""
+
+    per_second: Annotated[int, Meta(ge=1, le=10**6)] = 10_000
+    """What comes faster than this for longer than a moment is dropped and counted."""
+
+    max_bytes: Annotated[int, Meta(ge=0, le=2**50)] = 2**30
+    """Disk that one rank's spans may take, about; from there on they are summed up per
+    name alone. 0: no bound but `max_file_bytes`."""
+
+
+class FlopsConfig(Section, frozen=True, kw_only=True):
+    """How many floating point operations training needs, to say how busy a device is.
+
+    Forward and backward together, on one rank. What is known of a step is added up.
+    """
+
+    per_step: Annotated[float, Meta(ge=0)] | None = None
+    """Of one training step."""
+
+    per_sample: Annotated[float, Meta(ge=0)] | None = None
+    """Of one sample, times the samples that `rec.step(samples=)` reports."""
+
+    per_token: Annotated[float, Meta(ge=0)] | None = None
+    """Of one token, times the tokens that `rec.step(tokens=)` reports; 6 times the number
+    of parameters is a usual estimate."""
+
+    device_peak: Annotated[float, Meta(ge=0)] | None = None
+    """What the device could do in a second, at the precision that is used."""
+
+
+class DumpsConfig(Section, frozen=True, kw_only=True):
+    """Files for other tools, written when the recording closes; see `memboard export`."""
+
+    yaml: bool = False
+    """`rank_R_memory_stats.yaml` and `rank_R_fsdp_memory_stats.yaml`."""
+
+    pickle: bool = False
+    """`rank_R_memory_stats.pickle`."""
+
+    fsdp_report: bool = False
+    """`fsdp_mem_rank_R_FUNCTION_ITER.log`."""
+
+    history: bool = False
+    """`cuda_alloc_rank_R.FUNCTION.ITER.start|end.pickle`."""
+
+    depth: Annotated[int, Meta(ge=1, le=1000)] = 2
+    """Of the FSDP report: how deep modules are listed."""
+
+    units: Literal["B", "KiB", "MiB", "GiB"] = "MiB"
+    """Of the FSDP report: the unit of its bytes."""
+
+    tabulate: bool = False
+    """Of the FSDP report: tables instead of lines."""
+
+    dir: str = ""
+    """Where the files go; empty: `memprofiler` in the run's directory."""
+
+
+class TorchProfilerConfig(Section, frozen=True, kw_only=True):
+    """torch's profiler, in the steps that `schedule` picks.
+
+    Of warmup it is made ready, in active steps it records, and after a cycle's last one
+    the trace is saved.
+    """
+
+    enabled: bool = False
+    """Whether torch's profiler runs."""
+
+    activities: tuple[Activity, ...] = ()
+    """What is recorded: cpu, cuda, xpu, mtia, hpu, privateuse1. Empty: the processor and
+    the device that this rank uses."""
+
+    record_shapes: bool = False
+    """Shapes of every operator's inputs."""
+
+    profile_memory: bool = True
+    """Every allocation and release of tensors."""
+
+    with_stack: bool = False
+    """Python's calls: several times as many events, and steps that take as much longer."""
+
+    with_flops: bool = True
+    """Floating point operations of matrix products and convolutions, as torch counts."""
+
+    with_modules: bool = False
+    """Modules of TorchScript; those of eager models come with stacks."""
+
+    max_steps: Annotated[int, Meta(ge=1, le=10**6)] = 100
+    """Steps of one trace; a longer cycle is saved as far as it is then."""
+
+    max_seconds: Annotated[float, Meta(ge=1, le=86400)] = 300.0
+    """Seconds of one trace; the cycle ends with the step during which they pass."""
+
+    folder: str = "torch_traces"
+    """Where traces go, below the folder beside the rank's file, which each start has for
+    itself. May hold variables: run_name, rank, local_rank, world_size, local_world_size,
+    node_rank, epoch, batch, batch_in_epoch, sample, sample_in_epoch, token,
+    token_in_epoch, total_wct, epoch_wct, batch_wct."""
+
+    filename: str = "rank{rank}.{batch}.pt.trace.json"
+    """Name of a trace; may hold the same variables. `batch` counts finished steps."""
+
+    gzip: bool = False
+    """Compress traces; `.gz` is added to the name unless it is there."""
+
+    overwrite: bool = False
+    """Whether a trace may replace an earlier one of the same name. False: it is given a
+    number. Of another start none is ever replaced."""
+
+    num_traces_to_keep: Annotated[int, Meta(ge=-1)] = -1
+    """The newest ones that stay on disk; -1: all, 0: none once they have been uploaded."""
+
+    max_bytes: Annotated[int, Meta(ge=2**16, le=2**50)] = 20 * 2**30
+    """Disk budget of one rank's traces and what belongs to them; no more is saved then."""
+
+    post_process: Code | None = None
+    """Your own: called with the path of each finished trace, on a thread of its own."""
+
+    operators: bool = True
+    """Sum up time, memory and flops per operator: a table of numbers and a summary."""
+
+    sort_by: tuple[SortKey, ...] = ("self_cpu", "self_device")
+    """The summary's tables, one for each: self_cpu, cpu, self_device, device,
+    self_cpu_memory, cpu_memory, self_device_memory, device_memory, calls, flops."""
+
+    row_limit: Annotated[int, Meta(ge=1, le=10_000)] = 20
+    """Rows of each of the summary's tables."""
+
+    name_width: Annotated[int, Meta(ge=8, le=1000)] = 55
+    """Letters of an operator's name in the summary; longer ones are cut."""
+
+    stacks_filename: str = ""
+    """Name of a file of folded stacks beside the trace, for flame graphs
+    (`rank{rank}.{batch}.stacks`); needs with_stack. Empty: none."""
+
+    stacks_metric: Literal["self_cpu", "self_device"] = "self_cpu"
+    """What a stack weighs there: microseconds on the processor or on the device."""
+
+    memory_timeline: bool = True
+    """Memory by category through the trace, where shapes, memory and stacks are recorded;
+    torch's own analysis takes about 50 us for each event, beside training."""
+
+    memory_filename: str = ""
+    """Name of a page beside the trace that draws it, which needs nothing but a browser
+    (`rank{rank}.{batch}.memory.html`); needs record_shapes, profile_memory, with_stack."""
+
+
+class ClockConfig(Section, frozen=True, kw_only=True):
+    """Samples of how far each rank's clock is from rank 0's, with error bounds."""
+
+    enabled: bool = True
+    """Whether clocks are compared. A wall clock that jumps is noticed anyway."""
+
+    method: ClockMethod = "auto"
+    """auto and files: questions and answers as small files in the run's directory, on a
+    thread of their own; ranks of one host need only one. distributed: round trips with
+    rank 0 in a gloo group of its own, at the begin and end of each cycle of the schedule,
+    which every rank must then reach. wall: what the system says of its clock."""
+
+    interval_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 30.0
+    """Seconds between two comparisons through files."""
+
+    round_trips: Annotated[int, Meta(ge=1, le=1000)] = 8
+    """Questions per comparison: the one that was answered fastest counts."""
+
+
+class SegmentsConfig(Section, frozen=True, kw_only=True):
+    """A rank's file as numbered files, of which all but the newest never change."""
+
+    enabled: bool = False
+    """Write each rank's file as numbered segments. Where `remote` mirrors them, it is
+    done anyway."""
+
+    max_bytes: Annotated[int, Meta(ge=2**16, le=2**30)] = 2**24
+    """A segment that has grown to this is finished."""
+
+    seconds: Annotated[float, Meta(ge=0.1, le=86400)] = 60.0
+    """So is one this old that holds anything new. In a long run segments last longer: a
+    32nd of its time, at most an hour, so that their number stays bounded."""
+
+
+class RemoteConfig(Section, frozen=True, kw_only=True):
+    """Where finished files are copied to while training runs, and how."""
+
+    url: str = ""
+    """Where to, as fsspec writes it (s3://, gs://, abfs://, hdfs://, file:// ...), with
+    `{run_name}`, `{rank}`, `{node_rank}` and the like in it. Empty: nowhere."""
+
+    events: str | None = "{path}"
+    """Key of the recordings below the url; `{path}` is the path below the run's directory,
+    `{name}` the file's name. null: they stay here."""
+
+    traces: str | None = "{path}"
+    """Key of the torch profiler's traces, which may hold Composer's variables: `{epoch}`,
+    `{batch}` and so on. null: they stay here."""
+
+    snapshots: str | None = "{path}"
+    """Key of allocator snapshots that are left as pickles. null: they stay here."""
+
+    dumps: str | None = "{path}"
+    """Key of the files that `dumps` writes. null: they stay here."""
+
+    merged: str | None = "{path}"
+    """Key of the merged trace. null: it stays here."""
+
+    prune: bool = False
+    """Delete a local file once its copy was verified; never the newest segment. Not with
+    `merge_on_close` or `dumps`, which read what lies here."""
+
+    concurrency: Annotated[int, Meta(ge=1, le=64)] = 2
+    """Files that are uploaded at the same time."""
+
+    queue_files: Annotated[int, Meta(ge=1, le=10**6)] = 10_000
+    """Files that may wait; more stay here, are counted and go with the next start."""
+
+    retry_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 60.0
+    """The longest pause between two tries at a store that refuses or is away."""
+
+    close_seconds: Annotated[float, Meta(ge=0, le=86400)] = 30.0
+    """The longest that the end of a recording waits for uploads; what is left then is
+    named, and goes with the next start."""
+
+    storage_options: Options = msgspec.field(default_factory=Options)
+    """Given to fsspec's file system as they are (`{anon: true}`,
+    `{client_kwargs: {endpoint_url: ...}}`); in a variable as JSON. Not recorded."""
+
+
+class SourceConfig(Section, frozen=True, kw_only=True):
+    """Switch and pace of one source that is sampled on a timer."""
+
+    enabled: bool = True
+    """Whether the source is sampled."""
+
+    interval_seconds: Annotated[float, Meta(ge=0.05, le=86400)] = 1.0
+    """Seconds between two samples."""

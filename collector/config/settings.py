@@ -1,0 +1,302 @@
+"""Every setting: the struct of them all, and the same as a flat table by path.
+
+`RecordConfig` holds the sections; `RecordOptions` are the keywords of
+`collector.record`: the same fields with all that each takes.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping
+from functools import cache
+from itertools import pairwise
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from collector.config.rules import check_rules
+from collector.config.sections import (
+    ActivationsConfig,
+    ClockConfig,
+    DumpsConfig,
+    FlopsConfig,
+    FunctionsConfig,
+    HistoryConfig,
+    HooksConfig,
+    ModulesConfig,
+    OomConfig,
+    RemoteConfig,
+    ScheduleConfig,
+    Section,
+    SegmentsConfig,
+    SourceConfig,
+    SpansConfig,
+    TorchProfilerConfig,
+    fields_of,
+)
+from collector.config.values import Options, Setting, code_name, resolve
+
+MAX_RANK: Final = 9_999_999
+"""What a file's name has room for."""
+
+
+class RecordConfig(Section, frozen=True, kw_only=True):
+    """Every setting of `collector.record`."""
+
+    enabled: bool = True
+    """False: nothing is opened, patched, sampled or written; every call passes through."""
+
+    rank: Annotated[int, Meta(ge=0, le=MAX_RANK)] | None = None
+    """Global rank. None: from torch.distributed or the launcher's environment."""
+
+    local_rank: Annotated[int, Meta(ge=0, le=MAX_RANK)] | None = None
+    """Rank within the host. None: from the launcher's environment."""
+
+    world_size: Annotated[int, Meta(ge=1)] | None = None
+    """Number of ranks. None: from torch.distributed or the launcher's environment."""
+
+    flush_seconds: Annotated[float, Meta(ge=0.05, le=3600)] = 2.0
+    """How old a sample gets at most before it is on disk, and what a crash can lose."""
+
+    queue_rows: Annotated[int, Meta(ge=16, le=2**24)] = 8192
+    """Rows that may wait for a slow disk; what does not fit is dropped and counted."""
+
+    max_file_bytes: Annotated[int, Meta(ge=0)] = 4 * 2**30
+    """Disk budget of one rank's file; recording stops there with a warning. 0: none."""
+
+    scalars: bool = True
+    """Rank 0 writes headline scalars for TensorBoard's own Scalars and Time Series."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    """Least level of the messages that the `memboard` logger lets through."""
+
+    device: Literal["auto", "off"] | Annotated[int, Meta(ge=0)] = "auto"
+    """Accelerator to record: auto (the one this rank uses), off, or its index."""
+
+    device_peaks: Literal["step", "run"] = "step"
+    """step: torch's peak counters are reset at each step, so that a peak is the step's
+    own; your own reading and resetting of them stays exact (two of torch's functions are
+    wrapped while a recorder lives). run: nothing is reset or wrapped, and a peak is the
+    highest since the start or since your own last reset."""
+
+    rss: bool = True
+    """Resident memory of the process at every step."""
+
+    host_ranks: Literal["first", "all"] = "first"
+    """Who records the host's own figures (cpu, memory, swap, disk, network): the first
+    rank of each host, which speaks for all of them, or every rank."""
+
+    device_free: SourceConfig = SourceConfig(interval_seconds=1.0)
+    """Free, used and total memory of the whole device, whoever uses it."""
+
+    pinned: SourceConfig = SourceConfig(interval_seconds=1.0)
+    """Host memory that torch's pinned allocator holds (torch 2.8 and newer)."""
+
+    gpu: SourceConfig = SourceConfig(interval_seconds=1.0)
+    """GPU utilization, temperature, power and memory from NVML."""
+
+    process: SourceConfig = SourceConfig(interval_seconds=1.0)
+    """Resident, virtual and shared memory, threads, descriptors and CPU of the process."""
+
+    process_full: SourceConfig = SourceConfig(interval_seconds=60.0)
+    """Unique and proportional memory of the process: a walk of milliseconds."""
+
+    workers: SourceConfig = SourceConfig(interval_seconds=2.0)
+    """Number and resident memory of the DataLoader's worker processes, on Linux."""
+
+    cpu: SourceConfig = SourceConfig(interval_seconds=1.0)
+    """The host's processors: total, user, system, waiting for input and output."""
+
+    memory: SourceConfig = SourceConfig(interval_seconds=1.0)
+    """The host's memory, and the control group's limit and usage."""
+
+    swap: SourceConfig = SourceConfig(interval_seconds=10.0)
+    """The host's swap."""
+
+    disk: SourceConfig = SourceConfig(interval_seconds=2.0)
+    """Bytes and operations per second of the host's disks."""
+
+    network: SourceConfig = SourceConfig(interval_seconds=2.0)
+    """Bytes per second of the host's network, without the loopback interface."""
+
+    functions: FunctionsConfig = FunctionsConfig()
+    """Functions around which memory is collected (`collector.profiled`, `rec.span`)."""
+
+    schedule: ScheduleConfig = ScheduleConfig()
+    """Which of their calls are collected, and which steps by all that is costly."""
+
+    spans: SpansConfig = SpansConfig()
+    """Named stretches of time, kept one by one."""
+
+    flops: FlopsConfig = FlopsConfig()
+    """Floating point operations that training needs, to say how busy the device is."""
+
+    hooks: HooksConfig = HooksConfig()
+    """Resident memory and your own figures around every module's forward and backward,
+    in collected calls."""
+
+    activations: ActivationsConfig = ActivationsConfig()
+    """Bytes that autograd saves for backward, by module and dtype, in collected calls."""
+
+    modules: ModulesConfig = ModulesConfig()
+    """Memory by module and category through collected calls: FSDP, DDP and plain."""
+
+    history: HistoryConfig = HistoryConfig()
+    """The allocator's segments, blocks and events, at the start and end of collected
+    calls and where `rec.snapshot` asks."""
+
+    oom: OomConfig = OomConfig()
+    """Reports of out-of-memory errors and of exceptions that nobody caught."""
+
+    torch_profiler: TorchProfilerConfig = TorchProfilerConfig()
+    """Traces of torch's own profiler, in the steps that the schedule picks."""
+
+    clock: ClockConfig = ClockConfig()
+    """How far each rank's clock is from rank 0's, so that ranks are shown on one clock."""
+
+    merge_on_close: bool = False
+    """When the recording closes, rank 0 starts a process that waits for the other ranks'
+    files, a minute at most, and writes `merged_trace.json.gz` into the run's directory,
+    and to the mirror. The close itself waits for none of that."""
+
+    dumps: DumpsConfig = DumpsConfig()
+    """Files for other tools, written when the recording closes."""
+
+    segments: SegmentsConfig = SegmentsConfig()
+    """The rank's file as numbered segments, for stores that cannot append."""
+
+    remote: RemoteConfig = RemoteConfig()
+    """A mirror of the recording and its files at another place (`s3://...`)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_rules(self.leaf, lambda _path: "RecordConfig()")
+
+    def leaf(self, path: str) -> Any:
+        """The value of a setting by its path: `cpu.interval_seconds`."""
+        name, _, leaf = path.partition(".")
+        value = getattr(self, name)
+        return getattr(value, leaf) if leaf else value
+
+    def to_plain(self) -> dict[str, Any]:
+        """The settings as JSON holds them; `load` accepts it back.
+
+        Callables become their dotted names; one that has none that can be imported (a
+        lambda) is what stays behind. So do `remote.storage_options`: they may be secret.
+        """
+        plain: dict[str, Any] = {}
+        for path in settings():
+            name, _, leaf = path.partition(".")
+            held = plain.setdefault(name, {}) if leaf else plain
+            held[leaf or name] = _plain(self.leaf(path))
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Options):
+        return {}
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return code_name(value) if callable(value) else value
+
+
+@cache
+def settings() -> Mapping[str, Setting]:
+    """Every leaf by its path, in the order of `RecordConfig`."""
+    leaves = {}
+    for name, hint in fields_of(RecordConfig).items():
+        if isinstance(hint, Setting):
+            leaves[name] = hint
+            continue
+        for item in msgspec.structs.fields(hint):
+            path, default = f"{name}.{item.name}", getattr(sections()[name], item.name)
+            leaves[path] = Setting(path, item.type, default)
+    return leaves
+
+
+@cache
+def sections() -> Mapping[str, Section]:
+    """The keys that hold further keys: each with its defaults."""
+    plain = RecordConfig()
+    held = {name: getattr(plain, name) for name in fields_of(RecordConfig)}
+    return {name: value for name, value in held.items() if isinstance(value, Section)}
+
+
+@cache
+def meanings(owner: type) -> dict[str, str]:
+    """The docstring under each field of a section, as one line."""
+    (definition,) = ast.parse(inspect.getsource(owner)).body
+    body = definition.body if isinstance(definition, ast.ClassDef) else []
+    return {
+        item.target.id: " ".join(str(after.value.value).split())
+        for item, after in pairwise(body)
+        if isinstance(item, ast.AnnAssign)
+        and isinstance(item.target, ast.Name)
+        and isinstance(after, ast.Expr)
+        and isinstance(after.value, ast.Constant)
+    }
+
+
+def check_code(config: RecordConfig) -> None:
+    """Import the code that sections name which are switched on.
+
+    Raises:
+        ConfigError: as `values.resolve`.
+    """
+    for path, setting in settings().items():
+        section = path.partition(".")[0]
+        if setting.takes_code and getattr(getattr(config, section), "enabled", True):
+            value = config.leaf(path)
+            for code in value if setting.many else (value,):
+                if code is not None:
+                    resolve(code, path)
+
+
+Source: TypeAlias = SourceConfig | Mapping[str, Any] | bool | float | None
+"""What a sampled source takes: its section, or an interval in seconds, or a switch."""
+
+
+class RecordOptions(TypedDict, total=False):
+    """The keywords of `collector.record`: every field of `RecordConfig`, in short too."""
+
+    enabled: bool
+    rank: int | None
+    local_rank: int | None
+    world_size: int | None
+    flush_seconds: float
+    queue_rows: int
+    max_file_bytes: int
+    scalars: bool
+    log_level: Literal["debug", "info", "warning", "error"]
+    device: Literal["auto", "off"] | int
+    device_peaks: Literal["step", "run"]
+    rss: bool
+    host_ranks: Literal["first", "all"]
+    device_free: Source
+    pinned: Source
+    gpu: Source
+    process: Source
+    process_full: Source
+    workers: Source
+    cpu: Source
+    memory: Source
+    swap: Source
+    disk: Source
+    network: Source
+    functions: FunctionsConfig | Mapping[str, Any] | bool | None
+    schedule: ScheduleConfig | Mapping[str, Any] | None
+    spans: SpansConfig | Mapping[str, Any] | bool | None
+    flops: FlopsConfig | Mapping[str, Any] | None
+    hooks: HooksConfig | Mapping[str, Any] | bool | None
+    activations: ActivationsConfig | Mapping[str, Any] | bool | None
+    modules: ModulesConfig | Mapping[str, Any] | bool | None
+    history: HistoryConfig | Mapping[str, Any] | bool | None
+    oom: OomConfig | Mapping[str, Any] | bool | None
+    torch_profiler: TorchProfilerConfig | Mapping[str, Any] | bool | None
+    clock: ClockConfig | Mapping[str, Any] | bool | float | None
+    merge_on_close: bool
+    dumps: DumpsConfig | Mapping[str, Any] | None
+    segments: SegmentsConfig | Mapping[str, Any] | bool | None
+    remote: RemoteConfig | Mapping[str, Any] | str | Literal[False] | None

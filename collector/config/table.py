@@ -1,0 +1,192 @@
+"""The settings as text: the README's Markdown table, and a YAML file of them.
+
+`python -m collector.config.table --markdown | --write FILE`. The README holds the table
+between two markers; a test fails when it is out of date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.config.layers import variable
+from collector.config.sections import SourceConfig
+from collector.config.settings import (
+    RecordConfig,
+    meanings,
+    sections,
+    settings,
+)
+from collector.config.values import can_be_imported, written
+from collector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+BEGIN: Final = "<!-- config:begin -->"
+END: Final = "<!-- config:end -->"
+
+_HEAD: Final = (
+    "| key | what it may be | default | environment variable | meaning |",
+    "|---|---|---|---|---|",
+)
+_WIDTH: Final = 88
+
+
+def markdown() -> str:
+    """The table of every key, in the order of `RecordConfig`, without a last newline."""
+    rows = []
+    for path, setting in settings().items():
+        cells = (
+            f"`{path}`",
+            setting.expected,
+            f"`{written(setting.default)}`",
+            f"`{variable(path)}`",
+            _meaning(path, setting.default),
+        )
+        rows.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
+    return "\n".join([*_HEAD, *rows])
+
+
+def _meaning(path: str, default: object) -> str:
+    """What a key does, with the short form where it has one."""
+    name, _, leaf = path.partition(".")
+    own = meanings(RecordConfig)[name]
+    if not leaf:
+        return own
+    section: type = type(sections()[name])
+    meaning = meanings(section)[leaf]
+    timed = section is SourceConfig
+    if leaf == "enabled":
+        short = f"{own if timed else meaning} Short: `{name}: {written(not default)}`"
+        return short if default else f"{short}; so it is where its other keys are given"
+    if leaf == "url":
+        return f"{meaning} Short: `{name}: s3://bucket/{{run_name}}`"
+    if timed:
+        return f"{meaning} Short: `{name}: {default:g}`"
+    return meaning
+
+
+def replaced(text: str) -> str:
+    """`text` with the table between its markers made anew.
+
+    Raises:
+        ConfigError: the markers are not there, once each and in order.
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end or BEGIN in after or END in after:
+        raise ConfigError(f"put the lines {BEGIN} and {END} where the table belongs")
+    return f"{before}{BEGIN}\n{markdown()}\n{END}{after}"
+
+
+def as_yaml(
+    plain: Mapping[str, Any],
+    comments: Mapping[str, str] | None = None,
+    heading: str = "",
+) -> str:
+    """The text of a file with these settings, in the order of `RecordConfig`.
+
+    Args:
+        plain: as `RecordConfig.to_plain` gives them and a recording's header holds
+            them; keys may be missing.
+        comments: what to say above a leaf, by its path. None: what each key means.
+        heading: stands above all, as a comment.
+
+    What no file can hold (a lambda) and keys that this version does not know (of a
+    recording by a newer one) are kept as comments.
+    """
+    text = [*_comment(heading, "")]
+    left = dict(plain)
+    for name, meaning in meanings(RecordConfig).items():
+        section = sections().get(name)
+        if name not in left or (section and not isinstance(left[name], dict)):
+            continue
+        value = left.pop(name)
+        text += ["", *_comment(meaning if comments is None else "", "")]
+        if section is None:
+            text += [*_leaf(name, value, "", (comments or {}).get(name, ""))]
+            continue
+        text.append(f"{name}:")
+        known = {} if comments is not None else meanings(type(section))
+        order = [*meanings(type(section)), *value]
+        for leaf in sorted(value, key=order.index):
+            path = f"{name}.{leaf}"
+            said = (comments or {}).get(path) or known.get(leaf, "")
+            text += _leaf(path, value[leaf], "  ", said)
+    for name, value in left.items():
+        text += _comment(_unknown(name, value), "")
+    return "\n".join([*text[not heading :], ""])
+
+
+def _leaf(path: str, value: Any, indent: str, comment: str) -> Iterator[str]:
+    """One key and its value; code that no other process could import as a comment."""
+    key = path.rpartition(".")[2]
+    setting = settings().get(path)
+    if setting is None:
+        yield from _comment(_unknown(key, value), indent)
+        return
+    yield from _comment(comment, indent)
+    if setting.takes_code and value is not None:
+        names = value if isinstance(value, list) else [value]
+        lost = [name for name in names if not can_be_imported(str(name))]
+        for name in lost:
+            yield from _comment(
+                f"was given as code that has no name to import: {name}", indent
+            )
+        # One of a pair is none, and a text where there was one.
+        pair = path == "activations.functions"
+        kept = [] if pair and lost else [name for name in names if name not in lost]
+        value = kept if setting.many else next(iter(kept), setting.default)
+    yield f"{indent}{key}: {_flow(value)}"
+
+
+def _unknown(name: str, value: Any) -> str:
+    return f"not a setting of this version: {name}: {_flow(value)}"
+
+
+def _flow(value: Any) -> str:
+    """A value on one line, so that it reads back as the same."""
+    import yaml
+
+    text = yaml.safe_dump(
+        value, default_flow_style=True, width=2**31, allow_unicode=True
+    )
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _comment(text: str, indent: str) -> list[str]:
+    start = f"{indent}# "
+    lines = textwrap.wrap(
+        " ".join(text.split()), _WIDTH - len(start), break_long_words=False
+    )
+    return [start + line for line in lines]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table, or write it into a file."""
+    parser = argparse.ArgumentParser(
+        prog="python -m collector.config.table", description="Lists every setting."
+    )
+    choice = parser.add_mutually_exclusive_group(required=True)
+    choice.add_argument("--markdown", action="store_true", help="print the table")
+    choice.add_argument(
+        "--write", type=Path, metavar="FILE", help="renew it between its markers"
+    )
+    options = parser.parse_args(arguments)
+    if options.markdown:
+        sys.stdout.write(markdown() + "\n")
+        return 0
+    try:
+        text = options.write.read_text(encoding="utf-8")
+        options.write.write_text(replaced(text), encoding="utf-8")
+    except (OSError, ConfigError) as error:
+        parser.error(f"{options.write}: {error}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
