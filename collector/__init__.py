@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         RemoteConfig,
         ScheduleConfig,
         SegmentsConfig,
-        SourceConfig,
         SpansConfig,
         TorchProfilerConfig,
     )
@@ -62,7 +61,6 @@ __all__ = [
     "Schedule",
     "ScheduleConfig",
     "SegmentsConfig",
-    "SourceConfig",
     "SpanError",
     "SpansConfig",
     "TorchProfilerConfig",
@@ -95,7 +93,6 @@ _HOMES: Final = {
     "Schedule": "collector.config.schedule",
     "ScheduleConfig": "collector.config.sections",
     "SegmentsConfig": "collector.config.sections",
-    "SourceConfig": "collector.config.sections",
     "SpanError": "collector.errors",
     "SpansConfig": "collector.config.sections",
     "TorchProfilerConfig": "collector.config.sections",

@@ -11,9 +11,9 @@ key by key, the first that has it wins:
 4. the defaults
 
 A variable's name is the key in capitals after `MEMBOARD_`, with one underscore for the
-dot: `cpu.interval_seconds` is `MEMBOARD_CPU_INTERVAL_SECONDS`. A variable that is set to
-nothing counts as not set. The short forms of a section hold everywhere: `cpu: false` is
-`cpu: {enabled: false}`, and `cpu: 5` is `cpu: {enabled: true, interval_seconds: 5}`.
+dot: `history.stacks` is `MEMBOARD_HISTORY_STACKS`. A variable that is set to nothing counts
+as not set. The short form of a section holds everywhere: `history: true` is
+`history: {enabled: true}`.
 What is off by default is on where any key of its section is given, in whatever place, and
 `enabled` in none: `torch_profiler: {gzip: true}` has torch's profiler run.
 Where a list is due, one text is a list of one, and a variable holds its entries with

@@ -294,7 +294,7 @@ def _from_environment() -> dict[str, Found]:
 def from_assignments(texts: Sequence[str], place: str) -> dict[str, Any]:
     """Texts such as `schedule.active=2` as keywords of `load`; a later one wins.
 
-    A section takes its short form: `history=true`, `cpu=5`.
+    A section takes its short form: `history=true`.
 
     Raises:
         ConfigError: a key is unknown, or there is none; names `place`.
@@ -332,8 +332,7 @@ def _from_text(path: str, text: str, place: str) -> dict[str, Found]:
     elif path in settings():
         value = _read_as(text, settings()[path].kinds)
     elif f"{path}.url" not in settings():
-        paced = f"{path}.interval_seconds" in settings()
-        value = _read_as(text, (bool, float) if paced else (bool,))
+        value = _read_as(text, (bool,))
     return dict(flatten(Document(nested({path: value}), place)))
 
 
@@ -383,19 +382,14 @@ def flatten(document: Document) -> Iterator[tuple[str, Found]]:
 def _spelled_out(name: str, value: Any, place: str) -> Iterator[tuple[str, Any]]:
     """The leaves that a section's short form stands for."""
     keys = [path.partition(".")[2] for path in _leaves(name)]
-    paced = isinstance(value, (int, float)) and not isinstance(value, bool)
     if value is None:
         return  # a section whose keys are all commented out is null
     if isinstance(value, bool) and "enabled" in keys:
         yield "enabled", value
-    elif paced and "interval_seconds" in keys[:2]:
-        yield "enabled", True
-        yield "interval_seconds", value
     elif "url" in keys and (value is False or isinstance(value, str)):
         yield "url", value or ""
     else:
         admitted = ["true", "false"] if "enabled" in keys else []
-        admitted += ["an interval in seconds"] if "interval_seconds" in keys else []
         admitted += ["a url"] if "url" in keys else []
         admitted.append(f"a mapping of the keys {', '.join(keys[:-1])} and {keys[-1]}")
         raise ConfigError(

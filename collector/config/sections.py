@@ -41,6 +41,10 @@ SortKey: TypeAlias = Literal[
 """A column of the operators that a summary may be sorted by."""
 
 
+Pace: TypeAlias = Annotated[float, Meta(ge=0.05, le=86400)] | bool
+"""Seconds between two samples; true: the default, false: none."""
+
+
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that belong together: immutable, and checked when they are made."""
 
@@ -479,13 +483,3 @@ class RemoteConfig(Section, frozen=True, kw_only=True):
     storage_options: Options = msgspec.field(default_factory=Options)
     """Given to fsspec's file system as they are (`{anon: true}`,
     `{client_kwargs: {endpoint_url: ...}}`); in a variable as JSON. Not recorded."""
-
-
-class SourceConfig(Section, frozen=True, kw_only=True):
-    """Switch and pace of one source that is sampled on a timer."""
-
-    enabled: bool = True
-    """Whether the source is sampled."""
-
-    interval_seconds: Annotated[float, Meta(ge=0.05, le=86400)] = 1.0
-    """Seconds between two samples."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 
 import msgspec
 from msgspec import Meta
@@ -27,16 +26,19 @@ from collector.config.sections import (
     HooksConfig,
     ModulesConfig,
     OomConfig,
+    Pace,
     RemoteConfig,
     ScheduleConfig,
     Section,
     SegmentsConfig,
-    SourceConfig,
     SpansConfig,
     TorchProfilerConfig,
     fields_of,
 )
 from collector.config.values import Options, Setting, code_name, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MAX_RANK: Final = 9_999_999
 """What a file's name has room for."""
@@ -88,37 +90,37 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     """Who records the host's own figures (cpu, memory, swap, disk, network): the first
     rank of each host, which speaks for all of them, or every rank."""
 
-    device_free: SourceConfig = SourceConfig(interval_seconds=1.0)
+    device_free: Pace = 1.0
     """Free, used and total memory of the whole device, whoever uses it."""
 
-    pinned: SourceConfig = SourceConfig(interval_seconds=1.0)
+    pinned: Pace = 1.0
     """Host memory that torch's pinned allocator holds (torch 2.8 and newer)."""
 
-    gpu: SourceConfig = SourceConfig(interval_seconds=1.0)
+    gpu: Pace = 1.0
     """GPU utilization, temperature, power and memory from NVML."""
 
-    process: SourceConfig = SourceConfig(interval_seconds=1.0)
+    process: Pace = 1.0
     """Resident, virtual and shared memory, threads, descriptors and CPU of the process."""
 
-    process_full: SourceConfig = SourceConfig(interval_seconds=60.0)
+    process_full: Pace = 60.0
     """Unique and proportional memory of the process: a walk of milliseconds."""
 
-    workers: SourceConfig = SourceConfig(interval_seconds=2.0)
+    workers: Pace = 2.0
     """Number and resident memory of the DataLoader's worker processes, on Linux."""
 
-    cpu: SourceConfig = SourceConfig(interval_seconds=1.0)
+    cpu: Pace = 1.0
     """The host's processors: total, user, system, waiting for input and output."""
 
-    memory: SourceConfig = SourceConfig(interval_seconds=1.0)
+    memory: Pace = 1.0
     """The host's memory, and the control group's limit and usage."""
 
-    swap: SourceConfig = SourceConfig(interval_seconds=10.0)
+    swap: Pace = 10.0
     """The host's swap."""
 
-    disk: SourceConfig = SourceConfig(interval_seconds=2.0)
+    disk: Pace = 2.0
     """Bytes and operations per second of the host's disks."""
 
-    network: SourceConfig = SourceConfig(interval_seconds=2.0)
+    network: Pace = 2.0
     """Bytes per second of the host's network, without the loopback interface."""
 
     functions: FunctionsConfig = FunctionsConfig()
@@ -254,10 +256,6 @@ def check_code(config: RecordConfig) -> None:
                     resolve(code, path)
 
 
-Source: TypeAlias = SourceConfig | Mapping[str, Any] | bool | float | None
-"""What a sampled source takes: its section, or an interval in seconds, or a switch."""
-
-
 class RecordOptions(TypedDict, total=False):
     """The keywords of `collector.record`: every field of `RecordConfig`, in short too."""
 
@@ -274,17 +272,17 @@ class RecordOptions(TypedDict, total=False):
     device_peaks: Literal["step", "run"]
     rss: bool
     host_ranks: Literal["first", "all"]
-    device_free: Source
-    pinned: Source
-    gpu: Source
-    process: Source
-    process_full: Source
-    workers: Source
-    cpu: Source
-    memory: Source
-    swap: Source
-    disk: Source
-    network: Source
+    device_free: float | bool
+    pinned: float | bool
+    gpu: float | bool
+    process: float | bool
+    process_full: float | bool
+    workers: float | bool
+    cpu: float | bool
+    memory: float | bool
+    swap: float | bool
+    disk: float | bool
+    network: float | bool
     functions: FunctionsConfig | Mapping[str, Any] | bool | None
     schedule: ScheduleConfig | Mapping[str, Any] | None
     spans: SpansConfig | Mapping[str, Any] | bool | None
@@ -295,7 +293,7 @@ class RecordOptions(TypedDict, total=False):
     history: HistoryConfig | Mapping[str, Any] | bool | None
     oom: OomConfig | Mapping[str, Any] | bool | None
     torch_profiler: TorchProfilerConfig | Mapping[str, Any] | bool | None
-    clock: ClockConfig | Mapping[str, Any] | bool | float | None
+    clock: ClockConfig | Mapping[str, Any] | bool | None
     merge_on_close: bool
     dumps: DumpsConfig | Mapping[str, Any] | None
     segments: SegmentsConfig | Mapping[str, Any] | bool | None

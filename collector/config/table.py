@@ -1,7 +1,8 @@
 """The settings as text: the README's Markdown table, and a YAML file of them.
 
-`python -m collector.config.table --markdown | --write FILE`. The README holds the table
-between two markers; a test fails when it is out of date.
+`python -m collector.config.table --markdown | --write FILE | --yaml`. The README holds
+the table between two markers, and examples/fsdp2.yaml is the YAML file of the defaults;
+tests fail when they are out of date.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.layers import variable
-from collector.config.sections import SourceConfig
 from collector.config.settings import (
     RecordConfig,
     meanings,
@@ -25,6 +25,8 @@ from collector.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from collector.config.values import Setting
 
 BEGIN: Final = "<!-- config:begin -->"
 END: Final = "<!-- config:end -->"
@@ -45,28 +47,25 @@ def markdown() -> str:
             setting.expected,
             f"`{written(setting.default)}`",
             f"`{variable(path)}`",
-            _meaning(path, setting.default),
+            _meaning(path, setting),
         )
         rows.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
     return "\n".join([*_HEAD, *rows])
 
 
-def _meaning(path: str, default: object) -> str:
+def _meaning(path: str, setting: Setting) -> str:
     """What a key does, with the short form where it has one."""
     name, _, leaf = path.partition(".")
-    own = meanings(RecordConfig)[name]
     if not leaf:
-        return own
-    section: type = type(sections()[name])
-    meaning = meanings(section)[leaf]
-    timed = section is SourceConfig
+        paced = " Seconds between samples." * ({bool, float} <= setting.kinds.keys())
+        return meanings(RecordConfig)[name] + paced
+    meaning = meanings(type(sections()[name]))[leaf]
     if leaf == "enabled":
-        short = f"{own if timed else meaning} Short: `{name}: {written(not default)}`"
-        return short if default else f"{short}; so it is where its other keys are given"
+        short = f"{meaning} Short: `{name}: {written(not setting.default)}`"
+        also = "; so it is where its other keys are given"
+        return short if setting.default else short + also
     if leaf == "url":
         return f"{meaning} Short: `{name}: s3://bucket/{{run_name}}`"
-    if timed:
-        return f"{meaning} Short: `{name}: {default:g}`"
     return meaning
 
 
@@ -166,6 +165,18 @@ def _comment(text: str, indent: str) -> list[str]:
     return [start + line for line in lines]
 
 
+def defaults() -> str:
+    """A YAML file of every setting with its default and its meaning."""
+    heading = (
+        "Every setting of a MemBoard recording, with its default. Leave out what you do"
+        " not change. Give it to collector.record(..., config=FILE), or name it in the"
+        " environment variable MEMBOARD_CONFIG. Keywords of record win over MEMBOARD_*"
+        " variables, those over this file, this file over the defaults. The variable of"
+        " history.stacks is MEMBOARD_HISTORY_STACKS."
+    )
+    return as_yaml(RecordConfig().to_plain(), heading=heading)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, or write it into a file."""
     parser = argparse.ArgumentParser(
@@ -176,9 +187,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     choice.add_argument(
         "--write", type=Path, metavar="FILE", help="renew it between its markers"
     )
+    choice.add_argument("--yaml", action="store_true", help="print a file of defaults")
     options = parser.parse_args(arguments)
-    if options.markdown:
-        sys.stdout.write(markdown() + "\n")
+    if not options.write:
+        sys.stdout.write(markdown() + "\n" if options.markdown else defaults())
         return 0
     try:
         text = options.write.read_text(encoding="utf-8")

@@ -110,6 +110,8 @@ class Setting:
             raise TypeError
         if value is False and "off" in self.words:
             return "off"  # what YAML 1.1 makes of a bare off
+        if value is True and {bool, float} <= self.kinds.keys():
+            return self.default
         if isinstance(value, os.PathLike) and self.takes_text:
             value = os.fspath(value)
         if isinstance(value, float):

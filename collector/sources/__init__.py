@@ -49,7 +49,7 @@ TIMED: Final = (
     "disk",  # the host's disks
     "network",  # the host's network interfaces
 )
-"""Sampled on the recorder's thread; each has a `SourceConfig` of the same name."""
+"""Sampled on the recorder's thread; each has a setting of the same name."""
 
 HOST_WIDE: Final = ("cpu", "memory", "swap", "disk", "network")
 """Timed sources that tell the same on every rank of a host."""
@@ -108,7 +108,7 @@ def open_timed_sources(
     sources: list[TimedSource] = []
     not_opened: list[NotOpened] = []
     for name in TIMED:
-        enabled = getattr(config, name).enabled
+        enabled = getattr(config, name) is not False
         opened = _open(name, enabled, config, device, elsewhere and name in HOST_WIDE)
         if isinstance(opened, NotOpened):
             not_opened.append(opened)

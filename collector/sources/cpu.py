@@ -23,7 +23,7 @@ def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
     return FunctionSource(
         info=INFO,
         columns=CPU,
-        interval_seconds=config.cpu.interval_seconds,
+        interval_seconds=config.cpu,
         sample=Shares(psutil.cpu_times),
     )
 

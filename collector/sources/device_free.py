@@ -40,6 +40,6 @@ def open_source(config: RecordConfig, device: Device) -> FunctionSource:
     return FunctionSource(
         info=INFO,
         columns=DEVICE_FREE,
-        interval_seconds=config.device_free.interval_seconds,
+        interval_seconds=config.device_free,
         sample=sample,
     )

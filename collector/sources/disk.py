@@ -27,7 +27,7 @@ def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
     return FunctionSource(
         info=INFO,
         columns=DISK,
-        interval_seconds=config.disk.interval_seconds,
+        interval_seconds=config.disk,
         sample=Rates(_counters),
     )
 

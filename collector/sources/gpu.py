@@ -54,7 +54,7 @@ def open_source(config: RecordConfig, device: Device) -> GpuSource:
         raise Unavailable(
             f"NVML does not answer: {error}", "Check the NVIDIA driver."
         ) from None
-    return GpuSource(pynvml, device, config.gpu.interval_seconds)
+    return GpuSource(pynvml, device, config.gpu)
 
 
 class GpuSource:

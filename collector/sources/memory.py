@@ -37,6 +37,6 @@ def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
     return FunctionSource(
         info=INFO,
         columns=MEMORY,
-        interval_seconds=config.memory.interval_seconds,
+        interval_seconds=config.memory,
         sample=sample,
     )

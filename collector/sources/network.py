@@ -50,7 +50,7 @@ def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
     return FunctionSource(
         info=INFO,
         columns=NETWORK,
-        interval_seconds=config.network.interval_seconds,
+        interval_seconds=config.network,
         sample=Rates(counters),
     )
 

@@ -50,7 +50,7 @@ def open_source(config: RecordConfig, device: Device) -> FunctionSource:
     return FunctionSource(
         info=INFO,
         columns=PINNED,
-        interval_seconds=config.pinned.interval_seconds,
+        interval_seconds=config.pinned,
         sample=sample,
     )
 

@@ -41,6 +41,6 @@ def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
     return FunctionSource(
         info=INFO,
         columns=PROCESS,
-        interval_seconds=config.process.interval_seconds,
+        interval_seconds=config.process,
         sample=sample,
     )

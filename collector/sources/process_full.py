@@ -34,7 +34,7 @@ def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
     return FunctionSource(
         info=INFO,
         columns=PROCESS_FULL,
-        interval_seconds=config.process_full.interval_seconds,
+        interval_seconds=config.process_full,
         sample=sample,
     )
 

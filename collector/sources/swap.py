@@ -31,7 +31,7 @@ def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
     return FunctionSource(
         info=INFO,
         columns=SWAP,
-        interval_seconds=config.swap.interval_seconds,
+        interval_seconds=config.swap,
         sample=_sample,
     )
 

@@ -61,7 +61,7 @@ def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
     return FunctionSource(
         info=INFO,
         columns=WORKERS,
-        interval_seconds=config.workers.interval_seconds,
+        interval_seconds=config.workers,
         sample=sample,
     )
 

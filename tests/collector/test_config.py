@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec import Meta
 from msgspec.structs import fields, replace
 
-from collector import SourceConfig
+from collector import HistoryConfig, OomConfig
 from collector.config import (
     RecordConfig,
     load,
@@ -61,7 +61,8 @@ def error_of(*args, **kwargs):
     "layers", list(itertools.product([False, True], repeat=3)), ids=str
 )
 @pytest.mark.parametrize(
-    ("path", "default"), [("queue_rows", 8192), ("cpu.interval_seconds", 1.0)]
+    ("path", "default"),
+    [("queue_rows", 8192), ("cpu", 1.0), ("history.max_entries", 100_000)],
 )
 def test_keywords_beat_variables_beat_the_file_beat_defaults(
     yaml_file, monkeypatch, layers, path, default
@@ -85,11 +86,11 @@ def test_keywords_beat_variables_beat_the_file_beat_defaults(
 
 
 def test_layers_merge_leaf_by_leaf(yaml_file, monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CPU_INTERVAL_SECONDS", "7")
-    path = yaml_file("cpu: {enabled: false, interval_seconds: 3}\nmemory: 4\n")
-    config = load(path, memory={"enabled": False})
-    assert config.cpu == SourceConfig(enabled=False, interval_seconds=7.0)
-    assert config.memory == SourceConfig(enabled=False, interval_seconds=4.0)
+    monkeypatch.setenv("MEMBOARD_HISTORY_MAX_ENTRIES", "7")
+    path = yaml_file("history: {enabled: false, max_entries: 3}\nmemory: 4\n")
+    config = load(path, history={"stacks": "all"})
+    assert config.history == HistoryConfig(max_entries=7, stacks="all")
+    assert config.memory == 4.0
 
 
 def test_a_files_name_may_come_from_the_environment(yaml_file, monkeypatch):
@@ -108,24 +109,16 @@ def test_every_kind_of_config_is_taken(yaml_file):
 
 def test_an_empty_file_and_empty_sections_set_nothing(yaml_file):
     assert load(yaml_file("")) == RecordConfig()
-    assert load(yaml_file("# all commented out\ncpu:\n")) == RecordConfig()
+    assert load(yaml_file("# all commented out\nhistory:\n")) == RecordConfig()
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (False, SourceConfig(enabled=False, interval_seconds=10.0)),
-        (True, SourceConfig(interval_seconds=10.0)),
-        (5, SourceConfig(interval_seconds=5.0)),
-        (0.5, SourceConfig(interval_seconds=0.5)),
-        ({"interval_seconds": 3}, SourceConfig(interval_seconds=3.0)),
-        ({"enabled": False}, SourceConfig(enabled=False, interval_seconds=10.0)),
-        (SourceConfig(interval_seconds=9), SourceConfig(interval_seconds=9.0)),
-    ],
+    ("given", "expected"), [(False, False), (True, 10.0), (5, 5.0), (0.5, 0.5)]
 )
-def test_a_source_has_short_forms_and_keeps_its_own_default_pace(given, expected):
-    assert load(swap=given).swap == expected
-    assert load({"swap": given}).swap == expected
+def test_a_source_is_an_interval_or_a_switch(given, expected):
+    for config in (load(swap=given), load({"swap": given}), RecordConfig(swap=given)):
+        assert config.swap == expected
+        assert type(config.swap) is type(expected)
 
 
 @pytest.mark.parametrize(
@@ -141,10 +134,11 @@ def test_a_source_has_short_forms_and_keeps_its_own_default_pace(given, expected
         ("MEMBOARD_DEVICE_PEAKS", "run", "device_peaks", "run"),
         ("MEMBOARD_FLUSH_SECONDS", "1e1", "flush_seconds", 10.0),
         ("MEMBOARD_FLUSH_SECONDS", "", "flush_seconds", 2.0),
-        ("MEMBOARD_PROCESS_FULL_ENABLED", "false", "process_full.enabled", False),
-        ("MEMBOARD_CPU", "false", "cpu.enabled", False),
-        ("MEMBOARD_CPU", "2.5", "cpu.interval_seconds", 2.5),
-        ("MEMBOARD_CPU", "1", "cpu.interval_seconds", 1.0),
+        ("MEMBOARD_OOM_ENABLED", "false", "oom.enabled", False),
+        ("MEMBOARD_CPU", "false", "cpu", False),
+        ("MEMBOARD_CPU", "2.5", "cpu", 2.5),
+        ("MEMBOARD_CPU", "1", "cpu", 1.0),
+        ("MEMBOARD_SWAP", "true", "swap", 10.0),
     ],
 )
 def test_variables_read_as_their_type(monkeypatch, variable_name, text, path, expected):
@@ -156,10 +150,10 @@ def test_variables_read_as_their_type(monkeypatch, variable_name, text, path, ex
     assert type(value) is type(expected)
 
 
-def test_a_sources_own_variable_wins_over_its_short_form(monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CPU_ENABLED", "false")
-    monkeypatch.setenv("MEMBOARD_CPU", "5")
-    assert load().cpu == SourceConfig(enabled=False, interval_seconds=5.0)
+def test_a_sections_own_variable_wins_over_its_short_form(monkeypatch):
+    monkeypatch.setenv("MEMBOARD_HISTORY_ENABLED", "false")
+    monkeypatch.setenv("MEMBOARD_HISTORY", "1")
+    assert not load().history.enabled
 
 
 def test_yamls_bare_off_means_off(yaml_file):
@@ -183,11 +177,10 @@ def test_an_unknown_key_in_a_file(yaml_file):
     )
 
 
-def test_an_unknown_key_of_a_source(yaml_file):
-    path = yaml_file("cpu:\n  enabled: true\n  intervall: 5\n")
+def test_an_unknown_key_of_a_section(yaml_file):
+    path = yaml_file("history:\n  enabled: true\n  stack: all\n")
     assert error_of(path).startswith(
-        f"unknown key 'cpu.intervall' in {path}, line 3: did you mean"
-        " 'cpu.interval_seconds'?"
+        f"unknown key 'history.stack' in {path}, line 3: did you mean 'history.stacks'?"
     )
 
 
@@ -228,11 +221,10 @@ def test_a_wrong_type_in_a_file(yaml_file):
 
 
 def test_a_wrong_value_in_a_variable(monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CPU_INTERVAL_SECONDS", "often")
+    monkeypatch.setenv("MEMBOARD_CPU", "often")
     assert error_of() == (
-        "'cpu.interval_seconds' in the environment variable"
-        " MEMBOARD_CPU_INTERVAL_SECONDS must be a number from 0.05 to 86400, got the"
-        " text 'often'. Correct it, or remove it for the default, 1.0."
+        "'cpu' in the environment variable MEMBOARD_CPU must be true, false or a number"
+        " from 0.05 to 86400, got the text 'often'. Correct it, or remove it for the default, 1.0."
     )
 
 
@@ -253,12 +245,9 @@ def test_a_wrong_value_in_a_variable(monkeypatch):
         ({"device": True}, "got true"),
         ({"device_peaks": "epoch"}, "'step' or 'run', got the text 'epoch'"),
         ({"log_level": ["info"]}, "got a list"),
-        ({"cpu": {"interval_seconds": 0}}, "a number from 0.05 to 86400, got"),
-        ({"cpu": 0}, "'cpu.interval_seconds' in the given mapping must be"),
-        (
-            {"cpu": "often"},
-            "'cpu' in the given mapping must be true, false, an interval",
-        ),
+        ({"cpu": 0}, "false or a number from 0.05 to 86400, got the number 0"),
+        ({"cpu": "often"}, "'cpu' in the given mapping must be true, false or a"),
+        ({"history": "all"}, "'history' in the given mapping must be true, false or a"),
         ({"cpu": [1]}, "got a list"),
     ],
 )
@@ -277,7 +266,7 @@ def test_a_text_of_any_length_stays_short_in_the_message():
         ("- a\n- b\n", "must hold keys and values (flush_seconds: 2), not a list"),
         ("just words\n", "not the text 'just words'"),
         ("rank: 1\nrank: 2\n", "'rank' stands twice in"),
-        ("cpu:\n  enabled: true\n  enabled: false\n", "'cpu.enabled' stands twice in"),
+        ("oom:\n  enabled: true\n  enabled: false\n", "'oom.enabled' stands twice in"),
         ("a: 1\n---\nb: 2\n", "is not valid YAML"),
         ("a: !!python/object/apply:os.getcwd []\n", "is not valid YAML"),
         ("? [1, 2]\n: 3\n", "is not valid YAML"),
@@ -314,11 +303,13 @@ def test_settings_made_by_hand_are_checked_too():
     with pytest.raises(ConfigError, match=r"'flush_seconds' in RecordConfig\(\) must"):
         RecordConfig(flush_seconds="2")
     with pytest.raises(
-        ConfigError, match=r"'enabled' in SourceConfig\(\) must be true"
+        ConfigError, match=r"'enabled' in HistoryConfig\(\) must be true"
     ):
-        SourceConfig(enabled="no")
-    with pytest.raises(ConfigError, match=r"'cpu' in RecordConfig\(\) must be a Sour"):
-        RecordConfig(cpu=False)
+        HistoryConfig(enabled="no")
+    with pytest.raises(
+        ConfigError, match=r"'history' in RecordConfig\(\) must be a Hi"
+    ):
+        RecordConfig(history=False)
     with pytest.raises(AttributeError):
         RecordConfig().rank = 3
     with pytest.raises(TypeError):
@@ -329,10 +320,11 @@ def test_settings_made_by_hand_are_checked_too():
 
 
 def test_plain_data_is_json_and_loads_back():
-    made = RecordConfig(rank=3, device=1, cpu=SourceConfig(enabled=False))
+    made = RecordConfig(rank=3, device=1, cpu=False, oom=OomConfig(enabled=False))
     plain = json.loads(json.dumps(made.to_plain()))
     assert load(plain) == made
-    assert plain["cpu"] == {"enabled": False, "interval_seconds": 1.0}
+    assert plain["cpu"] is False
+    assert plain["oom"]["enabled"] is False
 
 
 def limits_of(setting):
@@ -362,6 +354,8 @@ def values_of(setting):
         return st.just("")  # which needs others to be on
     if setting.path in ("torch_profiler.folder", "torch_profiler.filename"):
         return st.sampled_from(["{rank}", "a b/ep{epoch:03d}", "x.{total_wct:.2f}"])
+    if {bool, float} <= setting.kinds.keys():
+        kinds[bool] = st.just(False)  # true is the default number
     choices = [kinds[kind] for kind in setting.kinds if kind in kinds]
     choices += [*map(st.just, setting.words)]
     if setting.takes_text or (setting.many and not setting.words):

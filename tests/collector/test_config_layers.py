@@ -186,9 +186,9 @@ def test_an_alias_is_walked_once(write):
 def test_merge_keys_override_without_being_twice(write):
     path = write(
         "a.yaml",
-        "cpu: &slow\n  interval_seconds: 9\n  enabled: false\n"
-        "disk:\n  <<: *slow\n  interval_seconds: 8\n",
+        "oom: &off\n  enabled: false\n"
+        "history:\n  <<: *off\n  max_entries: 8\n  enabled: true\n",
     )
     config = load(path)
-    assert config.disk.interval_seconds == 8.0
-    assert not config.disk.enabled
+    assert config.history.max_entries == 8
+    assert config.history.enabled

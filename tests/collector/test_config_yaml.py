@@ -13,14 +13,14 @@ from collector.config.sections import (
     FunctionsConfig,
     HooksConfig,
     ScheduleConfig,
-    SourceConfig,
 )
 from collector.config.table import as_yaml
 
 MADE = RecordConfig(
     flush_seconds=1e-1,
     rank=3,
-    cpu=SourceConfig(enabled=False, interval_seconds=1e-1),
+    cpu=False,
+    memory=1e-1,
     functions=FunctionsConfig(default=("*", "off", "a b", "1", "x: y", "#")),
     schedule=ScheduleConfig(active=3, repeat=0, unit="token"),
     dumps=DumpsConfig(dir="C:\\runs\n'\"é😀\x7f", units="GiB"),
@@ -52,8 +52,8 @@ def test_every_key_stands_there_in_order_and_with_its_meaning():
 
 
 def test_some_keys_alone_with_comments_of_ones_own():
-    text = as_yaml({"cpu": {"enabled": False}, "rank": 3}, {"cpu.enabled": "why so"})
-    assert text == "rank: 3\n\ncpu:\n  # why so\n  enabled: false\n"
+    text = as_yaml({"oom": {"enabled": False}, "rank": 3}, {"oom.enabled": "why so"})
+    assert text == "rank: 3\n\noom:\n  # why so\n  enabled: false\n"
     assert as_yaml({}) == ""
 
 
@@ -75,10 +75,10 @@ def test_what_a_newer_version_recorded_is_kept_as_a_comment():
     plain = {
         **RecordConfig().to_plain(),
         "telepathy": {"range": [1, 2]},
-        "cpu": {"enabled": True, "interval_seconds": 2.0, "cores": "all"},
-        "memory": 5,
+        "oom": {"enabled": False, "cores": "all"},
+        "history": 5,
     }
     text = as_yaml(plain)
     assert "# not a setting of this version: telepathy: {range: [1, 2]}" in text
     assert "  # not a setting of this version: cores: all" in text
-    assert load(yaml.safe_load(text)).cpu.interval_seconds == 2.0
+    assert not load(yaml.safe_load(text)).oom.enabled

@@ -62,7 +62,7 @@ def test_our_own_keys_beside_it_are_kept(tmp_path, capsys):
     assert "memprofiler_cfg.schedule.max_iter" not in text, "it is not from there"
     config = load(yaml.safe_load(text))
     assert config == load(path)
-    assert config.cpu.interval_seconds == 5.0
+    assert config.cpu == 5.0
     assert not config.scalars
 
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import fields
 
 from collector.config import RecordConfig, load
-from collector.config.sections import SourceConfig
+from collector.config.sections import Pace
 from collector.format import columns
 from collector.sources import (
     HOST_WIDE,
@@ -119,7 +119,7 @@ def test_every_row_is_as_long_as_its_columns():
 
 
 def test_every_timed_source_has_a_field_and_every_such_field_a_source():
-    held = [f.name for f in fields(RecordConfig) if isinstance(f.default, SourceConfig)]
+    held = [f.name for f in fields(RecordConfig) if f.type == Pace]
     assert sorted(held) == sorted(TIMED)
 
 
