@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from collector.sources.contract import SourceInfo, TimedSource
     from collector.trouble import Troubles
 
+QUEUE_ROWS: Final = 8192
+"""Rows that may wait for a slow disk; what does not fit is dropped and counted."""
+
 STOP_SECONDS: Final = 2.0
 """The longest that the end of a recording waits for sources and the disk; while captures
 are being written, a few seconds more."""
@@ -101,7 +104,7 @@ class Engine:
         plan = WriterPlan(
             run_dir=run_dir,
             flush_seconds=config.flush_seconds,
-            queue_rows=config.queue_rows,
+            queue_rows=QUEUE_ROWS,
             max_file_bytes=config.max_file_bytes,
             scalars=config.scalars,
             identify=self._identify,
@@ -391,9 +394,9 @@ class Engine:
         self.timing.write()
         if self.timing.log.num_dropped:
             lost = self.timing.log.num_dropped
-            self.writer.lost["spans", "too many for spans.per_second or max_bytes"] = (
-                lost
-            )
+            self.writer.lost[
+                "spans", "too many: faster than kept, or beyond their budget"
+            ] = lost
         for data in self.timing.log.totals.take():
             self.note("span", data, step=self._progress.train_step)
         known = self._known_device()

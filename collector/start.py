@@ -5,7 +5,6 @@ All that is wrong with settings is said here, before training is under way.
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +18,7 @@ from collector.loop.span_how import tell
 from collector.rank import identify, mesh_coordinates
 from collector.recorder import Recorder
 from collector.run_dir import run_dir_of
-from collector.trouble import logger, warn
+from collector.trouble import warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +70,6 @@ def record(
     settings, imported = load_with_imports(config, **keywords)
     if not settings.enabled:
         return NullRecorder()
-    logger.setLevel(getattr(logging, settings.log_level.upper()))
     if imported:  # before what may be wrong with them is said in our words
         _tell_imports(settings, imported)
     check_code(settings)

@@ -26,21 +26,6 @@ ClockMethod: TypeAlias = Literal["auto", "files", "distributed", "wall"]
 
 Activity: TypeAlias = Literal["cpu", "cuda", "xpu", "mtia", "hpu", "privateuse1"]
 
-SortKey: TypeAlias = Literal[
-    "self_cpu",
-    "cpu",
-    "self_device",
-    "device",
-    "self_cpu_memory",
-    "cpu_memory",
-    "self_device_memory",
-    "device_memory",
-    "calls",
-    "flops",
-]
-"""A column of the operators that a summary may be sorted by."""
-
-
 Pace: TypeAlias = Annotated[float, Meta(ge=0.05, le=86400)] | bool
 """Seconds between two samples; true: the default, false: none."""
 
@@ -191,9 +176,6 @@ class ModulesConfig(Section, frozen=True, kw_only=True):
     root: str = ""
     """Path of the module to track, below the attached model; empty: the model."""
 
-    compiled: Literal["estimate", "refuse"] = "estimate"
-    """Of a compiled model: track it eagerly and say so, or do not track it."""
-
 
 class HistoryConfig(Section, frozen=True, kw_only=True):
     """Captures of the allocator: segments, blocks and what happened to them."""
@@ -210,9 +192,6 @@ class HistoryConfig(Section, frozen=True, kw_only=True):
     keep_pickle: bool = False
     """Also leave each capture as torch's own pickle, for other viewers."""
 
-    metadata: bool = True
-    """Tag events with step and phase, where torch can (2.10 and newer)."""
-
 
 class OomConfig(Section, frozen=True, kw_only=True):
     """Reports of out-of-memory errors and other ends, with the allocator as it was."""
@@ -228,16 +207,6 @@ class OomConfig(Section, frozen=True, kw_only=True):
     history_pct: Annotated[float, Meta(ge=0, le=100)] = 5.0
     """Where allocations come so often that their stacks would take more of a processor
     than this, events are recorded without them, and a note says so."""
-
-    max_entries: Annotated[int, Meta(ge=1, le=2**31 - 1)] = 100_000
-    """Events that torch keeps; older ones are forgotten."""
-
-    per_hour: Annotated[int, Meta(ge=0, le=1000)] = 3
-    """Reports in an hour; errors beyond that, which the program caught, are counted. One
-    that ends the program is always reported."""
-
-    snapshot_seconds: Annotated[float, Meta(ge=0, le=3600)] = 5.0
-    """What would hold the error up for longer is left out of the snapshot: its events."""
 
     exceptions: bool = True
     """Also report other exceptions that nobody caught."""
@@ -259,13 +228,6 @@ class SpansConfig(Section, frozen=True, kw_only=True):
     states: tuple[SpanState, ...] = ("warmup", "active", "active_and_save")
     """In which steps of the schedule they are kept one by one, unless a span says so
     itself: skip, warmup, active and active_and_save, a cycle's last one."""
-
-    per_second: Annotated[int, Meta(ge=1, le=10**6)] = 10_000
-    """What comes faster than this for longer than a moment is dropped and counted."""
-
-    max_bytes: Annotated[int, Meta(ge=0, le=2**50)] = 2**30
-    """Disk that one rank's spans may take, about; from there on they are summed up per
-    name alone. 0: no bound but `max_file_bytes`."""
 
 
 class FlopsConfig(Section, frozen=True, kw_only=True):
@@ -342,15 +304,6 @@ class TorchProfilerConfig(Section, frozen=True, kw_only=True):
     with_flops: bool = True
     """Floating point operations of matrix products and convolutions, as torch counts."""
 
-    with_modules: bool = False
-    """Modules of TorchScript; those of eager models come with stacks."""
-
-    max_steps: Annotated[int, Meta(ge=1, le=10**6)] = 100
-    """Steps of one trace; a longer cycle is saved as far as it is then."""
-
-    max_seconds: Annotated[float, Meta(ge=1, le=86400)] = 300.0
-    """Seconds of one trace; the cycle ends with the step during which they pass."""
-
     folder: str = "torch_traces"
     """Where traces go, below the folder beside the rank's file, which each start has for
     itself. May hold variables: run_name, rank, local_rank, world_size, local_world_size,
@@ -370,24 +323,8 @@ class TorchProfilerConfig(Section, frozen=True, kw_only=True):
     num_traces_to_keep: Annotated[int, Meta(ge=-1)] = -1
     """The newest ones that stay on disk; -1: all, 0: none once they have been uploaded."""
 
-    max_bytes: Annotated[int, Meta(ge=2**16, le=2**50)] = 20 * 2**30
-    """Disk budget of one rank's traces and what belongs to them; no more is saved then."""
-
     post_process: Code | None = None
     """Your own: called with the path of each finished trace, on a thread of its own."""
-
-    operators: bool = True
-    """Sum up time, memory and flops per operator: a table of numbers and a summary."""
-
-    sort_by: tuple[SortKey, ...] = ("self_cpu", "self_device")
-    """The summary's tables, one for each: self_cpu, cpu, self_device, device,
-    self_cpu_memory, cpu_memory, self_device_memory, device_memory, calls, flops."""
-
-    row_limit: Annotated[int, Meta(ge=1, le=10_000)] = 20
-    """Rows of each of the summary's tables."""
-
-    name_width: Annotated[int, Meta(ge=8, le=1000)] = 55
-    """Letters of an operator's name in the summary; longer ones are cut."""
 
     stacks_filename: str = ""
     """Name of a file of folded stacks beside the trace, for flame graphs
@@ -395,10 +332,6 @@ class TorchProfilerConfig(Section, frozen=True, kw_only=True):
 
     stacks_metric: Literal["self_cpu", "self_device"] = "self_cpu"
     """What a stack weighs there: microseconds on the processor or on the device."""
-
-    memory_timeline: bool = True
-    """Memory by category through the trace, where shapes, memory and stacks are recorded;
-    torch's own analysis takes about 50 us for each event, beside training."""
 
     memory_filename: str = ""
     """Name of a page beside the trace that draws it, which needs nothing but a browser

@@ -62,17 +62,11 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     flush_seconds: Annotated[float, Meta(ge=0.05, le=3600)] = 2.0
     """How old a sample gets at most before it is on disk, and what a crash can lose."""
 
-    queue_rows: Annotated[int, Meta(ge=16, le=2**24)] = 8192
-    """Rows that may wait for a slow disk; what does not fit is dropped and counted."""
-
     max_file_bytes: Annotated[int, Meta(ge=0)] = 4 * 2**30
     """Disk budget of one rank's file; recording stops there with a warning. 0: none."""
 
     scalars: bool = True
     """Rank 0 writes headline scalars for TensorBoard's own Scalars and Time Series."""
-
-    log_level: Literal["debug", "info", "warning", "error"] = "warning"
-    """Least level of the messages that the `memboard` logger lets through."""
 
     device: Literal["auto", "off"] | Annotated[int, Meta(ge=0)] = "auto"
     """Accelerator to record: auto (the one this rank uses), off, or its index."""
@@ -82,9 +76,6 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     own; your own reading and resetting of them stays exact (two of torch's functions are
     wrapped while a recorder lives). run: nothing is reset or wrapped, and a peak is the
     highest since the start or since your own last reset."""
-
-    rss: bool = True
-    """Resident memory of the process at every step."""
 
     host_ranks: Literal["first", "all"] = "first"
     """Who records the host's own figures (cpu, memory, swap, disk, network): the first
@@ -264,13 +255,10 @@ class RecordOptions(TypedDict, total=False):
     local_rank: int | None
     world_size: int | None
     flush_seconds: float
-    queue_rows: int
     max_file_bytes: int
     scalars: bool
-    log_level: Literal["debug", "info", "warning", "error"]
     device: Literal["auto", "off"] | int
     device_peaks: Literal["step", "run"]
-    rss: bool
     host_ranks: Literal["first", "all"]
     device_free: float | bool
     pinned: float | bool

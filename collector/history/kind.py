@@ -77,9 +77,8 @@ class History:
         """What names the tensors of each capture."""
         self._slow_seconds = 0.0
         for absence in self._allocator.absences:
-            if absence.what != "metadata" or settings.metadata:
-                info = SourceInfo(name=f"history.{absence.what}", cost="")
-                sink.note_kind(info, "absent", absence.reason, absence.remedy)
+            info = SourceInfo(name=f"history.{absence.what}", cost="")
+            sink.note_kind(info, "absent", absence.reason, absence.remedy)
 
     # What the windows call.
 
@@ -88,7 +87,7 @@ class History:
         if not self.hold():
             return  # nothing is allocated yet
         self._capture(call, "start")
-        if self._settings.metadata and self._allocator.can_tag:
+        if self._allocator.can_tag:
             self._tag(call)
 
     def end(self, call: Call, error: BaseException | None) -> None:

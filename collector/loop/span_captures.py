@@ -53,6 +53,12 @@ _TEXT_BYTES: Final = 0.3
 _CAPTURE_BYTES: Final = 1000
 """What a capture takes besides."""
 
+PER_SECOND: Final = 10_000
+"""What comes faster than this for longer than a moment is dropped and counted."""
+
+MAX_BYTES: Final = 2**30
+"""Disk that one rank's spans may take, about; then they are summed up per name alone."""
+
 _BURST_SECONDS: Final = 5
 _MAX_JSON: Final = 4000
 
@@ -65,9 +71,6 @@ class SpanCaptures:
         log: SpanLog,
         to_wall_ns: int,
         put: Callable[[Capture], bool],
-        *,
-        per_second: int,
-        max_bytes: int,
     ) -> None:
         """`to_wall_ns`: add it to a time of the log to get a recorded one.
 
@@ -76,11 +79,10 @@ class SpanCaptures:
         self._log = log
         self._put = put
         self._to_wall = to_wall_ns
-        self._per_second = per_second
-        self._burst = max(8192, _BURST_SECONDS * per_second)
+        self._burst = _BURST_SECONDS * PER_SECOND
         self._room = float(self._burst)
         self._since = time.monotonic()
-        self._left_bytes = max_bytes or float("inf")
+        self._left_bytes: float = MAX_BYTES
         self._dropped_told = 0
 
     def write(self, phase: str) -> None:
@@ -155,7 +157,7 @@ class SpanCaptures:
         """As many of the rows as pace and disk leave room for; the rest is counted."""
         now = time.monotonic()
         passed, self._since = now - self._since, now
-        self._room = min(self._burst, self._room + passed * self._per_second)
+        self._room = min(self._burst, self._room + passed * PER_SECOND)
         number = len(columns[0])
         room = int(self._room) if self._left_bytes > 0 else 0
         admitted = min(number, room)

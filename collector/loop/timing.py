@@ -88,13 +88,7 @@ class Timing:
             # Here and not above: it needs numpy, and a recorder that is off does not.
             from collector.loop.span_captures import SpanCaptures
 
-            self._captures = SpanCaptures(
-                self.log,
-                self.to_wall_ns,
-                put,
-                per_second=spans.per_second,
-                max_bytes=spans.max_bytes,
-            )
+            self._captures = SpanCaptures(self.log, self.to_wall_ns, put)
             note(_SPANS, "recorded", "", "")
             if spans.automatic:
                 self.automatic = Automatic(self.log, troubles, note)

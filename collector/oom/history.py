@@ -35,6 +35,9 @@ EVENT_SECONDS: Final = 7e-6
 NATIVE_FACTOR: Final = 100
 """How much longer a snapshot takes with C++ stacks (461 s against 4 s, torchtitan#3628)."""
 
+SNAPSHOT_SECONDS: Final = 5.0
+"""What would hold the error up for longer is left out of the snapshot: its events."""
+
 CHECKS: Final = 3
 """Looks at the allocator's counter, one per flush, before stacks are given up."""
 
@@ -67,12 +70,9 @@ class OomHistory:
         self._num_allocations = num_allocations
         self._wanted = settings.history
         self._max_pct = settings.history_pct
-        self._max_seconds = settings.snapshot_seconds
         # Windows of `history` record into the same ring, whose size is set once.
-        self._max_entries = settings.max_entries
-        if history.enabled:
-            self._max_entries = max(self._max_entries, history.max_entries)
-        self._tags = history.metadata and settings.history
+        self._max_entries = history.max_entries
+        self._tags = settings.history
         self._tag = ""
         self._context: str | None = "alloc"
         self._num_over = 0
@@ -221,10 +221,10 @@ class OomHistory:
         seconds = entries * self._seconds_per_event
         if wish is not None and wish.stacks == "all":
             seconds *= NATIVE_FACTOR
-        if seconds > self._max_seconds:
+        if seconds > SNAPSHOT_SECONDS:
             return (
-                f"{entries} events would take about {seconds:.0f} s, more than"
-                f" oom.snapshot_seconds ({self._max_seconds:g})"
+                f"{entries} events would hold the error up for about {seconds:.0f} s,"
+                f" more than {SNAPSHOT_SECONDS:g}"
             )
         return ""
 

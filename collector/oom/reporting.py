@@ -32,6 +32,9 @@ REPORT_SECONDS: Final = 0.8
 
 _HOUR_SECONDS: Final = 3600.0
 
+REPORTS_PER_HOUR: Final = 3
+"""Of errors that the program caught; more are counted. One that ends it is always told."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
@@ -183,7 +186,7 @@ class Reporting:
         now = time.monotonic()
         while self._reported and now - self._reported[0] > _HOUR_SECONDS:
             self._reported.popleft()
-        return len(self._reported) < self._settings.per_hour
+        return len(self._reported) < REPORTS_PER_HOUR
 
 
 def _said_once(names: Sequence[str]) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ def open_step_sources(config: RecordConfig, device: Device) -> Opened[StepSource
 
     The device source owns the peak ledger; `device.ledger` is it while it lives.
     """
-    switches = {"device": config.device != "off", "rss": config.rss}
+    switches = {"device": config.device != "off", "rss": True}
     sources: list[StepSource] = []
     not_opened: list[NotOpened] = []
     for name in STEP:

@@ -56,12 +56,6 @@ class Digest:
         return memory_page(title, facts, self.timelines)
 
 
-def is_digested(trace: Trace, settings: TorchProfilerConfig) -> bool:
-    """Whether the settings ask for anything to be read out of a trace."""
-    wants = settings.operators or settings.stacks_filename
-    return bool(wants or _wants_memory(trace, settings))
-
-
 def digest_of(
     trace: Trace,
     settings: TorchProfilerConfig,
@@ -74,16 +68,11 @@ def digest_of(
     `pause` is called between portions of the work, so that training goes on.
     """
     digest = Digest()
-    if not is_digested(trace, settings):
-        return digest
     events = _tried(digest, "events", lambda: _events(trace.profile, pause))
     if events is None:
         return digest
     digest.num_events = len(events)
-    if settings.operators:
-        _tried(
-            digest, "operators", lambda: _sum_up(digest, events, trace, settings, rank)
-        )
+    _tried(digest, "operators", lambda: _sum_up(digest, events, trace, rank))
     if settings.stacks_filename:
         if has_stacks(events):
             digest.stacks = _tried(
@@ -95,7 +84,7 @@ def digest_of(
             digest.problems.append(
                 "no stacks: this torch has no Python calls as events"
             )
-    if _wants_memory(trace, settings):
+    if all(trace.wanted.options[name] for name in NEEDED_BY_MEMORY):
         try:
             most = MAX_EVENTS_WANTED if settings.memory_filename else MAX_EVENTS
             digest.timelines = memory_timelines(trace.profile, len(events), most)
@@ -103,12 +92,6 @@ def digest_of(
             digest.why_no_timeline = missing.reason, missing.remedy
             digest.problems.append(f"no memory timeline: {missing.reason}")
     return digest
-
-
-def _wants_memory(trace: Trace, settings: TorchProfilerConfig) -> bool:
-    options = trace.wanted.options
-    wants = settings.memory_timeline or settings.memory_filename
-    return bool(wants and all(options[name] for name in NEEDED_BY_MEMORY))
 
 
 def _events(profile: Any, pause: Callable[[float], None]) -> Events:
@@ -119,19 +102,12 @@ def _sum_up(
     digest: Digest,
     events: Events,
     trace: Trace,
-    settings: TorchProfilerConfig,
     rank: int,
 ) -> None:
     digest.operators = operators_table(events)
     if trace.wanted.options["with_flops"]:
         digest.flops = float(events.flops.sum())
-    digest.summary = summary(
-        digest.operators,
-        settings.sort_by,
-        row_limit=settings.row_limit,
-        name_width=settings.name_width,
-        rank=rank,
-    )
+    digest.summary = summary(digest.operators, rank=rank)
 
 
 def _tried(digest: Digest, what: str, make: Callable[[], Any]) -> Any:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.values import resolve
 from collector.sources.contract import SourceInfo
-from collector.torch_profiler.digest import digest_of, is_digested
+from collector.torch_profiler.digest import digest_of
 from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
 from collector.torch_profiler.kept import Kept
 from collector.torch_profiler.moments import identity_values
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from collector.torch_profiler.kept import Remote
     from collector.torch_profiler.source import Trace
     from collector.trouble import Troubles
+
+MAX_BYTES: Final = 20 * 2**30
+"""Disk budget of one rank's traces and what belongs to them; no more is saved then."""
 
 MAX_WAITING: Final = 2
 
@@ -128,8 +131,8 @@ class Exporter:
         """See `source.Taker`."""
         if len(self._waiting) + len(self._saved) + self._is_busy > MAX_WAITING:
             return "the traces before it are still being saved or read"
-        if self.kept.num_bytes_beside >= self._settings.max_bytes:
-            return "torch_profiler.max_bytes is reached"
+        if self.kept.num_bytes_beside >= MAX_BYTES:
+            return f"the traces on this disk take {MAX_BYTES:,} bytes, which is all they may"
         return ""
 
     def put(self, trace: Trace) -> None:
@@ -207,8 +210,7 @@ class Exporter:
                     problem=f"not saved: {type(error).__name__}: {error}"[:500],
                 )
             )
-        is_more_to_say = self._post_process or is_digested(trace, self._settings)
-        if saved is not None and is_more_to_say:
+        if saved is not None:
             self._saved.append(saved)
         else:
             trace.profile = None
@@ -224,9 +226,11 @@ class Exporter:
         write_trace(trace.profile, path, compress=path.name.endswith(".gz"))
         size = path.stat().st_size
         self._largest = max(self._largest, size)
-        if self.kept.num_bytes_beside + size > self._settings.max_bytes:
+        if self.kept.num_bytes_beside + size > MAX_BYTES:
             path.unlink(missing_ok=True)
-            raise OverBudgetError(f"{size:,} bytes more than torch_profiler.max_bytes")
+            raise OverBudgetError(
+                f"{size:,} bytes more than the {MAX_BYTES:,} that traces may take"
+            )
         stays, url = self.kept.add(trace.end_ns, trace.last_step, path, values)
         saved = _Saved(
             trace=trace,

@@ -27,7 +27,6 @@ OPTIONS: Final = (
     "profile_memory",
     "with_stack",
     "with_flops",
-    "with_modules",
 )
 
 

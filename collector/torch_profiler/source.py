@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 NAME: Final = "torch_profiler"
 
+MAX_STEPS: Final = 100
+MAX_SECONDS: Final = 300
+"""Of one trace; a longer cycle is saved as far as it is then."""
+
 INFO: Final = SourceInfo(
     name=NAME,
     cost="2 to 5 us per operator in active steps, 18 us per event to save them",
@@ -223,13 +227,13 @@ class TorchProfiler:
             self._tell_thread()
             return
         session.end_step()
-        settings, seconds = self._settings, time.time_ns() - session.start_ns
+        seconds = time.time_ns() - session.start_ns
         if self._cycles.action is Action.ACTIVE_AND_SAVE:
             self._save("")
-        elif self._num_steps >= settings.max_steps:
-            self._save("max_steps was reached before the cycle had ended")
-        elif seconds > settings.max_seconds * 1e9:
-            self._save("max_seconds had passed before the cycle had ended")
+        elif self._num_steps >= MAX_STEPS:
+            self._save(f"{MAX_STEPS} steps had passed before the cycle had ended")
+        elif seconds > MAX_SECONDS * 1e9:
+            self._save(f"{MAX_SECONDS} seconds had passed before the cycle had ended")
 
     def _cut(self, why: Cut) -> None:
         session = self._session

@@ -9,21 +9,14 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.config.sections import SortKey
     from collector.format.records import CaptureTable
 
-_COLUMN_OF: Final[dict[str, str]] = {
-    "self_cpu": "self_cpu_ns",
-    "cpu": "cpu_ns",
-    "self_device": "self_device_ns",
-    "device": "device_ns",
-    "self_cpu_memory": "self_cpu_memory_bytes",
-    "cpu_memory": "cpu_memory_bytes",
-    "self_device_memory": "self_device_memory_bytes",
-    "device_memory": "device_memory_bytes",
-    "calls": "calls",
-    "flops": "flops",
-}
+SORTED_BY: Final = ("self_cpu_ns", "self_device_ns")
+"""Columns of the operators; the summary has a table sorted by each."""
+
+NUM_ROWS: Final = 20
+NAME_WIDTH: Final = 55
+"""Letters of an operator's name; longer ones are cut."""
 
 _HEADS: Final = {
     "self_cpu_ns": "self CPU",
@@ -41,31 +34,23 @@ _HEADS: Final = {
 _GAP: Final = "  "
 
 MAX_TEXT: Final = 500_000
-"""Letters of one trace's summary, whatever limits are set."""
+"""Letters of one trace's summary."""
 
 
-def summary(
-    operators: CaptureTable,
-    sort_by: Sequence[SortKey],
-    *,
-    row_limit: int,
-    name_width: int,
-    rank: int,
-) -> str:
+def summary(operators: CaptureTable, *, rank: int) -> str:
     """The tables of one trace, each headed by what it is sorted by.
 
     Columns without any figure are left out, and so is a table that is sorted by one.
     """
     columns = [name for name in _HEADS if np.any(np.asarray(operators[name]))]
     tables = []
-    for key in sort_by:
-        column = _COLUMN_OF[key]
+    for column in SORTED_BY:
         if column in columns:
             order = np.argsort(-np.asarray(operators[column]), kind="stable")
             head = f"rank {rank}, by {_HEADS[column]}"
-            if len(order) > row_limit:
-                head += f": {row_limit} of {len(order)}"
-            lines = _lines(operators, order[:row_limit], columns, column, name_width)
+            if len(order) > NUM_ROWS:
+                head += f": {NUM_ROWS} of {len(order)}"
+            lines = _lines(operators, order[:NUM_ROWS], columns, column)
             tables.append("\n".join([head, *lines]))
     text = "\n\n".join(tables)
     return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "\n..."
@@ -76,7 +61,6 @@ def _lines(
     order: Any,
     columns: Sequence[str],
     sorted_by: str,
-    name_width: int,
 ) -> list[str]:
     names = operators["name"]
     share_of = max(1, int(np.abs(np.asarray(operators[sorted_by])).sum()))
@@ -85,7 +69,7 @@ def _lines(
     if is_own:
         rows[0].append("share")
     for at in order:
-        row = [_cut(str(names[at]), name_width)]
+        row = [_cut(str(names[at]), NAME_WIDTH)]
         row += [_shown(name, int(operators[name][at])) for name in columns]
         if is_own:
             row.append(f"{100 * int(operators[sorted_by][at]) / share_of:.1f} %")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OverBudgetError(Exception):
-    """A trace that was larger than what is left of `max_bytes`."""
+    """A trace that was larger than what is left of the budget."""
 
 
 class NoRoomError(OSError):

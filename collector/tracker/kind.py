@@ -148,11 +148,6 @@ class ModulesKind:
             )
         root = self._root(model)
         compiled = is_compiled(model)
-        if compiled and self._config.compiled == "refuse":
-            raise Unavailable(
-                "the model is compiled, and modules.compiled is refuse",
-                "Set modules.compiled to estimate to track the eager step instead.",
-            )
         given = None
         if self._given is not None:
             given = [tensor for ref in self._given if (tensor := ref()) is not None]

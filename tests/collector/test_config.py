@@ -62,7 +62,7 @@ def error_of(*args, **kwargs):
 )
 @pytest.mark.parametrize(
     ("path", "default"),
-    [("queue_rows", 8192), ("cpu", 1.0), ("history.max_entries", 100_000)],
+    [("max_file_bytes", 2**32), ("cpu", 1.0), ("history.max_entries", 100_000)],
 )
 def test_keywords_beat_variables_beat_the_file_beat_defaults(
     yaml_file, monkeypatch, layers, path, default
@@ -94,9 +94,9 @@ def test_layers_merge_leaf_by_leaf(yaml_file, monkeypatch):
 
 
 def test_a_files_name_may_come_from_the_environment(yaml_file, monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CONFIG", str(yaml_file("queue_rows: 99")))
-    assert load().queue_rows == 99
-    assert load({}).queue_rows == 8192, "a given config is used instead of it"
+    monkeypatch.setenv("MEMBOARD_CONFIG", str(yaml_file("max_file_bytes: 99")))
+    assert load().max_file_bytes == 99
+    assert load({}).max_file_bytes == 2**32, "a given config is used instead of it"
 
 
 def test_every_kind_of_config_is_taken(yaml_file):
@@ -126,7 +126,7 @@ def test_a_source_is_an_interval_or_a_switch(given, expected):
     [
         ("MEMBOARD_ENABLED", "0", "enabled", False),
         ("MEMBOARD_ENABLED", "Yes", "enabled", True),
-        ("MEMBOARD_RSS", "off", "rss", False),
+        ("MEMBOARD_SCALARS", "off", "scalars", False),
         ("MEMBOARD_RANK", "7", "rank", 7),
         ("MEMBOARD_RANK", "null", "rank", None),
         ("MEMBOARD_DEVICE", "3", "device", 3),
@@ -169,9 +169,9 @@ def test_variables_of_the_viewer_are_left_alone(monkeypatch):
 
 
 def test_an_unknown_key_in_a_file(yaml_file):
-    path = yaml_file("# mine\nflush_seconds: 2\nqueue_row: 5\n")
+    path = yaml_file("# mine\nflush_seconds: 2\nmax_file_byte: 5\n")
     assert error_of(path) == (
-        f"unknown key 'queue_row' in {path}, line 3: did you mean 'queue_rows'?"
+        f"unknown key 'max_file_byte' in {path}, line 3: did you mean 'max_file_bytes'?"
         " Rename it or remove it; `python -m collector.config.table --markdown` lists every"
         " key."
     )
@@ -233,10 +233,13 @@ def test_a_wrong_value_in_a_variable(monkeypatch):
     [
         ({"enabled": 1}, "true or false, got the number 1"),
         ({"enabled": "yes"}, "true or false, got the text 'yes'"),
-        ({"queue_rows": 1}, "a whole number from 16 to 16777216, got the number 1"),
-        ({"queue_rows": 64.0}, "got the number 64.0"),
-        ({"queue_rows": True}, "got true"),
-        ({"queue_rows": None}, "got null"),
+        (
+            {"rank": 10**7},
+            "a whole number from 0 to 9999999 or null, got the number 10",
+        ),
+        ({"max_file_bytes": 64.0}, "got the number 64.0"),
+        ({"max_file_bytes": True}, "got true"),
+        ({"max_file_bytes": None}, "got null"),
         ({"rank": -1}, "a whole number from 0 to 9999999 or null, got the number -1"),
         ({"flush_seconds": float("nan")}, "got the number nan"),
         ({"flush_seconds": float("inf")}, "got the number inf"),
@@ -244,7 +247,7 @@ def test_a_wrong_value_in_a_variable(monkeypatch):
         ({"device": "cuda"}, "'auto', 'off' or a whole number from 0 up, got the text"),
         ({"device": True}, "got true"),
         ({"device_peaks": "epoch"}, "'step' or 'run', got the text 'epoch'"),
-        ({"log_level": ["info"]}, "got a list"),
+        ({"host_ranks": ["all"]}, "got a list"),
         ({"cpu": 0}, "false or a number from 0.05 to 86400, got the number 0"),
         ({"cpu": "often"}, "'cpu' in the given mapping must be true, false or a"),
         ({"history": "all"}, "'history' in the given mapping must be true, false or a"),

@@ -34,11 +34,11 @@ def error_of(*args, **kwargs):
 
 
 def test_a_later_file_wins_leaf_by_leaf(write):
-    base = write("a.yaml", "schedule: {active: 3, wait: 1}\nqueue_rows: 50\n")
+    base = write("a.yaml", "schedule: {active: 3, wait: 1}\nmax_file_bytes: 50\n")
     mine = write("b.yaml", "schedule: {wait: 2}\nmodules: true\n")
     config = load([base, str(mine)])
     assert config.schedule == ScheduleConfig(active=3, wait=2)
-    assert config.queue_rows == 50
+    assert config.max_file_bytes == 50
     assert config.modules.enabled
     assert load([mine, base]).schedule.wait == 1
     assert load((base,)) == load(base)
@@ -46,18 +46,21 @@ def test_a_later_file_wins_leaf_by_leaf(write):
 
 
 def test_files_mappings_and_settings_mix(write):
-    made = RecordConfig(queue_rows=77, rank=5)
+    made = RecordConfig(max_file_bytes=77, rank=5)
     path = write("a.yaml", "rank: 6\n")
     assert load([made, path, {"world_size": 9}]) == RecordConfig(
-        queue_rows=77, rank=6, world_size=9
+        max_file_bytes=77, rank=6, world_size=9
     )
     assert load([path, made]) == made, "settings made before hold every key"
 
 
 def test_the_environment_names_several_files(write, monkeypatch):
-    base, mine = write("a.yaml", "rank: 1\nrss: false\n"), write("b.yaml", "rank: 2\n")
+    base, mine = (
+        write("a.yaml", "rank: 1\nscalars: false\n"),
+        write("b.yaml", "rank: 2\n"),
+    )
     monkeypatch.setenv("MEMBOARD_CONFIG", os.pathsep.join([str(base), str(mine), ""]))
-    assert load() == RecordConfig(rank=2, rss=False)
+    assert load() == RecordConfig(rank=2, scalars=False)
 
 
 def test_each_layer_keeps_its_place_in_errors(write):
@@ -146,7 +149,7 @@ def test_a_path_is_text_where_text_is_due():
     ("given", "words"),
     [
         ({"modules": "all"}, "'modules' in the given mapping must be true, false or a"),
-        ({"modules": 5}, "mapping of the keys enabled, root and compiled, got the num"),
+        ({"modules": 5}, "mapping of the keys enabled and root, got the num"),
         ({"functions": ["a"]}, "history and modules, got a list."),
         ({"schedule": True}, "'schedule' in the given mapping must be a mapping of"),
         ({"dumps": 3}, "got the number 3"),

@@ -270,20 +270,22 @@ def test_our_own_keys_beside_it_win():
         {
             "memprofiler_cfg": {"enabled": True},
             "schedule": {"max_iter": 5},
-            "queue_rows": 64,
+            "max_file_bytes": 64,
             "trainer.profiler": "x.yaml",
         }
     )
     assert config.schedule.max_iter == 5
-    assert config.queue_rows == 64
+    assert config.max_file_bytes == 64
     assert found.left_out == ("trainer.profiler",)
 
 
 def test_it_layers_like_any_file(tmp_path):
     path = tmp_path / "trainer.yaml"
     path.write_text(TRAINER)
-    config = load([{"queue_rows": 64}, path, {"dumps": {"yaml": False}}], modules=True)
-    assert (config.queue_rows, config.schedule.max_iter) == (64, 7)
+    config = load(
+        [{"max_file_bytes": 64}, path, {"dumps": {"yaml": False}}], modules=True
+    )
+    assert (config.max_file_bytes, config.schedule.max_iter) == (64, 7)
     assert config.modules.enabled
     assert not config.dumps.yaml
 

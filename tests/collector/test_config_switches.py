@@ -71,7 +71,7 @@ def test_no_options_mean_nothing(name, nothing):
 
 
 def test_settings_made_before_say_a_section_where_it_differs():
-    plain = RecordConfig(queue_rows=50)
+    plain = RecordConfig(max_file_bytes=50)
     config = load(plain, torch_profiler={"gzip": True})
     assert config.torch_profiler == TorchProfilerConfig(enabled=True, gzip=True)
     assert load([{"history": {"max_entries": 9}}, plain]) == plain

@@ -58,4 +58,3 @@ def test_traces_stay_below_the_ranks_folder():
 
 def test_words_are_checked():
     assert "must be a list of cpu, cuda" in refused(activities=["gpu"])
-    assert "must be a list of self_cpu, cpu" in refused(sort_by="time")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector import lifecycle
+from collector import engine, lifecycle
 from collector.trouble import logger
 from tests.collector.recordings import (
     ONLY_STEPS,
@@ -58,11 +58,12 @@ def fill(path):
 
 
 def test_a_full_disk_costs_rows_and_one_warning_and_never_the_training(
-    tmp_path, caplog
+    tmp_path, caplog, monkeypatch
 ):
+    monkeypatch.setattr(engine, "QUEUE_ROWS", 500)
     with small_disk(tmp_path / "disk", "256k") as disk:
         run_dir = disk / "run"
-        rec = record(run_dir, queue_rows=500, flush_seconds=0.05)
+        rec = record(run_dir, flush_seconds=0.05)
 
         def is_full():
             for _ in range(20):
@@ -106,10 +107,13 @@ def test_recording_resumes_when_a_full_disk_has_room_again(tmp_path, caplog):
         assert found.close.num_dropped == 0
 
 
-def test_a_read_only_directory_is_told_once_and_costs_nothing_else(tmp_path, caplog):
+def test_a_read_only_directory_is_told_once_and_costs_nothing_else(
+    tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr(engine, "QUEUE_ROWS", 64)
     with small_disk(tmp_path / "disk", "1m") as disk:
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        with record(disk / "run", queue_rows=64) as rec:
+        with record(disk / "run") as rec:
             for _ in range(500):
                 rec.step()
             wait_until(lambda: told(caplog, "cannot be written"))
@@ -212,8 +216,9 @@ def test_a_program_that_closes_every_descriptor_goes_on_in_a_new_file(tmp_path):
 
 
 HANDLER = """
-import signal, sys, time, collector
-rec = collector.record(sys.argv[1], flush_seconds=0.05, queue_rows=64)
+import signal, sys, time, collector, collector.engine
+collector.engine.QUEUE_ROWS = 64
+rec = collector.record(sys.argv[1], flush_seconds=0.05)
 def handler(*_):
     rec.step()
     with rec.span("h"): rec.flush(0.01)

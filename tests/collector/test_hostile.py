@@ -163,7 +163,7 @@ def check_after(run_dir, rec):
 @pytest.mark.usefixtures("_quiet")
 @pytest.mark.parametrize("name", RECORDER)
 def test_no_call_of_a_recorder_lets_anything_escape(tmp_path, name):
-    rec = record(tmp_path / "run", schedule=ALWAYS, log_level="error")
+    rec = record(tmp_path / "run", schedule=ALWAYS)
     function = getattr(rec, name)
     for args, kwargs in attempts(function):
         call(function, *args, **kwargs)
@@ -178,7 +178,7 @@ def test_no_public_name_lets_anything_escape(tmp_path, monkeypatch, name):
         return
     if what is collector.Recorder:  # made by `record`, which is tried
         return
-    rec = record(tmp_path / "run", schedule=ALWAYS, log_level="error")
+    rec = record(tmp_path / "run", schedule=ALWAYS)
     monkeypatch.chdir(tmp_path)  # for relative paths that can be meant
     for args, kwargs in attempts(what):
         made = call(what, *args, **kwargs)
@@ -201,7 +201,7 @@ def test_no_setting_lets_anything_escape(tmp_path):
 
 @pytest.mark.usefixtures("_quiet")
 def test_what_calls_return_lets_nothing_escape(tmp_path):
-    rec = record(tmp_path / "run", schedule=ALWAYS, log_level="error")
+    rec = record(tmp_path / "run", schedule=ALWAYS)
     for make in (
         rec.span,
         collector.span,

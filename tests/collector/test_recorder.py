@@ -165,7 +165,7 @@ def test_steps_from_several_threads_are_all_taken_one_by_one(tmp_path):
         for _ in range(500):
             rec.step(tokens=1)
 
-    with record(tmp_path / "run", queue_rows=10_000) as rec:
+    with record(tmp_path / "run") as rec:
         threads = [threading.Thread(target=train) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -222,7 +222,7 @@ def test_the_header_says_who_and_how(tmp_path):
 
 
 def test_sources_say_whether_they_record_and_why_not(tmp_path):
-    with record(tmp_path / "run", rss=True) as rec:
+    with record(tmp_path / "run") as rec:
         rec.step()
         wait_until(lambda: rec.flush(60) and b"network" in rec.path.read_bytes())
     found = read_only_file(tmp_path / "run")
@@ -494,7 +494,7 @@ def test_the_null_recorder_overrides_everything_public():
     ("keywords", "word"),
     [
         ({"flush_secs": 1}, "flush_seconds"),
-        ({"queue_rows": "many"}, "queue_rows"),
+        ({"max_file_bytes": "many"}, "max_file_bytes"),
         ({"mesh": 5}, "mesh"),
         ({"config": "/no/such/file.yaml"}, "file.yaml"),
     ],

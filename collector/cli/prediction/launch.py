@@ -31,7 +31,8 @@ _SETTINGS: Final = {
     "enabled": "true",
     # Steps take no time on a virtual device: allocations come as fast as they can.
     "oom.history_pct": "100",
-    "oom.max_entries": "300000",
+    "history.enabled": "false",
+    "history.max_entries": "300000",
 }
 """Of the recording, unless the environment says otherwise."""
 

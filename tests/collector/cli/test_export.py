@@ -56,7 +56,7 @@ def run(tmp_path) -> RunBuilder:
 
 
 def test_every_kind_has_its_exact_name(run, tmp_path, capsys):
-    rank = run.rank(3, config={"rss": True})
+    rank = run.rank(3, config={"scalars": True})
     add_snaps(rank, "training_step", [2, 3])
     add_modules(rank, 2, function="training_step")
     add_history(rank, 2, "start")
@@ -334,7 +334,7 @@ def test_nothing_is_overwritten_unless_forced(run, tmp_path, capsys):
 
 
 def test_settings_come_back_as_they_were(run, tmp_path):
-    config = RecordConfig(rss=False, queue_rows=99).to_plain()
+    config = RecordConfig(scalars=False, max_file_bytes=99).to_plain()
     rank = run.rank(0, config=config)
     rank.steps(range(3), rss_bytes=[1, 2, 3])
     rank.close()

@@ -214,8 +214,8 @@ if "fail" in sys.argv:
 
 def test_iterations_are_steps_and_what_is_trained_is_attached(folder):
     program(folder, TRAINS)
-    (folder / "mine.yaml").write_text("flush_seconds: 0.5\nrss: false\n")
-    words = ("--config", "mine.yaml", "--set", "rss=true", "--set", "cpu=7")
+    (folder / "mine.yaml").write_text("flush_seconds: 0.5\nscalars: false\n")
+    words = ("--config", "mine.yaml", "--set", "scalars=true", "--set", "cpu=7")
     ours = run(folder, *words, "train.py")
     assert ours.returncode == 0, ours.stderr
     assert ours.stdout == "before None False\n"
@@ -224,7 +224,7 @@ def test_iterations_are_steps_and_what_is_trained_is_attached(folder):
     assert recording.tables["step"]["step"].tolist() == [0, 1, 2, 3, 4]
     config = recording.header.config
     assert config["flush_seconds"] == 0.5
-    assert config["rss"] is True
+    assert config["scalars"] is True
     assert config["cpu"] == 7
     notes = [(note.kind, note.data.get("type")) for note in recording.notes]
     assert ("model", "Net") in notes

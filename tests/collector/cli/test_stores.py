@@ -38,7 +38,7 @@ def logs(tmp_path) -> Path:
     """A run of two ranks, with a trace that it captured and one beside it; and traces."""
     run = RunBuilder(tmp_path / "logs" / "exp")
     for number in range(2):
-        rank = run.rank(number, world_size=2, config={"rss": True})
+        rank = run.rank(number, world_size=2, config={"scalars": True})
         rank.steps(range(10), rss_bytes=range(10), step_time_seconds=[0.5] * 10)
         add_snaps(rank, "training_step", [2, 3])
         add_modules(rank, 2, function="training_step")

@@ -147,9 +147,9 @@ def test_resumed_training_goes_on_in_number(tmp_path):
 def test_settings_are_checked_when_the_callback_is_made(tmp_path):
     with pytest.raises(ConfigError, match="flush_secnds"):
         MemBoardCallback(tmp_path, flush_secnds=1)
-    callback = MemBoardCallback(config={"rss": False}, max_file_bytes=10**6)
+    callback = MemBoardCallback(config={"scalars": False}, max_file_bytes=10**6)
     trainer(tmp_path, callback, max_epochs=1).fit(Regression(), batches(1))
-    assert read(files(tmp_path)[0]).header.config["rss"] is False
+    assert read(files(tmp_path)[0]).header.config["scalars"] is False
 
 
 def test_switched_off_it_leaves_nothing(tmp_path):

@@ -194,10 +194,10 @@ def test_the_directory_all_ranks_agree_on(tmp_path, monkeypatch):
 def test_a_given_directory_wins_and_settings_are_checked(tmp_path):
     with pytest.raises(ConfigError, match="rsss"):
         MemBoardCallback(rsss=True)
-    callback = MemBoardCallback(tmp_path / "mine", config={"rss": False})
+    callback = MemBoardCallback(tmp_path / "mine", config={"scalars": False})
     trainer(tmp_path, callback, max_steps=1).train()
     (path,) = files(tmp_path / "mine")
-    assert read(path).header.config["rss"] is False
+    assert read(path).header.config["scalars"] is False
 
 
 def test_no_failure_reaches_the_trainer(tmp_path, caplog, monkeypatch):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import collector
+from collector.loop import span_captures
 from collector.loop.span_log import STATES, states_mask
 from collector.plain import plain_args
 from tests.collector import recordings
@@ -328,8 +329,10 @@ def test_args_are_plain_and_bounded_and_hold_nothing_alive():
 # Bounds.
 
 
-def test_what_comes_faster_than_the_settings_allow_is_dropped_and_counted(tmp_path):
-    spans = {"per_second": 1, "automatic": False}
+def test_what_comes_too_fast_is_dropped_and_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(span_captures, "PER_SECOND", 1)
+    monkeypatch.setattr(span_captures, "_BURST_SECONDS", 8192)
+    spans = {"automatic": False}
     with record(tmp_path / "run", schedule=ALWAYS, spans=spans) as rec:
         rec.flush(60)
         for _ in range(20_000):
@@ -362,8 +365,9 @@ def test_memory_is_bounded_while_nothing_is_written(tmp_path):
     assert note["num_spans"] == MAX_WAITING + 10
 
 
-def test_the_disk_that_spans_take_is_bounded(tmp_path):
-    spans = {"max_bytes": 30_000, "automatic": False}
+def test_the_disk_that_spans_take_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(span_captures, "MAX_BYTES", 30_000)
+    spans = {"automatic": False}
     with record(
         tmp_path / "run", schedule=ALWAYS, spans=spans, flush_seconds=60
     ) as rec:

@@ -71,10 +71,11 @@ def test_each_timed_source_has_its_own_switch(name):
     close(opened)
 
 
-def test_step_sources_have_their_switches():
-    opened = open_step_sources(load(device="off", rss=False), ABSENT)
-    assert opened.sources == ()
-    assert status_of(opened) == {"device": "off", "rss": "off"}
+def test_the_device_has_its_switch():
+    opened = open_step_sources(load(device="off"), ABSENT)
+    assert [source.info.name for source in opened.sources] == ["rss"]
+    assert status_of(opened) == {"device": "off"}
+    close(opened)
 
 
 def test_each_timed_source_keeps_its_own_pace():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from collector.sources.contract import Unavailable
 from tests.collector.tracker import models, reduction
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -118,24 +117,9 @@ def test_a_model_whose_compiled_wrapper_is_called_is_an_estimate_too(track):
     assert capture.meta["estimate"] == "eager estimate"
 
 
-def test_refusing_leaves_the_model_alone_and_says_why(track):
-    backend, x = Backend(), torch.ones(4, 32)
-    model, optimizer = models.started(
-        lambda: compiled_whole(backend), models.plain_step, x, num_steps=2
-    )
-    num_calls = backend.num_calls
-    tracking = track(model, optimizer, compiled="refuse")
-    with pytest.raises(Unavailable, match=r"compiled") as refused:
-        tracking.begin()
-    assert "modules.compiled" in refused.value.remedy
-    models.plain_step(model, optimizer, x)
-    assert backend.num_calls > num_calls
-    assert tracking.sink.captures == []
-
-
 def test_an_eager_model_is_no_estimate(track):
     model = models.mlp()
-    capture = track(model, compiled="refuse").step(lambda: model(torch.ones(4, 32)))
+    capture = track(model).step(lambda: model(torch.ones(4, 32)))
     assert capture.meta["estimate"] == ""
 
 
