@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from collector.config.settings import RecordConfig, RecordOptions
     from collector.errors import ConfigError, MemBoardError, SpanError
-    from collector.loop.spans import counter, instant, span
+    from collector.loop.spans import instant, log, span
     from collector.profiling.functions import profiled
     from collector.recorder import Recorder
     from collector.start import active, record
@@ -65,9 +65,9 @@ __all__ = [
     "SpansConfig",
     "TorchProfilerConfig",
     "active",
-    "counter",
     "instant",
     "load",
+    "log",
     "profiled",
     "record",
     "span",
@@ -97,9 +97,9 @@ _HOMES: Final = {
     "SpansConfig": "collector.config.sections",
     "TorchProfilerConfig": "collector.config.sections",
     "active": "collector.start",
-    "counter": "collector.loop.spans",
     "instant": "collector.loop.spans",
     "load": "collector.config.layers",
+    "log": "collector.loop.spans",
     "profiled": "collector.profiling.functions",
     "record": "collector.start",
     "span": "collector.loop.spans",

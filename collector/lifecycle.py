@@ -24,12 +24,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.format.records import How
+    from collector.recorder import Recorder
 
 _MAX_MESSAGE: Final = 500
 
 
 class Living(Protocol):
-    """What a recorder must do at the turns of the process."""
+    """What a recording must do at the turns of the process."""
+
+    run_dir: Path
+    recorder: Recorder
 
     def close_for(self, error: BaseException | None) -> None:
         """Close, saying how it ended."""
@@ -47,7 +51,7 @@ class Launcher(Protocol):
     def recording_begins(self, run_dir: Path) -> Path:
         """A recorder is about to be made for a directory; returns the one to take."""
 
-    def step_taken(self, recorder: Living) -> None:
+    def step_taken(self, recorder: Recorder) -> None:
         """A step of a live recorder is done; may raise what is no Exception."""
 
 

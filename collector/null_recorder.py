@@ -11,10 +11,10 @@ from collector.loop.spans import NoSpan, Span, no_span
 from collector.recorder import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from collector.loop.loader import RecordedLoader
-    from collector.loop.span_how import How, States
+    from collector.loop.span_how import States
     from collector.torch_profiler.kept import SavedTrace
 
 Batch = TypeVar("Batch")
@@ -25,8 +25,6 @@ _NO_BLOCK = PhaseBlock(str, None)
 
 class NullRecorder(Recorder):
     """What `record` returns where it is switched off or cannot start."""
-
-    span_log = None
 
     def __init__(self) -> None:  # the live recorder's would start one
         pass
@@ -76,7 +74,7 @@ class NullRecorder(Recorder):
     def instant(self, name: str, *, states: States = None, **args: Any) -> None:
         """Do nothing."""
 
-    def counter(self, name: str, value: float, *, states: States = None) -> None:
+    def log(self, values: Mapping[str, float], *, states: States = None) -> None:
         """Do nothing."""
 
     def mark(self, label: str) -> None:
@@ -93,41 +91,8 @@ class NullRecorder(Recorder):
     def close(self) -> None:
         """Do nothing."""
 
-    def close_for(self, error: BaseException | None) -> None:
-        """Do nothing."""
-
-    def end_by(self, signal_name: str) -> None:
-        """Do nothing."""
-
-    def forget(self) -> None:
-        """Do nothing."""
-
     def _enter_phase(self, name: str) -> None:
         """For what was pickled with a live recorder."""
-
-    def begin_batch(self, iterator: Any) -> None:
-        """For what was pickled with a live recorder."""
-
-    def end_batch(self, begun: Any, *, has_come: bool) -> None:
-        """For what was pickled with a live recorder."""
-
-    def begin(self) -> None:
-        """Do nothing."""
-
-    def begin_call(self, function: str) -> None:
-        """Do nothing."""
-
-    def end_call(self, call: Any, error: BaseException | None) -> None:
-        """Do nothing."""
-
-    def passed(self, error: BaseException) -> None:
-        """Nothing is reported."""
-
-    def open_span(self, name: str, how: How) -> None:
-        """Do nothing."""
-
-    def close_span(self, opened: Any, error: BaseException | None) -> None:
-        """Do nothing."""
 
     @property
     def path(self) -> Path | None:
@@ -158,11 +123,6 @@ class NullRecorder(Recorder):
     def num_steps(self) -> int:
         """Nothing is counted."""
         return 0
-
-    @property
-    def is_mirrored(self) -> bool:
-        """There are no files."""
-        return False
 
     @property
     def num_dropped(self) -> int:

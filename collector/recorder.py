@@ -26,13 +26,12 @@ Defined where one might wonder:
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collector import lifecycle
 from collector.errors import ConfigError
-from collector.guard import guarded
+from collector.guard import guarded, say
 from collector.loop import loader, spans
 from collector.loop.compiled import traced_as
 from collector.loop.progress import PhaseBlock
@@ -40,10 +39,9 @@ from collector.loop.span_how import USER, known_hows
 from collector.loop.spans import Span, make_span
 from collector.plain import described, number_of, own_text, text_of, whole_number
 from collector.rank import mesh_coordinates
-from collector.sink import Sink, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -63,40 +61,44 @@ def _no_block(recorder: Recorder, *_: Any) -> PhaseBlock:
     return PhaseBlock(recorder._enter_phase, None)  # noqa: SLF001  # it is its own
 
 
-class Recorder(Sink):
+def _tell(where: str, error: Exception, recorder: Recorder, *_: Any, **__: Any) -> None:
+    say(recorder._recording.troubles, where, error)  # noqa: SLF001  # it is its own
+
+
+class Recorder:
     """A live recording. Made by `record`; all methods are safe at any time."""
 
     def __init__(
-        self, run_dir: Path, config: RecordConfig, mesh: dict[str, int]
+        self,
+        run_dir: Path,
+        config: RecordConfig,
+        mesh: dict[str, int],
+        model: Any = None,
+        optimizer: Any = None,
     ) -> None:
         # Here and not above, so that `import collector` and a recorder that is switched
         # off stay light; and not on a thread, so that no fork meets a half import.
         from collector.recording import Recording
 
-        # Reentrant: a signal handler or finaliser may call while a step is taken.
-        self._lock = threading.RLock()
-        self._num_batches = 0
         recording = self._recording = Recording(run_dir, config, mesh)
-        # What steps and spans ask for, at hand.
+        # What steps ask for, at hand.
         self._engine = recording.engine
         self._progress = recording.progress
         self._cycles = recording.cycles
         self._timing = recording.timing
         self._windows = recording.windows
         self._to_wall_ns = recording.timing.to_wall_ns
-        self.span_log = recording.timing.log
-        self.witness = recording.witness
-        self._live = True
         try:
             recording.join(self)
-            lifecycle.add(self)
         except BaseException:
-            self.close_for(None)
+            recording.close_for(None)
             raise
+        self.attach(model=model, optimizer=optimizer)
+        recording.begin()
 
     # What training calls.
 
-    @guarded(tell)
+    @guarded(_tell)
     def step(
         self,
         step: int | None = None,
@@ -111,14 +113,14 @@ class Recorder(Sink):
             tokens: tokens it consumed on this rank.
             samples: samples it consumed on this rank.
         """
-        if not self._live:
+        if not self._recording.is_live:
             return
-        with self._lock:
+        with self._recording.lock:
             self._take_step(step, tokens, samples)
         if lifecycle.launcher is not None:
             lifecycle.launcher.step_taken(self)
 
-    @guarded(tell)
+    @guarded(_tell)
     def attach(
         self, *, model: Any = None, optimizer: Any = None, mesh: Any = None
     ) -> None:
@@ -127,30 +129,30 @@ class Recorder(Sink):
         None leaves things as they are; further models and optimizers come on top, but a
         model that wraps an earlier one takes its place.
         """
-        if not self._live:
+        if not self._recording.is_live:
             return
         if mesh is not None:
             self._attach_mesh(mesh)
         self._recording.attach(model, optimizer)
 
-    @guarded(tell)
+    @guarded(_tell)
     def track_inputs(self, *inputs: Any) -> None:
         """Count these tensors, in whatever containers, as inputs of the step under way.
 
         Without it, where modules are tracked, inputs are what the model's forward is
         given. Nothing is kept alive.
         """
-        if self._live:
+        if self._recording.is_live:
             self._windows.track_inputs(inputs)
 
-    @guarded(tell)
+    @guarded(_tell)
     def epoch(self, n: int, length: int | None = None) -> None:
         """Say that epoch `n` begins, of `length` steps where that is known."""
-        if self._live:
+        if self._recording.is_live:
             number = self._number("epoch", n)
             if number is not None:
                 of = self._number("length", length)
-                with self._lock:
+                with self._recording.lock:
                     self._progress.epoch = number
                     self._recording.note(
                         "epoch", {"epoch": number, "length": of}, user=True
@@ -158,25 +160,25 @@ class Recorder(Sink):
                     self._windows.epoch(of)
                     self._cycles.epoch(of)
 
-    @guarded(tell, instead=_no_block)
+    @guarded(_tell, instead=_no_block)
     def phase(self, name: str) -> PhaseBlock:
         """Say that another phase begins: a plain call, or `with rec.phase("val"):`.
 
         Each phase counts its own steps and has its own rows. At the end of the block
         the phase before it continues.
         """
-        if not self._live:
+        if not self._recording.is_live:
             return PhaseBlock(self._enter_phase, None)
         before = self._progress.phase.name
         self._enter_phase(name)
         return PhaseBlock(self._enter_phase, before, self._progress)
 
-    @guarded(tell, instead=lambda _, dataloader: dataloader)
+    @guarded(_tell, instead=lambda _, dataloader: dataloader)
     def loader(self, dataloader: Iterable[Batch]) -> loader.RecordedLoader[Batch]:
         """Wrap a dataloader so that its batches are counted; all else is its own."""
-        if self._live:
+        if self._recording.is_live:
             self._recording.note("loader", loader.describe(dataloader), user=True)
-        return loader.recorded(dataloader, self)
+        return loader.recorded(dataloader, self._recording)
 
     def span(
         self,
@@ -202,33 +204,36 @@ class Recorder(Sink):
         # Nothing is asked here of what may be anybody's object: see `make_span`.
         if states is args is None and memory is False:
             if category is USER:
-                return Span(name, self)
+                return Span(name, self._recording)
             how = known_hows.get(category) if type(category) is str else None
             if how is not None:
-                return Span(name, self, how)
-        return make_span(name, self, category, states, args, memory)
+                return Span(name, self._recording, how)
+        return make_span(name, self._recording, category, states, args, memory)
 
     traced_as(span, spans.no_span)
 
-    @guarded(tell, traced=spans.nothing)
+    @guarded(_tell, traced=spans.nothing)
     def instant(self, name: str, *, states: States = None, **args: Any) -> None:
         """Record this moment with plain values, in the steps that keep spans."""
-        spans.put_instant(self, name, states, args)
+        spans.put_instant(self._recording, name, states, args)
 
-    @guarded(tell, traced=spans.nothing)
-    def counter(self, name: str, value: float, *, states: States = None) -> None:
-        """Record a number that holds from now on, in the steps that keep spans."""
-        spans.put_counter(self, name, value, states)
+    @guarded(_tell, traced=spans.nothing)
+    def log(self, values: Mapping[str, float], *, states: States = None) -> None:
+        """Record numbers by name that hold from now on, in the steps that keep spans.
 
-    @guarded(tell, traced=spans.nothing)
+        `rec.log({"loss": loss.item(), "queue": 17})` draws a line over time for each.
+        """
+        spans.put_numbers(self._recording, values, states)
+
+    @guarded(_tell, traced=spans.nothing)
     def mark(self, label: str) -> None:
         """Put a labelled mark at this moment of the timeline."""
-        if self._live:
+        if self._recording.is_live:
             self._recording.note(
                 "mark", {"label": self._text("mark", label)}, user=True
             )
 
-    @guarded(tell, instead=lambda *_: False)
+    @guarded(_tell, instead=lambda *_: False)
     def snapshot(self, label: str) -> bool:
         """Capture the device's allocator as it is now, under a name of your own.
 
@@ -239,14 +244,14 @@ class Recorder(Sink):
         Returns:
             Whether there was anything to capture: not before the device is in use.
         """
-        if not self._live:
+        if not self._recording.is_live:
             return False
         return self._recording.take_snapshot(self._text("snapshot", label))
 
-    @guarded(tell, instead=lambda *_, **__: False)
+    @guarded(_tell, instead=lambda *_, **__: False)
     def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Have everything so far on disk now; whether that was done in time."""
-        if not self._live:
+        if not self._recording.is_live:
             return False
         seconds = number_of(timeout)
         if seconds is None or seconds != seconds:  # noqa: PLR0124  # NaN is not itself
@@ -260,7 +265,7 @@ class Recorder(Sink):
             seconds = FLUSH_SECONDS
         return self._engine.writer.flush(seconds)
 
-    @guarded(tell)
+    @guarded(_tell)
     def close(self) -> None:
         """End the recording; calling again does nothing.
 
@@ -270,19 +275,19 @@ class Recorder(Sink):
         yet (`remote.close_seconds`, 30 s unless set). A process of its own writes what
         `dumps` asks for.
         """
-        self.close_for(None)
+        self._recording.close_for(None)
 
     def __enter__(self) -> Self:
         return self
 
-    @guarded(tell)
+    @guarded(_tell)
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close_for(error)
+        self._recording.close_for(error)
 
     # What can be asked.
 
@@ -290,6 +295,11 @@ class Recorder(Sink):
     def path(self) -> Path | None:
         """The rank's file; None until it is created."""
         return self._engine.writer.path
+
+    @property
+    def run_dir(self) -> Path:
+        """The run's own directory, absolute."""
+        return self._recording.run_dir
 
     @property
     def rank(self) -> int:
@@ -304,7 +314,7 @@ class Recorder(Sink):
     @property
     def num_batches(self) -> int:
         """Batches that recorded loaders have handed out."""
-        return self._num_batches
+        return self._recording.num_batches
 
     @property
     def num_steps(self) -> int:
@@ -354,16 +364,9 @@ class Recorder(Sink):
         self._engine.write_step(phase.name, row)
         if back_from is not None:
             self.mark(f"step went back from {back_from} to {number}")
-        if self.witness is not None:
-            self.witness.stepped()
-        self._begin_step()
-
-    def _begin_step(self) -> None:
-        """The current phase's next step begins; what costs most begins last."""
-        self._cycles.choose()
-        self._timing.turn()
-        self._windows.begin_step()
-        self._cycles.begin_step()
+        if self._recording.witness is not None:
+            self._recording.witness.stepped()
+        self._recording.begin_step()
 
     def _number(self, what: str, value: Any, *, least: int | None = None) -> int | None:
         if value is None:
@@ -402,62 +405,17 @@ class Recorder(Sink):
         self._engine.mesh = coordinates
         self._recording.note("mesh", coordinates, user=True)
 
-    @guarded(tell)
+    @guarded(_tell)
     def _enter_phase(self, name: str) -> None:
         name = self._text("phase", name)
-        with self._lock:
+        with self._recording.lock:
             self._windows.drop_step()
             now = time.perf_counter_ns()
             phase = self._progress.enter(name, now)
             self._timing.enter_phase(phase.name, now)
             self._cycles.entered()
             self._recording.note("phase", {"phase": phase.name}, user=True)
-            self._begin_step()
-
-    @guarded(tell)
-    def begin(self) -> None:
-        """The first step begins: all that was known at the start is attached."""
-        self._begin_step()
-
-    @guarded(tell)
-    def close_for(self, error: BaseException | None) -> None:
-        """See `lifecycle.Living`."""
-        recording = self._recording
-        with self._lock:
-            if not self._live:
-                return
-            recording.tell_end(error)
-            how, message = lifecycle.ending(error)
-            phase = self._progress.phase_of(error)
-            recording.cut(error if how == "exception" else None)
-            self._live, self.span_log = False, None
-        recording.leave()
-        lifecycle.remove(self)
-        spans.release(self)
-        recording.stop(how, message, phase)
-
-    @guarded(tell)
-    def end_by(self, signal_name: str) -> None:
-        """See `lifecycle.Living`. Waits for the writer alone, and not for long."""
-        self._live, self.span_log = False, None
-        self._engine.end_by(signal_name)
-
-    def forget(self) -> None:
-        """See `lifecycle.Living`."""
-        self._live, self.span_log = False, None
-        self._lock = threading.RLock()  # another thread may have held it
-        self.witness = None
-        self._recording.forget()
-
-    @property
-    def run_dir(self) -> Path:
-        """The run's own directory, absolute."""
-        return self._recording.run_dir
-
-    @property
-    def is_mirrored(self) -> bool:
-        """Whether its files are copied to another place."""
-        return self._engine.remote.is_on
+            self._recording.begin_step()
 
     # A trainer that holds it may be copied, or sent to another process.
 

@@ -2,17 +2,25 @@
 
 `Recorder` is what training calls; here is everything behind it: the engine, where the
 schedule stands, what is timed, what is collected around calls, and who reports errors.
+Spans, loaders and profiled functions (`spans.SpanSink`, `loader.BatchSink`) and the
+process at its turns (`lifecycle.Living`) tell it, on any thread. None of that may raise:
+it stands in the middle of somebody else's code.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from collector import detached
+from collector import detached, lifecycle
 from collector.engine import Engine
 from collector.format.names import RANK_FILES_DIR, RUN_INDEX
+from collector.guard import guarded, say
+from collector.inert import Inert
+from collector.loop import spans
 from collector.loop.attached import Attached
 from collector.loop.progress import Progress
+from collector.plain import text_of
 from collector.profiling import open_windows
 from collector.profiling.unmatched import tell_missing, tell_unmatched
 from collector.profiling.windows import MAX_FUNCTIONS
@@ -23,23 +31,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from typing_extensions import Self
+
     from collector.config import RecordConfig
     from collector.format.records import How
     from collector.history.on_demand import OnDemand
-    from collector.loop.spans import SpanSink
+    from collector.loop.span_how import How as SpanHow
+    from collector.loop.span_log import SpanLog
     from collector.oom.witness import OomWitness
+    from collector.recorder import Recorder
 
 _MAX_TEXT: Final = 1000
 _MIN_INDEXED: Final = 16
 """Fewer ranks at a store open quickly without an index."""
 
 
+def _tell(
+    where: str, error: Exception, recording: Recording, *_: Any, **__: Any
+) -> None:
+    say(recording.troubles, where, error)
+
+
 class Recording:
-    """All parts of one recording. `join` begins it; then `cut`, `leave` and `stop`."""
+    """All parts of one recording. `join` begins it, `close_for` ends it."""
+
+    recorder: Recorder
+    """What training calls."""
 
     def __init__(
         self, run_dir: Path, config: RecordConfig, mesh: dict[str, int]
     ) -> None:
+        # Reentrant: a signal handler or finaliser may call while a step is taken.
+        self.lock = threading.RLock()
+        self.is_live = True
+        self.num_batches = 0
         self.run_dir = run_dir
         self.config = config
         self.progress = Progress()
@@ -50,6 +75,8 @@ class Recording:
         )
         self.cycles = engine.cycles
         self.timing = engine.timing
+        self.span_log: SpanLog | None = engine.timing.log
+        """Where spans go; None: nowhere, it is not live."""
         try:
             self.windows = open_windows(
                 config,
@@ -71,9 +98,69 @@ class Recording:
         """What reports out-of-memory errors and other ends; None: switched off."""
         self._on_demand: OnDemand | None = None
 
-    def join(self, sink: SpanSink) -> None:
+    def join(self, recorder: Recorder) -> None:
         """The recorder lives: time what is timed by itself."""
-        self.timing.join(sink)
+        self.recorder = recorder
+        self.timing.join(self)
+        lifecycle.add(self)
+
+    @guarded(_tell)
+    def begin(self) -> None:
+        """The first step begins: all that was known at the start is attached."""
+        self.begin_step()
+
+    def begin_step(self) -> None:
+        """The current phase's next step begins; what costs most begins last."""
+        self.cycles.choose()
+        self.timing.turn()
+        self.windows.begin_step()
+        self.cycles.begin_step()
+
+    # What spans, loaders and profiled functions tell.
+
+    @guarded(_tell)
+    def begin_batch(self, iterator: Any) -> Any:
+        """The next batch is asked for."""
+        automatic = self.timing.automatic if self.is_live else None
+        return None if automatic is None else automatic.begin_batch(iterator)
+
+    @guarded(_tell)
+    def end_batch(self, begun: Any, *, has_come: bool) -> None:
+        """It is there, or there is none."""
+        self.num_batches += has_come
+        if begun is not None and self.timing.automatic is not None:
+            self.timing.automatic.end(begun)
+
+    @guarded(_tell)
+    def open_span(self, name: str, how: SpanHow) -> Any:
+        """A span begins of which there is more to do."""
+        call = self.begin_call(text_of(name)) if how.memory else None
+        return call, self.timing.open_span(name, how)
+
+    @guarded(_tell)
+    def close_span(self, opened: Any, error: BaseException | None) -> int | None:
+        """It has ended; its peak in bytes, where there is one."""
+        call, beside = opened
+        peak_bytes = self.timing.close_span(beside)
+        if call is not None:
+            self.end_call(call, error)
+        return peak_bytes
+
+    @guarded(_tell)
+    def passed(self, error: BaseException) -> None:
+        """An exception leaves a span or a profiled call; it may yet be caught."""
+        if self.witness is not None and self.is_live:
+            self.witness.passed(error)
+
+    @guarded(_tell)
+    def begin_call(self, function: str) -> Any:
+        """A profiled call begins; None where it is not collected."""
+        return self.windows.begin(function) if self.is_live else None
+
+    @guarded(_tell)
+    def end_call(self, call: Any, error: BaseException | None) -> None:
+        """The call that `begin_call` returned has ended."""
+        self.windows.end(call, error)
 
     # What the recorder is told, and what goes wrong with it.
 
@@ -110,23 +197,46 @@ class Recording:
             error=error,
         )
 
-    # The end, in this order. Each part by itself: whatever fails, the file is ended.
+    # The end. Each part by itself: whatever fails, the file is ended.
 
-    def cut(self, fatal: BaseException | None) -> None:
+    @guarded(_tell)
+    def close_for(self, error: BaseException | None) -> None:
+        """Close, saying how it ended; calling again does nothing."""
+        with self.lock:
+            if not self.is_live:
+                return
+            if error is not None:  # while memory is as it left it
+                self._guarded(lambda: self._tell_end(error))
+            how, message = lifecycle.ending(error)
+            phase = self.progress.phase_of(error)
+            self._cut(error if how == "exception" else None)
+            self.is_live, self.span_log = False, None
+        self._leave()
+        lifecycle.remove(self)
+        spans.release(self)
+        self._stop(how, message, phase)
+
+    @guarded(_tell)
+    def end_by(self, signal_name: str) -> None:
+        """End the file: a signal ends the process now. Waits for the writer alone."""
+        self.is_live, self.span_log = False, None
+        self.engine.end_by(signal_name)
+
+    def _cut(self, fatal: BaseException | None) -> None:
         """What is under way ends, by the exception where one ends the recording."""
         self._guarded(lambda: self.cycles.close(fatal))
         self._guarded(self._tell_unmatched)
         self._guarded(lambda: self.windows.close(fatal))
         self._guarded(self.timing.close)
 
-    def leave(self) -> None:
+    def _leave(self) -> None:
         """Leave Python and torch as they were."""
         if self.witness is not None:
             self._guarded(self.witness.close)
         if self.tracing is not None:
             self._guarded(self.tracing.close)
 
-    def stop(self, how: How, message: str, phase: str) -> None:
+    def _stop(self, how: How, message: str, phase: str) -> None:
         """End the files, and the mirror's copies of them."""
         self.engine.stop(how, message, phase)
         if self.tracing is not None:
@@ -151,11 +261,6 @@ class Recording:
             log = index.with_name("index.log")
             detached.start("collector.cli.index_process", [url], log, task)
 
-    def tell_end(self, error: BaseException | None) -> None:
-        """Report the exception that ends the recording, while memory is as it left it."""
-        if error is not None:
-            self._guarded(lambda: self._tell_end(error))
-
     def _tell_end(self, error: BaseException) -> None:
         from collector.oom.message import is_out_of_memory, text_of
 
@@ -168,11 +273,24 @@ class Recording:
 
     def forget(self) -> None:
         """In a forked child: nothing here is ours."""
+        self.is_live, self.span_log = False, None
+        self.lock = threading.RLock()  # another thread may have held it
         self.witness = None
         self.windows.forget()
         if self.tracing is not None:
             self.tracing.forget()
         self.engine.forget()
+
+    # A loader or a span that holds it may be copied, or sent to another process.
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Inert, ()
 
     # Behind these.
 

@@ -6,7 +6,7 @@ All that is wrong with settings is said here, before training is under way.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from collector import lifecycle
 from collector.config import load_with_imports
@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from typing_extensions import Unpack
+
     from collector.config import RecordConfig
+    from collector.config.layers import Layer
     from collector.config.memprofiler import Imported
+    from collector.config.settings import RecordOptions
 
 
 def _nothing(*_: Any, **__: Any) -> Recorder:
@@ -40,9 +44,9 @@ def record(
     *,
     model: Any = None,
     optimizer: Any = None,
-    config: Any = None,
+    config: Layer | Sequence[Layer] | None = None,
     mesh: Any = None,
-    **keywords: Any,
+    **keywords: Unpack[RecordOptions],
 ) -> Recorder:
     """Start recording this process into the run directory `logdir`.
 
@@ -54,7 +58,9 @@ def record(
         config: a YAML file, a mapping or a `RecordConfig`, or several of them; see
             `collector.config`. MemProfiler's settings are understood too.
         mesh: a DeviceMesh, or a mapping such as `{"dp": 0, "tp": 1}`.
-        **keywords: single settings; they win over `config` and the environment.
+        **keywords: single settings (`RecordOptions`); they win over `config` and the
+            environment. A section takes its struct, a mapping, or true or false:
+            `history=True`, `schedule={"active": 3}`, `modules=ModulesConfig(root="net")`.
 
     Returns:
         A live recorder, also usable as a context manager. With `enabled=False` (or
@@ -81,13 +87,10 @@ def record(
         run_dir = lifecycle.launcher.recording_begins(run_dir)
     _close_forgotten(run_dir)
     try:
-        recorder = Recorder(run_dir, settings, coordinates)
+        return Recorder(run_dir, settings, coordinates, model, optimizer)
     except Exception as error:  # noqa: BLE001  # of the two, training matters
         warn("recording could not start; training goes on without it", error=error)
         return NullRecorder()
-    recorder.attach(model=model, optimizer=optimizer)
-    recorder.begin()
-    return recorder
 
 
 def _check_root(settings: RecordConfig, model: Any) -> None:
@@ -122,10 +125,11 @@ def _close_forgotten(run_dir: Path) -> None:
     """In a notebook, running a cell again means to record anew, not twice."""
     if hasattr(sys, "ps1"):
         for live in lifecycle.all_live():
-            if isinstance(live, Recorder) and live.run_dir == run_dir:
-                live.close()
+            if live.run_dir == run_dir:
+                live.close_for(None)
 
 
 def active() -> Recorder | None:
     """The newest live recorder of this process, or None."""
-    return cast("Recorder | None", lifecycle.newest())
+    live = lifecycle.newest()
+    return None if live is None else live.recorder

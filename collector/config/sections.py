@@ -39,7 +39,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if isinstance(hint, Setting):
                 msgspec.structs.force_setattr(self, name, checked(hint, value, place))
-            elif not isinstance(value, hint):
+            elif not issubclass(type(value), hint):  # an instance may claim any class
                 raise ConfigError(
                     f"'{name}' in {place} must be a {hint.__name__}, got"
                     f" {describe(value)}. Write {name}=collector.{hint.__name__}(...),"

@@ -2,7 +2,7 @@
 
 Where a call says how far training is (`step`, `phase`, `mark` ...), it must happen: it is
 left out of the graph and made as it is. Where it says how long a stretch of code takes
-(`span`, `profiled`, `instant`, `counter`), nothing is left of it in compiled code: a graph
+(`span`, `profiled`, `instant`, `log`), nothing is left of it in compiled code: a graph
 has no such stretches, and to break it for them would cost what compiling is to save.
 torch does the same with `record_function`.
 

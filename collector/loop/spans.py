@@ -5,7 +5,7 @@
     @collector.span("validate")        # functions, coroutines and (async) generators
     loading = rec.span("load").start() # ... and later, anywhere: loading.stop()
     rec.instant("best so far", loss=0.3)
-    rec.counter("queue", 17)
+    rec.log({"queue": 17})
     with rec.span("eval", memory=True):  # snaps memory too: see collector.profiled
 
 Without a live recorder the code runs straight through. In the steps that the schedule
@@ -53,7 +53,7 @@ from collector.loop.wrapping import wrapped
 from collector.plain import number_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self
@@ -400,11 +400,11 @@ def instant(name: str, *, states: States = None, **args: Any) -> None:
 
 
 @guarded(tell, traced=nothing)
-def counter(name: str, value: float, *, states: States = None) -> None:
-    """A counter of the active recorder; see `Recorder.counter`."""
+def log(values: Mapping[str, float], *, states: States = None) -> None:
+    """Numbers of the active recorder; see `Recorder.log`."""
     sink = active_sink()
     if sink is not None:
-        put_counter(sink, name, value, states)
+        put_numbers(sink, values, states)
 
 
 def put_instant(
@@ -418,23 +418,24 @@ def put_instant(
             log.add_instant(name, USER, known_args(args), mask)
 
 
-def put_counter(sink: SpanSink, name: str, value: Any, states: States) -> None:
+def put_numbers(sink: SpanSink, values: Mapping[str, Any], states: States) -> None:
     """Of `sink`, where it is live; a value that is no number is refused with a word."""
     log = sink.span_log
     if log is None:
         return
-    number = number_of(value)
-    if number is None:
-        troubles.tell(
-            "counter",
-            "a counter must be a number of 64 bits, got a %s; it is ignored. Pass a"
-            " Python number: a tensor would have to wait for the device.",
-            type(value).__name__,
-        )
-        return
     mask = known_states(states)
-    if log.kept(mask):
-        log.add_counter(name, number, mask)
+    for name, value in values.items():
+        number = number_of(value)
+        if number is None:
+            troubles.tell(
+                "log",
+                "log takes numbers of 64 bits, got a %s for %s; it is ignored. Pass a"
+                " Python number: a tensor would have to wait for the device.",
+                type(value).__name__,
+                text_of(name),
+            )
+        elif log.kept(mask):
+            log.add_counter(text_of(name), number, mask)
 
 
 def active_sink() -> SpanSink | None:

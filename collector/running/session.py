@@ -196,7 +196,7 @@ class Session(lifecycle.Launcher):
 
     def _torch_stays_away(self) -> None:
         if "torch" not in sys.modules:
-            off = {name: {"enabled": False} for name in _OF_TORCH}
+            off = dict.fromkeys(_OF_TORCH, False)
             self._guarded("begin", lambda: self._begin(device="off", **off))
 
     def _begin(self, **also: Any) -> None:

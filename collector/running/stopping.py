@@ -71,9 +71,9 @@ class StoppingSession(Session):
 
     def capture(self) -> None:
         """Have the allocator's state and history in the recording."""
-        recorder: Any = lifecycle.newest()
-        if recorder is not None:
-            recorder.snapshot(CAPTURE)
+        live = lifecycle.newest()
+        if live is not None:
+            live.recorder.snapshot(CAPTURE)
 
     def _end(self) -> NoReturn:
         if not self.is_stopped:

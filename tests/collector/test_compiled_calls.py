@@ -50,9 +50,9 @@ def test_of_spans_and_moments_nothing_is_left_in_a_compiled_graph(tmp_path, is_o
             with collector.span("a"), rec.span("b", category="c", args={"n": 1}):
                 batch = inner(batch)
             collector.instant("now", n=1)
-            collector.counter("queue", 1)
+            collector.log({"queue": 1})
             rec.instant("now")
-            rec.counter("queue", 1)
+            rec.log({"queue": 1})
             rec.mark("here")
             started = rec.span("c").start()
             batch = decorated(batch)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector import engine, lifecycle
+from collector import engine
 from collector.trouble import logger
 from tests.collector.recordings import (
     ONLY_STEPS,
@@ -312,7 +312,7 @@ def test_dataloader_workers_live_beside_a_recording(tmp_path):
             return 64
 
         def __getitem__(self, index):
-            if (active := lifecycle.newest()) is not None:
+            if (active := collector.active()) is not None:
                 active.step()  # as a careless dataset might
             return torch.tensor([index])
 

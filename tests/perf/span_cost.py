@@ -93,7 +93,7 @@ def spans(number: int = 20_000, num_rounds: int = 15) -> None:
     def counted(owner: Any) -> Callable[[int], None]:
         def block(number: int) -> None:
             for _ in range(number):
-                owner.counter("x", 1.5)
+                owner.log({"x": 1.5})
 
         return block
 

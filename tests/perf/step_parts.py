@@ -55,7 +55,7 @@ def main() -> None:
             "is torch.distributed there": is_distributed,
             "number of the step": lambda: rec._progress.advance(None),
             "what later spans belong to": timing.turn,
-            "errors": rec.witness.stepped,
+            "errors": rec._recording.witness.stepped,
         }
         nothing = least_us(lambda: None)
         found = {name: least_us(part) - nothing for name, part in parts.items()}

@@ -116,7 +116,7 @@ def test_switched_off_spans_are_summed_up_alone(tmp_path):
     with record(tmp_path / "run", spans=False, schedule=ALWAYS) as rec:
         with rec.span("x", states="skip"):
             rec.instant("i")
-            rec.counter("c", 1)
+            rec.log({"c": 1})
         rec.step()
     found = read_only_file(tmp_path / "run")
     assert not [capture for capture in found.captures if capture.kind == "spans"]
@@ -258,11 +258,11 @@ def test_instants_and_counters_are_kept_where_spans_are(tmp_path):
     with record(tmp_path / "run") as rec:  # by itself: steps 0 and 1
         for step in range(4):
             rec.instant("here", step=step, odd=object())
-            rec.counter("level", step * 1.5)
-            rec.counter("rare", step, states="skip")
+            rec.log({"level": step * 1.5})
+            rec.log({"rare": step}, states="skip")
             rec.step()
         collector.instant("of the active one", states=STATES)
-        collector.counter("of the active one", np.float32(2), states=STATES)
+        collector.log({"of the active one": np.float32(2)}, states=STATES)
     found = read_only_file(tmp_path / "run")
     instants, counters = [], []
     for capture in found.captures:
@@ -293,12 +293,12 @@ def test_instants_and_counters_are_kept_where_spans_are(tmp_path):
 
 def test_what_is_no_number_and_no_state_is_refused_with_a_word(tmp_path, caplog):
     with record(tmp_path / "run", schedule=ALWAYS) as rec:
-        rec.counter("odd", "text")
+        rec.log({"odd": "text"})
         with rec.span("x", states="sometimes"):
             pass
     assert len(named(read_only_file(tmp_path / "run"), "x")) == 1
     said = " ".join(caplog.messages)
-    assert "'sometimes' is no state" in said or "a counter must be" in said
+    assert "'sometimes' is no state" in said or "log takes numbers" in said
 
 
 def test_states_are_bits():
