@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         OomConfig,
         RemoteConfig,
         ScheduleConfig,
-        SegmentsConfig,
         SpansConfig,
         TorchProfilerConfig,
     )
@@ -60,7 +59,6 @@ __all__ = [
     "RemoteConfig",
     "Schedule",
     "ScheduleConfig",
-    "SegmentsConfig",
     "SpanError",
     "SpansConfig",
     "TorchProfilerConfig",
@@ -92,7 +90,6 @@ _HOMES: Final = {
     "RemoteConfig": "collector.config.sections",
     "Schedule": "collector.config.schedule",
     "ScheduleConfig": "collector.config.sections",
-    "SegmentsConfig": "collector.config.sections",
     "SpanError": "collector.errors",
     "SpansConfig": "collector.config.sections",
     "TorchProfilerConfig": "collector.config.sections",

@@ -107,9 +107,6 @@ class Dumps:
         self._options = [
             f"--{kind.replace('_', '-')}" for kind in _KINDS if getattr(settings, kind)
         ]
-        self._options += ["--depth", str(settings.depth), "--units", settings.units]
-        if settings.tabulate:
-            self._options.append("--tabulate")
         self._run_dir = run_dir
         folder = Path(settings.dir).expanduser() if settings.dir else None
         self._folder = run_dir / "memprofiler" if folder is None else folder.absolute()

@@ -54,6 +54,11 @@ if TYPE_CHECKING:
 QUEUE_ROWS: Final = 8192
 """Rows that may wait for a slow disk; what does not fit is dropped and counted."""
 
+SEGMENT_BYTES: Final = 2**24
+SEGMENT_SECONDS: Final = 60.0
+"""A segment that has grown to this, or is this old and holds anything new, is finished. In
+a long run segments last longer, so that their number stays bounded."""
+
 STOP_SECONDS: Final = 2.0
 """The longest that the end of a recording waits for sources and the disk; while captures
 are being written, a few seconds more."""
@@ -341,13 +346,13 @@ class Engine:
 
     def _segment_plan(self) -> SegmentPlan | None:
         """How the rank's file is cut, where it is: by itself or for the mirror."""
-        segments, remote = self._config.segments, self._config.remote
+        remote = self._config.remote
         is_mirrored = bool(remote.url) and remote.events is not None
-        if not (segments.enabled or is_mirrored):
+        if not (self._config.segments or is_mirrored):
             return None
         return SegmentPlan(
-            max_bytes=segments.max_bytes,
-            seconds=segments.seconds,
+            max_bytes=SEGMENT_BYTES,
+            seconds=SEGMENT_SECONDS,
             finished=self._mirror_segment,
             withdrawn=self._withdraw_segments,
         )

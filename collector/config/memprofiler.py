@@ -100,12 +100,17 @@ KEYS: Final[dict[str, Key]] = {
     "fsdp_mem_track_module_depth": Key(
         Annotated[int, Meta(ge=1, le=1000)],
         2,
-        ("dumps.depth",),
-        "of the report; the page shows all",
+        (),
+        "the page shows all; `memboard export --fsdp-report --depth` cuts the report",
     ),
-    "fsdp_mem_tracker_tabulate": Key(bool, False, ("dumps.tabulate",)),
+    "fsdp_mem_tracker_tabulate": Key(
+        bool, False, (), "`memboard export --fsdp-report --tabulate` writes tables"
+    ),
     "fsdp_mem_tracker_units": Key(
-        Literal["B", "KiB", "MiB", "GiB"], "MiB", ("dumps.units",)
+        Literal["B", "KiB", "MiB", "GiB"],
+        "MiB",
+        (),
+        "the page has its own; `memboard export --fsdp-report --units` sets the report's",
     ),
     "fsdp_mem_tracker_root_module": Key(str, "", ("modules.root",)),
     "dump_memorystats_pickle": Key(bool, False, ("dumps.pickle",)),

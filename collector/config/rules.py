@@ -46,11 +46,6 @@ _NEEDS: Final = (
         "Give the url to copy to, or an empty one for no mirror",
     ),
     _Need(
-        ("dumps.depth", "dumps.units", "dumps.tabulate"),
-        ("dumps.fsdp_report",),
-        "Set it to true for the report that this belongs to",
-    ),
-    _Need(
         ("torch_profiler.stacks_metric",),
         ("torch_profiler.stacks_filename",),
         "Name the file that is to be written",

@@ -265,15 +265,6 @@ class DumpsConfig(Section, frozen=True, kw_only=True):
     history: bool = False
     """`cuda_alloc_rank_R.FUNCTION.ITER.start|end.pickle`."""
 
-    depth: Annotated[int, Meta(ge=1, le=1000)] = 2
-    """Of the FSDP report: how deep modules are listed."""
-
-    units: Literal["B", "KiB", "MiB", "GiB"] = "MiB"
-    """Of the FSDP report: the unit of its bytes."""
-
-    tabulate: bool = False
-    """Of the FSDP report: tables instead of lines."""
-
     dir: str = ""
     """Where the files go; empty: `memprofiler` in the run's directory."""
 
@@ -355,21 +346,6 @@ class ClockConfig(Section, frozen=True, kw_only=True):
 
     round_trips: Annotated[int, Meta(ge=1, le=1000)] = 8
     """Questions per comparison: the one that was answered fastest counts."""
-
-
-class SegmentsConfig(Section, frozen=True, kw_only=True):
-    """A rank's file as numbered files, of which all but the newest never change."""
-
-    enabled: bool = False
-    """Write each rank's file as numbered segments. Where `remote` mirrors them, it is
-    done anyway."""
-
-    max_bytes: Annotated[int, Meta(ge=2**16, le=2**30)] = 2**24
-    """A segment that has grown to this is finished."""
-
-    seconds: Annotated[float, Meta(ge=0.1, le=86400)] = 60.0
-    """So is one this old that holds anything new. In a long run segments last longer: a
-    32nd of its time, at most an hour, so that their number stays bounded."""
 
 
 class RemoteConfig(Section, frozen=True, kw_only=True):

@@ -30,7 +30,6 @@ from collector.config.sections import (
     RemoteConfig,
     ScheduleConfig,
     Section,
-    SegmentsConfig,
     SpansConfig,
     TorchProfilerConfig,
     fields_of,
@@ -157,8 +156,9 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     dumps: DumpsConfig = DumpsConfig()
     """Files for other tools, written when the recording closes."""
 
-    segments: SegmentsConfig = SegmentsConfig()
-    """The rank's file as numbered segments, for stores that cannot append."""
+    segments: bool = False
+    """The rank's file as numbered segments, of which all but the newest never change: for
+    stores that cannot append. Where `remote` mirrors it, it is so anyway."""
 
     remote: RemoteConfig = RemoteConfig()
     """A mirror of the recording and its files at another place (`s3://...`)."""
@@ -284,5 +284,5 @@ class RecordOptions(TypedDict, total=False):
     clock: ClockConfig | Mapping[str, Any] | bool | None
     merge_on_close: bool
     dumps: DumpsConfig | Mapping[str, Any] | None
-    segments: SegmentsConfig | Mapping[str, Any] | bool | None
+    segments: bool
     remote: RemoteConfig | Mapping[str, Any] | str | Literal[False] | None

@@ -131,12 +131,11 @@ def test_yaml_sets_are_lists(write):
         ("SCHEDULE_MAX_ITER", "null", "schedule.max_iter", None),
         ("SCHEDULE_CHOOSE", "os.getcwd", "schedule.choose", "os.getcwd"),
         ("HOOKS_RESET", "os.getcwd,os.fork", "hooks.reset", ("os.getcwd", "os.fork")),
-        ("DUMPS_UNITS", "GiB", "dumps.units", "GiB"),
+        ("HISTORY_STACKS", "all", "history.stacks", "all"),
     ],
 )
 def test_variables_of_sections(monkeypatch, name, text, path, expected):
     monkeypatch.setenv(f"MEMBOARD_{name}", text)
-    monkeypatch.setenv("MEMBOARD_DUMPS_FSDP_REPORT", "1")
     assert load().leaf(path) == expected
 
 
@@ -163,7 +162,7 @@ def test_a_path_is_text_where_text_is_due():
         ({"schedule": {"choose": "x"}}, "a dotted name (package.module.function), a c"),
         ({"modules": {"root": 5}}, "'modules.root' in the given mapping must be text"),
         ({"modules": {"rot": ""}}, "did you mean 'modules.root'?"),
-        ({"dumps": {"units": "MB"}}, "must be 'B', 'KiB', 'MiB' or 'GiB'"),
+        ({"history": {"stacks": "c"}}, "must be 'python' or 'all'"),
         ({"history": {"max_entries": 0}}, "a whole number from 1 to 2147483647"),
     ],
 )

@@ -14,7 +14,6 @@ OFF = {
     "torch_profiler": ("gzip", True),
     "modules": ("root", "model"),
     "history": ("max_entries", 500),
-    "segments": ("seconds", 5.0),
 }
 """What is off by default, each with one of its options."""
 
@@ -81,9 +80,9 @@ def test_settings_made_before_say_a_section_where_it_differs():
 
 
 def test_what_is_recorded_says_that_it_was_on(tmp_path):
-    with collector.record(tmp_path, segments={"seconds": 60}, scalars=False) as rec:
+    with collector.record(tmp_path, modules={"root": ""}, scalars=False) as rec:
         rec.step()
-    assert read_run(tmp_path)[0].header.config["segments"]["enabled"] is True
+    assert read_run(tmp_path)[0].header.config["modules"]["enabled"] is True
 
 
 @pytest.mark.parametrize(
@@ -94,7 +93,6 @@ def test_what_is_recorded_says_that_it_was_on(tmp_path):
             "'remote.prune' in the given mapping says nothing",
         ),
         ({"remote": {"traces": None}}, "without 'remote.url'. Give the url to copy to"),
-        ({"dumps": {"units": "GiB"}}, "says nothing without 'dumps.fsdp_report'"),
         ({"dumps": {"dir": "/x"}}, "'dumps.fsdp_report' or 'dumps.history'"),
         (
             {"torch_profiler": {"stacks_metric": "self_device"}},
@@ -122,7 +120,7 @@ def test_a_variable_is_named_that_does_nothing(tmp_path, monkeypatch):
     [
         {"remote": {"url": "", "prune": True}},
         {"remote": {"url": "memory://a", "prune": True}},
-        {"dumps": {"fsdp_report": False, "units": "GiB"}},
+        {"dumps": {"fsdp_report": False, "dir": "/x"}},
         {"dumps": {"pickle": True, "dir": "/x"}},
     ],
 )

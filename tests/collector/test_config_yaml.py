@@ -23,7 +23,7 @@ MADE = RecordConfig(
     memory=1e-1,
     functions=FunctionsConfig(default=("*", "off", "a b", "1", "x: y", "#")),
     schedule=ScheduleConfig(active=3, repeat=0, unit="token"),
-    dumps=DumpsConfig(dir="C:\\runs\n'\"é😀\x7f", units="GiB"),
+    dumps=DumpsConfig(dir="C:\\runs\n'\"é😀\x7f"),
 )
 
 

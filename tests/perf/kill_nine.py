@@ -43,6 +43,7 @@ import json, os, sys, time
 sys.path.insert(0, sys.argv[1])
 import collector, collector.engine, torch
 MORE = json.loads(sys.argv[2])
+collector.engine.SEGMENT_SECONDS = 0.1
 OFF = dict.fromkeys(("process_full", "disk", "network"), False)
 
 def train(run_dir):
@@ -214,7 +215,7 @@ def run(
     """
     moments = random.Random(seed)
     rounds = []
-    settings = {"segments": {"enabled": True, "seconds": 0.1}} if segments else {}
+    settings = {"segments": True} if segments else {}
     with tempfile.TemporaryDirectory() as folder, Nursery(**settings) as nursery:
         for number in range(num_rounds):
             run_dir = Path(folder) / f"run{number}"

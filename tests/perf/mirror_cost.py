@@ -20,11 +20,14 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 import collector  # noqa: E402
+from collector import engine  # noqa: E402
 from tests.collector.remote.s3_server import S3  # noqa: E402
 
 OFF = dict.fromkeys(("process_full", "disk", "network", "functions"), False)
 STEP_SECONDS = 0.005
 NUM_PUTS = 200
+
+engine.SEGMENT_SECONDS = 0.1
 
 
 def trained(run_dir: Path, remote: dict, num_steps: int) -> dict[str, float]:
@@ -32,7 +35,6 @@ def trained(run_dir: Path, remote: dict, num_steps: int) -> dict[str, float]:
     config = {
         **OFF,
         "flush_seconds": 0.5,
-        "segments": {"enabled": True, "seconds": 0.1},
     }
     rec = collector.record(run_dir, config={**config, "remote": remote})
     taken = []

@@ -405,12 +405,12 @@ def step_until(rec, condition, seconds=300.0) -> None:
         time.sleep(0.01)
 
 
-def test_a_recording_is_mirrored_as_it_goes(tmp_path, there):
+def test_a_recording_is_mirrored_as_it_goes(tmp_path, there, monkeypatch):
+    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.2)
     run_dir = tmp_path / "exp1"
     config = {
         **ONLY_STEPS,
         "remote": f"file://{there}/{{run_name}}",
-        "segments": {"seconds": 0.2},
     }
     with collector.record(run_dir, config=config) as rec:
         step_until(rec, lambda: list(there.rglob("*.0001.events")))
@@ -427,12 +427,12 @@ def test_a_rank_that_turns_out_to_be_another_leaves_one_recording(
 ):
     """As where `init_process_group` comes long after the recording's start."""
     known = [who(rank=0, world_size=1, settled=False)]
+    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.1)
     monkeypatch.setattr("collector.engine.identify", lambda _config: known[0])
     run_dir = tmp_path / "exp1"
     config = {
         **ONLY_STEPS,
         "remote": f"file://{there}/{{run_name}}",
-        "segments": {"seconds": 0.1},
     }
     with collector.record(run_dir, config=config) as rec:
         step_until(rec, lambda: list(there.rglob("rank00000*.0001.events")))

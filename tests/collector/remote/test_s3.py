@@ -30,7 +30,8 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def s3():
+def s3(monkeypatch):
+    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.3)
     server = S3()
     server.client().mkdir("bucket")
     yield server
@@ -40,7 +41,6 @@ def s3():
 def config_for(s3, url="s3://bucket/jobs/{run_name}", **remote):
     return {
         **ONLY_STEPS,
-        "segments": {"seconds": 0.3},
         "remote": {
             "url": url,
             "storage_options": s3.options,

@@ -51,7 +51,7 @@ def load_remote(**remote):
 def test_the_short_forms_hold():
     assert load({"remote": "s3://b/{rank}"}).remote.url == "s3://b/{rank}"
     assert load({"remote": False}).remote.url == ""
-    assert load({"segments": True}).segments.enabled
+    assert load({"segments": True}).segments
     assert load_remote(traces=None).traces is None
     assert load_remote(traces="{run_name}/ep{epoch}-ba{batch}-rank{rank}.json")
 
