@@ -69,9 +69,8 @@ class MergedRoute:
         try:
             inputs = _inputs(run, query.ranks, cycle, attempt)
             _refuse_nothing(inputs, run.found.name)
-            response = Response(
-                self._body(inputs), content_type=CONTENT_TYPE, direct_passthrough=True
-            )
+            # Not passed through: werkzeug would not close it, and the place stays taken.
+            response = Response(self._body(inputs), content_type=CONTENT_TYPE)
         except BaseException:
             self._free.release()
             raise

@@ -59,7 +59,9 @@ def test_what_means_nothing_is_refused(page, query, status):
     assert {"what", "where", "remedy"} <= json.loads(response.data).keys()
     # A refused one takes nobody's place.
     for _ in range(MAX_AT_ONCE + 1):
-        assert page.raw("/trace_merged", run=page.run_id("exp")).data
+        with page.raw("/trace_merged", run=page.run_id("exp")) as download:
+            assert download.status_code == 200
+            assert download.data
 
 
 def test_only_so_many_are_made_at_once(page):
