@@ -215,7 +215,7 @@ def _by_rank(ranks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         )
         for rank in known[:_MAX_ROWS]
     ]
-    yield f"highest peaks of {len(ranks)} ranks:"
+    yield f"highest peaks of {counted(len(ranks), 'rank')}:"
     yield from text_table(("rank", "host", "peak", "at step", "of", ""), rows)
 
 

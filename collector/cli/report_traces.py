@@ -10,6 +10,7 @@ import stat
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.cli.text import counted
 from collector.format.errors import FormatError
 from collector.format.names import rank_file_stem
 from tb_plugin import storage
@@ -58,7 +59,7 @@ def traces_text(traces: Sequence[dict[str, Any]]) -> Iterator[str]:
     if not traces:
         return
     kept = sum(trace["exists"] for trace in traces)
-    yield f"torch profiler: {len(traces)} traces, {kept} of them here"
+    yield f"torch profiler: {counted(len(traces), 'trace')}, {kept} of them here"
     for trace in traces[-_MAX_LISTED:]:
         steps = f"steps {trace.get('first_step')} to {trace.get('last_step')}"
         if "events" in trace:

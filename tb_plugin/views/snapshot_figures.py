@@ -172,10 +172,11 @@ def _not_recorded(
             " torch.cuda.memory._record_memory_history() before training starts."
         )
     elif device.num_before:
+        one = device.num_before == 1
         yield (
-            f"The beginning: {device.num_before:,} blocks were allocated before the"
-            " history starts, when is unknown. Start recording earlier, or keep more"
-            " with max_entries."
+            f"The beginning: {device.num_before:,} {'block was' if one else 'blocks were'}"
+            " allocated before the history starts; when is unknown. Start recording"
+            " earlier, or keep more with max_entries."
         )
     live = device.replay.device.blocks.state == ALLOCATED
     without = sum(one.share for one in found if not one.label)
