@@ -77,3 +77,6 @@ fi
 
 say "tests/gpu on the virtual GPU"
 "$virtual" tests/gpu/on_virtual.py -q tests/gpu
+
+say "The house: sizes, circles, floors beside their goals"
+python tests/house.py

@@ -1,0 +1,305 @@
+"""How big the house is, beside its goals: python tests/house.py.
+
+Prints a table; exits 1 where import circles, or imports of the plugin by the collector,
+are more than the file allows today. Imports are those of run time: at the top of modules
+and inside functions, without those under TYPE_CHECKING. Circles are groups of modules
+that import one another at the top (`from package import module` counts as the module);
+floors are the longest chain of such imports once each circle is one.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("collector", "tb_plugin")
+MOST_CIRCLES = 1
+"""Import circles at the top of modules that are allowed today; goal 0."""
+MOST_UPWARD = 94
+"""Imports of `tb_plugin` inside `collector` that are allowed today; goal 0."""
+GENERATED = re.compile(r"\.gen\.ts$|/static/|/node_modules/|/answers/|/recorded/")
+SOURCES = {
+    "collector": ("*.py", "*.c", "*.h"),
+    "tb_plugin": ("*.py",),
+    "frontend/src": ("*.ts", "*.tsx", "*.css"),
+    "tests": ("*.py", "*.sh"),
+}
+FRONTEND_TEST = re.compile(r"\.test\.tsx?$|/test_[a-z_]+\.tsx?$")
+BROAD = frozenset(("Exception", "BaseException"))
+
+
+@dataclass(frozen=True)
+class Import:
+    """One module imports another."""
+
+    source: str
+    target: str
+    is_late: bool
+    """Inside a function."""
+
+
+def files_of(area: str) -> Iterator[Path]:
+    """Sources below an area, generated ones apart."""
+    for pattern in SOURCES[area]:
+        for path in sorted((ROOT / area).rglob(pattern)):
+            if not GENERATED.search(path.as_posix()):
+                yield path
+
+
+@cache
+def lines_of(path: Path) -> int:
+    """How many lines a file has."""
+    return len(path.read_bytes().splitlines())
+
+
+def lines(area: str, *, tests: bool | None = None) -> int:
+    """Lines of an area; of the frontend with or without its tests."""
+    return sum(
+        lines_of(path)
+        for path in files_of(area)
+        if tests is None or tests == bool(FRONTEND_TEST.search(path.as_posix()))
+    )
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """By dotted name: every module of both packages."""
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            named = parts[:-1] if parts[-1] == "__init__" else parts
+            found[".".join(named)] = path
+    return found
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A file, parsed."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def is_typing(node: ast.AST) -> bool:
+    """Whether it is `if TYPE_CHECKING`."""
+    if not isinstance(node, ast.If):
+        return False
+    test = node.test
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return name == "TYPE_CHECKING"
+
+
+def statements(
+    node: ast.AST, *, late: bool = False
+) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Import statements of run time, and whether they stand in a function."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.Import, ast.ImportFrom)):
+            yield child, late
+        elif is_typing(child):
+            assert isinstance(child, ast.If)
+            for other in child.orelse:
+                yield from statements(other, late=late)
+        else:
+            inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+            yield from statements(child, late=late or inside)
+
+
+@cache
+def imports() -> tuple[Import, ...]:
+    """Every import of one of our modules by another, one entry per statement's module."""
+    known = modules()
+    found = []
+    for source, path in known.items():
+        for statement, late in statements(tree_of(path)):
+            if isinstance(statement, ast.Import):
+                targets = [alias.name for alias in statement.names]
+            else:
+                base = statement.module or ""
+                inner = [f"{base}.{alias.name}" for alias in statement.names]
+                targets = [name if name in known else base for name in inner]
+            found += [
+                Import(source, target, late)
+                for target in dict.fromkeys(targets)
+                if target in known and target != source
+            ]
+    return tuple(found)
+
+
+def circles(*, late: bool) -> list[list[str]]:
+    """Groups of more than one module that import one another; with late imports or not."""
+    graph = graph_of(late=late)
+    return [group for group in components(graph) if len(group) > 1]
+
+
+def graph_of(*, late: bool, package: str = "") -> dict[str, set[str]]:
+    """By module: what it imports; of one package alone where one is named."""
+    graph: dict[str, set[str]] = {
+        name: set() for name in modules() if name.startswith(package)
+    }
+    for one in imports():
+        if (late or not one.is_late) and one.source in graph and one.target in graph:
+            graph[one.source].add(one.target)
+    return graph
+
+
+def components(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Strongly connected ones, what is imported first (Tarjan, without recursion)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    found: list[list[str]] = []
+    for root, beside in graph.items():
+        if root in index:
+            continue
+        work = [(root, iter(sorted(beside)))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            node, rest = work[-1]
+            for target in rest:
+                if target not in index:
+                    index[target] = low[target] = len(index)
+                    stack.append(target)
+                    on_stack.add(target)
+                    work.append((target, iter(sorted(graph[target]))))
+                    break
+                if target in on_stack:
+                    low[node] = min(low[node], index[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    at = stack.index(node)
+                    found.append(stack[at:])
+                    on_stack.difference_update(stack[at:])
+                    del stack[at:]
+    return found
+
+
+def floors(package: str, *, late: bool) -> int:
+    """The longest chain of imports inside a package, each circle taken as one."""
+    graph = graph_of(late=late, package=package)
+    groups = components(graph)
+    of = {name: number for number, group in enumerate(groups) for name in group}
+    height = [0] * len(groups)
+    for number, group in enumerate(groups):  # what is imported comes first
+        below = {of[target] for name in group for target in graph[name]} - {number}
+        height[number] = 1 + max((height[one] for one in below), default=0)
+    return max(height, default=0)
+
+
+def upward() -> list[Import]:
+    """Imports of the plugin by the collector."""
+    return [
+        one
+        for one in imports()
+        if one.source.startswith("collector") and one.target.startswith("tb_plugin")
+    ]
+
+
+def broad_excepts() -> int:
+    """`except:`, `except Exception` and `except BaseException`, also in tuples."""
+    found = 0
+    for path in modules().values():
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ExceptHandler):
+                kind = node.type
+                kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+                found += any(
+                    one is None or (isinstance(one, ast.Name) and one.id in BROAD)
+                    for one in kinds
+                )
+    return found
+
+
+def families() -> dict[str, int]:
+    """By folder and first word: three and more files that share the word."""
+    found: Counter[str] = Counter()
+    for area in ("collector", "tb_plugin", "frontend/src"):
+        for path in files_of(area):
+            word, rest, _ = path.name.partition("_")
+            if rest and word and not FRONTEND_TEST.search(path.as_posix()):
+                found[f"{path.parent.relative_to(ROOT).as_posix()}/{word}_*"] += 1
+    return {name: number for name, number in found.items() if number >= 3}
+
+
+def settings() -> int:
+    """Rows of the README's table of settings."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return len(
+        set(re.findall(r"^\|[^\n]*\| `(MEMBOARD_[A-Z0-9_]+)` \|", text, re.MULTILINE))
+    )
+
+
+def largest() -> Iterator[tuple[str, str]]:
+    """The largest files, and the folders with most files."""
+    sizes: dict[str, int] = {}
+    folders: dict[str, int] = defaultdict(int)
+    for area in ("collector", "tb_plugin", "frontend/src"):
+        for path in files_of(area):
+            sizes[path.relative_to(ROOT).as_posix()] = lines_of(path)
+            folders[path.parent.relative_to(ROOT).as_posix()] += 1
+    for name in sorted(sizes, key=lambda one: -sizes[one])[:5]:
+        yield name, f"{sizes[name]} lines"
+    for name in sorted(folders, key=lambda one: -folders[one])[:5]:
+        yield f"{name}/", f"{folders[name]} files"
+
+
+def table() -> Iterator[tuple[str, str, str]]:
+    """(measure, today, goal)."""
+    sizes = {area: lines(area) for area in ("collector", "tb_plugin")}
+    sizes["frontend"] = lines("frontend/src", tests=False)
+    goals = {"collector": "26k", "tb_plugin": "38k", "frontend": "36k"}
+    yield "product lines", f"{sum(sizes.values()):,}", "<= 100k"
+    for area, size in sizes.items():
+        yield f"  {area}", f"{size:,}", goals[area]
+    tests = lines("tests") + lines("frontend/src", tests=True)
+    yield "tests, the frontend's too", f"{tests:,}", "<= 60k"
+    yield "import circles, at the top", str(len(circles(late=False))), "0"
+    yield "import circles, functions too", str(len(circles(late=True))), "0"
+    for package in PACKAGES:
+        top, all_of_them = (floors(package, late=late) for late in (False, True))
+        yield f"floors of {package}: top, all", f"{top}, {all_of_them}", "<= 7"
+    yield "collector -> tb_plugin imports", str(len(upward())), "0"
+    yield "broad excepts", str(broad_excepts()), "<= 6"
+    found = families()
+    yield "families of prefixes", f"{len(found)}, {sum(found.values())} files", "0"
+    yield "settings", str(settings()), "<= 70"
+    for name, told in largest():
+        yield f"  {name}", told, "400" if "lines" in told else "12"
+
+
+def main() -> int:
+    """Print the table; 1 where a limit of today is passed."""
+    for measure, today, goal in table():
+        print(f"{measure:48} {today:>18}   {goal}")
+    code = 0
+    groups = circles(late=False)
+    if len(groups) > MOST_CIRCLES:
+        code = 1
+        print(f"{len(groups)} import circles, {MOST_CIRCLES} are allowed:")
+        for group in groups:
+            print("  " + " ".join(sorted(group)))
+    if len(upward()) > MOST_UPWARD:
+        code = 1
+        print(
+            f"{len(upward())} imports of tb_plugin in collector; {MOST_UPWARD} allowed"
+        )
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
