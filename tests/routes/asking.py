@@ -58,7 +58,15 @@ class Plugin:
 
     def send(self, route: str, words: Mapping[str, Any], body: bytes) -> dict[str, Any]:
         """The answer to a file that is handed over."""
-        return _decoded(self._send(f"/{route}", words, method="POST", data=body))
+        return _decoded(
+            self._send(
+                f"/{route}",
+                words,
+                method="POST",
+                data=body,
+                headers={"Origin": "http://localhost", "X-MemBoard-Drop": "1"},
+            )
+        )
 
     def file(self, path: str) -> dict[str, Any]:
         """What stands around a file of the page: all but its body."""

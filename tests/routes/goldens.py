@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ANSWERS = Path(__file__).parent / "answers"
-_MOST_LINES = 300
+_MOST_LINES = 160
 _MOST_DIFF = 60
 _CONTEXT = 2
 _MOST_REPEATED = 60
@@ -49,7 +49,7 @@ def shell_of(logdir: Path, dropped: bytes) -> str:
     texts.append(f"## /{DROP}\n{written(_body(answer))}")
     names = {str(logdir): "<logdir>"}
     if "answer" in answer:
-        names[answer["answer"]["run"]["id"]] = "<run dropped>"
+        names[answer["answer"]["run"]] = "<run dropped>"
     return replaced("\n\n".join(texts), names) + "\n"
 
 

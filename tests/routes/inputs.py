@@ -25,6 +25,8 @@ VIRTUAL = HERE.parent / "virtual" / "recorded"
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"))
 WRITTEN_S = 1_780_000_000
 """When all files were last written: nothing is live."""
+VIRTUAL_S = 1_795_405_260
+"""Likewise, of the recording: soon after it ended."""
 
 REAL_SNAPSHOTS = {
     "oom": "Yiyi-philosophy+LLM-inference__oom_snapshot.pickle",
@@ -47,6 +49,7 @@ class Input:
     fill: Callable[[Path], None]
     needs: Path | None = None
     """Outside the repository: skipped where it is missing."""
+    written_s: int = WRITTEN_S
 
     def make(self, logdir: Path) -> None:
         """Fill an empty folder."""
@@ -54,7 +57,7 @@ class Input:
             pytest.skip("MEMBOARD_REAL_DATA does not name the recorded inputs")
         self.fill(logdir)
         for path in logdir.rglob("*"):
-            os.utime(path, (WRITTEN_S, WRITTEN_S))
+            os.utime(path, (self.written_s, self.written_s))
 
 
 def _simulated(num_ranks: int, num_steps: int) -> Callable[[Path], None]:
@@ -131,6 +134,11 @@ def _host_alone() -> KinetoFile:
     return made
 
 
+def _virtual(logdir: Path) -> None:
+    """What `record_virtual` recorded."""
+    shutil.unpack_archive(HERE / "recorded" / "virtual.zip", logdir / "virtual")
+
+
 def _memprofiler(logdir: Path) -> None:
     folder = logdir / "memprofiler"
     for rank in (0, 1):
@@ -159,6 +167,7 @@ INPUTS = {
     "snapshots": Input(_snapshots),
     "traces": Input(_traces),
     "memprofiler": Input(_memprofiler),
+    "virtual": Input(_virtual, written_s=VIRTUAL_S),
     "real_snapshots": Input(_real_snapshots, REAL / "snapshots"),
     "real_traces": Input(_real_traces, REAL / "kineto"),
 }

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 WIDTH = 118
 ROW_WIDTH = 400
 """Of a row of a table: one line each, so that a diff shows rows."""
-MOST_ROWS = 20
-MOST_INNER_ROWS = 6
+MOST_ROWS = 12
+MOST_INNER_ROWS = 4
 """Of tables in rows of tables."""
 _SHORT_COLUMN = 12
 _MOST_TEXT = 1_500
