@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("collector", "tb_plugin")
-MOST_CIRCLES = 1
-"""Import circles at the top of modules that are allowed today; goal 0."""
+MOST_CIRCLES = {"at the top": 0, "functions too": 4}
+"""Import circles that are allowed today; goal 0."""
 MOST_UPWARD = 94
 """Imports of `tb_plugin` inside `collector` that are allowed today; goal 0."""
 GENERATED = re.compile(r"\.gen\.ts$|/static/|/node_modules/|/answers/|/recorded/")
@@ -287,12 +287,13 @@ def main() -> int:
     for measure, today, goal in table():
         print(f"{measure:48} {today:>18}   {goal}")
     code = 0
-    groups = circles(late=False)
-    if len(groups) > MOST_CIRCLES:
-        code = 1
-        print(f"{len(groups)} import circles, {MOST_CIRCLES} are allowed:")
-        for group in groups:
-            print("  " + " ".join(sorted(group)))
+    for where, most in MOST_CIRCLES.items():
+        groups = circles(late=where != "at the top")
+        if len(groups) > most:
+            code = 1
+            print(f"{len(groups)} import circles {where}, {most} are allowed:")
+            for group in groups:
+                print("  " + " ".join(sorted(group)))
     if len(upward()) > MOST_UPWARD:
         code = 1
         print(

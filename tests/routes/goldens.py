@@ -50,6 +50,7 @@ def shell_of(logdir: Path, dropped: bytes) -> str:
     names = {str(logdir): "<logdir>"}
     if "answer" in answer:
         names[answer["answer"]["run"]] = "<run dropped>"
+        names[answer["answer"]["history"]] = "<history dropped>"
     return replaced("\n\n".join(texts), names) + "\n"
 
 
