@@ -126,6 +126,35 @@ def test_a_store_of_the_programs_own_waits_for_nobody(predict, how, tmp_path):
         assert "2 run-7 {'NVIDIA H100 80GB HBM3'}" in said, "rank 0 has named the run"
 
 
+SHARES = """
+import torch
+device = torch.device("cuda", 0)
+held = torch.empty(23 << 29, dtype=torch.uint8, device=device)
+weight = torch.nn.Parameter(torch.ones(8, device=device))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+for step in range(10):
+    weight.sum().backward()
+    optimizer.step()
+"""
+
+
+def test_ranks_on_one_device_are_added_up_and_hosts_are_not(predict, tmp_path):
+    (tmp_path / "shares.py").write_text(SHARES)
+    words = ("--nproc", "2", "--on", "24GiB,8.9")
+    ranks, _ = predict("shares.py", ranks=(*words, "--devices", "1"), code=3)
+    for rank, other in zip(ranks, reversed(ranks), strict=True):
+        (device,), (beside,) = rank["devices"], other["devices"]
+        (context,) = beside["estimates"]
+        assert device["others_low_bytes"] == (
+            beside["peak_reserved_bytes"] + context["low_bytes"]
+        )
+        assert device["needed_high_bytes"] > device["capacity_bytes"]
+    ranks, _ = predict("shares.py", ranks=(*words, "--per-host", "1"))
+    for rank in ranks:
+        (device,) = rank["devices"]
+        assert device["others_high_bytes"] == 0
+
+
 FAILS = """
 import os, sys
 import torch.distributed as dist
