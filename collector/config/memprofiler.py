@@ -132,7 +132,7 @@ KEYS: Final[dict[str, Key]] = {
     "memory_hooks.pre_forward_hooks": Key(
         _Codes,
         (f"{_HOOKS}_hook_npp_pre_forward",),
-        ("hooks.pre_forward", "hooks.rss"),
+        ("hooks.pre_forward",),
         _OWN_HOOKS,
     ),
     "memory_hooks.post_forward_hooks": Key(
@@ -250,7 +250,7 @@ def _became(key: str, theirs: Mapping[str, Became]) -> Became:
     """One key with our settings."""
     entry, note = theirs[key], KEYS[key].note
     value: Any = entry.value
-    enabled, rss = theirs["enabled"].value, _measures_rss(theirs)
+    enabled = theirs["enabled"].value
     leaves = dict.fromkeys(KEYS[key].leaves, value)
     if key == "enabled" and not value:
         note = "steps are recorded all the same"
@@ -262,8 +262,8 @@ def _became(key: str, theirs: Mapping[str, Became]) -> Became:
         leaves = dict.fromkeys(leaves, tuple(dict.fromkeys(both)))
     elif key.startswith("memory_hooks."):
         own = tuple(code for code in value if not _is_built_in(code))
-        leaves = {p: rss if p == "hooks.rss" else own for p in leaves}
-    elif key == "save_hook_attrs" and rss:
+        leaves = dict.fromkeys(leaves, own)
+    elif key == "save_hook_attrs":
         own = tuple(name for name in value if name not in _BUILT_IN_ATTRS)
         leaves = dict.fromkeys(leaves, own)
         note = "rss_* and npp_* are always kept, of every module"
@@ -274,14 +274,6 @@ def _became(key: str, theirs: Mapping[str, Became]) -> Became:
         leaves = dict.fromkeys(leaves, value or "")
         note = "" if value else "memprofiler in the run's directory"
     return entry._replace(leaves=leaves, note=note)
-
-
-def _measures_rss(theirs: Mapping[str, Became]) -> bool:
-    """Whether its own hooks run before and after every forward."""
-    return all(
-        any(map(_is_built_in, theirs[f"memory_hooks.{name}_hooks"].value))
-        for name in ("pre_forward", "post_forward")
-    )
 
 
 def _pair(entry: Became) -> tuple[Code, ...]:

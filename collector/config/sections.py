@@ -141,17 +141,8 @@ class HooksConfig(Section, frozen=True, kw_only=True):
     post_forward: tuple[Code, ...] = ()
     """Called as `hook(module, inputs, outputs)`."""
 
-    pre_backward: tuple[Code, ...] = ()
-    """Called as `hook(module, grad_outputs)`."""
-
-    post_backward: tuple[Code, ...] = ()
-    """Called as `hook(module, grad_inputs, grad_outputs)`."""
-
     reset: tuple[Code, ...] = ()
     """Called as `hook(module)` after each collected call, to start from zero."""
-
-    rss: bool = True
-    """Resident memory before and after each module's forward, and the difference."""
 
     save_attrs: Names = ()
     """Attributes that your hooks set on modules, to be kept as numbers."""

@@ -22,7 +22,6 @@ import numpy as np
 
 from collector.clock.process_clock import now_ns
 from collector.format.records import Capture
-from collector.profiling.backward import watch_backward
 from collector.profiling.forward_log import (
     NPP,
     ROOT,
@@ -132,16 +131,13 @@ class HooksKind:
         self._sink = sink
         self._watch = watch
         self._attributes = Attributes()
-        self._sizes = open_sizes() if config.rss else None
+        self._sizes = open_sizes()
         self._saved_bytes = saved_bytes or (lambda: None)
         self._log: ForwardLog | None = None
         """While calls are under way."""
         # Reentrant: a hook of the user's may call a profiled function.
         self._lock = RLock()
-        self._own_names = (
-            *(RSS if config.rss else ()),
-            *(() if saved_bytes is None else NPP),
-        )
+        self._own_names = (*RSS, *(() if saved_bytes is None else NPP))
         self._saved_attrs = tuple(
             name for name in config.save_attrs if name not in self._own_names
         )
@@ -150,13 +146,7 @@ class HooksKind:
         try:
             self._pre_forward = self._user("pre_forward", config.pre_forward)
             self._post_forward = self._user("post_forward", config.post_forward)
-            self._pre_backward = self._user("pre_backward", config.pre_backward)
-            self._post_backward = self._user("post_backward", config.post_backward)
             self._reset = self._user("reset", config.reset)
-            self._has_pre_forward = bool(self._pre_forward)
-            self._has_others = bool(
-                self._post_forward or self._pre_backward or self._post_backward
-            )
         except BaseException:
             self.close()
             raise
@@ -173,19 +163,17 @@ class HooksKind:
             Unavailable: no module can be seen.
         """
         self._raise_failure()
-        if self._sizes is not None:
-            self._sizes.sizes()  # or the program may have closed its descriptor
+        self._sizes.sizes()  # or the program may have closed its descriptor
         self._watch.hold(self)
         if not self._watch.sees_any:
             if not self._calls:
                 self._watch.leave(self)
             raise Unavailable(self._watch.not_seen, self._watch.remedy)
-        if self._has_pre_forward or self._has_others:
+        if self._pre_forward or self._post_forward:
             self._watch.listen(self)
         with self._lock:
             if self._log is None:
-                read = None if self._sizes is None else self._sizes.reader()
-                self._log = ForwardLog(read, self._fold, self.failed)
+                self._log = ForwardLog(self._sizes.reader(), self._fold, self.failed)
                 self._watch.log = self._log
             self._calls += (self._hooked(call, self._log),)
 
@@ -252,8 +240,7 @@ class HooksKind:
     def close(self) -> None:
         """Release, and give back the descriptor."""
         self.release()
-        if self._sizes is not None:
-            self._sizes.close()
+        self._sizes.close()
 
     def root_values(self, call: Call) -> Mapping[str, float | LaterNumber | None]:
         """What the root has now, by attribute; empty where the call is not hooked.
@@ -282,7 +269,7 @@ class HooksKind:
 
     def before_forward(self, index: int, module: Any, args: Any, depth: int) -> None:  # noqa: ARG002
         """See `Listener`."""
-        if self._calls and self._has_pre_forward:
+        if self._calls and self._pre_forward:
             self._pre_forward.run(module, args)
 
     def after_forward(
@@ -294,11 +281,8 @@ class HooksKind:
         depth: int,  # noqa: ARG002
     ) -> None:
         """See `Listener`."""
-        if self._calls and self._has_others:
-            if self._post_forward:
-                self._post_forward.run(module, inputs[0], outputs)
-            if self._pre_backward or self._post_backward:
-                watch_backward(module, inputs, outputs, self._before, self._after)
+        if self._calls and self._post_forward:
+            self._post_forward.run(module, inputs[0], outputs)
 
     def failed(self, error: BaseException) -> None:
         """See `Listener`: told when the kind is asked next."""
@@ -306,14 +290,6 @@ class HooksKind:
 
     def _hooked(self, call: Call, log: ForwardLog) -> _Hooked:
         return _Hooked(call, self._watch, log, self._saved_bytes())
-
-    def _before(self, module: Any, grad_outputs: Any) -> None:
-        if self._calls:
-            self._pre_backward.run(module, grad_outputs)
-
-    def _after(self, module: Any, grad_inputs: Any, grad_outputs: Any) -> None:
-        if self._calls:
-            self._post_backward.run(module, grad_inputs, grad_outputs)
 
     # What is found.
 

@@ -32,7 +32,6 @@ MEMPROFILER_DEFAULTS = {
     "dumps.history": False,
     "dumps.dir": "",
     "hooks.enabled": True,
-    "hooks.rss": True,
     "hooks.pre_forward": (),
     "hooks.post_forward": (),
     "hooks.reset": (),
@@ -122,15 +121,7 @@ def test_an_empty_mapping_has_memprofilers_defaults():
         (
             "memory_hooks",
             {"pre_forward_hooks": ["my.hooks.pre"]},
-            # Its own pre-forward hook is gone, so rss is nobody's any more.
-            {
-                "hooks.pre_forward": ("my.hooks.pre",),
-                "hooks.rss": False,
-                "hooks.save_attrs": (
-                    *("rss_pre_forward", "rss_post_forward", "rss_diff"),
-                    *("npp_pre_forward", "npp_post_forward", "npp_diff"),
-                ),
-            },
+            {"hooks.pre_forward": ("my.hooks.pre",)},
         ),
         (
             "memory_hooks",

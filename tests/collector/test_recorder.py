@@ -213,7 +213,7 @@ def test_the_header_says_who_and_how(tmp_path):
     assert (header.rank, header.local_rank, header.world_size) == (3, 1, 4)
     assert header.mesh == {"dp": 1, "tp": 0}
     assert header.config["flush_seconds"] == 0.1
-    assert header.config["cpu"]["enabled"] is False
+    assert header.config["cpu"] is False
     assert header.memory_total_bytes > 2**28
     assert header.device_type in {"cpu", "cuda"}
     assert set(header.versions) >= {"python", "memboard"}
