@@ -178,8 +178,8 @@ def test_no_public_name_lets_anything_escape(tmp_path, monkeypatch, name):
         return
     if what is collector.Recorder:  # made by `record`, which is tried
         return
-    if what is collector.RecordOptions:  # a type, and no more
-        return
+    if what in (collector.RecordOptions, collector.load):
+        return  # a type and no more; what reads settings before there is training
     rec = record(tmp_path / "run", schedule=ALWAYS)
     monkeypatch.chdir(tmp_path)  # for relative paths that can be meant
     for args, kwargs in attempts(what):

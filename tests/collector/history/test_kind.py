@@ -100,13 +100,8 @@ def test_a_tag_of_the_programs_own_stays(theirs):
     history.close()
 
 
-def test_tags_can_be_switched_off_and_their_absence_is_said():
+def test_that_torch_has_no_tags_is_said():
     torch = FakeTorch()
-    history, sink = made(torch, metadata=False)
-    history.begin(call())
-    assert torch.metadata == ""
-    assert sink.notes == []
-    history.close()
     older = torch.allocator(set_metadata=None)
     _, sink = made(torch, allocator=older)
     ((name, status, reason, remedy),) = sink.notes
