@@ -15,18 +15,23 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from collector import exit_code
 from collector.plain import own_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from collector.format.records import How
     from collector.recorder import Recorder
 
 _MAX_MESSAGE: Final = 500
+
+
+Note: TypeAlias = "Callable[[str, dict[str, Any]], None]"
+"""Queues a note of this kind, with this data."""
 
 
 class Living(Protocol):
@@ -51,8 +56,14 @@ class Launcher(Protocol):
     def recording_begins(self, run_dir: Path) -> Path:
         """A recorder is about to be made for a directory; returns the one to take."""
 
+    def recording_begun(self, note: Note) -> None:
+        """A recorder lives; `note` writes notes into its file."""
+
     def step_taken(self, recorder: Recorder) -> None:
         """A step of a live recorder is done; may raise what is no Exception."""
+
+    def recording_ends(self, note: Note, error: BaseException | None) -> None:
+        """A live recorder is about to close, by the exception where there is one."""
 
 
 launcher: Launcher | None = None

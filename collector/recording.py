@@ -107,6 +107,8 @@ class Recording:
     @guarded(_tell)
     def begin(self) -> None:
         """The first step begins: all that was known at the start is attached."""
+        if lifecycle.launcher is not None:
+            lifecycle.launcher.recording_begun(self.note)
         self.begin_step()
 
     def begin_step(self) -> None:
@@ -207,6 +209,8 @@ class Recording:
                 return
             if error is not None:  # while memory is as it left it
                 self._guarded(lambda: self._tell_end(error))
+            if lifecycle.launcher is not None:
+                lifecycle.launcher.recording_ends(self.note, error)
             how, message = lifecycle.ending(error)
             phase = self.progress.phase_of(error)
             self._cut(error if how == "exception" else None)

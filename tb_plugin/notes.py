@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from collector.format.prediction import NOTE as PREDICTION
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
     from tb_plugin.readers.rank_file import RankFile
 
 _MAX_TEXT: Final = 500
-_EVERY_RANK: Final = frozenset({"oom", "oom_message", "dropped", "mesh", "signal"})
+_EVERY_RANK: Final = frozenset(
+    {"oom", "oom_message", "dropped", "mesh", "signal", PREDICTION}
+)
 _LOWEST_RANK: Final = frozenset({"epoch", "phase", "mark"})
 _STATUSES: Final = frozenset({"recorded", "absent", "off", "failed"})
 

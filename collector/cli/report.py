@@ -21,7 +21,8 @@ report_version)::
                     them)
     source          recorded, or imported from another tool's files
     overview
-      headlines     by key; each: value_<unit>, rank, step, caveats; or absent_reason
+      headlines     by key; each: value_<unit>, rank, step, caveats; or absent_reason;
+                    of an estimated range also other_end_bytes
       ranks         each: rank, host, peak_bytes, peak_step, capacity_bytes,
                     growth_bytes_per_step, num_alloc_retries, num_ooms, last_step, lost
       peak_series, capacity_kind, median_peak_bytes, outlier_ranks
@@ -34,6 +35,12 @@ report_version)::
       sources       each: source, status, num_ranks, reason, remedy, cost
       facts         by key, as text
       planted       of simulated runs
+      prediction    of runs on a virtual GPU, else null: fit (fits, does not fit, too close
+                    to say, cannot say), reason, decides, rank (whose answer it is),
+                    num_ranks, estimates (outside of torch's allocator; each: name,
+                    low_bytes, high_bytes, source), outside_low_bytes, outside_high_bytes,
+                    capacity_bytes, devices (each: device, peak_reserved_bytes,
+                    needed_low_bytes, needed_high_bytes)
     verdict         why memory ran out
       num_ooms      of all ranks
       ooms          at most 20, the first one first; each: id, origin (oom, exception, signal,

@@ -56,6 +56,9 @@ def _run(
             f"{plain(run['virtual_gpu'])}: memory is what torch's allocator did; values"
             " and times are not real."
         )
+    if (found := run["overview"]["prediction"]) is not None:
+        yield ""
+        yield f"**{found['fit']}**: {plain(found['reason'])}"
     for error in errors:
         yield ""
         yield as_markdown(error)

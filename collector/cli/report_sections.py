@@ -37,6 +37,7 @@ def overview_section(answer: api.OverviewResponse) -> dict[str, Any]:
         "sources": plain(answer.recorded),
         "facts": {fact.key: fact.value for fact in answer.facts},
         "planted": list(answer.planted),
+        "prediction": plain(answer.prediction),
     }
 
 
@@ -113,12 +114,13 @@ def histories_section(answers: Iterable[api.FunctionsResponse]) -> list[dict[str
 def _headline(headline: api.Headline) -> dict[str, Any]:
     if headline.value is None:
         return {"absent_reason": headline.absent_reason}
+    other = headline.other_end
     return {
         named("value", headline.unit): number(headline.value),
         "rank": headline.rank,
         "step": headline.step,
         "caveats": list(headline.caveats),
-    }
+    } | ({} if other is None else {named("other_end", headline.unit): number(other)})
 
 
 def _ranks(strip: api.RankStrip) -> list[dict[str, Any]]:

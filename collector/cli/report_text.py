@@ -5,17 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.cli.prediction.wording import estimate_lines, line, needed_lines
 from collector.cli.report_snapshots import snapshots_text
 from collector.cli.report_steps import steps_text
 from collector.cli.report_traces import traces_text
-from collector.cli.text import (
-    bytes_text,
-    counted,
-    printable,
-    problem_lines,
-    text_table,
-    time_text,
-)
+from collector.cli.text import counted, printable, problem_lines, text_table, time_text
+from collector.format.sizes import bytes_text, range_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -127,7 +122,27 @@ def _recorded(run: Mapping[str, Any]) -> Iterator[str]:
     for key, headline in run["overview"]["headlines"].items():
         title, value, where = headline_words(key, headline)
         gap = " " if value == "-" else "  "
+        if "other_end_bytes" in headline:
+            value += ", estimated"
         yield f"  {title:22} {value}" + (f"{gap}({where})" if where else "")
+    yield from _prediction(run["overview"]["prediction"])
+
+
+def _prediction(found: Mapping[str, Any] | None) -> Iterator[str]:
+    """Whether a run on a virtual GPU fits a real one, as `memboard run --on` said it."""
+    if found is None:
+        return
+    of = f"rank {found['rank']}: " if found["num_ranks"] > 1 else ""
+    yield f"{found['fit']}: {of}{printable(found['reason'])}"
+    if found["decides"]:
+        yield f"  {found['decides']}"
+    for device in found["devices"]:
+        number = f", device {device['device']}" if len(found["devices"]) > 1 else ""
+        yield line(f"peak reserved{number}", bytes_text(device["peak_reserved_bytes"]))
+    yield from estimate_lines(found["estimates"])
+    for device in found["devices"]:
+        if device["needed_low_bytes"] is not None:
+            yield from needed_lines(device, found["capacity_bytes"])
 
 
 def _endings(endings: Mapping[str, Any]) -> Iterator[str]:
@@ -194,6 +209,8 @@ def headline_words(key: str, headline: Mapping[str, Any]) -> tuple[str, str, str
         text = bytes_text(value) + _UNITS.get(ending, "")
     else:
         text = f"{value:.4g}{_UNITS.get(ending, '')}"
+    if "other_end_bytes" in headline:
+        text = range_text(*sorted((value, headline["other_end_bytes"])))
     where = [] if headline["rank"] is None else [f"rank {headline['rank']}"]
     where += [] if headline["step"] is None else [f"step {headline['step']}"]
     return title, text, ", ".join(where)

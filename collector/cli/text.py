@@ -9,17 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 
-def bytes_text(size: float | None) -> str:
-    """A size in the unit that fits, e.g. `1.50 GiB`."""
-    if size is None:
-        return "-"
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(size) < 1024 or unit == "GiB":
-            break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.2f} {unit}"
-
-
 def time_text(time_ms: float) -> str:
     """A time of day in UTC; `time_ms` since 1970."""
     try:

@@ -260,6 +260,7 @@ NoteKind: TypeAlias = Literal[
     "oom_message",  # message, report: its text, where that came later
     "mesh",  # coordinates by dimension name, known only later
     "signal",  # signal: its name; it came, whatever became of it
+    "prediction",  # what decides whether a virtual run fits: see collector.format.prediction
 ]
 
 

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.format.prediction import Prediction
 from collector.oom.message import is_out_of_memory, text_of
 from collector.running import program as running
 from collector.running.device_peaks import DevicePeaks
@@ -56,7 +57,13 @@ class Child:
             config=None if plan.config is None else [Path(one) for one in plan.config],
             keywords=plan.keywords,
         )
-        self._session = StoppingSession(settings, plan.steps, self._stopped)
+        self._session = StoppingSession(
+            settings,
+            plan.steps,
+            known=Prediction(capacity=plan.capacity, estimates=tuple(plan.estimates)),
+            ending=self._judged_by,
+            stop=self._stopped,
+        )
 
     def run(self) -> None:
         """Run the program, and write down how it ended and what it took."""
@@ -105,8 +112,18 @@ class Child:
         self._write()
 
     def _finished(self, error: BaseException | None) -> None:
+        self._end_by(error)
+        self._write()
+
+    def _judged_by(self, error: BaseException | None) -> Prediction:
+        """As if the process had ended by now: what its recording sees of it does."""
+        self._end_by(error)
+        self._look()
+        return self._outcome.prediction(self._plan.capacity, self._plan.host)
+
+    def _end_by(self, error: BaseException | None) -> None:
         outcome = self._outcome
-        outcome.ended = "finished"
+        outcome.ended, outcome.error, outcome.exit_code = "finished", "", None
         if isinstance(error, SystemExit):
             code: Any = 0 if error.code is None else error.code
             outcome.exit_code = code if isinstance(code, int) else 1
@@ -118,26 +135,32 @@ class Child:
             outcome.ended = "out_of_memory" if is_oom else "raised"
             first = text_of(error).strip().split("\n", 1)[0]
             outcome.error = f"{type(error).__name__}: {first}"[:_MAX_TEXT]
-        self._write()
 
     def _write(self) -> None:
-        """Write down what is known by now. Must not raise: the program goes on."""
+        """Write down what is known by now, also into what records. Must not raise: the program goes on."""
         outcome = self._outcome
         try:
+            self._look()
             outcome.num_steps = self._session.num_steps
             torch: Any = sys.modules.get("torch")
             outcome.torch = str(getattr(torch, "__version__", ""))
-            outcome.devices = self._peaks.figures()
             outcome.places, outcome.num_places_left_out = self._places.found()
-            outcome.num_communicators = _num_communicators()
             for answering in (self._objects, self._stores):
                 if answering is not None:
                     outcome.absent += answering.absent
             outcome.write(self._path)
+            self._session.tell(outcome.prediction(self._plan.capacity, self._plan.host))
         except Exception as error:  # noqa: BLE001  # the border to the program
             print(  # noqa: T201
                 f"memboard: the figures could not be written: {error}", file=sys.stderr
             )
+
+    def _look(self) -> None:
+        """What decides whether it fits."""
+        outcome = self._outcome
+        outcome.devices = self._peaks.figures()
+        outcome.estimates = self._plan.outside(_num_communicators())
+        outcome.unsuitable = self._plan.own_runtimes()
 
 
 def _is_on_host(c10d: Any, group: Any) -> bool:

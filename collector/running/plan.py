@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
-Ended: TypeAlias = Literal["", "stopped", "finished", "raised", "out_of_memory"]
-"""stopped: by us, after its steps; finished: by itself; empty: it did not come to an end
-that could be written down."""
+from collector.format.prediction import DeviceFigures, Estimate, Prediction
+
+if TYPE_CHECKING:
+    from collector.format.prediction import Ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +37,35 @@ class Plan:
     every rank runs, as processes that share virtual devices."""
     messages: str = ""
     """A folder for the objects that ranks send each other, where they are `lone`."""
+    capacity: int = 0
+    """Of each device; bytes."""
+    host: int | None = None
+    """The host whose devices it shares with other ranks; None: they are its own."""
+    estimates: list[Estimate] = field(default_factory=list)
+    """What each device holds outside of torch's allocator, whatever the program does."""
+    each_communicator: Estimate | None = None
+    """What one of NCCL's communicators takes beside them; None: they have it in them."""
+
+    def outside(self, num_communicators: int) -> list[Estimate]:
+        """All that a device holds outside of torch's allocator."""
+        each, number = self.each_communicator, num_communicators
+        if each is None or not number:
+            return self.estimates
+        name = f"{each.name}, {number} communicator{'s' * (number != 1)}"
+        low, high = number * each.low, number * each.high
+        return [*self.estimates, replace(each, name=name, low=low, high=high)]
 
     @property
     def own_runtimes_file(self) -> Path:
         """Where libraries are named that bring a CUDA runtime of their own."""
         return Path(f"{self.outcome}.libraries")
+
+    def own_runtimes(self) -> list[str]:
+        """The libraries that are named there."""
+        try:
+            return self.own_runtimes_file.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
 
     def write(self, path: Path) -> None:
         """Write it as JSON."""
@@ -49,19 +74,11 @@ class Plan:
     @classmethod
     def read(cls, path: Path) -> Plan:
         """Read it back."""
-        return cls(**json.loads(path.read_text(encoding="utf-8")))
-
-
-@dataclass(slots=True, kw_only=True)
-class DeviceFigures:
-    """What torch's allocator says of one device at the end; bytes."""
-
-    index: int
-    allocated_peak: int
-    active_peak: int
-    reserved_peak: int
-    num_alloc_retries: int
-    num_ooms: int
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        plain["estimates"] = [Estimate(**one) for one in plain["estimates"]]
+        if plain["each_communicator"] is not None:
+            plain["each_communicator"] = Estimate(**plain["each_communicator"])
+        return cls(**plain)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,8 +105,8 @@ class Outcome:
     rank: int = 0
     torch: str = ""
     devices: list[DeviceFigures] = field(default_factory=list)
-    num_communicators: int = 0
-    """Groups of NCCL with more than one rank."""
+    estimates: list[Estimate] = field(default_factory=list)
+    """What lies outside of torch's allocator."""
     places: list[Place] = field(default_factory=list)
     """Those that read most often first."""
     num_places_left_out: int = 0
@@ -110,8 +127,21 @@ class Outcome:
         except (OSError, ValueError):
             return cls()
         plain["devices"] = [DeviceFigures(**one) for one in plain["devices"]]
+        plain["estimates"] = [Estimate(**one) for one in plain["estimates"]]
         plain["places"] = [Place(**one) for one in plain["places"]]
         return cls(**plain)
+
+    def prediction(self, capacity: int, host: int | None) -> Prediction:
+        """What of it decides whether the program fits devices of so many bytes."""
+        return Prediction(
+            capacity=capacity,
+            host=host,
+            estimates=tuple(self.estimates),
+            ended=self.ended,
+            error=self.error,
+            unsuitable=tuple(self.unsuitable),
+            devices=tuple(self.devices),
+        )
 
 
 def _write(path: Path, plain: dict[str, Any]) -> None:

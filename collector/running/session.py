@@ -123,6 +123,12 @@ class Session(lifecycle.Launcher):
             self._guarded("step aside", lambda: discard(ours))
         return run_dir
 
+    def recording_begun(self, note: lifecycle.Note) -> None:
+        """There is nothing to write into it."""
+
+    def recording_ends(self, note: lifecycle.Note, error: BaseException | None) -> None:
+        """There is nothing to write into it."""
+
     def step_taken(self, recorder: Any) -> None:
         """Somebody's `rec.step` is done."""
         self.num_steps += 1

@@ -12,12 +12,14 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from collector import lifecycle
+from collector.format.prediction import NOTE
 from collector.running.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from collector.format.prediction import Prediction
     from collector.running.session import Settings
 
 CAPTURE: Final = "the end of the prediction"
@@ -38,10 +40,29 @@ class StoppingSession(Session):
     """A session that ends the program."""
 
     def __init__(
-        self, settings: Settings, steps: int, stop: Callable[[], None]
+        self,
+        settings: Settings,
+        steps: int,
+        *,
+        known: Prediction,
+        ending: Callable[[BaseException | None], Prediction],
+        stop: Callable[[], None],
     ) -> None:
-        """`stop` is called once, before `Stopped` is raised; it must not raise."""
+        """What recordings are told, and who is told that it is enough.
+
+        Args:
+            settings: of the recording.
+            steps: how many are enough.
+            known: what is known before the program begins.
+            ending: what is known where a recording ends by that exception, or by none.
+            stop: called once, before `Stopped` is raised; it must not raise.
+        """
         super().__init__(settings)
+        self._known = known
+        self._ending = ending
+        self._notes: list[lifecycle.Note] = []
+        """Of the recordings that live."""
+        self._is_told = False
         self.is_stopped = False
         self._steps = steps
         self._stop = stop
@@ -51,6 +72,26 @@ class StoppingSession(Session):
         """Whatever the program calls its run: a real one must not be mixed with this."""
         super().recording_begins(run_dir)
         return self._settings.run_dir
+
+    def recording_begun(self, note: lifecycle.Note) -> None:
+        """It has the estimates from its beginning: the process may not live to its end."""
+        self._notes.append(note)
+        self._guarded("note it", lambda: note(NOTE, self._known.to_note()))
+
+    def recording_ends(self, note: lifecycle.Note, error: BaseException | None) -> None:
+        """One that ends before the process does has what is known by then."""
+        if note not in self._notes:
+            return  # it could not begin
+        if not self._is_told:
+            self._guarded("judge it", lambda: note(NOTE, self._ending(error).to_note()))
+        self._notes.remove(note)
+
+    def tell(self, prediction: Prediction) -> None:
+        """What came of the process; nothing more is told."""
+        self._is_told = True
+        self._known = prediction
+        for note in self._notes:
+            note(NOTE, prediction.to_note())
 
     def step_taken(self, recorder: Any) -> None:
         """Stop where it was the last one."""

@@ -87,6 +87,8 @@ class Headline:
     caveats: tuple[HeadlineCaveat, ...]
     absent_reason: str | None
     """Why there is no value; set exactly when value is None."""
+    other_end: float | None = None
+    """Where the value is an end of an estimated range, the worse one: the other one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,57 @@ class RankEndings:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """What takes memory of a real device and not of a virtual one: a range."""
+
+    name: str
+    low_bytes: float
+    high_bytes: float
+    """As low_bytes where it was measured."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedDevice:
+    """One device of a process that ran on virtual ones."""
+
+    device: int
+    peak_reserved_bytes: float
+    others_low_bytes: float
+    others_high_bytes: float
+    """What other ranks need of it; zero: it is this rank's alone."""
+    needed_low_bytes: float | None
+    needed_high_bytes: float | None
+    """With the low and the high ends of the estimates; None: it did not run its steps, so
+    nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Whether a run on a virtual GPU fits a real one, as `memboard run --on` says it."""
+
+    fit: Literal["fits", "does not fit", "too close to say", "cannot say"]
+    """Of all ranks asked for: the worst counts."""
+    reason: str
+    """One sentence, without the word itself."""
+    decides: str
+    """Where it is too close to say: what would decide, one sentence; may be empty."""
+    rank: int
+    """Whose answer it is; the rest is this rank's."""
+    num_ranks: int
+    """Ranks that were predicted."""
+    estimates: tuple[Estimate, ...]
+    """Outside of torch's allocator, on each device."""
+    outside_low_bytes: float
+    outside_high_bytes: float
+    """All estimates together."""
+    capacity_bytes: float
+    """Of each device."""
+    devices: tuple[PredictedDevice, ...]
+    """Those it used; empty before its end."""
+
+
+@dataclass(frozen=True, slots=True)
 class OverviewResponse:
     """Route `/overview` (run, rank)."""
 
@@ -203,6 +256,8 @@ class OverviewResponse:
     facts: tuple[RunFact, ...]
     planted: tuple[str, ...]
     """Simulated runs say which faults were planted; empty for real runs."""
+    prediction: Prediction | None
+    """Of a run on a virtual GPU; None: of a real one, or nothing was predicted."""
 
 
 @dataclass(frozen=True, slots=True)

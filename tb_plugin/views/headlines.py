@@ -25,10 +25,11 @@ from tb_plugin.views.sparklines import Sparklines
 from tb_plugin.wire import f64, finite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from collector.format.prediction import Prediction
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
     from tb_plugin.views.rank_numbers import PerRank, RankNumbers
@@ -48,6 +49,11 @@ _SOURCES: Final = {
 }
 """Which source records a column: its words explain an absence."""
 
+_NOTHING_OUTSIDE: Final = (
+    "a virtual GPU holds nothing but torch's, and nothing was estimated"
+)
+_NO_HEADROOM: Final = "of a virtual GPU it is told once the program has run its steps"
+
 
 @dataclass(frozen=True, slots=True)
 class Headlines:
@@ -58,6 +64,9 @@ class Headlines:
     ranks: Sequence[int]
     numbers: RankNumbers
     strip: Strip
+    predictions: Mapping[int, Prediction]
+    """By rank; of runs on a virtual GPU."""
+    is_virtual: bool
 
     def all(self) -> tuple[api.Headline, ...]:
         """Six numbers for the device, or six for the host where there is none."""
@@ -69,7 +78,6 @@ class Headlines:
         allocated = self.numbers.highest(self.ranks, ALLOCATED)
         reserved = self.numbers.highest(self.ranks, RESERVED)
         fragmented = self.numbers.fragmentation(self.ranks, RESERVED)
-        other = self.numbers.non_torch(self.ranks)
         peak = self._peak_caveats()
         return (
             self._headline("peak_allocated", allocated, ALLOCATED, peak),
@@ -82,14 +90,22 @@ class Headlines:
                 (*peak, *_estimated(fragmented)),
                 line=self._lines.fragmentation,
             ),
-            self._headline(
-                "non_torch",
-                other,
-                DEVICE_USED,
-                ("sampled", *_estimated(other)),
-                line=self._lines.non_torch,
-            ),
+            self._non_torch(),
             self._growth("growth", ALLOCATED),
+        )
+
+    def _non_torch(self) -> api.Headline:
+        if self.is_virtual:
+            found = self.predictions.items()
+            ends = {rank: (one.outside[1], one.outside[0]) for rank, one in found}
+            return _range("non_torch", ends, max, _NOTHING_OUTSIDE)
+        other = self.numbers.non_torch(self.ranks)
+        return self._headline(
+            "non_torch",
+            other,
+            DEVICE_USED,
+            ("sampled", *_estimated(other)),
+            line=self._lines.non_torch,
         )
 
     def _of_host(self) -> tuple[api.Headline, ...]:
@@ -128,7 +144,14 @@ class Headlines:
         )
 
     def _headroom(self, reserved: PerRank) -> api.Headline:
-        """Capacity less the most that was used, by anyone where that was recorded."""
+        """Capacity less the most that was used, by anyone where that was recorded.
+
+        Of a virtual GPU: less what a real one would need.
+        """
+        if self.is_virtual:
+            found = self.predictions.items()
+            ends = {rank: one.left for rank, one in found if one.left and one.has_run}
+            return _range("headroom", ends, min, _NO_HEADROOM)
         used = self.numbers.highest(self.ranks, DEVICE_USED)
         by_others = used.value >= reserved.value
         step = np.where(by_others, used.step, reserved.step)
@@ -301,6 +324,28 @@ class Headlines:
             if file.header.config.get("device_peaks") == "run":
                 return ("cumulative_peak",)
         return ()
+
+
+def _range(
+    key: api.HeadlineKey,
+    ends: Mapping[int, tuple[int, int]],
+    worst: Callable[..., int],
+    reason: str,
+) -> api.Headline:
+    """An estimate, of the rank whose worse end, the first one, is worst."""
+    rank = worst(ends, key=lambda rank: ends[rank][0]) if ends else None
+    value, other = (None, None) if rank is None else ends[rank]
+    return api.Headline(
+        key=key,
+        value=None if value is None else float(value),
+        unit="bytes",
+        rank=rank,
+        step=None,
+        sparkline=f64([]),
+        caveats=() if rank is None else ("estimated",),
+        absent_reason=reason if rank is None else None,
+        other_end=None if other is None else float(other),
+    )
 
 
 def _estimated(number: PerRank) -> tuple[api.HeadlineCaveat, ...]:

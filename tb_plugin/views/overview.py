@@ -10,6 +10,7 @@ from tb_plugin.notes import text_of
 from tb_plugin.views.endings import endings_of
 from tb_plugin.views.facts import ALLOCATED, RSS
 from tb_plugin.views.headlines import Headlines
+from tb_plugin.views.predictions import prediction_response, predictions_of
 from tb_plugin.views.rank_numbers import RankNumbers
 from tb_plugin.views.selection import chosen_ranks
 from tb_plugin.views.strip import strip_of, strip_response
@@ -48,10 +49,13 @@ def overview(
         for rank, file in attempt.files.items()
         if query.rank in (None, rank) and file.written_header is not None
     ]
+    predictions = predictions_of(run, ranks)
     return api.OverviewResponse(
         run=summary,
         rank=query.rank,
-        headlines=Headlines(reader, run, ranks, numbers, strip).all(),
+        headlines=Headlines(
+            reader, run, ranks, numbers, strip, predictions, bool(summary.virtual_gpu)
+        ).all(),
         strip=strip_response(run, strip, numbers, "" if key is None else key.text),
         recorded=_recorded(run, query.rank),
         attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
@@ -63,6 +67,7 @@ def overview(
         ),
         facts=tuple(_facts(run, headers, query.rank)),
         planted=tuple(dict.fromkeys(text for h in headers for text in h.planted))[:50],
+        prediction=prediction_response(predictions),
     )
 
 

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from collector.cli.report import report_of
 from tests.recordings import read_run
 from tests.virtual.running import PATIENCE_S, ROOT, python
 
@@ -39,6 +40,12 @@ with collector.record("runs/real") as rec:
         (optimizer.param_groups[0]["params"][0] * 2).sum().backward()
         optimizer.step()
         rec.step()
+"""
+
+RUNS_OUT = """
+import torch, collector
+with collector.record("runs/real"):
+    kept = [torch.ones(32 << 20, device="cuda") for _ in range(10)]
 """
 
 RANKS = """
@@ -117,6 +124,28 @@ def test_a_program_that_fits_is_stopped_in_order_and_measured(run, folder):
     (recording,) = read_run(folder / "memboard-runs" / "train").values()
     assert recording.header.virtual_gpu == "virtual H100 80GB"
     assert recording.tables["step"]["step"].tolist() == [0, 1, 2]
+    shown = report_of(folder / "memboard-runs" / "train")["overview"]["prediction"]
+    assert (shown["fit"], shown["reason"]) == ("fits", rank["reason"])
+    assert shown["estimates"] == device["estimates"]
+    assert shown["devices"] == [{name: device[name] for name in shown["devices"][0]}]
+
+
+def test_what_decides_where_it_is_too_close_is_said_and_decides(run):
+    on = ("--on", "1GiB")
+    done = run(TRAINS, *on, "train.py", "8192", code=3)
+    assert "\ntoo close to say: " in done.stdout
+    assert "estimates are 500.00 MiB apart" in done.stdout
+    run(TRAINS, *on, "--outside", "250MiB", "train.py", "8192", code=0)
+    run(TRAINS, *on, "--outside", "600MiB", "train.py", "8192", code=1)
+
+
+@pytest.mark.parametrize("program", [TRAINS, RUNS_OUT], ids=["ours", "its own"])
+def test_the_recording_of_one_that_runs_out_says_so(run, tmp_path, program):
+    run(program, "--on", "400MiB", "train.py", "16384", code=1)
+    shown = report_of(folder / "memboard-runs" / "train")["overview"]["prediction"]
+    assert shown["fit"] == "does not fit"
+    assert shown["reason"].startswith("OutOfMemoryError: CUDA out of memory. Tried")
+    assert shown["devices"][0]["needed_high_bytes"] is None
 
 
 def test_an_abort_after_the_last_line_leaves_the_prediction_whole(run, tmp_path):

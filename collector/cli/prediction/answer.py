@@ -1,28 +1,15 @@
-"""Fits, does not fit, too close to say: the figures of one process, and the rule.
-
-- It does not fit where torch ran out of memory on the virtual device, which counts the
-  low end of the context's estimate as used.
-- It fits where it did not, and the highest that torch's allocator held and the high ends
-  of all estimates are no more than the device has.
-- Between the two it is too close to say: what the allocator holds in reserve it may give
-  back where it must, and the estimates may be anywhere in their ranges.
-"""
+"""Fits, does not fit, too close to say: the figures of one process, and what follows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
-
-from collector.cli.prediction.estimates import estimates_of
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
-    from collector.cli.prediction.estimates import Estimate
-    from collector.running.plan import DeviceFigures, Outcome
-    from collector.virtual.devices import Device
-
-Fit: TypeAlias = Literal["fits", "does not fit", "too close to say", "cannot say"]
+    from collector.format.prediction import DeviceFigures, Estimate, Fit, Prediction
+    from collector.running.plan import Outcome
 
 EXIT_CODES: Final[Mapping[Fit, int]] = {
     "fits": 0,
@@ -30,12 +17,6 @@ EXIT_CODES: Final[Mapping[Fit, int]] = {
     "cannot say": 2,
     "too close to say": 3,
 }
-_WORST_FIRST: Final[tuple[Fit, ...]] = (
-    "does not fit",
-    "cannot say",
-    "too close to say",
-    "fits",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +26,12 @@ class DeviceAnswer:
     figures: DeviceFigures
     estimates: tuple[Estimate, ...]
     capacity: int
+    needed: tuple[int, int]
+    """With the low and with the high ends of the estimates."""
     categories: Mapping[str, int]
     """What was allocated at the peak, by category; empty: no history says it."""
-    others: tuple[int, int] = (0, 0)
+    others: tuple[int, int]
     """What other ranks need of the device, with the low and the high ends."""
-
-    @property
-    def needed(self) -> tuple[int, int]:
-        """With the low and with the high ends of the estimates."""
-        low, high = _needed(self.figures, self.estimates)
-        return low + self.others[0], high + self.others[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +41,11 @@ class Answer:
     fit: Fit
     reason: str
     """One sentence, without the word itself."""
+    decides: str
+    """Where it is too close to say: what would decide; empty: nothing."""
     outcome: Outcome
+    prediction: Prediction
+    """What of it decides."""
     devices: tuple[DeviceAnswer, ...]
     words: str = ""
     """The end of what the program printed, where that was kept from the terminal."""
@@ -75,115 +56,39 @@ class Answer:
 
 
 def answered(
-    device: Device,
+    prediction: Prediction,
     outcome: Outcome,
     *,
-    outside_bytes: int | None,
     report: Mapping[str, Any] | None,
-    beside: Sequence[Outcome] = (),
     words: str = "",
     calls: tuple[str, ...] = (),
 ) -> Answer:
-    """The answer; `report`: of the run, and of this rank alone, where there is one.
-
-    `beside`: of processes that ran on the same devices at the same time.
-    """
-    estimates = estimates_of(device, outcome, outside_bytes)
+    """The answer; `report`: of the run, and of this rank alone, where there is one."""
     devices = tuple(
         DeviceAnswer(
             figures=figures,
-            estimates=estimates,
-            capacity=device.memory_bytes,
+            estimates=prediction.estimates,
+            capacity=prediction.capacity,
+            needed=prediction.needed(figures),
             categories=_categories(report, figures.index),
-            others=_others(device, beside, figures.index, outside_bytes),
+            others=prediction.others.get(figures.index, (0, 0)),
         )
-        for figures in outcome.devices
+        for figures in prediction.devices
     )
-    fit, reason = _fit(outcome, devices)
+    fit, reason, decides = prediction.judged()
     ooms = [] if report is None else report["verdict"]["ooms"]
     verdict = next((one for one in ooms if one["is_out_of_memory"]), None)
     return Answer(
         fit=fit,
         reason=reason,
+        decides=decides,
         outcome=outcome,
+        prediction=prediction,
         devices=devices,
         words=words,
         calls=calls,
         verdict=verdict,
     )
-
-
-def _needed(figures: DeviceFigures, estimates: Iterable[Estimate]) -> tuple[int, int]:
-    low = high = figures.reserved_peak
-    for one in estimates:
-        low, high = low + one.low, high + one.high
-    return low, high
-
-
-def _others(
-    device: Device, beside: Sequence[Outcome], index: int, outside_bytes: int | None
-) -> tuple[int, int]:
-    low = high = 0
-    for outcome in beside:
-        estimates = estimates_of(device, outcome, outside_bytes)
-        for figures in outcome.devices:
-            if figures.index == index:
-                less, more = _needed(figures, estimates)
-                low, high = low + less, high + more
-    return low, high
-
-
-def worst(answers: Sequence[Answer]) -> Fit:
-    """Of several processes: what holds for all of them together."""
-    found = {answer.fit for answer in answers}
-    return next((fit for fit in _WORST_FIRST if fit in found), "cannot say")
-
-
-def _fit(outcome: Outcome, devices: Sequence[DeviceAnswer]) -> tuple[Fit, str]:
-    if outcome.ended == "out_of_memory":
-        return "does not fit", _first_sentences(outcome.error)
-    if outcome.ended in ("", "raised"):
-        what = outcome.error or "it ended without a word"
-        if outcome.unsuitable:
-            return "cannot say", (
-                f"{outcome.unsuitable[0]} brings a CUDA runtime of its own, linked"
-                f" statically, which cannot run on a virtual GPU; the program: {what}"
-            )
-        return "cannot say", f"the program did not run its steps: {what}"
-    if not devices:
-        return "cannot say", "the program has used no CUDA device"
-    if any(one.figures.num_ooms for one in devices):
-        number = sum(one.figures.num_ooms for one in devices)
-        return "too close to say", (
-            f"it ran out of memory {number} time{'s' * (number != 1)} and went on: the"
-            " program caught it"
-        )
-    left = min(one.capacity - one.needed[1] for one in devices)
-    if left >= 0:
-        return "fits", (
-            "what torch reserved and the high ends of the estimates leave"
-            f" {_gib(left)} free"
-        )
-    if any(one.figures.num_alloc_retries for one in devices):
-        return "too close to say", (
-            "torch had to give its cache back to stay within the device, and the high"
-            f" ends of the estimates are {_gib(-left)} more than it has"
-        )
-    return "too close to say", (
-        f"with the high ends of the estimates it lacks {_gib(-left)}, with the low ends"
-        " it ran"
-    )
-
-
-def _first_sentences(error: str) -> str:
-    """What torch says first: what it wanted; the rest is in the figures."""
-    return ". ".join(error.split(". ")[:2])
-
-
-def _gib(size: int) -> str:
-    from collector.cli.text import bytes_text
-
-    return bytes_text(size)
 
 
 def _categories(report: Mapping[str, Any] | None, index: int) -> Mapping[str, int]:

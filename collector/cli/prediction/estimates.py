@@ -6,12 +6,11 @@ machine. So each is a range whose ends are both possible.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from collector.format.prediction import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from collector.running.plan import Outcome
     from collector.virtual.devices import Device
 
 _MIB: Final = 1 << 20
@@ -27,36 +26,21 @@ _NCCL_SOURCE: Final = (
 )
 
 
-class Estimate(NamedTuple):
-    """Of one item on one device; bytes."""
-
-    name: str
-    low: int
-    high: int
-    source: str
-
-
 def estimates_of(
-    device: Device, outcome: Outcome, outside_bytes: int | None
-) -> tuple[Estimate, ...]:
-    """What a process holds outside of torch's allocator.
+    device: Device, outside_bytes: int | None
+) -> tuple[list[Estimate], Estimate | None]:
+    """What a process holds outside of torch's allocator, and each communicator beside.
 
     `outside_bytes`: as measured on a real device; it takes the place of all estimates.
     """
     if outside_bytes is not None:
-        return (Estimate("measured", outside_bytes, outside_bytes, "--outside"),)
-    return tuple(_estimates(device, outcome))
-
-
-def _estimates(device: Device, outcome: Outcome) -> Iterator[Estimate]:
-    low, high = device.context_bytes
-    yield Estimate("CUDA context and kernels", low, high, device.context_source)
-    if number := outcome.num_communicators:
-        each = [
-            channels * connections * _NCCL_BYTES
-            for channels, connections in zip(
-                _NCCL_CHANNELS, _NCCL_CONNECTIONS, strict=True
-            )
-        ]
-        name = f"NCCL, {number} communicator{'s' * (number != 1)}"
-        yield Estimate(name, number * each[0], number * each[1], _NCCL_SOURCE)
+        name = "outside torch, measured"
+        return [Estimate(name, outside_bytes, outside_bytes, "--outside")], None
+    low, high = (
+        channels * connections * _NCCL_BYTES
+        for channels, connections in zip(_NCCL_CHANNELS, _NCCL_CONNECTIONS, strict=True)
+    )
+    context = Estimate(
+        "CUDA context and kernels", *device.context_bytes, device.context_source
+    )
+    return [context], Estimate("NCCL", low, high, _NCCL_SOURCE)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
+from collector.cli.prediction.estimates import estimates_of
 from collector.cli.prediction.request import WARM_UP_STEPS
 from collector.config import variable
 from collector.running.calls import Calls
@@ -128,7 +129,7 @@ class _Process:
         self.is_told = False
         """For whoever starts it: whether somebody was told that it has ended."""
         self._rank = int(environment.get("RANK", "0"))
-        self._plan = _plan(request, self._outcome, own.parent / MESSAGES)
+        self._plan = _plan(request, self._rank, self._outcome, own.parent / MESSAGES)
         self._plan.write(own / "plan.json")
         start = _START.format(
             folder=str(Path(__file__).parents[3]), plan=str(own / "plan.json")
@@ -185,9 +186,7 @@ class _Process:
             outcome.error = self._why or self._end_of()
         elif self._process.returncode == -signal.SIGABRT and self._words is None:
             print(_ABORTED, file=sys.stderr)
-        libraries = self._plan.own_runtimes_file
-        if libraries.exists():
-            outcome.unsuitable = libraries.read_text(encoding="utf-8").splitlines()
+        outcome.unsuitable = self._plan.own_runtimes()
         if self._words is None:
             return Ran(outcome)
         with self._words as said:
@@ -256,7 +255,8 @@ class _Called:
         self._between.forget()
 
 
-def _plan(request: Request, outcome: Path, messages: Path) -> Plan:
+def _plan(request: Request, rank: int, outcome: Path, messages: Path) -> Plan:
+    estimates, each = estimates_of(request.device, request.outside_bytes)
     return Plan(
         target=request.program.target,
         arguments=list(request.program.arguments),
@@ -269,6 +269,10 @@ def _plan(request: Request, outcome: Path, messages: Path) -> Plan:
         timeout_seconds=request.timeout_seconds,
         ranks=request.ranks.kind,
         messages=str(messages),
+        capacity=request.device.memory_bytes,
+        host=request.ranks.host(rank),
+        estimates=estimates,
+        each_communicator=each,
     )
 
 
@@ -289,6 +293,7 @@ def _environment(
             python=request.python,
             base=base,
             books=books,
+            context_bytes=request.outside_bytes,
         )
     except (VirtualGpuUnavailable, ValueError) as error:
         raise Failure(str(error), code=2) from error

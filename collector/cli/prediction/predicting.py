@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from collector.cli.failure import Failure
-from collector.cli.prediction.answer import EXIT_CODES, answered, worst
+from collector.cli.prediction.answer import EXIT_CODES, answered
 from collector.cli.prediction.launch import ran
 from collector.cli.prediction.wording import as_json, as_text
+from collector.format.prediction import together, worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +22,7 @@ def predict(request: Request, *, json_wanted: bool) -> int:
     """Run the program, and say whether it fits; returns the exit code."""
     answers = answers_of(request)
     say(as_json(request, answers) if json_wanted else as_text(request, answers))
-    return EXIT_CODES[worst(answers)]
+    return EXIT_CODES[worst(one.fit for one in answers)]
 
 
 def say(answer: dict[str, Any] | Iterable[str]) -> None:
@@ -34,23 +35,24 @@ def say(answer: dict[str, Any] | Iterable[str]) -> None:
 
 def answers_of(request: Request) -> list[Answer]:
     """Run the request's processes, and judge what came of each."""
-    every = ran(request)
+    every = list(ran(request))
+    predictions = together(
+        [
+            done.outcome.prediction(
+                request.device.memory_bytes, request.ranks.host(done.outcome.rank)
+            )
+            for done in every
+        ]
+    )
     return [
         answered(
-            request.device,
+            prediction,
             done.outcome,
-            beside=[
-                other.outcome
-                for other in every
-                if other is not done
-                and request.ranks.share_a_host(other.outcome.rank, done.outcome.rank)
-            ],
-            outside_bytes=request.outside_bytes,
             report=_report(request, done.outcome.rank),
             words=done.words,
             calls=done.calls,
         )
-        for done in every
+        for done, prediction in zip(every, predictions, strict=True)
     ]
 
 

@@ -36,9 +36,9 @@ class Ranks:
         each = [self.variables(rank, job) for rank in self.chosen]
         return [each] if self.kind == "all" else [[one] for one in each]
 
-    def share_a_host(self, one: int, other: int) -> bool:
-        """Whether two ranks run at the same time, on the devices of the same host."""
-        return self.kind == "all" and one // self.per_host == other // self.per_host
+    def host(self, rank: int) -> int | None:
+        """The host whose devices a rank shares with others; None: it runs alone."""
+        return rank // self.per_host if self.kind == "all" else None
 
     def variables(self, rank: int, job: Mapping[str, str]) -> dict[str, str]:
         """Of one rank; `job` has at least those that only the job as a whole knows."""

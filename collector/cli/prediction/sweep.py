@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.cli.demo import free_run_dir
 from collector.cli.failure import Failure
-from collector.cli.prediction.answer import worst
 from collector.cli.prediction.predicting import answers_of
 from collector.cli.prediction.wording import PREDICTION_VERSION, as_json, shown
-from collector.cli.text import bytes_text, printable, text_table
+from collector.cli.text import printable, text_table
+from collector.format.prediction import worst
+from collector.format.sizes import bytes_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from collector.cli.prediction.answer import Answer, Fit
+    from collector.cli.prediction.answer import Answer
     from collector.cli.prediction.request import Request
+    from collector.format.prediction import Fit
 
 _MOST: Final = 1 << 20
 """Whatever is asked for, nothing larger is tried."""
@@ -36,7 +38,7 @@ class Tried:
     @property
     def fit(self) -> Fit:
         """For all of its ranks."""
-        return worst(self.answers)
+        return worst(one.fit for one in self.answers)
 
     def most(self, name: str) -> int | None:
         """The highest of a figure among its ranks and devices; bytes."""

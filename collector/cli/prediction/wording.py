@@ -6,11 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.cli.prediction.answer import worst
-from collector.cli.text import bytes_text, counted, printable, text_table
+from collector.cli.text import counted, printable, text_table
+from collector.format.prediction import order, worst
+from collector.format.sizes import bytes_text, range_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from collector.cli.prediction.answer import Answer, DeviceAnswer
     from collector.cli.prediction.request import Request
@@ -32,7 +33,7 @@ def as_json(request: Request, answers: Sequence[Answer]) -> dict[str, Any]:
     device = request.device
     return {
         "prediction_version": PREDICTION_VERSION,
-        "fit": worst(answers),
+        "fit": worst(one.fit for one in answers),
         "device": {
             "name": f"virtual {device.label}",
             "capacity_bytes": device.memory_bytes,
@@ -50,36 +51,12 @@ def _rank_json(answer: Answer) -> dict[str, Any]:
         "rank": outcome.rank,
         "fit": answer.fit,
         "reason": answer.reason,
+        "decides": answer.decides,
         "torch": outcome.torch,
         "ended": outcome.ended,
         "error": outcome.error,
         "num_steps": outcome.num_steps,
-        "devices": [
-            {
-                "device": one.figures.index,
-                "peak_allocated_bytes": one.figures.allocated_peak,
-                "peak_active_bytes": one.figures.active_peak,
-                "peak_reserved_bytes": one.figures.reserved_peak,
-                "num_alloc_retries": one.figures.num_alloc_retries,
-                "num_ooms": one.figures.num_ooms,
-                "categories_bytes": dict(one.categories),
-                "estimates": [
-                    {
-                        "name": item.name,
-                        "low_bytes": item.low,
-                        "high_bytes": item.high,
-                        "source": item.source,
-                    }
-                    for item in one.estimates
-                ],
-                "others_low_bytes": one.others[0],
-                "others_high_bytes": one.others[1],
-                "needed_low_bytes": one.needed[0],
-                "needed_high_bytes": one.needed[1],
-                "capacity_bytes": one.capacity,
-            }
-            for one in answer.devices
-        ],
+        "devices": [_device_json(one) for one in answer.devices],
         "verdict": None if verdict is None else verdict["sentence"],
         "places": [asdict(place) for place in outcome.places],
         "num_places_left_out": outcome.num_places_left_out,
@@ -89,32 +66,61 @@ def _rank_json(answer: Answer) -> dict[str, Any]:
     }
 
 
+def _device_json(one: DeviceAnswer) -> dict[str, Any]:
+    return {
+        "device": one.figures.index,
+        "peak_allocated_bytes": one.figures.allocated_peak,
+        "peak_active_bytes": one.figures.active_peak,
+        "peak_reserved_bytes": one.figures.reserved_peak,
+        "num_alloc_retries": one.figures.num_alloc_retries,
+        "num_ooms": one.figures.num_ooms,
+        "categories_bytes": dict(one.categories),
+        "estimates": [
+            {
+                "name": item.name,
+                "low_bytes": item.low,
+                "high_bytes": item.high,
+                "source": item.source,
+            }
+            for item in one.estimates
+        ],
+        "others_low_bytes": one.others[0],
+        "others_high_bytes": one.others[1],
+        "needed_low_bytes": one.needed[0],
+        "needed_high_bytes": one.needed[1],
+        "capacity_bytes": one.capacity,
+    }
+
+
 def as_text(request: Request, answers: Sequence[Answer]) -> Iterator[str]:
     """The answer, lines of text; of several ranks a table, and the worst one in full."""
-    device, first = request.device, answers[0].outcome
+    virtual, first = request.device, answers[0].outcome
     torch = f", torch {first.torch}" if first.torch else ""
-    yield f"virtual {device.label}: {bytes_text(device.memory_bytes)}{torch}"
-    fit = worst(answers)
-    leading = next(answer for answer in answers if answer.fit == fit)
+    yield f"virtual {virtual.label}: {bytes_text(virtual.memory_bytes)}{torch}"
+    fit = worst(one.fit for one in answers)
+    leading = min(answers, key=lambda one: order(one.prediction))
     if len(answers) > 1:
         yield from _table(answers)
         yield f"rank {leading.outcome.rank}:"
     outcome = leading.outcome
     end = _ENDINGS.get(outcome.ended, f", then: {printable(outcome.error)}")
     yield f"  {counted(outcome.num_steps, 'step')}{end}"
-    ran = outcome.ended in ("stopped", "finished")
     for one in leading.devices:
         if len(leading.devices) > 1:
             yield f"  device {one.figures.index}"
         yield from _figures(one)
-        if ran:  # else nobody knows what it would have needed
-            yield from _needed(one)
+        if leading.prediction.has_run:
+            device = _device_json(one)
+            yield from estimate_lines(device["estimates"])
+            yield from needed_lines(device, one.capacity)
     yield from _rests_on(outcome)
     if request.is_verbose:
         yield "  Calls of NVIDIA's libraries that nothing answers:"
         yield from (f"    {printable(call)}" for call in leading.calls or ("none",))
     yield ""
     yield f"{fit}: {printable(leading.reason)}"
+    if leading.decides:
+        yield f"  {leading.decides}"
     if leading.verdict is not None:
         yield f"  {printable(leading.verdict['sentence'])}"
         for advice in leading.verdict["advice"][:1]:
@@ -143,31 +149,38 @@ def _most(answer: Answer, name: str) -> str:
 
 
 def _figures(one: DeviceAnswer) -> Iterator[str]:
-    yield _line("peak allocated", bytes_text(one.figures.allocated_peak))
+    yield line("peak allocated", bytes_text(one.figures.allocated_peak))
     for name, size in sorted(one.categories.items(), key=lambda item: -item[1]):
         if size:
-            yield _line(f"  {printable(name)}", bytes_text(size))
-    yield _line("peak reserved", bytes_text(one.figures.reserved_peak))
+            yield line(f"  {printable(name)}", bytes_text(size))
+    yield line("peak reserved", bytes_text(one.figures.reserved_peak))
     if one.figures.num_alloc_retries:
         number = one.figures.num_alloc_retries
-        yield _line("cache given back", counted(number, "time"))
+        yield line("cache given back", counted(number, "time"))
 
 
-def _needed(one: DeviceAnswer) -> Iterator[str]:
-    for item in one.estimates:
-        yield _line(f"+ {item.name}", f"{_range(item.low, item.high)}, estimated")
-        yield f"      {item.source}"
-    if any(one.others):
-        yield _line("+ other ranks on it", _range(*one.others))
-    yield _line("needed", f"{_range(*one.needed)} of {bytes_text(one.capacity)}")
+def estimate_lines(estimates: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What lies outside of torch's allocator, as JSON has it, with the source."""
+    for item in estimates:
+        size = range_text(item["low_bytes"], item["high_bytes"])
+        if item["low_bytes"] != item["high_bytes"]:
+            size += ", estimated"
+        yield line(f"+ {printable(item['name'])}", size)
+        yield f"      {printable(item['source'])}"
 
 
-def _line(name: str, value: str) -> str:
+def needed_lines(device: Mapping[str, Any], capacity: float) -> Iterator[str]:
+    """What a device needs with them and with other ranks, as JSON has it."""
+    others = device["others_low_bytes"], device["others_high_bytes"]
+    if any(others):
+        yield line("+ other ranks on it", range_text(*others))
+    needed = range_text(device["needed_low_bytes"], device["needed_high_bytes"])
+    yield line("needed", f"{needed} of {bytes_text(capacity)}")
+
+
+def line(name: str, value: str) -> str:
+    """A figure below an answer."""
     return f"    {name:28} {value}"
-
-
-def _range(low: int, high: int) -> str:
-    return bytes_text(low) if low == high else f"{bytes_text(low)} - {bytes_text(high)}"
 
 
 def _rests_on(outcome: Outcome) -> Iterator[str]:

@@ -234,6 +234,7 @@ export const readHeadline = shape<types.Headline>({
   sparkline: f64Column,
   caveats: list(readHeadlineCaveat),
   absentReason: orNull(text),
+  otherEnd: orNull(number),
 });
 
 export const readRankStrip = shape<types.RankStrip>({
@@ -291,6 +292,35 @@ export const readRankEndings = shape<types.RankEndings>({
   ranks: list(readRankEnding),
 });
 
+export const readEstimate = shape<types.Estimate>({
+  name: text,
+  lowBytes: number,
+  highBytes: number,
+  source: text,
+});
+
+export const readPredictedDevice = shape<types.PredictedDevice>({
+  device: integer,
+  peakReservedBytes: number,
+  othersLowBytes: number,
+  othersHighBytes: number,
+  neededLowBytes: orNull(number),
+  neededHighBytes: orNull(number),
+});
+
+export const readPrediction = shape<types.Prediction>({
+  fit: word("fits", "does not fit", "too close to say", "cannot say"),
+  reason: text,
+  decides: text,
+  rank: integer,
+  numRanks: integer,
+  estimates: list(readEstimate),
+  outsideLowBytes: number,
+  outsideHighBytes: number,
+  capacityBytes: number,
+  devices: list(readPredictedDevice),
+});
+
 export const readOverviewResponse = shape<types.OverviewResponse>({
   run: readRunSummary,
   rank: orNull(integer),
@@ -302,6 +332,7 @@ export const readOverviewResponse = shape<types.OverviewResponse>({
   problems: list(readProblem),
   facts: list(readRunFact),
   planted: list(text),
+  prediction: orNull(readPrediction),
 });
 
 export const readSeriesInfo = shape<types.SeriesInfo>({

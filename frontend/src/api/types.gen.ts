@@ -470,6 +470,8 @@ export interface Headline {
   readonly caveats: readonly HeadlineCaveat[];
   /** Why there is no value; set exactly when value is None. */
   readonly absentReason: string | null;
+  /** Where the value is an end of an estimated range, the worse one: the other one. */
+  readonly otherEnd: number | null;
 }
 
 /** One entry per rank, in rank order; feeds the strip and the rank table. */
@@ -564,6 +566,53 @@ export interface RankEndings {
   readonly ranks: readonly RankEnding[];
 }
 
+/** What takes memory of a real device and not of a virtual one: a range. */
+export interface Estimate {
+  readonly name: string;
+  readonly lowBytes: number;
+  /** As low_bytes where it was measured. */
+  readonly highBytes: number;
+  readonly source: string;
+}
+
+/** One device of a process that ran on virtual ones. */
+export interface PredictedDevice {
+  readonly device: number;
+  readonly peakReservedBytes: number;
+  readonly othersLowBytes: number;
+  /** What other ranks need of it; zero: it is this rank's alone. */
+  readonly othersHighBytes: number;
+  readonly neededLowBytes: number | null;
+  /**
+   * With the low and the high ends of the estimates; None: it did not run its steps, so
+   * nobody knows.
+   */
+  readonly neededHighBytes: number | null;
+}
+
+/** Whether a run on a virtual GPU fits a real one, as `memboard run --on` says it. */
+export interface Prediction {
+  /** Of all ranks asked for: the worst counts. */
+  readonly fit: "fits" | "does not fit" | "too close to say" | "cannot say";
+  /** One sentence, without the word itself. */
+  readonly reason: string;
+  /** Where it is too close to say: what would decide, one sentence; may be empty. */
+  readonly decides: string;
+  /** Whose answer it is; the rest is this rank's. */
+  readonly rank: number;
+  /** Ranks that were predicted. */
+  readonly numRanks: number;
+  /** Outside of torch's allocator, on each device. */
+  readonly estimates: readonly Estimate[];
+  readonly outsideLowBytes: number;
+  /** All estimates together. */
+  readonly outsideHighBytes: number;
+  /** Of each device. */
+  readonly capacityBytes: number;
+  /** Those it used; empty before its end. */
+  readonly devices: readonly PredictedDevice[];
+}
+
 /** Route `/overview` (run, rank). */
 export interface OverviewResponse {
   readonly run: RunSummary;
@@ -577,6 +626,8 @@ export interface OverviewResponse {
   readonly facts: readonly RunFact[];
   /** Simulated runs say which faults were planted; empty for real runs. */
   readonly planted: readonly string[];
+  /** Of a run on a virtual GPU; None: of a real one, or nothing was predicted. */
+  readonly prediction: Prediction | null;
 }
 
 /** A recorded column that can be drawn. */

@@ -46,6 +46,18 @@ export function formatBytes(bytes: number | null, unit: ByteUnit = "auto"): stri
   return `${threeDigits(bytes / 1024 ** exponent)} ${name}`;
 }
 
+/** `450 – 750 MiB`, lower end first; one size where both ends are the same. */
+export function formatByteRange(
+  one: number,
+  other: number,
+  unit: ByteUnit = "auto",
+): string {
+  if (one === other) return formatBytes(one, unit);
+  const { divisor, name } = byteScale(Math.max(Math.abs(one), Math.abs(other)), unit);
+  const [low, high] = [Math.min(one, other), Math.max(one, other)];
+  return `${threeDigits(low / divisor)} – ${threeDigits(high / divisor)} ${name}`;
+}
+
 /** `12.3 %` of a whole; what is too little for two digits is said to be so. */
 export function formatShare(part: number, whole: number): string {
   if (!(whole > 0) || !Number.isFinite(part)) return "–";

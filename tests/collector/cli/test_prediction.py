@@ -7,11 +7,13 @@ import sys
 import pytest
 
 from collector.cli import main
-from collector.cli.prediction.answer import answered, worst
+from collector.cli.prediction.answer import Answer, answered
+from collector.cli.prediction.estimates import estimates_of
 from collector.cli.prediction.ranks import Ranks, parse_ranks
 from collector.cli.prediction.request import size_of
 from collector.cli.prediction.sweep import search
-from collector.running.plan import DeviceFigures, Outcome
+from collector.format.prediction import DeviceFigures, prediction_of, worst
+from collector.running.plan import Outcome, Plan
 from collector.virtual.devices import parse_device
 
 GIB = 1 << 30
@@ -19,7 +21,9 @@ DEVICE = parse_device("24GiB,8.9")
 """Its context is estimated at 200 to 700 MiB."""
 
 
-def answer_of(reserved: float, *, ended="stopped", ooms=0, error="", outside=None):
+def answer_of(
+    reserved: float, *, ended="stopped", ooms=0, error="", outside=None, communicators=0
+) -> Answer:
     figures = DeviceFigures(
         index=0,
         allocated_peak=int(reserved * GIB),
@@ -28,8 +32,30 @@ def answer_of(reserved: float, *, ended="stopped", ooms=0, error="", outside=Non
         num_alloc_retries=0,
         num_ooms=ooms,
     )
-    outcome = Outcome(ended=ended, error=error, num_steps=3, devices=[figures])
-    return answered(DEVICE, outcome, outside_bytes=outside, report=None)
+    outcome = Outcome(
+        ended=ended,
+        error=error,
+        num_steps=3,
+        devices=[figures],
+        estimates=plan_of(outside).outside(communicators),
+    )
+    prediction = outcome.prediction(DEVICE.memory_bytes, None)
+    return answered(prediction, outcome, report=None)
+
+
+def plan_of(outside=None) -> Plan:
+    estimates, each = estimates_of(DEVICE, outside)
+    return Plan(
+        target="train.py",
+        arguments=[],
+        is_module=False,
+        run_dir="runs/train",
+        outcome="outcome.json",
+        steps=3,
+        capacity=DEVICE.memory_bytes,
+        estimates=estimates,
+        each_communicator=each,
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,18 +79,62 @@ def test_the_worst_of_several_ranks_counts():
     fits, close = answer_of(1), answer_of(23.4)
     fails = answer_of(1, ended="out_of_memory")
     broken = answer_of(1, ended="raised")
-    assert worst([fits, close]) == "too close to say"
-    assert worst([fits, broken, close]) == "cannot say"
-    assert worst([fits, broken, fails]) == "does not fit"
+
+    def of(*answers: Answer) -> str:
+        return worst(one.fit for one in answers)
+
+    assert of(fits, close) == "too close to say"
+    assert of(fits, broken, close) == "cannot say"
+    assert of(fits, broken, fails) == "does not fit"
+
+
+def test_where_it_is_too_close_what_decides_is_said():
+    assert "estimates are 500.00 MiB apart" in answer_of(23.4).decides
+    assert "--outside 1.2GiB" in answer_of(23.4).decides
+    assert answer_of(23.3).decides == ""
+    assert answer_of(10, ooms=2).decides == "", "no estimate is the cause"
 
 
 def test_communicators_are_estimated_with_a_source():
-    outcome = Outcome(ended="stopped", num_communicators=3, devices=[])
-    outcome.devices.append(answer_of(1).outcome.devices[0])
-    found = answered(DEVICE, outcome, outside_bytes=None, report=None).devices[0]
+    found = answer_of(1, communicators=3).devices[0]
     names = [one.name for one in found.estimates]
     assert names == ["CUDA context and kernels", "NCCL, 3 communicators"]
     assert all(one.low < one.high and one.source for one in found.estimates)
+    (measured,) = answer_of(1, communicators=3, outside=GIB).devices[0].estimates
+    assert (measured.low, measured.high) == (GIB, GIB), "NCCL's is in it"
+
+
+def test_plan_and_outcome_come_through_their_files_whole(tmp_path):
+    path = tmp_path / "plain.json"
+    plan, outcome = plan_of(), answer_of(23.4, communicators=2).outcome
+    plan.write(path)
+    assert Plan.read(path) == plan
+    outcome.write(path)
+    assert Outcome.read(path) == outcome
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"capacity": -1},
+        {"capacity": 1e9},
+        {"estimates": [{"name": 7, "low": 1, "high": 2, "source": ""}]},
+        {"estimates": {}},
+        {"devices": [{"index": 0}]},
+        {"devices": [None]},
+        {"ended": "never"},
+        {"ended": []},
+        {"unsuitable": 3},
+    ],
+    ids=str,
+)
+def test_a_note_that_is_none_is_left_alone(wrong):
+    note = answer_of(1).outcome.prediction(GIB, None).to_note()
+    assert prediction_of(note) is not None
+    assert prediction_of({**note, **wrong}) is None
+    for name in wrong:
+        del note[name]
+    assert prediction_of(note) is None
 
 
 @pytest.mark.parametrize("largest", [1, 2, 3, 17, 100, 999])

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from collector.cli import main, report
-from collector.cli.report_text import bytes_text
 from collector.cli.report_values import named, number
+from collector.format.sizes import bytes_text
 from tests.builders import GIB, RunBuilder, flip_bit, peak_of
 from tests.collector.cli.recorded import KIB, add_history, add_modules, add_snaps
 from tests.memprofiler_files import sizes_of, write_report, write_stats

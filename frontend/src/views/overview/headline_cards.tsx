@@ -1,7 +1,7 @@
 /** The headline numbers: value, where it was worst, its shape over the run, its caveat. */
 
 import type { Headline, Unit } from "../../api/types.gen";
-import { formatInteger, type ByteUnit } from "../../base/bytes";
+import { formatByteRange, formatInteger, type ByteUnit } from "../../base/bytes";
 import { asSentence } from "../../model/source_label";
 import { formatExact, formatQuantity } from "../../model/quantity";
 import { Icon } from "../../widgets/icon/icon";
@@ -45,23 +45,31 @@ function Card(props: HeadlineCardsProps & { readonly headline: Headline }) {
         <p class="card-absent">{absence(props)}</p>
       ) : (
         <>
-          <div class="card-value">
-            <Tip text={formatExact(headline.value, headline.unit)}>
-              <Value value={headline.value} unit={headline.unit} byteUnit={byteUnit} />
+          <div class={headline.otherEnd === null ? "card-value" : "card-value range"}>
+            <Tip text={exactly(headline)}>
+              <Value {...headline} value={headline.value} byteUnit={byteUnit} />
             </Tip>
           </div>
           <p class="card-where quiet">
             <Where {...props} />
           </p>
-          <div class="card-line">
-            <Tip text={line} class="card-tip">
-              <Sparkline values={headline.sparkline} label={line} />
-            </Tip>
-          </div>
+          {headline.sparkline.length > 0 && (
+            <div class="card-line">
+              <Tip text={line} class="card-tip">
+                <Sparkline values={headline.sparkline} label={line} />
+              </Tip>
+            </div>
+          )}
         </>
       )}
     </li>
   );
+}
+
+function exactly({ value, otherEnd, unit }: Headline): string {
+  return otherEnd === null
+    ? formatExact(value, unit)
+    : `estimated: from ${formatExact(value, unit)} to ${formatExact(otherEnd, unit)}`;
 }
 
 function absence({ headline, whole, rank }: Parameters<typeof Card>[0]): string {
@@ -75,11 +83,16 @@ function absence({ headline, whole, rank }: Parameters<typeof Card>[0]): string 
 function Value(props: {
   readonly value: number;
   readonly unit: Unit;
+  readonly otherEnd: number | null;
   readonly byteUnit: ByteUnit;
 }) {
-  const text = formatQuantity(props.value, props.unit, props.byteUnit);
-  const gap = text.search(/[\s/]/);
-  const signed = props.unit === "bytes_per_step" && props.value > 0 ? "+" : "";
+  const { value, unit, otherEnd, byteUnit } = props;
+  const text =
+    otherEnd === null
+      ? formatQuantity(value, unit, byteUnit)
+      : formatByteRange(value, otherEnd, byteUnit);
+  const gap = otherEnd === null ? text.search(/[\s/]/) : text.lastIndexOf(" ");
+  const signed = unit === "bytes_per_step" && value > 0 ? "+" : "";
   return (
     <span>
       {signed}
@@ -90,7 +103,12 @@ function Value(props: {
 }
 
 function Where({ headline, rank, chooseRank }: Parameters<typeof Card>[0]) {
-  const step = headline.step === null ? "" : `step ${formatInteger(headline.step)}`;
+  const step =
+    headline.otherEnd !== null
+      ? "estimated"
+      : headline.step === null
+        ? ""
+        : `step ${formatInteger(headline.step)}`;
   const worst = headline.rank;
   if (worst === null || worst === rank) return <>{step === "" ? "\u00a0" : step}</>;
   return (

@@ -14,6 +14,7 @@ import { Failure, Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
 import { overviewExports } from "./exports";
 import { HeadlineCards } from "./headline_cards";
+import { PredictionLedger } from "./prediction_ledger";
 import { ProfilePanel } from "./profile_panel";
 import { RankStripChart } from "./rank_strip";
 import { RecordedPanels } from "./recorded_table";
@@ -128,6 +129,9 @@ function Body(
         <VerdictLine verdict={ofStrip} rank={ranks.rank} chooseRank={chooseRank} />
       )}
       {data.planted.length > 0 && <Planted faults={data.planted} />}
+      {data.prediction !== null && (
+        <PredictionLedger prediction={data.prediction} byteUnit={byteUnit} />
+      )}
       <HeadlineCards
         headlines={data.headlines}
         whole={props.whole.headlines}

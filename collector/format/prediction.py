@@ -1,0 +1,277 @@
+"""Whether a program that ran on virtual devices would fit real ones: facts and the rule.
+
+A process's recording has the facts in notes `prediction`: one as the recording begins,
+with the estimates that are known by then, and one at its end, with all of them. The newest
+counts.
+
+- It does not fit where torch ran out of memory on the virtual device, which counts the
+  low end of the context's estimate as used.
+- It fits where it did not, and the highest that torch's allocator held and the high ends
+  of all estimates are no more than the device has.
+- Between the two it is too close to say: what the allocator holds in reserve it may give
+  back where it must, and the estimates may be anywhere in their ranges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+
+from collector.format.sizes import bytes_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+NOTE: Final = "prediction"
+"""The kind of its notes."""
+
+Ended: TypeAlias = Literal["", "stopped", "finished", "raised", "out_of_memory"]
+"""stopped: by us, after its steps; finished: by itself; empty: it did not come to an end
+that could be written down."""
+
+Fit: TypeAlias = Literal["fits", "does not fit", "too close to say", "cannot say"]
+
+_ENDED: Final = ("", "stopped", "finished", "raised", "out_of_memory")
+_WORST_FIRST: Final[tuple[Fit, ...]] = (
+    "does not fit",
+    "cannot say",
+    "too close to say",
+    "fits",
+)
+_MAX_ITEMS: Final = 64
+_MAX_TEXT: Final = 500
+_MAX_BYTES: Final = 1 << 62
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one item takes of one device outside of torch's allocator; bytes."""
+
+    name: str
+    low: int
+    high: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFigures:
+    """What torch's allocator says of one device at the end; bytes."""
+
+    index: int
+    allocated_peak: int
+    active_peak: int
+    reserved_peak: int
+    num_alloc_retries: int
+    num_ooms: int
+
+
+class Judged(NamedTuple):
+    """The answer."""
+
+    fit: Fit
+    reason: str
+    """One sentence, without the word itself."""
+    decides: str = ""
+    """Where it is too close to say: what would decide, one sentence; empty: nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What is known of one process; bytes."""
+
+    capacity: int
+    """Of each of its devices."""
+    estimates: tuple[Estimate, ...]
+    """Of each device."""
+    ended: Ended = ""
+    error: str = ""
+    """The exception that ended it, in one line."""
+    unsuitable: tuple[str, ...] = ()
+    """Loaded libraries that bring a CUDA runtime of their own."""
+    devices: tuple[DeviceFigures, ...] = ()
+    """Those it has used; empty before its end."""
+    host: int | None = None
+    """The host whose devices it shared with other ranks; None: they were its own."""
+    others: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """What other ranks need of each device, by `together`; no note holds it."""
+
+    @property
+    def has_run(self) -> bool:
+        """Whether it ran its steps; else nobody knows what it would have needed."""
+        return self.ended in ("stopped", "finished")
+
+    @property
+    def outside(self) -> tuple[int, int]:
+        """The low and the high ends of the estimates, added up."""
+        return sum(one.low for one in self.estimates), sum(
+            one.high for one in self.estimates
+        )
+
+    def needed(self, figures: DeviceFigures) -> tuple[int, int]:
+        """Of a device, with the low and with the high ends of the estimates."""
+        low, high = (
+            own + others
+            for own, others in zip(
+                self.outside, self.others.get(figures.index, (0, 0)), strict=True
+            )
+        )
+        return figures.reserved_peak + low, figures.reserved_peak + high
+
+    @property
+    def left(self) -> tuple[int, int] | None:
+        """What the fullest device has left, at least and at most; None: not known."""
+        if not self.devices:
+            return None
+        low, high = max(map(self.needed, self.devices), key=lambda one: one[1])
+        return self.capacity - high, self.capacity - low
+
+    def judged(self) -> Judged:
+        """Fits, does not fit, too close to say: the rule above."""
+        if self.ended == "out_of_memory":
+            return Judged("does not fit", _first_sentences(self.error))
+        if self.ended in ("", "raised"):
+            return Judged("cannot say", self._why_nothing())
+        if self.left is None:
+            return Judged("cannot say", "the program has used no CUDA device")
+        if number := sum(one.num_ooms for one in self.devices):
+            return Judged(
+                "too close to say",
+                f"it ran out of memory {number} time{'s' * (number != 1)} and went on:"
+                " the program caught it",
+            )
+        left = self.left[0]
+        if left >= 0:
+            return Judged(
+                "fits",
+                "what torch reserved and the high ends of the estimates leave"
+                f" {bytes_text(left)} free",
+            )
+        if any(one.num_alloc_retries for one in self.devices):
+            reason = (
+                "torch had to give its cache back to stay within the device, and the"
+                f" high ends of the estimates are {bytes_text(-left)} more than it has"
+            )
+        else:
+            reason = (
+                f"with the high ends of the estimates it lacks {bytes_text(-left)}, with"
+                " the low ends it ran"
+            )
+        return Judged("too close to say", reason, self._what_decides())
+
+    def _why_nothing(self) -> str:
+        if self.unsuitable:
+            return (
+                f"{self.unsuitable[0]} brings a CUDA runtime of its own, linked"
+                " statically, which cannot run on a virtual GPU; the program:"
+                f" {self.error or 'it ended without a word'}"
+            )
+        if not self.ended and not self.error:
+            return "no end of the program was recorded so far"
+        return f"the program did not run its steps: {self.error}"
+
+    def _what_decides(self) -> str:
+        low, high = self.outside
+        if low == high:
+            return ""
+        return (
+            f"the low and the high end of the estimates are {bytes_text(high - low)}"
+            " apart: measure on a real device what lies outside of torch's allocator and"
+            " give it, as in --outside 1.2GiB, to decide"
+        )
+
+    def to_note(self) -> dict[str, Any]:
+        """Plain data, as a note holds it."""
+        plain = asdict(self)
+        del plain["others"]
+        return plain
+
+
+def prediction_of(data: Mapping[str, Any]) -> Prediction | None:
+    """That of a note; None where it is none: files may hold anything."""
+    try:
+        ended = data["ended"]
+        if ended not in _ENDED:
+            return None
+        return Prediction(
+            capacity=_size(data["capacity"]),
+            estimates=_all(Estimate, data["estimates"]),
+            ended=ended,
+            error=_text(data["error"]),
+            unsuitable=tuple(map(_text, data["unsuitable"][:_MAX_ITEMS])),
+            devices=_all(DeviceFigures, data["devices"]),
+            host=None if data["host"] is None else _size(data["host"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def together(every: Sequence[Prediction]) -> list[Prediction]:
+    """Processes that ran at the same time: each with what the others need of its devices."""
+    return [
+        replace(
+            one,
+            others={
+                figures.index: _sum(
+                    other.needed(used)
+                    for other in every
+                    if other is not one and other.host == one.host is not None
+                    for used in other.devices
+                    if used.index == figures.index
+                )
+                for figures in one.devices
+            },
+        )
+        for one in every
+    ]
+
+
+def worst(fits: Iterable[Fit]) -> Fit:
+    """Of several processes: what holds for all of them together."""
+    found = set(fits)
+    return next((fit for fit in _WORST_FIRST if fit in found), "cannot say")
+
+
+def order(one: Prediction) -> tuple[int, int]:
+    """Sorts processes: the worst answer first, and of those alike the fullest device."""
+    left = one.left
+    return _WORST_FIRST.index(one.judged().fit), 0 if left is None else left[0]
+
+
+def _all(kind: type[_T], items: Any) -> tuple[_T, ...]:
+    """Objects whose fields are sizes, or texts."""
+    names = {one.name: one.type for one in fields(kind)}  # type: ignore[arg-type]
+    return tuple(
+        kind(
+            **{
+                name: _text(item[name]) if of == "str" else _size(item[name])
+                for name, of in names.items()
+            }
+        )
+        for item in items[:_MAX_ITEMS]
+    )
+
+
+def _size(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= _MAX_BYTES:
+        raise ValueError("it is no size")
+    return value
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError("it is no text")
+    return value[:_MAX_TEXT]
+
+
+def _sum(ranges: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    low = high = 0
+    for less, more in ranges:
+        low, high = low + less, high + more
+    return low, high
+
+
+def _first_sentences(error: str) -> str:
+    """What torch says first: what it wanted; the rest is in the figures."""
+    return ". ".join(error.split(". ")[:2])
