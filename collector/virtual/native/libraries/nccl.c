@@ -172,16 +172,6 @@ API(int, ncclReduceScatter)(const void *from, void *to, size_t count, int type, 
   return reduced(own, to, count, type, operation, communicator);
 }
 
-/* The root's data; whoever is not the root keeps what it has: they agree. */
-API(int, ncclBroadcast)(const void *from, void *to, size_t count, int type, int root, communicator_t *communicator, void *stream) {
-  count_node(stream);
-  if (communicator->rank == root && from != to) move_shadow(to, from, count * bytes_of(type));
-  return SUCCESS;
-}
-API(int, ncclBcast)(void *data, size_t count, int type, int root, communicator_t *communicator, void *stream) {
-  return vgpu_ncclBroadcast(data, data, count, type, root, communicator, stream);
-}
-
 /* A group of unknown size may have as many slots as the one it was split off. */
 API(int, ncclAllGather)(const void *from, void *to, size_t count, int type, communicator_t *communicator, void *stream) {
   count_node(stream);
@@ -209,12 +199,14 @@ API(int, ncclAlltoAll)(const void *from, void *to, size_t count, int type, commu
 }
 
 /* Sends and receives of one group: a peer sends what this rank sends to itself
- * or, where it does not, to that peer. */
+ * or, where it does not, to that peer. Broadcasts of one group, each from another
+ * root, gather: others' slots get what this rank, as a root, gives as much of. */
+typedef enum { SENDS, RECEIVES, GIVES, IS_GIVEN } way_t;
 typedef struct {
   const void *data;
   size_t bytes;
   int peer;
-  bool receives;
+  way_t way;
 } transfer_t;
 static __thread struct {
   int depth, n, room;
@@ -225,20 +217,21 @@ static __thread struct {
 static int run_group(void) {
   for (int i = 0; i < group.n; ++i) {
     const transfer_t *to = &group.transfers[i], *from = NULL;
-    if (!to->receives) continue;
+    if (to->way != RECEIVES && to->way != IS_GIVEN) continue;
+    way_t wanted = to->way == RECEIVES ? SENDS : GIVES;
     for (int j = 0; j < group.n; ++j) {
       const transfer_t *one = &group.transfers[j];
-      bool fits = !one->receives && one->bytes == to->bytes;
+      bool fits = one->way == wanted && one->bytes == to->bytes;
       if (fits && (one->peer == group.rank || (!from && one->peer == to->peer))) from = one;
     }
     if (from && from->data != to->data) move_shadow((void *)to->data, from->data, to->bytes);
-    else if (!from) forget(to->data, to->bytes);
+    else if (!from && to->way == RECEIVES) forget(to->data, to->bytes);
   }
   group.n = 0;
   return SUCCESS;
 }
 
-static int transfer(const void *data, size_t bytes, int peer, bool receives, int rank) {
+static int transfer(const void *data, size_t bytes, int peer, way_t way, int rank) {
   if (group.n == group.room) {
     int more = group.room ? group.room * 2 : 32;
     transfer_t *moved = realloc(group.transfers, (size_t)more * sizeof *moved);
@@ -246,7 +239,7 @@ static int transfer(const void *data, size_t bytes, int peer, bool receives, int
     group.transfers = moved;
     group.room = more;
   }
-  group.transfers[group.n++] = (transfer_t){data, bytes, peer, receives};
+  group.transfers[group.n++] = (transfer_t){data, bytes, peer, way};
   group.rank = rank;
   return group.depth ? SUCCESS : run_group();
 }
@@ -261,12 +254,23 @@ API(int, ncclGroupEnd)(void) {
 }
 API(int, ncclSend)(const void *data, size_t count, int type, int peer, communicator_t *communicator, void *stream) {
   count_node(stream);
-  return transfer(data, count * bytes_of(type), peer, false, communicator->rank);
+  return transfer(data, count * bytes_of(type), peer, SENDS, communicator->rank);
 }
 API(int, ncclRecv)(void *data, size_t count, int type, int peer, communicator_t *communicator, void *stream) {
   count_node(stream);
-  return transfer(data, count * bytes_of(type), peer, true, communicator->rank);
+  return transfer(data, count * bytes_of(type), peer, RECEIVES, communicator->rank);
 }
+/* The root's data; whoever is not the root keeps what it has: they agree. */
+API(int, ncclBroadcast)(const void *from, void *to, size_t count, int type, int root, communicator_t *communicator, void *stream) {
+  count_node(stream);
+  bool gives = communicator->rank == root;
+  if (gives && from != to) move_shadow(to, from, count * bytes_of(type));
+  return transfer(to, count * bytes_of(type), root, gives ? GIVES : IS_GIVEN, communicator->rank);
+}
+API(int, ncclBcast)(void *data, size_t count, int type, int root, communicator_t *communicator, void *stream) {
+  return vgpu_ncclBroadcast(data, data, count, type, root, communicator, stream);
+}
+
 API(int, ncclRedOpCreatePreMulSum)(int *operation, void *scalar, int type, int residence, communicator_t *communicator) {
   (void)scalar, (void)type, (void)residence, (void)communicator;
   *operation = AVERAGE + 1;
