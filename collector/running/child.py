@@ -22,6 +22,7 @@ from collector.running.places import Places
 from collector.running.plan import Outcome, Plan
 from collector.running.program import Program
 from collector.running.session import Settings
+from collector.running.split_groups import tell_sizes
 from collector.running.stopping import StoppingSession
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Child:
         from collector.running.objects import InStore, Objects
 
         c10d: Any = sys.modules[_C10D]
+        tell_sizes(c10d)
         if self._plan.ranks == "lone":
             mail = Files(self._plan.messages)
             self._stores = Stores(c10d, mail)

@@ -67,11 +67,16 @@ API(int, ncclCommInitAll)(communicator_t **out, int devices, const int *list) {
   }
   return SUCCESS;
 }
-/* Who else has the colour is not known; a negative one leaves this rank out. */
+/* Of groups that are split off now, where who splits them has told; 0: not known. */
+static int split_ranks;
+__attribute__((visibility("default"))) void memboard_vgpu_split_ranks(int ranks) { split_ranks = ranks; }
+
+/* Who else has the colour is not known here; a negative one leaves this rank out. */
 API(int, ncclCommSplit)(const communicator_t *from, int color, int key, communicator_t **out, void *how) {
   (void)how;
   *out = NULL;
   if (color < 0) return SUCCESS;
+  if (split_ranks > 0 && key < split_ranks) return new_communicator(out, split_ranks, key, true);
   return new_communicator(out, from->ranks, key >= 0 && key < from->ranks ? key : 0, false);
 }
 API(int, ncclCommShrink)(const communicator_t *from, const int *excluded, int n, communicator_t **out, void *how) {
