@@ -49,6 +49,9 @@ class Options(dict[str, Any]):
     def __repr__(self) -> str:
         return f"Options({', '.join(sorted(map(str, self)))})"
 
+    def __hash__(self) -> int:  # type: ignore[override]  # nobody changes it
+        return hash(frozenset(self))
+
 
 class Found(NamedTuple):
     """A value and where it stands, in words."""

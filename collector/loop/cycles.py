@@ -85,7 +85,7 @@ class Cycles:
         """`needed`: whether anybody asks; where not, `action` stays SKIP for nothing.
 
         Raises:
-            ConfigError: the schedule cannot be; see `collector.schedule.schedule_of`.
+            ConfigError: the schedule cannot be; see `collector.config.schedule.schedule_of`.
         """
         self.action = Action.SKIP
         """Of the training step under way. Read on any thread."""

@@ -36,7 +36,7 @@ def open_windows(
     """Everything that is collected around calls, as the settings say.
 
     Raises:
-        ConfigError: the schedule cannot be; see `collector.schedule.schedule_of`.
+        ConfigError: the schedule cannot be; see `collector.config.schedule.schedule_of`.
     """
     from collector.config.schedule import schedule_of
     from collector.profiling.kinds import make_slots
