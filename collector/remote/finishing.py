@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from collector.config.sections import RemoteConfig
 from collector.detached import environment
@@ -64,9 +66,8 @@ def task_of(
     Raises:
         TypeError: `storage_options` holds what another process cannot be given.
     """
-    plain = {item.name: getattr(settings, item.name) for item in fields(settings)}
     task = {
-        "settings": {**plain, "storage_options": dict(settings.storage_options)},
+        "settings": msgspec.structs.asdict(settings),
         "run_dir": str(run_dir),
         "stems": list(stems),
         "seconds": seconds,
