@@ -160,12 +160,7 @@ class Engine:
         self._width = len(self._columns)
         self._sampler = Sampler(self._open_timed, self)
         self._clocks = ClockComparing(
-            config.clock,
-            run_dir,
-            lambda: self._identity,
-            self._note_of_no_step,
-            self.cycles,
-            troubles,
+            config.clock, self._note_of_no_step, self.cycles, troubles
         )
         self.watchers.append(self._clocks.look)
         _import_ahead()
@@ -276,7 +271,6 @@ class Engine:
         Then what the mirror does not have yet, and what is left for a process of its own.
         """
         deadline = time.monotonic() + STOP_SECONDS
-        self._clocks.close()
         self._sampler.stop(STOP_SECONDS * _SAMPLER_SHARE)
         self._sources.close()
         rest = max(0.1, deadline - time.monotonic())

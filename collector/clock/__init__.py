@@ -2,8 +2,7 @@
 
 - `process_clock` stamps records: wall time at its start, carried on by the monotonic clock,
   so that it never goes back whatever happens to the wall clock.
-- `exchange` makes an offset with an error bound of four times of a round trip.
-- `files` and `distributed` are two ways to make round trips; `system` says how far the
-  system takes its own wall clock to be off.
+- `system` says which host a process is on, and how far off its wall clock may be;
+  `distributed` makes round trips with rank 0.
 - `comparing` ties them to a recording: notes of kind `clock` and `clock_jump`.
 """

@@ -17,18 +17,6 @@ _MAX_ERROR_US: Final = 16_000_000
 """The kernel counts no further: from there on it says nothing."""
 
 
-class _NtpTime(ctypes.Structure):
-    """`struct ntptimeval` of <sys/timex.h>, with room for its reserved end."""
-
-    _fields_ = (
-        ("seconds", ctypes.c_long),
-        ("fraction", ctypes.c_long),
-        ("max_error_us", ctypes.c_long),
-        ("estimated_error_us", ctypes.c_long),
-        ("rest", ctypes.c_long * 8),
-    )
-
-
 def host_id() -> str:
     """Equal in processes that share one monotonic clock; empty where unknown.
 
@@ -54,10 +42,11 @@ def wall_error_ns() -> int | None:
     if not sys.platform.startswith("linux"):
         return None
     try:
-        found = _NtpTime()
-        state = ctypes.CDLL(None).ntp_gettime(ctypes.byref(found))
+        found = (ctypes.c_long * 16)()  # seconds, fraction, bound in us, more
+        state = ctypes.CDLL(None).ntp_gettime(found)
     except (OSError, AttributeError):
         return None
-    if state in (-1, _TIME_ERROR) or not 0 <= found.max_error_us < _MAX_ERROR_US:
+    bound_us = found[2]
+    if state in (-1, _TIME_ERROR) or not 0 <= bound_us < _MAX_ERROR_US:
         return None
-    return int(found.max_error_us) * 1000
+    return bound_us * 1000

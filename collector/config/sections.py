@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SpanState: TypeAlias = Literal["skip", "warmup", "active", "active_and_save"]
 """What the schedule says of a step."""
 
-ClockMethod: TypeAlias = Literal["auto", "files", "distributed", "wall"]
+ClockMethod: TypeAlias = Literal["auto", "distributed"]
 """How clocks are compared."""
 
 Activity: TypeAlias = Literal["cpu", "cuda", "xpu", "mtia", "hpu", "privateuse1"]
@@ -327,13 +327,10 @@ class ClockConfig(Section, frozen=True, kw_only=True):
     """Whether clocks are compared. A wall clock that jumps is noticed anyway."""
 
     method: ClockMethod = "auto"
-    """auto and files: questions and answers as small files in the run's directory, on a
-    thread of their own; ranks of one host need only one. distributed: round trips with
-    rank 0 in a gloo group of its own, at the begin and end of each cycle of the schedule,
-    which every rank must then reach. wall: what the system says of its clock."""
-
-    interval_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 30.0
-    """Seconds between two comparisons through files."""
+    """auto: ranks of one host share a clock; of others the wall clocks are taken, with the
+    bound that the system knows. distributed: round trips with rank 0 in a gloo group of
+    its own, at the begin and end of each cycle of the schedule, which every rank must then
+    reach."""
 
     round_trips: Annotated[int, Meta(ge=1, le=1000)] = 8
     """Questions per comparison: the one that was answered fastest counts."""

@@ -50,7 +50,7 @@ class RankClock:
     line: ClockLine
     """From its recorded times to the reference's."""
     method: str
-    """How it was compared: distributed, files, same_host, wall, barriers, reference; or
+    """How it was compared: distributed, same_host, wall, barriers, reference; or
     `none`."""
     ahead: tuple[tuple[int, int], ...] = ()
     """How far the host's wall clock was ahead of recorded times, from when on: what others
@@ -76,7 +76,7 @@ def recorded_clocks(files: Mapping[int, Recorded]) -> dict[int, RankClock]:
 class _Told:
     """What one file's notes say."""
 
-    to_reference: list[tuple[Reading, str]]
+    to_reference: list[Reading]
     to_truth: list[Reading]
     ahead: list[tuple[int, int]]
     host: str
@@ -97,7 +97,7 @@ def _told(file: Recorded) -> _Told:
             continue
         reading = Reading(_moment(note, told), offset, _error(data.get("error_ns")))
         if data.get("reference_rank") == REFERENCE_RANK:
-            told.to_reference.append((reading, str(data.get("method"))))
+            told.to_reference.append(reading)
         elif data.get("method") == "wall":
             told.to_truth.append(reading)
         if isinstance(data.get("host_id"), str):
@@ -110,16 +110,13 @@ def _clock(rank: int, told: _Told, reference: _Told | None) -> RankClock:
     ahead = tuple(told.ahead)
     if rank == REFERENCE_RANK:
         return RankClock(SAME, "reference", ahead)
+    if reference is not None and told.host and told.host == reference.host:
+        offset = reference.to_wall_ns - told.to_wall_ns
+        return RankClock(steady(offset, _SAME_HOST_ERROR_NS), "same_host", ahead)
     if told.to_reference:
-        last, method = told.to_reference[-1]
-        if method == "same_host":
-            return RankClock(steady(last.offset_ns, last.error_ns), method, ahead)
-        line = clock_line(reading for reading, _ in told.to_reference)
-        return RankClock(line or WALL, method, ahead)
+        line = clock_line(told.to_reference)
+        return RankClock(line or WALL, "distributed", ahead)
     if reference is not None:
-        if told.host and told.host == reference.host:
-            offset = reference.to_wall_ns - told.to_wall_ns
-            return RankClock(steady(offset, _SAME_HOST_ERROR_NS), "same_host", ahead)
         mine, theirs = _last_line(told.to_truth), _last_line(reference.to_truth)
         if mine is not None and theirs is not None:
             other = theirs.readings[-1]

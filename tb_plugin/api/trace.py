@@ -68,8 +68,8 @@ class TraceClock:
     """How a source's clock was put on the common one."""
 
     method: str
-    """reference (rank 0's own), distributed, files, same_host, wall; or none: its times are
-    no wall clock's, so it was put where the others begin."""
+    """reference (rank 0's own), distributed, same_host, wall; or none: its times are no
+    wall clock's, so it was put where the others begin."""
     offset_ns: float
     """What was added to its own times."""
     error_ns: float | None

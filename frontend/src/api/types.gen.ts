@@ -1976,8 +1976,8 @@ export interface AllocatorEventsResponse {
 /** How a source's clock was put on the common one. */
 export interface TraceClock {
   /**
-   * reference (rank 0's own), distributed, files, same_host, wall; or none: its times are
-   * no wall clock's, so it was put where the others begin.
+   * reference (rank 0's own), distributed, same_host, wall; or none: its times are no
+   * wall clock's, so it was put where the others begin.
    */
   readonly method: string;
   /** What was added to its own times. */

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 
-from collector.clock import comparing
-from collector.clock.comparing import FOLDER, ClockComparing
-from collector.clock.exchange import Card
-from collector.clock.files import Answerer
+from collector.clock.comparing import ClockComparing
 from collector.clock.process_clock import ProcessClock
 from collector.config.schedule import Action
 from collector.config.sections import ClockConfig, ScheduleConfig
-from collector.format.names import RANK_FILES_DIR
 from collector.loop.cycles import Cycles
 from collector.loop.progress import Progress
 from collector.trouble import Troubles
@@ -30,60 +24,40 @@ class Notes:
 
     def __init__(self) -> None:
         self.found: list[tuple[str, dict]] = []
-        self.came = threading.Condition()
 
     def __call__(self, kind, data):
-        with self.came:
-            self.found.append((kind, data))
-            self.came.notify_all()
+        self.found.append((kind, data))
 
     def of(self, kind):
         return [data for found, data in self.found if found == kind]
 
-    def wait_for(self, kind, number=1, seconds=300):
-        with self.came:
-            assert self.came.wait_for(lambda: len(self.of(kind)) >= number, seconds)
-        return self.of(kind)
 
-
-def identity(rank=0, world_size=1, *, settled=True):
-    return SimpleNamespace(rank=rank, world_size=world_size, settled=settled)
-
-
-def comparing_of(tmp_path, notes, who=None, clock=None, **settings):
+def comparing_of(notes, clock=None, **settings):
     cycles = Cycles(RecordedSchedule, Progress(), Troubles())
     return ClockComparing(
-        ClockConfig(**settings),
-        tmp_path,
-        lambda: who or identity(),
-        notes,
-        cycles,
-        Troubles(),
-        clock or ProcessClock(),
+        ClockConfig(**settings), notes, cycles, Troubles(), clock or ProcessClock()
     )
 
 
 RecordedSchedule = ScheduleConfig(active=1, repeat=0)
 
 
-def test_a_lone_process_says_how_far_its_wall_clock_may_be_off(tmp_path):
+def test_a_lone_process_says_how_far_its_wall_clock_may_be_off():
     notes = Notes()
-    compared = comparing_of(tmp_path, notes)
+    compared = comparing_of(notes)
     compared.start()
-    compared.close()
     (said,) = notes.of("clock")
     assert said["method"] == "wall"
     assert said["reference_rank"] is None
     assert said["error_ns"] is None or said["error_ns"] > 0
     assert abs(said["offset_ns"]) < SECOND
-    assert not (tmp_path / "plugins").exists()
 
 
-def test_switched_off_it_says_nothing_but_jumps(tmp_path, caplog):
+def test_switched_off_it_says_nothing_but_jumps(caplog):
     wall = [10**18]
     clock = ProcessClock(lambda: wall[0] + time.monotonic_ns(), time.monotonic_ns)
     notes = Notes()
-    compared = comparing_of(tmp_path, notes, clock=clock, enabled=False)
+    compared = comparing_of(notes, clock=clock, enabled=False)
     compared.start()
     compared.look()
     assert notes.found == []
@@ -96,88 +70,11 @@ def test_switched_off_it_says_nothing_but_jumps(tmp_path, caplog):
     assert "set by -3600" in caplog.text
     compared.look()
     assert len(notes.of("clock_jump")) == 1
-    compared.close()
 
 
-def test_a_rank_compares_itself_with_rank_0_through_files(tmp_path):
-    """Rank 0 runs 7 s ahead on a host of its own."""
-    reference = ProcessClock(
-        lambda: time.monotonic_ns() + 7 * SECOND, time.monotonic_ns
-    )
-    mine = ProcessClock(time.monotonic_ns, time.monotonic_ns)
-    folder = tmp_path.joinpath(*RANK_FILES_DIR, FOLDER)
-    stop = threading.Event()
-    serving = threading.Thread(
-        target=Answerer(
-            folder, lambda: Card("elsewhere", reference.to_wall_ns), reference
-        ).serve,
-        args=(stop,),
-    )
-    serving.start()
+def test_cycles_are_moments_to_compare_at():
     notes = Notes()
-    compared = comparing_of(tmp_path, notes, identity(3, 4), mine, interval_seconds=0.1)
-    compared.start()
-    try:
-        found = notes.wait_for("clock", 3)[1:]
-    finally:
-        compared.close()
-        stop.set()
-        serving.join()
-    for said in found:
-        assert said["method"] == "files"
-        assert said["reference_rank"] == 0
-        assert abs(said["offset_ns"] - 7 * SECOND) <= said["error_ns"]
-        assert abs(said["monotonic_ns"] - time.monotonic_ns()) < 60 * SECOND
-
-
-def test_on_rank_0s_host_the_offset_is_exact_and_asked_for_once(tmp_path):
-    zero, one = Notes(), Notes()
-    ahead = ProcessClock(lambda: time.monotonic_ns() + 250_000, time.monotonic_ns)
-    serving = comparing_of(tmp_path, zero, identity(0, 2), ahead)
-    asking = comparing_of(
-        tmp_path, one, identity(1, 2), ProcessClock(time.monotonic_ns, time.monotonic_ns),
-        interval_seconds=0.1,
-    )  # fmt: skip
-    serving.start()
-    asking.start()
-    try:
-        said = one.wait_for("clock", 2)[1]
-        asking._thread.join(60)
-        assert not asking._thread.is_alive()
-    finally:
-        asking.close()
-        serving.close()
-    if not said["host_id"]:
-        pytest.skip("this system does not say which host it is")
-    assert said["method"] == "same_host"
-    assert abs(said["offset_ns"] - 250_000) < 200_000
-    assert said["error_ns"] == 1000
-
-
-def test_where_rank_0_does_not_answer_that_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("collector.clock.files._FIRST_ANSWER_SECONDS", 0.1)
-    notes = Notes()
-    compared = comparing_of(tmp_path, notes, identity(1, 2))
-    compared.start()
-    (said,) = notes.wait_for("source")
-    compared.close()
-    assert (said["name"], said["status"]) == ("clock", "absent")
-    assert "rank 0" in said["reason"]
-
-
-def test_a_directory_that_cannot_be_written_costs_only_the_comparison(tmp_path):
-    (tmp_path / "plugins").write_text("a file")
-    notes = Notes()
-    compared = comparing_of(tmp_path, notes, identity(0, 2))
-    compared.start()
-    (said,) = notes.wait_for("source")
-    compared.close()
-    assert said["status"] == "absent"
-
-
-def test_cycles_are_moments_to_compare_at(tmp_path):
-    notes = Notes()
-    compared = comparing_of(tmp_path, notes, identity(1, 2))
+    compared = comparing_of(notes)
     called = []
     compared._compare_now = lambda: called.append(compared._cycles.cycle)
     for cycle, action in (
@@ -192,24 +89,20 @@ def test_cycles_are_moments_to_compare_at(tmp_path):
     assert called == [1, 1, 2]
 
 
-def gloo_rank(rank, folder, meeting, out):
-    """One of two ranks; rank 1's clock is 5 s behind and both say to be alone."""
+def gloo_rank(rank, meeting, out):
+    """One of two ranks; rank 1's clock is 5 s behind."""
     import torch.distributed as dist
 
     shift = -5 * SECOND * rank
     clock = ProcessClock(lambda: time.monotonic_ns() + shift, time.monotonic_ns)
-    comparing.host_id = lambda: f"host {rank}"
     dist.init_process_group("gloo", meeting, rank=rank, world_size=2)
     notes = Notes()
-    compared = comparing_of(
-        folder, notes, identity(rank, 2), clock, method="distributed"
-    )
+    compared = comparing_of(notes, clock, method="distributed")
     compared.start()
     for cycle in (1, 2):
         compared._cycles.cycle, compared._cycles.action = cycle, Action.ACTIVE_AND_SAVE
         compared.begin(0)
         compared.end(0)
-    compared.close()
     out.put((rank, notes.found))
     dist.destroy_process_group()
 
@@ -218,10 +111,9 @@ def test_through_torch_distributed_where_that_is_asked_for(tmp_path):
     pytest.importorskip("torch.distributed")
     context = multiprocessing.get_context("spawn")
     out = context.Queue()
-    folder = tmp_path / "run"
     meeting = (tmp_path / "meeting").as_uri()  # a port may be taken by somebody else
     ranks = [
-        context.Process(target=gloo_rank, args=(rank, folder, meeting, out))
+        context.Process(target=gloo_rank, args=(rank, meeting, out))
         for rank in range(2)
     ]
     for one in ranks:
@@ -235,12 +127,11 @@ def test_through_torch_distributed_where_that_is_asked_for(tmp_path):
     for said in compared:
         assert said["method"] == "distributed"
         assert abs(said["offset_ns"] - 5 * SECOND) <= said["error_ns"]
-    assert not (folder / "plugins").exists()
 
 
-def test_a_collective_that_fails_leaves_training_alone(tmp_path, caplog):
+def test_a_collective_that_fails_leaves_training_alone(caplog):
     notes = Notes()
-    compared = comparing_of(tmp_path, notes, identity(1, 2), method="distributed")
+    compared = comparing_of(notes, method="distributed")
     compared.start()
 
     class Broken:
@@ -254,5 +145,4 @@ def test_a_collective_that_fails_leaves_training_alone(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "memboard"):
         compared.begin(0)
     assert compared._trips is None
-    assert "through files" in caplog.text
-    compared.close()
+    assert "not any more" in caplog.text

@@ -42,7 +42,7 @@ def anchored(offset_ns=0):
     return ClockAnchor(wall_ns=START_NS + offset_ns, monotonic_ns=5 * SECOND)
 
 
-def clock_note(rank, at_ns, offset_ns, error_ns=1000, method="files", **fields):
+def clock_note(rank, at_ns, offset_ns, error_ns=1000, method="distributed", **fields):
     """A comparison `at_ns` after the start, by the rank's own clock."""
     data = {
         "monotonic_ns": 5 * SECOND + at_ns,
@@ -119,7 +119,7 @@ def test_spans_of_two_ranks_meet_on_rank_0s_clock(run):
     assert begun[1] == 10 * SECOND - 400
     by_rank = {told["rank"]: told for told in trace["metadata"]["ranks"]}
     assert by_rank[0]["clock_method"] == "reference"
-    assert by_rank[1]["clock_method"] == "files"
+    assert by_rank[1]["clock_method"] == "distributed"
     assert by_rank[1]["offset_ns"] == -3 * MS
     assert by_rank[1]["error_ns"] >= 1000
 

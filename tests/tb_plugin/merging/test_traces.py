@@ -244,7 +244,7 @@ def test_every_event_comes_once_at_its_time(
         other = at + 100 * 10**9
         drifted = offsets[rank] + 100_000 * ppm
         line = clock_line([Reading(at, offsets[rank], 5), Reading(other, drifted, 5)])
-        clocks.append(RankClock(line, "files"))
+        clocks.append(RankClock(line, "distributed"))
         for index, ns in enumerate(times):
             absolute = base_ns + ns
             expected[f"{rank}/{index}"] = absolute + line.at(absolute).offset_ns

@@ -87,7 +87,7 @@ def page(tmp_path: Path) -> Page:
         shift = -2 * MS if rank else 0
         span_capture(made, spans_of(STEPS, shift_ns=shift), num_dropped=rank)
         if rank:
-            made.note("clock", offset_ns=2 * MS, error_ns=500, method="files",
+            made.note("clock", offset_ns=2 * MS, error_ns=500, method="distributed",
                       reference_rank=0, cycle=0)  # fmt: skip
         made.close()
     return Page(tmp_path)
@@ -125,7 +125,7 @@ def test_spans_of_all_ranks_lie_on_one_clock(page):
     assert found["base_ns"] == str(START_NS)
     assert [one["start_ns"] for one in found["sources"][:2]] == [0, 0]
     assert found["sources"][1]["clock"] == {
-        "method": "files",
+        "method": "distributed",
         "offset_ns": 2 * MS,
         "error_ns": found["sources"][1]["clock"]["error_ns"],
     }

@@ -12,7 +12,7 @@ BASE_NS = 1_790_857_026_000_000_001
 """Odd: no float holds it."""
 
 BEHIND = RankClock(
-    steady(2_000, 10), "files", ahead=((BASE_NS, 0), (BASE_NS + 500, 70))
+    steady(2_000, 10), "distributed", ahead=((BASE_NS, 0), (BASE_NS + 500, 70))
 )
 FIRST = RankClock(steady(-9, None), "wall")
 CLOCKS = RunClocks(
@@ -40,7 +40,7 @@ def put(*sources):
 def test_each_rank_by_its_own_clock_to_the_nanosecond():
     assert put(source(0), source(1), source(7), source(None)) == [
         (0, "reference", 0.0),
-        (2_000, "files", 10.0),
+        (2_000, "distributed", 10.0),
         (0, "wall", None),
         (0, "wall", None),
     ]
@@ -55,8 +55,8 @@ def test_every_start_of_the_job_has_clocks_of_its_own():
 def test_what_the_wall_clock_was_ahead_counts_for_what_it_stamped_alone():
     late = {"start_ns": 600, "end_ns": 800}
     assert put(source(1, **late), source(1, kind="spans", **late)) == [
-        (1_930, "files", 10.0),
-        (2_000, "files", 10.0),
+        (1_930, "distributed", 10.0),
+        (2_000, "distributed", 10.0),
     ]
 
 
