@@ -39,7 +39,7 @@ from collector.writing.header import (
 from collector.writing.segments import SegmentPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from collector.config import RecordConfig
@@ -348,14 +348,10 @@ class Engine:
             max_bytes=SEGMENT_BYTES,
             seconds=SEGMENT_SECONDS,
             finished=self._mirror_segment,
-            withdrawn=self._withdraw_segments,
         )
 
     def _mirror_segment(self, path: Path) -> None:
         self.remote.put("events", path)
-
-    def _withdraw_segments(self, paths: Iterable[Path]) -> None:
-        self.remote.withdraw(paths)
 
     def _identify(self) -> Identity:
         """Who this process is; the first settled answer stands."""

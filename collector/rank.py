@@ -10,7 +10,7 @@ Asked in this order, the first that knows wins:
 
 An answer from 4 or 5 is not settled: the program may yet call `init_process_group`
 with other numbers (processes spawned inside one SLURM task all see the same variables).
-Each step and each flush ask again until it is, and the writer then moves the file to
+Each step and each flush ask again until it is, and the writer then goes on in a file of
 the right name.
 
 torch is never imported here: what is not loaded cannot be initialised.

@@ -99,6 +99,7 @@ class FoundRun:
         if seen == self._seen and found == self.problems:
             return
         self._seen, self.problems = seen, found
+        parts = _joined(parts)
         self.files = {
             key: self._in_order(key, files) for key, files in sorted(parts.items())
         }
@@ -150,6 +151,21 @@ class FoundRun:
         )
         seen[entry.name] = (part.size_bytes, part.mtime_ns, part.inode)
         parts.setdefault((parsed.rank, parsed.attempt), []).append(part)
+
+
+def _joined(parts: dict[FileKey, list[Part]]) -> dict[FileKey, list[Part]]:
+    """Parts by key: a process that turned out to be another rank went on under its name."""
+    firsts, ends = [], {}
+    for key, files in parts.items():
+        numbers = [part.segment or 0 for part in files]
+        firsts.append((min(numbers), key))
+        ends[key[1], max(numbers)] = key
+    joined = dict(parts)
+    for number, key in sorted(firsts):
+        before = ends.get((key[1], number - 1))
+        if before in joined and before != key:
+            joined[key] = [*joined.pop(before), *joined[key]]
+    return joined
 
 
 def _is_rank_file(name: str) -> bool:

@@ -19,7 +19,6 @@ from tb_plugin import storage
 from tb_plugin.budget import Budget
 from tb_plugin.listing import FoundRun
 from tb_plugin.logdirs import Logdir
-from tb_plugin.readers.parts import Part
 from tb_plugin.run import Run
 from tb_plugin.store import Store
 
@@ -136,14 +135,13 @@ def run_of_file(path: Path) -> Run:
     Raises:
         Failure: it is no rank's file.
     """
-    name = parse_rank_file_name(path.name)
     try:
-        status = path.stat()
+        path.stat()
     except OSError as error:
         raise Failure(
             f"the file cannot be read: {error.strerror or error}", where=str(path)
         ) from error
-    if name is None:
+    if parse_rank_file_name(path.name) is None:
         raise Failure(
             "this is no rank's file",
             where=str(path),
@@ -152,21 +150,12 @@ def run_of_file(path: Path) -> Run:
     resolved = path.resolve()
     folder = resolved.parent
     found = FoundRun("file", str(folder.parent.parent), str(folder), folder.name, "/")
-    if name.segment is None:
-        parts: tuple[Part, ...] = (
-            Part(
-                str(resolved),
-                status.st_size,
-                status.st_mtime_ns,
-                status.st_dev,
-                status.st_ino,
-                None,
-            ),
-        )
-    else:
-        found.list_files()
-        parts = found.files.get((name.rank, name.attempt), ())
-    found.files = {(name.rank, name.attempt): parts}
+    found.list_files()
+    found.files = {
+        key: parts
+        for key, parts in found.files.items()
+        if any(part.path.endswith(resolved.name) for part in parts)
+    }
     found.version = 1
     return Run(found)
 

@@ -36,7 +36,6 @@ MAX_BODY_BYTES: Final = MAX_CAPTURE_BYTES + (1 << 24)
 """More than any capture takes: what does not deflate may grow a little."""
 
 _HEAD: Final = struct.Struct("<BxxxIIQIQI")
-_DIGEST_AT: Final = struct.calcsize("<BxxxIIQI")
 _TEXTS: Final = ("kind", "phase", "function", "context", "label")
 _FIELDS: Final = (*_TEXTS, "time_ns", "iteration", "step")
 _MAX_TEXT: Final = 10_000
@@ -89,12 +88,6 @@ def split_body(capture: Capture, body: bytes, *, digest_offset: int) -> list[byt
         data = view[part * PART_BYTES : (part + 1) * PART_BYTES]
         parts.append(b"".join((head, mine, data)))
     return parts
-
-
-def moved_part(payload: bytes) -> bytes:
-    """The same record for another file, which has no digest yet."""
-    end = _DIGEST_AT + 8
-    return b"".join((payload[:_DIGEST_AT], bytes(8), payload[end:]))
 
 
 def decode_part(payload: bytes | memoryview) -> CapturePart:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 from collector.sources.contract import SourceInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 Kind: TypeAlias = Literal["events", "traces", "snapshots", "dumps", "merged"]
@@ -47,9 +47,6 @@ class Remote(Protocol):
 
     def has_copy(self, path: Path) -> bool:
         """Whether the copy of a file that was put has been verified."""
-
-    def withdraw(self, paths: Iterable[Path]) -> None:
-        """Files that were put are none any more: delete their copies, if any."""
 
     def close(self) -> None:
         """Copy what is left, in bounded time. Waits."""
@@ -96,9 +93,6 @@ class NoMirror:
         """Never."""
         del path
         return False
-
-    def withdraw(self, paths: Iterable[Path]) -> None:
-        """Nothing was copied."""
 
     def close(self) -> None:
         """Nothing is left."""

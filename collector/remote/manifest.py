@@ -22,7 +22,7 @@ SUFFIX: Final = ".remote.json"
 FORMAT: Final = 1
 _MAX_BYTES: Final = 1 << 26
 
-Status: TypeAlias = Literal["waiting", "uploaded", "failed", "withdrawn"]
+Status: TypeAlias = Literal["waiting", "uploaded", "failed"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,10 +48,6 @@ class Entry:
     """Whether the local file was deleted after the copy had been verified."""
     delete_after: bool = False
     """Whether that is to be done."""
-
-    def is_withdrawn(self) -> bool:
-        """Whether it is to be no part of the mirror any more."""
-        return self.status == "withdrawn"
 
 
 class Manifest:
@@ -100,10 +96,8 @@ class Manifest:
             self._entries[entry.path] = entry
 
     def change(self, entry: Entry, status: Status, problem: str = "") -> None:
-        """What became of a file; one that was withdrawn stays so."""
+        """What became of a file."""
         with self._lock:
-            if entry.is_withdrawn():
-                return
             entry.status, entry.problem = status, problem
             entry.time_ns = time.time_ns()
 

@@ -118,23 +118,6 @@ class Mirror:
                 for entry in manifest.entries()
             )
 
-    def withdraw(self, paths: Iterable[Path]) -> None:
-        """See `contract.Remote.withdraw`.
-
-        So it is where a rank turns out to be another one than its environment said.
-        """
-        shown = {self._naming.shown(path) for path in paths}
-        with self._changed:
-            waiting = self._uploads.waiting
-            for manifest in self._manifests.values():
-                for entry in manifest.entries():
-                    if entry.path in shown and not entry.is_withdrawn():
-                        manifest.change(entry, "withdrawn")
-                        if all(job.entry is not entry for job in waiting):
-                            path = self._run_dir / entry.path
-                            waiting.append(Job(manifest, entry, path))
-            self._changed.notify_all()
-
     def close(self, seconds: float | None = None) -> None:
         """Upload what is left, for a bounded time; then name what is left still.
 
@@ -287,7 +270,7 @@ class Mirror:
         with self._changed:
             manifest = self._manifest(found.stem)
             known = manifest.get(shown)
-            is_done = known is not None and known.status in ("uploaded", "withdrawn")
+            is_done = known is not None and known.status == "uploaded"
             waits = any(
                 job.path == found.path for job in (*uploads.running, *uploads.waiting)
             )

@@ -161,17 +161,6 @@ class Store:
             return False
         return True
 
-    def remove(self, key: str) -> None:
-        """Delete an object, if it is there.
-
-        Raises:
-            Exception: whatever the file system raises.
-        """
-        try:
-            self._files.rm_file(self._path(key))
-        except FileNotFoundError:
-            return
-
     def _path(self, key: str) -> str:
         return f"{self._root}/{key}"
 

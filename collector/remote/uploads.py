@@ -227,9 +227,6 @@ class Uploads:
 
     def _copy(self, job: Job) -> None:
         manifest, entry, path = job.manifest, job.entry, job.path
-        if entry.is_withdrawn():
-            self._store(entry.url).remove(entry.key)
-            return
         try:
             sums = sums_of(path)
         except OSError as error:
@@ -240,9 +237,6 @@ class Uploads:
         store = self._store(entry.url)
         if not (job.look_first and store.holds(entry.key, sums)):
             store.put(path, entry.key, sums, read_back=is_to_go)
-        if entry.is_withdrawn():  # meanwhile
-            store.remove(entry.key)
-            return
         entry.num_bytes, entry.crc32c = sums.num_bytes, f"{sums.crc32c:08x}"
         if is_to_go:
             with contextlib.suppress(OSError):

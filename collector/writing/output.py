@@ -1,7 +1,7 @@
 """The writer thread's side: what waits goes to the rank's file and the scalars, in rounds.
 
-The file is opened when there is something to write, moved where this process turns out to
-be another rank, and started anew where somebody deleted it. A disk that refuses is asked
+The file is opened when there is something to write, goes on under another name where this
+process turns out to be another rank, and is started anew where somebody deleted it. A disk that refuses is asked
 again after a growing pause; what is lost meanwhile is counted and named in notes.
 """
 
@@ -139,8 +139,7 @@ class Output:
                     self.file.path,
                 )
                 self.file.release()
-                if self._is_name_taken():
-                    self.attempt = new_attempt(time.time_ns())  # leave what is there
+                self.attempt = new_attempt(time.time_ns())  # some of it may be there
                 self._write_file(end, now)
         except OSError as error:
             self._fail(error, closing=end is not None)
@@ -183,27 +182,13 @@ class Output:
     def _open(self) -> None:
         """Make sure that the file is there and has the right name."""
         if not self.identity.settled:
-            identity = self._plan.identify()
-            moved = _numbers(identity) != _numbers(self.identity)
-            self.identity = identity
-            if moved and self.file.is_open:
-                self._move()
+            self.identity = self._plan.identify()
         if not self.file.is_open:
             self.file.open(self._new_path(), self._header())
-
-    def _is_name_taken(self) -> bool:
-        """Whether something of this name is there still, of our segments for one."""
-        path = self.file.path
-        is_there = path is not None and path.exists()
-        return is_there or self._plan.segments is not None
-
-    def _move(self) -> None:
-        """Other numbers than at the start: go on under the name they give."""
-        if rank_file_stem(self.identity.rank, self.attempt) == self.stem:
-            self.attempt = new_attempt(time.time_ns())
-        self.file.move(self._new_path(), self._header())
-        if self.identity.rank != 0:
-            self._scalars.remove()
+        elif self.file.header and _numbers(self.file.header) != _numbers(self.identity):
+            self.file.go_on(self._new_path(), self._header())
+            if self.identity.rank != 0:
+                self._scalars.remove()
 
     def _drain(self, *, everything: bool) -> None:
         """Take over what is queued; not more than a queue's worth waits beyond it."""
@@ -308,5 +293,5 @@ class Output:
         return self._plan.make_header(self.identity, self.attempt)
 
 
-def _numbers(identity: Identity) -> tuple[int, int, int]:
-    return identity.rank, identity.local_rank, identity.world_size
+def _numbers(who: Identity | Header) -> tuple[int, int, int]:
+    return who.rank, who.local_rank, who.world_size

@@ -16,13 +16,11 @@ from collector.format.capture_parts import (
     CAPTURE,
     decode_entry,
     decode_part,
-    moved_part,
     split_body,
 )
-from collector.format.framing import Framed, frame_record, frame_version, read_frames
+from collector.format.framing import frame_record, frame_version
 from collector.format.pace import DigestPace
 from collector.format.records import Close, Digest, Note, Segment
-from collector.writing.append import AppendFile
 from collector.writing.notebook import Notebook
 from collector.writing.segments import SegmentedFile
 from collector.writing.tables import Table
@@ -68,8 +66,9 @@ class RankFile:
         self._described: set[str] = set()
         """Kinds of records that the file has, of those that come often."""
         self._segments = segments
-        self._header: Header | None = None
-        self._file: AppendFile | SegmentedFile | None = None
+        self.header: Header | None = None
+        """Of the file: who writes it."""
+        self._file: SegmentedFile | None = None
         self._step = 0
         self._time_ns = 0
 
@@ -92,11 +91,7 @@ class RankFile:
             OSError: it cannot be created or written; what was open before is closed.
         """
         self.release()
-        file: AppendFile | SegmentedFile
-        if self._segments is None:
-            file = AppendFile(path)
-        else:
-            file = SegmentedFile(path, self._segments)
+        file = SegmentedFile(path, self._segments)
         wall_time = header.started.wall_ns / 1e9
         frames = [frame_version(wall_time)]
         frames.append(_frame(header, wall_time, 0))
@@ -108,7 +103,7 @@ class RankFile:
             file.path.unlink(missing_ok=True)  # a headless file helps nobody
             raise
         self._file = file
-        self._header = header
+        self.header = header
         self.path = file.path
         self._new_schemas = []
         self._digest_offset = self._captures_before = 0
@@ -120,6 +115,15 @@ class RankFile:
         if any(table.num_rows for table in self.tables.values()):
             self._pace.hurry()  # the rollup of what came before is nowhere else
         self._time_ns = header.started.wall_ns
+
+    def go_on(self, path: Path, header: Header) -> None:
+        """Write on in a file of another name and header, which continues this one.
+
+        Raises:
+            OSError: it cannot be written; the one before still grows.
+        """
+        if self._file is not None:
+            self._begin(self._file, header, path)
 
     def add_schema(self, schema: Schema) -> None:
         """Open a table; its schema precedes its first chunk."""
@@ -237,7 +241,7 @@ class RankFile:
 
     def finish(self) -> None:
         """Write nothing more; what is there is as whole as it will ever be."""
-        if isinstance(self._file, SegmentedFile):
+        if self._file is not None:
             self._file.finish()
         self.release()
 
@@ -252,57 +256,18 @@ class RankFile:
         self.notes = Notebook()
         return sum(table.discard() for table in self.tables.values())
 
-    def move(self, path: Path, header: Header) -> None:
-        """Go on under another name and header, taking along what was written so far.
-
-        Raises:
-            OSError: the new file cannot be written; the old one is kept, closed.
-        """
-        old = [] if self.path is None else [self.path]
-        if isinstance(self._file, SegmentedFile):
-            old = self._file.paths
-        self.open(path, header)
-        if not old or self._file is None:
-            return
-        kept = self.notes.kept()
-        for note in kept:
-            self._file.append(_frame(note, note.time_ns / 1e9, note.step or 0))
-        parts: list[bytes] = []
-        content = b"".join(part.read_bytes() for part in old)
-        for framed in read_frames(content, last=True):
-            if isinstance(framed, Framed) and framed.kind == codec.CHUNK:
-                self._copy_chunk(framed.payload)
-            elif isinstance(framed, Framed) and framed.kind == CAPTURE:
-                part = decode_part(framed.payload)
-                parts = [*(parts if part.part else ()), moved_part(framed.payload)]
-                if len(parts) == part.num_parts:
-                    self._append_parts(parts)
-        for segment in old:
-            segment.unlink(missing_ok=True)
-        if self._segments is not None:
-            self._segments.withdrawn(old)
-
-    def _copy_chunk(self, payload: bytes) -> None:
-        """Offsets of digests do not carry over, so the chunk is encoded anew."""
-        chunk = codec.decode_chunk(payload)
-        table = self.tables[chunk.schema_id]
-        again = codec.encode_chunk(table.schema, chunk.columns, digest_offset=0)
-        times, steps = chunk.columns[0], chunk.columns[1]
-        frame = frame_record(
-            codec.CHUNK, again, wall_time=int(times[-1]) / 1e9, step=int(steps[-1])
-        )
-        if self._file is not None:
-            table.list_chunk(self._file.append(frame), times, steps)
-
     def _turn_over(self) -> None:
         """Begin another segment where one is due.
 
         Raises:
             OSError: it cannot be written; the one before still grows.
         """
-        file, header = self._file, self._header
-        if not isinstance(file, SegmentedFile) or header is None or not file.is_due():
-            return
+        if self._file is not None and self.header is not None and self._file.is_due():
+            self._begin(self._file, self.header)
+
+    def _begin(
+        self, file: SegmentedFile, header: Header, path: Path | None = None
+    ) -> None:
         head = Segment(
             number=file.number + 1,
             base_offset=file.end,
@@ -311,8 +276,9 @@ class RankFile:
             schemas=tuple(table.schema for table in self.tables.values()),
         )
         wall_time = self._time_ns / 1e9
-        file.begin(frame_version(wall_time) + _frame(head, wall_time, self._step))
-        self.path = file.path
+        frame = _frame(head, wall_time, self._step)
+        file.begin(frame_version(wall_time) + frame, path)
+        self.path, self.header = file.path, header
         self._new_schemas = []
         self._described = set()  # each segment is an event file of its own
 

@@ -12,11 +12,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from collector.format.names import parse_rank_file_name, rank_file_name
 from collector.writing.append import AppendFile, DeletedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
 _SHARE: Final = 32
@@ -35,8 +34,6 @@ class SegmentPlan:
     finished: Callable[[Path], None] = lambda _path: None
     """Called with every finished segment, and at the end with the scalars' file, on the
     writer's thread."""
-    withdrawn: Callable[[Iterable[Path]], None] = lambda _paths: None
-    """Called with segments that go on under another name, after they were deleted."""
 
 
 class SegmentedFile:
@@ -45,23 +42,22 @@ class SegmentedFile:
     def __init__(
         self,
         path: Path,
-        plan: SegmentPlan,
+        plan: SegmentPlan | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create the first segment; `path`: the name without a number.
 
+        Without a plan it keeps that name, and none is ever due.
+
         Raises:
             OSError: it cannot be created, or is there already.
         """
-        name = parse_rank_file_name(path.name)
-        if name is None:
-            raise ValueError(f"{path} is no rank's file")
-        self._named, self._folder = name, path.parent
+        self._named = path
         self._plan, self._clock = plan, clock
         self.number = 0
         """Of the segment that grows."""
         self._base = 0
-        self._file = AppendFile(self._path_of(0))
+        self._file = AppendFile(path if plan is None else self._path_of(0))
         self._head_bytes = 0
         self._started = self._begun = clock()
 
@@ -69,11 +65,6 @@ class SegmentedFile:
     def path(self) -> Path:
         """The segment that grows."""
         return self._file.path
-
-    @property
-    def paths(self) -> list[Path]:
-        """All segments, the first one first."""
-        return [self._path_of(number) for number in range(self.number + 1)]
 
     @property
     def end(self) -> int:
@@ -97,15 +88,19 @@ class SegmentedFile:
 
     def is_due(self) -> bool:
         """Whether the newest segment is to be finished."""
-        if self._file.end <= self._head_bytes:
+        if self._plan is None or self._file.end <= self._head_bytes:
             return False
         now = self._clock()
         longest = min((now - self._started) / _SHARE, _MOST_SECONDS)
         is_old = now - self._begun >= max(self._plan.seconds, longest)
         return is_old or self._file.end >= self._plan.max_bytes
 
-    def begin(self, head: bytes) -> None:
+    def begin(self, head: bytes, named: Path | None = None) -> None:
         """Finish the newest segment and begin another one with `head`.
+
+        Args:
+            head: its first bytes.
+            named: where the rank turned out to be another, the name from then on.
 
         Raises:
             DeletedError: the newest segment was deleted.
@@ -114,6 +109,7 @@ class SegmentedFile:
         before = self._file
         if before.is_deleted():
             raise DeletedError(errno.ESTALE, "the file was deleted", str(before.path))
+        self._named = named or self._named
         file = AppendFile(self._path_of(self.number + 1))
         try:
             file.append(head)
@@ -127,7 +123,7 @@ class SegmentedFile:
         self._file, self._head_bytes = file, len(head)
         self.number += 1
         self._begun = self._clock()
-        self._plan.finished(before.path)
+        self._finished(before.path)
 
     def close(self) -> None:
         """Give the descriptor back. Safe to call again."""
@@ -136,8 +132,11 @@ class SegmentedFile:
     def finish(self) -> None:
         """Nothing is written any more: the last segment is finished too."""
         self._file.close()
-        self._plan.finished(self._file.path)
+        self._finished(self._file.path)
+
+    def _finished(self, path: Path) -> None:
+        if self._plan is not None:
+            self._plan.finished(path)
 
     def _path_of(self, number: int) -> Path:
-        rank, attempt, _ = self._named
-        return self._folder / rank_file_name(rank, attempt, number)
+        return self._named.with_suffix(f".{number:04d}.events")

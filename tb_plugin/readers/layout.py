@@ -94,11 +94,10 @@ class Layout:
         """Numbers of segments that are not here: first and last of each stretch."""
         found, expected = [], 0
         for extent in self.extents:
-            number = extent.part.segment
-            if number is not None:
-                if number > expected:
-                    found.append((expected, number - 1))
-                expected = number + 1
+            number = extent.part.segment or 0
+            if number > expected:
+                found.append((expected, number - 1))
+            expected = number + 1
         return found
 
 
@@ -116,7 +115,7 @@ def lay_out(parts: tuple[Part, ...], base_of: Callable[[Part], int | None]) -> L
 
     Args:
         parts: in the order of their numbers.
-        base_of: the offset at which a segment says that it begins; see `written_base`.
+        base_of: the offset at which a segment says that it begins; see `written_head`.
     """
     simple = end_to_end(parts)
     if not parts or parts[-1].segment in (None, 0):
@@ -139,8 +138,8 @@ def lay_out(parts: tuple[Part, ...], base_of: Callable[[Part], int | None]) -> L
     return Layout(tuple(extents))
 
 
-def written_base(part: Part) -> int | None:
-    """The offset at which a segment says that it begins; None where it does not say.
+def written_head(part: Part) -> Segment | None:
+    """What a segment says of itself; None where it does not say.
 
     Raises:
         OSError: it cannot be read.
@@ -153,13 +152,13 @@ def written_base(part: Part) -> int | None:
                 if not isinstance(item, Framed):
                     return None
                 if item.kind:
-                    return _base_in(item)
+                    return _segment_in(item)
             if reach >= part.size_bytes:
                 break
     return None
 
 
-def _base_in(item: Framed) -> int | None:
+def _segment_in(item: Framed) -> Segment | None:
     try:
         record = (
             decode_record(item.kind, item.payload) if item.kind == SEGMENT else None
@@ -167,7 +166,7 @@ def _base_in(item: Framed) -> int | None:
     except FormatError:
         return None
     if isinstance(record, Segment) and record.base_offset <= _MOST_OFFSET:
-        return record.base_offset
+        return record
     return None
 
 

@@ -35,7 +35,7 @@ from tb_plugin.readers.clean import (
 from tb_plugin.readers.digest import decode_columns, index_digest
 from tb_plugin.readers.faults import Faults
 from tb_plugin.readers.file_end import latest_digest_offset
-from tb_plugin.readers.layout import end_to_end, lay_out, written_base
+from tb_plugin.readers.layout import end_to_end, lay_out, written_head
 from tb_plugin.readers.names import header_by_name
 from tb_plugin.readers.parts import Part, PartsReader, continues
 from tb_plugin.readers.scan import scan
@@ -69,6 +69,8 @@ class RankFile:
         """Where the parts lie in the file as it was written."""
         self._bases: dict[Part, int | None] = {}
         """Where segments say that they begin."""
+        self._newest_header: Header | None = None
+        """Of the newest segment: its rank may have come out after the first."""
         self.generation = 0
         """Raised when what was read before no longer holds."""
         self._forget()
@@ -135,7 +137,7 @@ class RankFile:
 
         With the device that training came to use later, where it had none yet.
         """
-        written = self.written_header
+        written = self._newest_header or self.written_header
         if written is not None:
             if written.device_name is None and written.device_type != "cpu":
                 return self._with_late_device(written)
@@ -146,7 +148,7 @@ class RankFile:
 
     def _with_late_device(self, written: Header) -> Header:
         """The header with what a note says of the device; looked for where notes came."""
-        seen = (self.generation, id(self.digest), len(self.late_notes))
+        seen = (id(written), id(self.digest), len(self.late_notes))
         if self._late_device is None or self._late_device[0] != seen:
             found = [note for note in self.notes() if note.kind == "device"]
             known = with_device(written, found[-1].data) if found else written
@@ -208,6 +210,7 @@ class RankFile:
             return False
         if not continues(self.parts, parts):
             self._forget()
+            self._newest_header = None
         self.parts = parts
         if self.too_new:
             return True
@@ -365,7 +368,10 @@ class RankFile:
             known = self._bases = {
                 p: b for p, b in self._bases.items() if p in self.parts
             }
-            known[part] = written_base(part)
+            head = written_head(part)
+            known[part] = None if head is None else head.base_offset
+            if head is not None and part is self.parts[-1]:
+                self._newest_header = clean_header(head.header)
         return self._bases[part]
 
     def _name_missing(self) -> None:
@@ -462,8 +468,9 @@ class RankFile:
                 self.schemas = with_schema(self.schemas, schema)
 
     def _check_rank(self, header: Header) -> None:
-        if header.rank != self.rank:
-            self._faults.add_renamed(self.rank, header.rank)
+        rank = (self._newest_header or header).rank
+        if rank != self.rank:
+            self._faults.add_renamed(self.rank, rank)
 
     def add_damage(
         self, offset: int, end: int, what: str, *, is_named: bool = False

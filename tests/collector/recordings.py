@@ -27,6 +27,7 @@ from collector.format.records import (
     Header,
     Note,
     Schema,
+    Segment,
 )
 
 if TYPE_CHECKING:
@@ -93,11 +94,12 @@ class Recording:
         return [n for n in self.notes_of("source") if n["name"] == name][-1]
 
 
-def read(path: Path, *, last: bool = True) -> Recording:
-    """Read one rank file; everything must decode, damage is collected."""
+def read(*paths: Path, last: bool = True) -> Recording:
+    """Read one rank file, or its parts; everything must decode, damage is collected."""
     found = Recording()
     parts = []
-    for frame in read_frames(path.read_bytes(), last=last):
+    content = b"".join(path.read_bytes() for path in paths)
+    for frame in read_frames(content, last=last):
         if isinstance(frame, Damage):
             found.damages.append(frame)
             continue
@@ -115,6 +117,9 @@ def read(path: Path, *, last: bool = True) -> Recording:
         if isinstance(record, Header):
             assert found.header is None, "two headers in one file"
             found.header = record
+        elif isinstance(record, Segment):
+            assert record.base_offset <= frame.offset
+            found.header = record.header
         elif isinstance(record, Schema):
             assert record.schema_id not in found.schemas
             found.schemas[record.schema_id] = record

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from collector import retry
+from collector.cli.recordings import read_whole, run_of_file
 from collector.clock.process_clock import PROCESS_CLOCK
 from collector.config import load
 from collector.format.codec import decode_chunk
@@ -34,6 +35,7 @@ from collector.writing.tables import Table, to_column
 from tests.collector.recordings import rank_files, read, read_only_file, wait_until
 
 STEP = Schema(schema_id=0, table="step", phase="train", columns=(*AXES, *TIMING, *RSS))
+ATTEMPT = "20231114T221320001-00000000"
 START_NS = 1_700_000_000 * 10**9
 
 
@@ -309,18 +311,19 @@ def test_the_disk_budget_ends_the_chunks_but_not_the_story(tmp_path):
     assert path.stat().st_size - at_budget < 4 * 150_000  # a few more digests
 
 
-def test_moving_takes_everything_along_and_removes_the_old_file(tmp_path):
-    old, new = tmp_path / "old", tmp_path / "new"
+def test_another_rank_goes_on_in_a_file_that_continues_the_first(tmp_path):
+    old = tmp_path / rank_file_name(0, ATTEMPT)
     file = opened(old)
     file.notes.add(note(label="early"))
     write_rows(file, [row(step) for step in range(2000)], per_flush=1)
     assert b"memboard/digest" in old.read_bytes()
-    file.add_row(0, row(2000))  # pending during the move
-    file.move(new, header(identity(3, 4)))
+    file.add_row(0, row(2000))  # pending meanwhile
+    file.go_on(tmp_path / rank_file_name(3, ATTEMPT), header(identity(3, 4)))
     write_rows(file, [row(step) for step in range(2001, 2100)], per_flush=20)
     file.close("closed", "", num_dropped=0, time_ns=START_NS)
-    assert not old.exists()
-    found = read(new)
+    new = tmp_path / rank_file_name(3, ATTEMPT, 1)
+    assert file.path == new
+    found = read(old, new)
     assert found.header.rank == 3
     assert found.steps() == list(range(2100))
     assert found.notes_of("mark") == [{"label": "early"}]
@@ -450,7 +453,16 @@ def test_failures_back_off_and_the_rows_wait(tmp_path, monkeypatch, caplog):
     assert "Free space" in warnings[0].getMessage()
 
 
-def test_an_unsettled_rank_moves_to_its_right_name(tmp_path):
+def the_only_recording(run_dir, rank):
+    """What the page is told of a run of one recording, however many files it has."""
+    run = run_of_file(rank_files(run_dir)[-1])
+    read_whole(run)
+    assert (run.ranks, run.problems) == ([rank], ())
+    (attempt,) = run.attempts
+    return attempt.files[rank]
+
+
+def test_an_unsettled_rank_goes_on_under_its_right_name(tmp_path):
     clockwork = Clockwork(tmp_path, who=identity(settled=False))
     with clockwork as writer:
         writer.put_row(0, row(0))
@@ -461,22 +473,19 @@ def test_an_unsettled_rank_moves_to_its_right_name(tmp_path):
         writer.put_row(0, row(1))
         wait_until(lambda: writer.path.name.startswith("rank00002-"))
         writer.put_row(0, row(2))
-    found = read_only_file(tmp_path)
-    assert (found.header.rank, found.header.world_size) == (2, 4)
-    assert found.steps() == [0, 1, 2]
+    header = the_only_recording(tmp_path, 2).header
+    assert (header.rank, header.world_size) == (2, 4)
+    assert read(*rank_files(tmp_path)).steps() == [0, 1, 2]
 
 
-def test_the_same_rank_in_a_bigger_world_gets_a_new_attempt(tmp_path):
+def test_the_same_rank_in_a_bigger_world_says_so_from_then_on(tmp_path):
     clockwork = Clockwork(tmp_path, who=identity(settled=False))
     with clockwork as writer:
-        first = writer.attempt
         wait_until(lambda: writer.path is not None)
         clockwork.who = identity(0, 8)
         writer.put_row(0, row(0))
-    assert writer.attempt != first
-    found = read_only_file(tmp_path)
-    assert found.header.world_size == 8
-    assert found.header.attempt == writer.attempt
+    header = the_only_recording(tmp_path, 0).header
+    assert (header.world_size, header.attempt) == (8, writer.attempt)
 
 
 def test_a_fault_of_ours_costs_a_batch_and_not_the_recording(

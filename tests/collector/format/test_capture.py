@@ -23,7 +23,6 @@ from collector.format.capture_parts import (
     decode_entry,
     decode_part,
     join_parts,
-    moved_part,
     plain_entry,
     split_body,
 )
@@ -353,14 +352,6 @@ def test_missing_strange_and_repeated_parts_are_damage():
     ):
         with pytest.raises(CorruptError):
             join_parts(wrong)
-
-
-def test_a_moved_part_forgets_the_digest_and_nothing_else():
-    given_capture = capture(tables={"t": {"x": np.arange(9)}})
-    (part,) = split_body(given_capture, encode_body(given_capture), digest_offset=99)
-    before, after = decode_part(part), decode_part(moved_part(part))
-    assert (before.digest_offset, after.digest_offset) == (99, 0)
-    assert replace(before, digest_offset=0) == after
 
 
 def test_newer_parts_are_refused():

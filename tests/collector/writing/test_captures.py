@@ -34,8 +34,8 @@ from tests.collector.test_writer import (
     Clockwork,
     header,
     identity,
-    note,
     row,
+    the_only_recording,
     write_rows,
 )
 from tests.tb_plugin.readers.test_rank_file import opened
@@ -167,25 +167,6 @@ def test_captures_leave_a_part_of_the_disk_budget_to_rows(tmp_path):
     file.close("closed", "", num_dropped=0, time_ns=START_NS)
     assert found_in(path)[0] == [*range(sum(taken)), 30]
     assert len(read(path).steps()) == 1000
-
-
-def test_moving_takes_captures_along(tmp_path):
-    old, new = attempt_path(tmp_path), attempt_path(tmp_path, 3)
-    file = filled(old)
-    write_rows(file, [row(s) for s in range(2000)], 1)
-    put(file, 1)
-    put(file, 2, PART_BYTES)
-    write_rows(file, [row(s) for s in range(2000, 4000)], 1)
-    put(file, 3)
-    file.notes.add(note(label="early"))
-    file.move(new, header(identity(3, 4)))
-    put(file, 4)
-    file.close("closed", "", num_dropped=0, time_ns=START_NS)
-    assert not old.exists()
-    numbers, reader = found_in(new, rank=3)
-    assert numbers == [1, 2, 3, 4]
-    assert reader.faults == []
-    assert read(new).steps() == list(range(4000))
 
 
 def test_rows_that_are_not_rolled_up_are_kept_as_they_are(tmp_path):
@@ -357,7 +338,7 @@ def test_a_file_that_is_deleted_gets_the_capture_when_it_is_started_anew(tmp_pat
     assert found_in(only_file(tmp_path))[0] == [2, 3]
 
 
-def test_an_unsettled_rank_takes_its_captures_along(tmp_path):
+def test_captures_of_a_rank_that_came_out_later_are_all_its_own(tmp_path):
     clockwork = Clockwork(tmp_path, who=identity(settled=False))
     with clockwork as writer:
         writer.put_capture(capture(1))
@@ -365,7 +346,8 @@ def test_an_unsettled_rank_takes_its_captures_along(tmp_path):
         clockwork.who = identity(2, 4)
         writer.put_capture(capture(2))
         wait_until(lambda: writer.path.name.startswith("rank00002-"))
-    assert found_in(only_file(tmp_path), rank=2)[0] == [1, 2]
+    file = the_only_recording(tmp_path, 2)
+    assert [one.iteration for one in captures_of(file, Budget(30))] == [1, 2]
 
 
 def test_the_end_does_not_wait_for_captures_that_are_not_written(tmp_path, monkeypatch):

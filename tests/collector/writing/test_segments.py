@@ -107,7 +107,7 @@ def test_a_segment_ends_by_size_and_never_for_its_head_alone(tmp_path):
     assert file.is_due()
     file.finish()
     assert [path.stat().st_size for path in finished] == [104, 301]
-    assert file.paths == finished
+    assert file.path == finished[-1]
 
 
 def test_a_segment_ends_by_age_once_it_holds_anything(tmp_path):
@@ -195,18 +195,16 @@ def test_segments_hold_what_one_file_holds_and_say_where_they_begin(tmp_path):
     assert HOST in head_of(cut.paths[-1]).schemas
 
 
-def test_moving_takes_all_segments_along_and_withdraws_them(tmp_path):
-    withdrawn = []
-    run = Written(tmp_path, segment_bytes=8000)
-    run.file._segments = replace(run.file._segments, withdrawn=withdrawn.extend)
-    run.steps(1000)
-    old = run.paths
-    assert len(old) > 1
-    name = rank_file_name(5, ATTEMPT)
-    run.file.move(run.folder / name, replace(HEADER, rank=5))
-    assert withdrawn == old
-    assert not any(path.exists() for path in old)
+def test_another_rank_goes_on_with_the_next_segment(tmp_path):
+    run = Written(tmp_path, segment_bytes=8000).steps(1000)
+    num_before = len(run.paths)
+    assert num_before > 1
+    run.file.go_on(run.folder / rank_file_name(5, ATTEMPT), replace(HEADER, rank=5))
     run.steps(1000).close()
+    assert run.finished == run.paths
+    names = [path.name for path in run.paths]
+    numbers = range(num_before, len(names))
+    assert names[num_before:] == [rank_file_name(5, ATTEMPT, n) for n in numbers]
     chunks = [payload for kind, payload in payloads(run.paths) if kind == "chunk"]
     rows = [decode_record("chunk", payload) for payload in chunks]
     steps = [
@@ -216,4 +214,3 @@ def test_moving_takes_all_segments_along_and_withdraws_them(tmp_path):
         for step, rss in zip(*(c.tolist() for c in chunk.columns[1:3]), strict=True)
     ]
     assert steps == [(step, value_of(step)) for step in range(2000)]
-    assert len(payloads(run.paths)) > len(chunks)
