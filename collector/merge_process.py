@@ -26,20 +26,20 @@ LOG_NAME: Final = "merge.log"
 _WAIT_SECONDS: Final = 60
 
 
-def start_merge(run_dir: Path, troubles: Troubles, upload: bytes | None = None) -> None:
+def start_merge(run_dir: Path, troubles: Troubles, upload: bytes = b"") -> None:
     """Start merging a run whose recording has closed here. Never raises.
 
-    `upload`: what takes the merged trace to the mirror; see `collector.remote.contract`.
+    `upload`: what takes the merged trace to the mirror; empty: it stays here.
     """
     module = "collector.cli"
     arguments = ["merge", str(run_dir), "--wait", str(_WAIT_SECONDS), "--force"]
     arguments += ["-o", str(run_dir / MERGED_NAME)]
-    if upload is not None:
+    if upload:
         arguments, module = [module, *arguments], "collector.remote.finishing"
     try:
         log = run_dir.joinpath(*RANK_FILES_DIR, LOG_NAME)
         log.unlink(missing_ok=True)
-        detached.start(module, arguments, log, upload or b"")
+        detached.start(module, arguments, log, upload)
     except (OSError, ValueError) as error:
         troubles.tell(
             "merge",

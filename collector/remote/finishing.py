@@ -14,13 +14,15 @@ import msgspec
 from collector.config.sections import RemoteConfig
 from collector.detached import environment
 from collector.remote.mirror import Mirror
+from collector.remote.waiting import from_plain, to_plain
 from collector.trouble import Troubles, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from collector.rank import Identity
     from collector.remote.contract import Kind
+    from collector.remote.waiting import Job
 
 _START_SECONDS: Final = 10.0
 """What a new interpreter and a file system's package may take to load."""
@@ -28,15 +30,12 @@ _START_SECONDS: Final = 10.0
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
 
 
-def finish(
-    settings: RemoteConfig, run_dir: Path, stems: Sequence[str], seconds: float
-) -> bool:
-    """Have what these recordings' manifests say is waiting uploaded by another process.
+def finish(task: bytes, seconds: float) -> bool:
+    """Have another process do a task, and wait for it.
 
     False where that could not be; what is left there, it names itself.
     """
     try:
-        task = task_of(settings, run_dir, stems, seconds)
         subprocess.run(  # noqa: S603  # our own interpreter and module
             [sys.executable or "python3", "-m", "collector.remote.finishing"],
             cwd=_ROOT,
@@ -55,13 +54,12 @@ def finish(
 def task_of(
     settings: RemoteConfig,
     run_dir: Path,
-    stems: Sequence[str],
+    stem: str,
+    who: Identity,
+    jobs: Iterable[Job],
     seconds: float,
-    who: Identity | None = None,
 ) -> bytes:
     """What this module's process takes on its standard input.
-
-    `who`: this process, where files are to be named that are not there yet.
 
     Raises:
         TypeError: `storage_options` holds what another process cannot be given.
@@ -69,40 +67,27 @@ def task_of(
     task = {
         "settings": msgspec.structs.asdict(settings),
         "run_dir": str(run_dir),
-        "stems": list(stems),
+        "stem": stem,
+        "who": asdict(who),
+        "jobs": to_plain(jobs, run_dir),
         "seconds": seconds,
-        "who": None if who is None else asdict(who),
     }
     return json.dumps(task).encode()
 
 
-def _nobody() -> dict[str, Any]:
-    """Every key and url was made before."""
-    return {
-        "rank": 0,
-        "local_rank": 0,
-        "world_size": 1,
-        "local_world_size": None,
-        "node_rank": None,
-        "host": "",
-        "job": "",
-        "settled": True,
-    }
-
-
 def upload(task: dict[str, Any], made: Sequence[tuple[Kind, Path]] = ()) -> None:
-    """Upload what the manifests say is waiting, and files that were made since."""
+    """Upload what waits, and files that were made since."""
     from collector.rank import Identity
 
-    who = Identity(**(task["who"] or _nobody()))
+    who, run_dir = Identity(**task["who"]), Path(task["run_dir"])
     mirror = Mirror(
         RemoteConfig(**task["settings"]),
-        Path(task["run_dir"]),
+        run_dir,
         identify=lambda: who,
-        stem=lambda: str(next(iter(task["stems"]), "")),
+        stem=lambda: str(task["stem"]),
         troubles=Troubles(),
     )
-    mirror.adopt(task["stems"])
+    mirror.adopt(from_plain(task["jobs"], run_dir))
     mirror.start(sweep=False)
     for kind, path in made:
         mirror.put(kind, path)

@@ -6,7 +6,9 @@ import contextlib
 import os
 import socket
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import psutil
 
@@ -21,11 +23,12 @@ from collector.format.names import (
     rank_file_stem,
 )
 from collector.format.records import Header, Segment
-from collector.remote.manifest import SUFFIX, Manifest
+from collector.remote.waiting import SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
+
+    from collector.rank import Identity
 
 _QUIET_SECONDS: Final = 60.0
 """A file whose writer may be alive is left alone until it is this old."""
@@ -34,63 +37,42 @@ _HEAD_BYTES: Final = 1 << 20
 _TAIL_BYTES: Final = 1 << 13
 
 
-class Leftover(NamedTuple):
-    """A file that is complete and may not have been uploaded."""
-
-    stem: str
-    """Of the recording it belongs to."""
-    path: Path
-
-
-def find_leftovers(
-    run_dir: Path, *, own: str, rank: int, world_size: int
-) -> Iterator[Leftover]:
-    """Files of earlier attempts of this rank, recordings first.
+def find_leftovers(run_dir: Path, who: Identity, own: str) -> Iterator[Path]:
+    """Recordings of earlier attempts of this rank that are finished, and their scalars.
 
     Rank 0 also takes those of ranks that the job has no more. `own` is the recording
     under way: what belongs to it is not among them.
     """
-    folder = run_dir.joinpath(*RANK_FILES_DIR)
-    files: dict[str, list[tuple[int, Path]]] = {}
-    try:
-        names = sorted(entry.name for entry in os.scandir(folder))
-    except OSError:
-        return
-    for name in names:
-        parsed = parse_rank_file_name(name)
-        if parsed is None:
-            continue
-        is_orphan = rank == 0 and parsed.rank >= world_size
-        stem = rank_file_stem(parsed.rank, parsed.attempt)
-        if (parsed.rank == rank or is_orphan) and stem != own:
-            files.setdefault(stem, []).append((parsed.segment or 0, folder / name))
-    for stem, parts in files.items():
-        parts.sort()
-        for _, path in parts[:-1]:
-            yield Leftover(stem, path)
-        if _is_finished([path for _, path in parts]):
-            yield Leftover(stem, parts[-1][1])
+    for stem, paths in _of_attempts(run_dir, ".events", who, own).items():
+        yield from paths[:-1]
+        if _is_finished(paths):
+            yield paths[-1]
             # The scalars' file bears the end of the attempt's name.
             ending = f".{stem[-8:]}.{PLUGIN_NAME}"
-            for path in (run_dir / SCALARS_DIR).glob(f"events.out.tfevents.*{ending}"):
-                yield Leftover(stem, path)
-    yield from _artifacts(run_dir, folder, names, own, set(files))
+            yield from (run_dir / SCALARS_DIR).glob(f"events.out.tfevents.*{ending}")
 
 
-def _artifacts(
-    run_dir: Path, folder: Path, names: list[str], own: str, stems: set[str]
-) -> Iterator[Leftover]:
-    """What manifests of earlier attempts say was still waiting."""
-    for name in names:
-        stem = name.removesuffix(SUFFIX)
-        if stem in (name, own) or stem not in stems:
-            continue
-        manifest = Manifest(folder, stem)
-        manifest.load()
-        for entry in manifest.entries():
-            path = run_dir / entry.path
-            if entry.status == "waiting" and entry.kind != "events" and path.is_file():
-                yield Leftover(stem, path)
+def find_lists(run_dir: Path, who: Identity, own: str) -> Iterator[Path]:
+    """Lists of what waited as earlier attempts ended; see `waiting`."""
+    return chain.from_iterable(_of_attempts(run_dir, SUFFIX, who, own).values())
+
+
+def _of_attempts(
+    run_dir: Path, ending: str, who: Identity, own: str
+) -> dict[str, list[Path]]:
+    """Files of earlier attempts that end so, by stem, in order."""
+    found: dict[str, list[tuple[int, Path]]] = {}
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(run_dir.joinpath(*RANK_FILES_DIR)):
+            parsed = parse_rank_file_name(entry.name.removesuffix(ending) + ".events")
+            if parsed is None or not entry.name.endswith(ending):
+                continue
+            is_orphan = who.rank == 0 and parsed.rank >= who.world_size
+            stem = rank_file_stem(parsed.rank, parsed.attempt)
+            if (parsed.rank == who.rank or is_orphan) and stem != own:
+                part = parsed.segment or 0, Path(entry.path)
+                found.setdefault(stem, []).append(part)
+    return {stem: [path for _, path in sorted(found[stem])] for stem in sorted(found)}
 
 
 def _is_finished(paths: Sequence[Path]) -> bool:

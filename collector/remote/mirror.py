@@ -7,15 +7,16 @@ named, and goes with the next start of the same run.
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.names import RANK_FILES_DIR
-from collector.remote.contract import NoMirror
-from collector.remote.leftovers import Leftover, find_leftovers
-from collector.remote.manifest import Entry, Manifest
+from collector.remote import waiting
+from collector.remote.leftovers import find_leftovers, find_lists
 from collector.remote.naming import Naming
-from collector.remote.uploads import Job, Uploads, is_shutting_down
+from collector.remote.uploads import Uploads, is_shutting_down
+from collector.remote.waiting import Job
 from collector.trouble import warn
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from collector.config.sections import RemoteConfig
     from collector.rank import Identity
-    from collector.remote.contract import Kind, Remote
+    from collector.remote.contract import Kind
     from collector.trouble import Troubles
 
 _SWEEPS: Final = (0.0, 60.0)
@@ -35,9 +36,10 @@ _MAX_NAMED: Final = 5
 
 
 class Mirror:
-    """See the module, and `contract.Remote`."""
+    """Takes finished files; without a url none, and every file stays here.
 
-    is_on = True
+    Safe on any thread; nothing of it raises, and only `close` waits.
+    """
 
     def __init__(
         self,
@@ -52,23 +54,25 @@ class Mirror:
         """Nothing starts yet.
 
         Args:
-            settings: with a url.
+            settings: without a url nothing is ever copied, or deleted.
             run_dir: absolute.
             identify: who this process is, by now.
             stem: the rank file's name, without ending and segment, by now.
             troubles: where each sort of trouble is told once.
             note: called with status, reason and remedy where that changes.
         """
+        self.is_on = bool(settings.url)
         self._settings = settings
         self._run_dir = run_dir
         self._identify = identify
         self._stem = stem
         self._troubles = troubles
         self._naming = Naming(settings, run_dir, identify, stem)
-        self._uploads = Uploads(settings, troubles, note)
+        self._uploads = Uploads(settings, troubles, note, self._save)
         self._changed = self._uploads.changed
-        self._manifests: dict[str, Manifest] = {}
-        self._keys: dict[tuple[str, str], str] = {}
+        self._saving = threading.Lock()
+        self._is_unsaved = False
+        self._keys: dict[tuple[str, str], Path] = {}
         """By url and key: the local path it was given to."""
 
     def start(self, *, sweep: bool = True) -> None:
@@ -86,7 +90,14 @@ class Mirror:
         delete_after: bool = False,
         values: Mapping[str, object] | None = None,
     ) -> bool:
-        """See `contract.Remote.put`."""
+        """Have a finished file copied; False where it stays here.
+
+        Args:
+            kind: decides about its key.
+            path: absolute; nobody changes the file any more.
+            delete_after: delete it here once the copy was verified.
+            values: variables of its template that belong to the file: `epoch`, `batch`.
+        """
         try:
             return self._put(kind, path, delete_after=delete_after, values=values)
         except Exception as error:  # noqa: BLE001  # the border: nothing reaches training
@@ -101,7 +112,7 @@ class Mirror:
     def url_of(
         self, kind: Kind, path: Path, values: Mapping[str, object] | None = None
     ) -> str | None:
-        """See `contract.Remote.url_of`."""
+        """Where a file goes; None where it stays here."""
         try:
             place = self._naming.place(kind, path, values)
         except Exception:  # noqa: BLE001  # `put` tells it
@@ -109,14 +120,8 @@ class Mirror:
         return None if place is None else f"{place.url}/{place.key}"
 
     def has_copy(self, path: Path) -> bool:
-        """Whether the copy of a file that was put has been verified."""
-        shown = self._naming.shown(path)
-        with self._changed:
-            return any(
-                entry.path == shown and entry.status == "uploaded"
-                for manifest in self._manifests.values()
-                for entry in manifest.entries()
-            )
+        """Whether a file that was put lies at the other end."""
+        return path in self._uploads.copied
 
     def close(self, seconds: float | None = None) -> None:
         """Upload what is left, for a bounded time; then name what is left still.
@@ -124,45 +129,52 @@ class Mirror:
         Args:
             seconds: other than the settings say.
         """
-        seconds = self._settings.close_seconds if seconds is None else seconds
-        if is_shutting_down():
-            self._finish_elsewhere(seconds)
+        if not self.is_on:
             return
-        self._uploads.finish_by(seconds)
-        self._uploads.join()
-        self._end()
-        self._tell_left()
+        seconds = self._settings.close_seconds if seconds is None else seconds
+        is_elsewhere = is_shutting_down()
+        if not is_elsewhere:
+            self._uploads.finish_by(seconds)
+            self._uploads.join()
+        self._uploads.end()
+        self._save()
+        left = self._uploads.left()
+        if left and not (is_elsewhere and self._finish_elsewhere(left, seconds)):
+            self._tell_left(left)
 
-    def task_for(self, kind: Kind, path: Path) -> bytes | None:
-        """See `contract.Remote.task_for`."""
-        from collector.remote.finishing import task_of
+    def task_for(self, kind: Kind, path: Path) -> bytes:
+        """For a file that another process makes after `close`: the task to upload it.
 
-        try:
-            place = self._naming.place(kind, path, None)
-            if place is None:
-                return None
-            stem, seconds = self._stem(), self._settings.close_seconds
-            task = task_of(self._settings, self._run_dir, [stem], seconds)
-            with self._changed:
-                manifest = self._manifest(stem)
-            shown = self._naming.shown(path)
-            manifest.add(Entry(kind=kind, path=shown, key=place.key, url=place.url))
-            self._uploads.save(manifest)
-        except Exception as error:  # noqa: BLE001  # the border: nothing reaches training
-            self._troubles.tell("remote later", "%s stays here", path, error=error)
-            return None
-        return task
+        It is the standard input of `python -m collector.remote.finishing MODULE ...`,
+        which runs the module first. Empty where the file stays here.
+        """
+        place = self._naming.place(kind, path, None)
+        if place is None:
+            return b""
+        job = Job(kind, path, *place)
+        with self._changed:
+            self._uploads.waiting.append(job)
+        self._save()  # should that process be killed
+        return self._task([job])
 
     def task_for_later(self) -> bytes:
-        """See `contract.Remote.task_for_later`."""
+        """The same for files whose names are not known yet."""
+        return self._task([]) if self.is_on else b""
+
+    def _task(self, jobs: list[Job]) -> bytes:
         from collector.remote.finishing import task_of
 
+        who, seconds = self._identify(), self._settings.close_seconds
         try:
-            seconds = self._settings.close_seconds
-            stems, who = [self._stem()], self._identify()
-            return task_of(self._settings, self._run_dir, stems, seconds, who)
-        except Exception as error:  # noqa: BLE001  # the border: nothing reaches training
-            self._troubles.tell("remote later", "dumps stay here", error=error)
+            return task_of(
+                self._settings, self._run_dir, self._stem(), who, jobs, seconds
+            )
+        except TypeError as error:
+            self._troubles.tell(
+                "remote later",
+                "what is made after the end of the recording stays here: %s",
+                error,
+            )
             return b""
 
     def forget(self) -> None:
@@ -170,18 +182,10 @@ class Mirror:
         self._uploads.is_over = True
         self._uploads.waiting.clear()
 
-    def adopt(self, stems: Iterable[str]) -> None:
-        """Queue what the manifests of these recordings say is waiting."""
+    def adopt(self, jobs: Iterable[Job]) -> None:
+        """Queue what another process has left."""
         with self._changed:
-            for stem in stems:
-                manifest = self._manifest(stem)
-                for entry in manifest.entries():
-                    if entry.status == "waiting":
-                        path = self._run_dir / entry.path
-                        self._uploads.waiting.append(
-                            Job(manifest, entry, path, look_first=True)
-                        )
-                    self._uploads.dirty[stem] = manifest, entry.url
+            self._uploads.waiting.extend(jobs)
 
     @property
     def num_waiting(self) -> int:
@@ -199,29 +203,18 @@ class Mirror:
         place = self._naming.place(kind, path, values)
         if self._uploads.is_over or place is None:
             return False
-        shown = self._naming.shown(path)
-        entry = Entry(
-            kind=kind,
-            path=shown,
-            key=place.key,
-            url=place.url,
-            delete_after=delete_after,
-        )
+        job = Job(kind, path, *place, delete_after=delete_after)
         with self._changed:
-            manifest = self._manifest(self._stem())
-            taken = self._keys.setdefault(place, shown)
-            if taken != shown:
-                self._tell_taken(path, entry, taken)
-                manifest.add(entry)
-                manifest.change(entry, "failed", f"its key is that of {taken}")
+            taken = self._keys.setdefault(place, path)
+            if taken != path:
+                self._tell_taken(job, taken)
                 return False
             if not self._has_room():
-                manifest.num_not_queued += 1
                 return False
-            manifest.add(entry)
-            self._uploads.waiting.append(Job(manifest, entry, path))
-            if kind != "events":  # those are found again by their names
-                self._uploads.save_soon(manifest)
+            self._uploads.waiting.append(job)
+            if kind != "events" and not self._is_unsaved:
+                self._is_unsaved = True
+                self._uploads.chores.insert(0, (0.0, self._save))
             self._changed.notify()
         return True
 
@@ -236,97 +229,89 @@ class Mirror:
         )
         return False
 
-    def _tell_taken(self, path: Path, entry: Entry, taken: str) -> None:
+    def _tell_taken(self, job: Job, taken: Path) -> None:
         self._troubles.tell(
             "remote keys",
             "%s stays here: its key %s below remote.url is that of %s. Write {path} or"
             " {name} into remote.%s.",
-            path,
-            entry.key,
+            job.path,
+            job.key,
             taken,
-            entry.kind,
+            job.kind,
         )
 
-    def _manifest(self, stem: str) -> Manifest:
-        known = self._manifests.get(stem)
-        if known is None:
-            known = Manifest(self._run_dir.joinpath(*RANK_FILES_DIR), stem)
-            known.load()
-            self._manifests[stem] = known
-        return known
+    def _save(self) -> None:
+        """List what waits and is no recording, for a start after a kill."""
+        folder = self._run_dir.joinpath(*RANK_FILES_DIR)
+        with self._saving:
+            with self._changed:
+                self._is_unsaved = False
+                jobs = [job for job in self._uploads.left() if job.kind != "events"]
+            try:
+                path = folder / f"{self._stem()}{waiting.SUFFIX}"
+                waiting.save(path, jobs, self._run_dir)
+            except OSError as error:
+                self._troubles.tell(
+                    "remote list",
+                    "the list of what waits for the mirror cannot be written: %s. Where"
+                    " this process is killed, the next start does not know of it.",
+                    error.strerror or error,
+                )
 
     # What earlier attempts left.
 
     def _sweep(self) -> None:
         """Take up finished files of earlier attempts of this rank."""
         who, own = self._identify(), self._stem()
-        for found in find_leftovers(
-            self._run_dir, own=own, rank=who.rank, world_size=who.world_size
-        ):
-            self._take_up(found)
+        for path in find_leftovers(self._run_dir, who, own):
+            place = self._naming.place("events", path, None)
+            if place is not None:
+                self._take_up(Job("events", path, *place, look_first=True))
+        for listed in find_lists(self._run_dir, who, own):
+            jobs = waiting.load(listed, self._run_dir)
+            taken = [self._take_up(job) for job in jobs if job.path.is_file()]
+            if all(taken):
+                self._save()
+                listed.unlink(missing_ok=True)
 
-    def _take_up(self, found: Leftover) -> None:
-        uploads, shown = self._uploads, self._naming.shown(found.path)
+    def _take_up(self, job: Job) -> bool:
         with self._changed:
-            manifest = self._manifest(found.stem)
-            known = manifest.get(shown)
-            is_done = known is not None and known.status == "uploaded"
-            waits = any(
-                job.path == found.path for job in (*uploads.running, *uploads.waiting)
-            )
-            if is_done or waits or not self._has_room():
-                return
-            entry = known
-            if entry is None or entry.kind == "events":
-                place = self._naming.place("events", found.path, None)
-                if place is None:
-                    return
-                entry = Entry(kind="events", path=shown, url=place.url, key=place.key)
-                manifest.add(entry)
-            uploads.waiting.append(Job(manifest, entry, found.path, look_first=True))
+            if any(known.path == job.path for known in self._uploads.left()):
+                return True
+            if job.path in self._uploads.copied:
+                return True
+            if not self._has_room():
+                return False
+            self._uploads.waiting.append(job)
+        return True
 
     # At the end.
 
-    def _end(self) -> None:
-        self._uploads.end()
-        with self._changed:
-            manifests = list(self._manifests.values())
-        for manifest in manifests:
-            if manifest.entries():
-                self._uploads.save(manifest)
+    def _tell_left(self, left: list[Job]) -> None:
+        named = ", ".join(job.path.name for job in left[:_MAX_NAMED])
+        more = len(left) - _MAX_NAMED
+        warn(
+            "%d files were not copied to %s before the recording ended: %s%s. They stay"
+            " in %s and go with the next start of this run; or copy them yourself, with"
+            " their paths below that directory as keys.",
+            len(left),
+            left[0].url,
+            named,
+            f" and {more} more" if more > 0 else "",
+            self._run_dir,
+        )
 
-    def _tell_left(self) -> None:
-        left = self._uploads.left()
-        if left:
-            named = ", ".join(job.path.name for job in left[:_MAX_NAMED])
-            more = len(left) - _MAX_NAMED
-            warn(
-                "%d files were not copied to %s before the recording ended: %s%s. They"
-                " stay in %s and go with the next start of this run; or copy them"
-                " yourself, with their paths below that directory as keys.",
-                len(left),
-                left[0].entry.url,
-                named,
-                f" and {more} more" if more > 0 else "",
-                self._run_dir,
-            )
-
-    def _finish_elsewhere(self, seconds: float) -> None:
+    def _finish_elsewhere(self, left: list[Job], seconds: float) -> bool:
         """While the interpreter shuts down, a process of its own uploads what is left."""
         from collector.remote.finishing import finish
 
-        self._end()
-        with self._changed:
-            is_work = bool(self._uploads.left() or self._uploads.dirty)
-            stems = list(self._manifests)
-        if is_work and not finish(self._settings, self._run_dir, stems, seconds):
-            self._tell_left()
+        task = self._task(left)
+        return bool(task) and finish(task, seconds)
 
 
-def open_mirror(settings: RemoteConfig, run_dir: Path, **others: Any) -> Remote:
+def open_mirror(settings: RemoteConfig, run_dir: Path, **others: Any) -> Mirror:
     """The mirror that is asked for, started; `others` as for `Mirror`."""
-    if not settings.url:
-        return NoMirror()
     mirror = Mirror(settings, run_dir, **others)
-    mirror.start()
+    if mirror.is_on:
+        mirror.start()
     return mirror

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from collector.remote.templates import filled, key_of
+from collector.remote.waiting import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,21 +45,15 @@ class Naming:
     ) -> Place | None:
         """The url and the key of a file; None where its kind stays here."""
         template: str | None = getattr(self._settings, kind)
-        if template is None:
+        if template is None or not self._settings.url:
             return None
         known = self._known()
-        shown = self.shown(path)
-        known["path"] = path.name if path.as_posix() == shown else shown
+        below = shown(path, self._run_dir)
+        known["path"] = path.name if path.as_posix() == below else below
         known["name"] = path.name
         known["attempt"] = self._stem().partition("-")[2]
         url = filled(self._settings.url, known).rstrip("/")
         return Place(url, key_of(template, {**known, **(values or {})}))
-
-    def shown(self, path: Path) -> str:
-        """The path below the run's directory, with slashes; else the whole."""
-        with contextlib.suppress(ValueError):
-            return path.relative_to(self._run_dir).as_posix()
-        return path.as_posix()
 
     def _known(self) -> dict[str, object]:
         who = self._identify()

@@ -139,27 +139,18 @@ class Store:
             self._files.put_file(str(path), begun)
         self._verify(target, sums, read_back=read_back)
 
-    def write(self, data: bytes, key: str) -> None:
-        """Make an object of some bytes, in the place of one that may be there.
-
-        Raises:
-            Exception: whatever the file system raises.
-        """
-        target = self._path(key)
-        with self._replacing(target) as begun:
-            self._files.pipe_file(begun, data)
-
-    def holds(self, key: str, sums: Sums) -> bool:
-        """Whether that very content lies there already.
+    def size_of(self, key: str) -> int | None:
+        """How many bytes lie there; None where nothing does, or nobody says.
 
         Raises:
             Exception: whatever the file system raises, besides that nothing is there.
         """
+        self._files.invalidate_cache()
         try:
-            self._verify(self._path(key), sums, read_back=True)
-        except (FileNotFoundError, NotVerifiedError):
-            return False
-        return True
+            size = self._files.info(self._path(key)).get("size")
+        except FileNotFoundError:
+            return None
+        return None if size is None else int(size)
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{key}"

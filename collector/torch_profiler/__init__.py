@@ -96,7 +96,6 @@ def _opened(
 ) -> Tracing:
     if find_spec("torch") is None:
         raise Unavailable("torch is not installed", "Install torch.")
-    from collector.remote.mirror import Mirror
     from collector.torch_profiler.exporting import Exporter
     from collector.torch_profiler.others import turn
     from collector.torch_profiler.session import wanted_of
@@ -107,7 +106,7 @@ def _opened(
         sink=engine,
         identify=lambda: engine.writer.identity,
         run_dir=run_dir,
-        remote=lambda: engine.remote if isinstance(engine.remote, Mirror) else None,
+        remote=lambda: engine.remote if engine.remote.is_on else None,
         flush=engine.writer.flush,
         troubles=troubles,
     )

@@ -36,7 +36,7 @@ class Remote(Protocol):
         """Where a file goes; None where it stays here."""
 
     def has_copy(self, path: Path) -> bool:
-        """Whether the copy of a file that was put has been verified."""
+        """Whether a file that was put lies at the other end."""
 
 
 class SavedTrace(NamedTuple):

@@ -69,15 +69,11 @@ class Bench:
         return self.file(name, content or b"segment %d" % number)
 
     @property
-    def manifest(self):
-        return self.run_dir / "plugins" / "memboard" / f"{self.stem}.remote.json"
-
-    def problem_of(self, name: str) -> str:
-        """What the manifest says went wrong with a file; nothing before it is written."""
-        if not self.manifest.exists():
-            return ""
-        files = json.loads(self.manifest.read_text())["files"]
-        return next(entry["problem"] for entry in files if entry["path"] == name)
+    def waiting(self) -> list[str]:
+        """What the list of an earlier attempt says is waiting, in order."""
+        path = self.run_dir / "plugins" / "memboard" / f"{self.stem}.waiting.json"
+        listed = json.loads(path.read_text()) if path.exists() else []
+        return [job["path"] for job in listed]
 
 
 @pytest.fixture

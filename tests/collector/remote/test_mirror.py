@@ -1,4 +1,4 @@
-"""The mirror: queue, retries, bounds, manifest, pruning, leftovers. No network."""
+"""The mirror: queue, retries, bounds, pruning, leftovers. No network."""
 
 from __future__ import annotations
 
@@ -22,28 +22,22 @@ from collector.errors import ConfigError
 from collector.format.codec import HEADER, encode_record
 from collector.format.framing import frame_record
 from collector.merge_process import MERGED_NAME
-from collector.remote.contract import NoMirror
 from collector.remote.mirror import open_mirror
-from collector.remote.store import Store, sums_of
+from collector.remote.store import Store
 from tests.builders import START_NS, make_header
 from tests.collector.recordings import ONLY_STEPS, wait_until
 from tests.collector.remote.conftest import who
-
-
-def entries(path) -> dict[str, dict]:
-    return {entry["path"]: entry for entry in json.loads(path.read_text())["files"]}
 
 
 def files_in(folder) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and not path.name.endswith(".remote.json")
+        if path.is_file()
     }
 
 
 def test_files_lie_there_as_they_lie_here(bench, there):
-    began_ns = time.time_ns()
     mirror = bench.mirror(f"file://{there}/{{run_name}}")
     first, second = bench.segment(0), bench.file("memprofiler/report.log", b"r" * 10**6)
     assert mirror.put("events", first)
@@ -52,14 +46,6 @@ def test_files_lie_there_as_they_lie_here(bench, there):
     assert files_in(there / "exp1") == files_in(bench.run_dir)
     (folder,) = list(there.iterdir())
     assert folder.name == "exp1"
-    found = entries(bench.manifest)
-    assert entries(*there.rglob("*.remote.json")) == found
-    assert [entry["status"] for entry in found.values()] == ["uploaded"] * 2
-    entry = found["memprofiler/report.log"]
-    assert entry["num_bytes"] == 10**6
-    assert entry["crc32c"] == f"{sums_of(second).crc32c:08x}"
-    assert began_ns <= entry["time_ns"] <= time.time_ns()
-    assert json.loads(bench.manifest.read_text())["num_uploaded"] == 2
 
 
 def test_the_same_goes_to_a_store_of_whole_objects(bench, memory):
@@ -95,8 +81,9 @@ def test_a_kind_that_is_null_stays_here(bench, there):
 def test_without_a_url_there_is_no_mirror(bench):
     from collector.config.sections import RemoteConfig
 
-    mirror = open_mirror(RemoteConfig(), bench.run_dir)
-    assert isinstance(mirror, NoMirror)
+    nobody = {"identify": who, "stem": lambda: bench.stem, "troubles": bench.troubles}
+    mirror = open_mirror(RemoteConfig(), bench.run_dir, **nobody)
+    assert not mirror.is_on
     assert not mirror.put("traces", bench.file(), delete_after=True)
     mirror.close()
 
@@ -110,7 +97,6 @@ def test_two_files_of_one_key_do_not_overwrite_each_other(bench, there, caplog):
     assert (there / "1.json").read_bytes() == b"1"
     assert other.exists()
     assert "its key 1.json below remote.url is that of" in caplog.text
-    assert entries(bench.manifest)[other.name]["status"] == "failed"
 
 
 # Deleting after the upload.
@@ -123,7 +109,6 @@ def test_delete_after_deletes_what_arrived(bench, there):
     mirror.close()
     assert not path.exists()
     assert (there / "a.json").exists()
-    assert entries(bench.manifest)["a.json"]["deleted"]
 
 
 def test_pruning_spares_the_newest_segment(bench, there):
@@ -166,12 +151,12 @@ def test_nothing_is_deleted_that_did_not_arrive_whole(
     mirror = bench.mirror(f"file://{there}", close_seconds=0.6)
     path = bench.file("a.json")
     mirror.put("traces", path, delete_after=True)
-    wait_until(lambda: bench.problem_of("a.json"))
+    wait_until(lambda: bench.notes)
     mirror.close()
     assert path.exists()
-    entry = entries(bench.manifest)["a.json"]
-    assert entry["status"] == "waiting"
-    assert "NotVerifiedError" in entry["problem"]
+    assert bench.waiting == ["a.json"]
+    (note, *_) = bench.notes
+    assert "NotVerifiedError" in note[1]
 
 
 def test_what_was_not_asked_to_go_stays(bench, there):
@@ -221,10 +206,6 @@ def test_what_is_refused_is_tried_again_and_arrives_once(
     assert caplog.text.count("could not be copied") == 1
     assert [note[0] for note in bench.notes][-1] == "recorded"
     assert "failed" in [note[0] for note in bench.notes]
-    found = entries(bench.manifest).values()
-    assert {(entry["status"], entry["problem"]) for entry in found} == {
-        ("uploaded", "")
-    }
 
 
 def test_a_store_that_is_away_is_not_hammered(bench, there, monkeypatch):
@@ -251,7 +232,7 @@ def test_what_is_left_at_the_end_is_named_and_goes_with_the_next_start(
     first, trace = bench.segment(0), bench.file("trace.json")
     mirror.put("events", first)
     mirror.put("traces", trace, delete_after=True)
-    wait_until(lambda: bench.problem_of(f"plugins/memboard/{first.name}"))
+    wait_until(lambda: bench.notes)
     began = time.monotonic()
     mirror.close()
     assert time.monotonic() - began < 60
@@ -261,9 +242,8 @@ def test_what_is_left_at_the_end_is_named_and_goes_with_the_next_start(
     assert first.name in caplog.text
     assert "go with the next start" in caplog.text
     assert "Check the network and the endpoint" in caplog.text
-    found = entries(bench.manifest)
-    assert {entry["status"] for entry in found.values()} == {"waiting"}
-    assert any("connection refused" in entry["problem"] for entry in found.values())
+    assert "connection refused" in caplog.text
+    assert bench.waiting == ["trace.json"]  # a recording is found by its name
 
     refusing.times = 0
     bench.stem = bench.stem.replace("2026", "2027")  # another attempt
@@ -274,9 +254,7 @@ def test_what_is_left_at_the_end_is_named_and_goes_with_the_next_start(
     assert sorted(refusing.taken) == [f"plugins/memboard/{first.name}", "trace.json"]
     assert not trace.exists()
     assert first.exists()
-    bench.stem = bench.stem.replace("2027", "2026")
-    found = entries(bench.manifest)
-    assert {entry["status"] for entry in found.values()} == {"uploaded"}
+    assert not list(bench.run_dir.rglob("*.waiting.json"))
 
 
 def test_a_restart_uploads_nothing_twice(bench, there, monkeypatch):
@@ -288,18 +266,12 @@ def test_a_restart_uploads_nothing_twice(bench, there, monkeypatch):
         os.utime(path, (1, 1))
     mirror.close()
     assert len(refusing.taken) == 3
-    for wipe in (False, True):
-        if wipe:  # killed before anything was noted: what lies there is looked at
-            bench.manifest.unlink()
-        bench.stem = bench.stem.replace("2026", "2027")
-        again = bench.mirror(f"file://{there}")
-        wait_until(lambda: len(again._uploads.chores) == 1)  # noqa: B023
-        wait_until(lambda: again.num_waiting == 0)  # noqa: B023
-        again.close()
-        bench.stem = bench.stem.replace("2027", "2026")
-        assert len(refusing.taken) == 3
-    found = entries(bench.manifest).values()
-    assert [entry["status"] for entry in found] == ["uploaded"] * 3
+    bench.stem = bench.stem.replace("2026", "2027")
+    again = bench.mirror(f"file://{there}")
+    wait_until(lambda: len(again._uploads.chores) == 1)
+    wait_until(lambda: again.num_waiting == 0)
+    again.close()
+    assert len(refusing.taken) == 3
 
 
 def test_a_file_that_was_begun_as_its_process_was_killed_goes_too(bench, there):
@@ -324,7 +296,7 @@ def test_a_file_that_was_begun_as_its_process_was_killed_goes_too(bench, there):
     ]
 
 
-def test_a_local_file_that_is_gone_fails_and_holds_nobody_up(bench, there):
+def test_a_local_file_that_is_gone_is_told_and_holds_nobody_up(bench, there, caplog):
     mirror = bench.mirror(f"file://{there}")
     gone, path = bench.file("gone"), bench.file("here")
     gone.unlink()
@@ -332,9 +304,8 @@ def test_a_local_file_that_is_gone_fails_and_holds_nobody_up(bench, there):
     mirror.put("traces", path)
     mirror.close()
     assert files_in(there).keys() >= {"here"}
-    entry = entries(bench.manifest)["gone"]
-    assert entry["status"] == "failed"
-    assert "cannot be read" in entry["problem"]
+    assert "gone is not mirrored: it cannot be read" in caplog.text
+    assert bench.waiting == []
 
 
 def test_a_full_queue_leaves_files_here_and_says_so(bench, there, monkeypatch, caplog):
@@ -347,8 +318,7 @@ def test_a_full_queue_leaves_files_here_and_says_so(bench, there, monkeypatch, c
     assert answers[:2] == [True, True]
     assert False in answers
     assert "remote.queue_files (2)" in caplog.text
-    plain = json.loads(bench.manifest.read_text())
-    assert plain["num_not_queued"] == answers.count(False)
+    assert len(bench.waiting) == answers.count(True)
 
 
 def test_putting_waits_for_nothing(bench, there, monkeypatch):
@@ -442,8 +412,8 @@ def test_the_merged_trace_follows_when_it_is_made(tmp_path, there):
     copied = there / MERGED_NAME
     wait_until(copied.exists)
     assert copied.read_bytes() == (tmp_path / "exp1" / MERGED_NAME).read_bytes()
-    (manifest,) = there.rglob("*.remote.json")
-    wait_until(lambda: entries(manifest).get(MERGED_NAME, {}).get("deleted") is False)
+    # Only until it is there does the next start need to know of it.
+    wait_until(lambda: not list((tmp_path / "exp1").rglob("*.waiting.json")))
 
 
 def test_the_end_waits_for_no_merging_and_the_mirror_has_all_else_by_then(
@@ -464,9 +434,9 @@ def test_the_end_waits_for_no_merging_and_the_mirror_has_all_else_by_then(
     assert run_dir == tmp_path / "exp1"
     assert task["seconds"] == 30
     assert ".events" in lying
-    (manifest,) = run_dir.rglob("*.remote.json")
-    found = entries(manifest)[MERGED_NAME]
-    assert (found["status"], found["kind"]) == ("waiting", "merged")
+    (listed,) = run_dir.rglob("*.waiting.json")
+    for job in (*task["jobs"], *json.loads(listed.read_text())):
+        assert (job["path"], job["kind"]) == (MERGED_NAME, "merged")
 
 
 def test_a_merged_trace_that_nobody_took_goes_with_the_next_start(tmp_path, there):
@@ -475,30 +445,31 @@ def test_a_merged_trace_that_nobody_took_goes_with_the_next_start(tmp_path, ther
     config = {**ONLY_STEPS, "remote": f"file://{there}"}
     with collector.record(run_dir, config=config) as rec:
         rec.step()
-    (manifest,) = run_dir.rglob("*.remote.json")
-    plain = json.loads(manifest.read_text())
-    entry = {"kind": "merged", "path": MERGED_NAME, "key": MERGED_NAME}
-    plain["files"].append({**entry, "url": f"file://{there}", "status": "waiting"})
-    manifest.write_text(json.dumps(plain))
+    stem = rec.path.name.split(".")[0]
+    job = {"kind": "merged", "path": MERGED_NAME, "key": MERGED_NAME}
+    listed = rec.path.with_name(f"{stem}.waiting.json")
+    listed.write_text(json.dumps([{**job, "url": f"file://{there}"}]))
     (run_dir / MERGED_NAME).write_bytes(b"merged")
     with collector.record(run_dir, config=config) as rec:
         rec.step()
         wait_until((there / MERGED_NAME).exists)
     assert (there / MERGED_NAME).read_bytes() == b"merged"
+    assert not listed.exists()
 
 
-def test_merging_that_fails_is_a_failed_upload_and_the_log_says_why(tmp_path, there):
+def test_merging_that_fails_leaves_nothing_to_upload_and_the_log_says_why(
+    tmp_path, there
+):
     config = {**ONLY_STEPS, "merge_on_close": True, "remote": f"file://{there}"}
     run_dir = tmp_path / "exp1"
     with collector.record(run_dir, config=config) as rec:
         rec.step()
         rec.flush(60)
         (run_dir / MERGED_NAME).mkdir()  # nothing can be written there
-    (manifest,) = there.rglob("*.remote.json")
-    wait_until(lambda: entries(manifest).get(MERGED_NAME, {}).get("problem"))
-    assert entries(manifest)[MERGED_NAME]["status"] == "failed"
     (log,) = run_dir.rglob("merge.log")
+    wait_until(lambda: "is not mirrored" in log.read_text())
     assert MERGED_NAME in log.read_text()
+    assert not (there / MERGED_NAME).exists()
 
 
 def test_what_its_package_lacks_is_said_before_training(tmp_path, monkeypatch):

@@ -72,16 +72,14 @@ def local_files(run_dir) -> dict[str, int]:
     return {
         path.relative_to(run_dir).as_posix(): path.stat().st_size
         for path in run_dir.rglob("*")
-        if path.is_file() and not path.name.endswith(".remote.json")
+        if path.is_file()
     }
 
 
 def remote_files(s3, prefix="bucket/jobs/exp1") -> dict[str, int]:
     found = s3.client().find(prefix, detail=True)
     return {
-        name.removeprefix(prefix + "/"): info["size"]
-        for name, info in found.items()
-        if not name.endswith(".remote.json")
+        name.removeprefix(prefix + "/"): info["size"] for name, info in found.items()
     }
 
 
@@ -113,19 +111,13 @@ def series_of(logdir) -> dict[int, dict[str, list]]:
     return found
 
 
-def manifests(s3, prefix="bucket/jobs/exp1"):
-    client = s3.client()
-    names = client.glob(f"{prefix}/plugins/memboard/*.remote.json")
-    return [json.loads(client.cat_file(name)) for name in names]
-
-
 def test_a_downloaded_mirror_gives_the_same_series_and_report(s3, tmp_path, capsys):
     run_dir = tmp_path / "logs" / "exp1"
     num_steps = train(run_dir, config_for(s3), segments=2)
     assert remote_files(s3) == local_files(run_dir)
     segments = [name for name in remote_files(s3) if name.endswith(".events")]
     assert len(segments) > 2
-    assert len(s3.proxy.puts) == len(set(s3.proxy.puts)) + len(puts_of_manifest(s3)) - 1
+    assert len(s3.proxy.puts) == len(set(s3.proxy.puts))
     download(s3, tmp_path / "mirror")
     here = series_of(tmp_path / "logs")
     assert series_of(tmp_path / "mirror") == here
@@ -138,13 +130,6 @@ def test_a_downloaded_mirror_gives_the_same_series_and_report(s3, tmp_path, caps
         assert said.err == ""
         reports.append(said.out.replace(f"/{logdir}", "/here"))
     assert reports[0] == reports[1]
-    (manifest,) = manifests(s3)
-    assert manifest["num_uploaded"] == len(segments) + 1
-    assert manifest["num_waiting"] == 0
-
-
-def puts_of_manifest(s3):
-    return [path for path in s3.proxy.puts if path.endswith(".remote.json")]
 
 
 def test_secrets_are_written_nowhere(s3, tmp_path):
@@ -205,8 +190,8 @@ def test_an_upload_that_fails_midway_is_done_again_and_lies_there_once(
     train(run_dir, config_for(s3))
     assert getattr(s3.proxy, how) == 0
     assert remote_files(s3) == local_files(run_dir)
-    files = [path for path in s3.proxy.puts if not path.endswith(".remote.json")]
-    assert len(files) == len(set(files)), "nothing was stored twice"
+    puts = s3.proxy.puts
+    assert len(puts) == len(set(puts)), "nothing was stored twice"
 
 
 def test_a_server_that_is_gone_at_the_end_holds_the_job_up_for_a_bounded_time(
@@ -216,7 +201,7 @@ def test_a_server_that_is_gone_at_the_end_holds_the_job_up_for_a_bounded_time(
     rec = collector.record(run_dir, config=config_for(s3, close_seconds=1.5))
     num_steps = 0
     deadline = time.monotonic() + 300
-    while num_steps < 60 or not num_uploaded(run_dir):
+    while num_steps < 60 or not rec._engine.remote._uploads.copied:
         assert time.monotonic() < deadline
         rec.step()
         num_steps += 1
@@ -226,15 +211,7 @@ def test_a_server_that_is_gone_at_the_end_holds_the_job_up_for_a_bounded_time(
     rec.close()
     assert time.monotonic() - began < 60
     assert "were not copied to s3://bucket/jobs/exp1" in caplog.text
-    (manifest,) = run_dir.rglob("*.remote.json")
-    assert json.loads(manifest.read_text())["num_waiting"] >= 1
     assert len(series_of(tmp_path)[0]["step/step_time_seconds"][0]) == num_steps
-
-
-def num_uploaded(run_dir) -> int:
-    """What the local manifest says."""
-    found = [json.loads(path.read_text()) for path in run_dir.rglob("*.remote.json")]
-    return sum(manifest["num_uploaded"] for manifest in found)
 
 
 def test_a_slow_server_does_not_hold_training_up(s3, tmp_path):
@@ -272,7 +249,6 @@ def test_two_ranks_share_one_mirror(s3, tmp_path):
     for rank in (0, 1):
         train(run_dir, {**config_for(s3), "rank": rank, "world_size": 2}, steps=30)
     assert remote_files(s3) == local_files(run_dir)
-    assert len(manifests(s3)) == 2
     download(s3, tmp_path / "mirror")
     assert series_of(tmp_path / "mirror") == series_of(tmp_path / "logs")
     assert series_of(tmp_path / "mirror").keys() == {0, 1}
@@ -306,8 +282,6 @@ def test_a_program_that_just_ends_leaves_a_whole_mirror(s3, tmp_path):
     )
     assert done.stderr == ""
     assert remote_files(s3) == local_files(run_dir)
-    (manifest,) = manifests(s3)
-    assert manifest["num_waiting"] == 0
 
 
 def test_after_a_kill_the_next_start_uploads_the_rest(s3, tmp_path):

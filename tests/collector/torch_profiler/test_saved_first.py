@@ -146,8 +146,8 @@ def test_what_a_killed_process_saved_is_listed_and_copied_by_the_next_start(tmp_
     def is_noted():
         noted = [
             entry["kind"]
-            for path in run_dir.rglob("*.remote.json")
-            for entry in json.loads(path.read_text())["files"]
+            for path in run_dir.rglob("*.waiting.json")
+            for entry in json.loads(path.read_text())
         ]
         files = rank_files(run_dir)
         told = [c for f in files for c in read(f, last=False).captures]
