@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from collector.recorder import Recorder
 
 _MAX_TEXT: Final = 1000
+MERGED_NAME: Final = "merged_trace.json.gz"
+"""In the run's directory: what `merge_on_close` writes."""
+_WAIT_SECONDS: Final = 60
+"""For the other ranks' files, in the process that merges them."""
 _MIN_INDEXED: Final = 16
 """Fewer ranks at a store open quickly without an index."""
 
@@ -245,14 +249,31 @@ class Recording:
         self.engine.stop(how, message, phase)
         if self.tracing is not None:
             self.tracing.settle()
-        if self.config.merge_on_close and self.engine.rank == 0:
-            from collector.merge_process import MERGED_NAME, start_merge
+        if self.engine.rank == 0:
+            if self.config.merge_on_close:
+                self._start_merge()
+            if self.engine.remote.is_on:
+                self._guarded(self._start_index)
 
-            merged = self.run_dir / MERGED_NAME
-            upload = self.engine.remote.task_for("merged", merged)
-            start_merge(self.run_dir, self.troubles, upload)
-        if self.engine.remote.is_on and self.engine.rank == 0:
-            self._guarded(self._start_index)
+    def _start_merge(self) -> None:
+        """Have `memboard merge` wait for the other ranks, and merge what is there then."""
+        merged = self.run_dir / MERGED_NAME
+        command = ["collector.cli", "merge", str(self.run_dir), "--force"]
+        command += ["--wait", str(_WAIT_SECONDS), "-o", str(merged)]
+        upload = self.engine.remote.task_for("merged", merged)
+        if upload:
+            command.insert(0, "collector.remote.finishing")
+        try:
+            log = self.run_dir.joinpath(*RANK_FILES_DIR, "merge.log")
+            log.unlink(missing_ok=True)
+            detached.start(command[0], command[1:], log, upload)
+        except (OSError, ValueError) as error:
+            self.troubles.tell(
+                "merge",
+                "merge_on_close: merging could not be started. Run: memboard merge %s",
+                self.run_dir,
+                error=error,
+            )
 
     def _start_index(self) -> None:
         """Have the mirrored run indexed, where it has so many ranks that it matters."""

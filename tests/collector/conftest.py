@@ -18,7 +18,7 @@ NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK")
 NAMES += ("NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 ENDS = ("collector.engine", "collector.writer", "collector.profiling.windows")
-ENDS += ("collector.merge_process", "collector.cli.open_files")
+ENDS += ("collector.recording", "collector.cli.open_files")
 """What waits at the end of a recording, and of a search, for what may hang."""
 
 

@@ -15,7 +15,7 @@ LIMITS = {
     "collector.writer": {"_CAPTURE_SECONDS": (60.0, 300.0)},
     "collector.profiling.windows": {"CLOSE_SECONDS": 60.0},
     "collector.torch_profiler.exporting": {"PLACE_SECONDS": 60.0},
-    "collector.merge_process": {"_WAIT_SECONDS": 600},
+    "collector.recording": {"_WAIT_SECONDS": 600},
     "collector.remote.finishing": {"_START_SECONDS": 300.0},
     "collector.oom.reporting": {"REPORT_SECONDS": 60.0},
     "collector.oom.witness": {"SIGNAL_SECONDS": 60.0},

@@ -21,7 +21,7 @@ from collector.cli.recordings import read_whole, run_of_file
 from collector.errors import ConfigError
 from collector.format.codec import HEADER, encode_record
 from collector.format.framing import frame_record
-from collector.merge_process import MERGED_NAME
+from collector.recording import MERGED_NAME
 from collector.remote.mirror import open_mirror
 from collector.remote.store import Store
 from tests.builders import START_NS, make_header
@@ -422,16 +422,18 @@ def test_the_end_waits_for_no_merging_and_the_mirror_has_all_else_by_then(
     """The merged trace is asked for when the mirror has closed, with a task of its own."""
     asked = []
 
-    def start(run_dir, _troubles, upload):
+    def start(module, arguments, _log, task):
         lying = sorted(path.suffix for path in there.rglob("*") if path.is_file())
-        asked.append((run_dir, json.loads(upload), lying))
+        asked.append((module, arguments, json.loads(task), lying))
 
-    monkeypatch.setattr("collector.merge_process.start_merge", start)
+    monkeypatch.setattr("collector.detached.start", start)
     config = {**ONLY_STEPS, "merge_on_close": True, "remote": f"file://{there}"}
     with collector.record(tmp_path / "exp1", config=config) as rec:
         rec.step()
-    ((run_dir, task, lying),) = asked
-    assert run_dir == tmp_path / "exp1"
+    run_dir = tmp_path / "exp1"
+    ((module, arguments, task, lying),) = asked
+    assert module == "collector.remote.finishing"
+    assert arguments[:3] == ["collector.cli", "merge", str(run_dir)]
     assert task["seconds"] == 30
     assert ".events" in lying
     (listed,) = run_dir.rglob("*.waiting.json")

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector import merge_process
-from collector.trouble import Troubles
+from collector import detached
 from tests.collector.recordings import wait_until
 from tests.conftest import with_patience
 
@@ -54,17 +53,13 @@ def test_rank_0_has_all_ranks_merged_and_waits_for_nobody(tmp_path):
 
 
 def test_unasked_nothing_is_started(tmp_path, monkeypatch):
-    monkeypatch.setattr(merge_process, "start_merge", pytest.fail)
+    monkeypatch.setattr(detached, "start", pytest.fail)
     with collector.record(tmp_path / "run") as recorder:
         recorder.step()
 
 
-def test_what_cannot_be_started_is_told_and_raises_nothing(tmp_path, caplog):
-    merge_process.start_merge(tmp_path / "not there", Troubles())
-    assert "memboard merge" in caplog.text
-
-
 def test_without_an_interpreter_that_is_told(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(sys, "executable", "")
-    merge_process.start_merge(tmp_path, Troubles())
+    with collector.record(tmp_path / "run", merge_on_close=True) as recorder:
+        recorder.step()
     assert "memboard merge" in caplog.text
