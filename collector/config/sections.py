@@ -316,8 +316,8 @@ class TorchProfilerConfig(Section, frozen=True, kw_only=True):
     """What a stack weighs there: microseconds on the processor or on the device."""
 
     memory_filename: str = ""
-    """Name of a page beside the trace that draws it, which needs nothing but a browser
-    (`rank{rank}.{batch}.memory.html`); needs record_shapes, profile_memory, with_stack."""
+    """Name of a file beside the trace of memory by category, as comma-separated values
+    (`rank{rank}.{batch}.memory.csv`); needs record_shapes, profile_memory, with_stack."""
 
 
 class ClockConfig(Section, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@
 - `exporting`: the thread that saves; `files`, `kept` (retention), `moments` (variables of
   names);
 - `digest`: what is read out of a trace: `events`, `nesting`, `operators`, `summary`,
-  `stacks`, `memory_timeline`, `memory_page`; `report`: the capture.
+  `stacks`, `memory_timeline`; `report`: the capture.
 
 `open_torch_profiler` puts them together for a recording.
 """

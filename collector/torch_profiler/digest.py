@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from collector.config.rules import NEEDED_BY_MEMORY
 from collector.sources.contract import Unavailable
 from collector.torch_profiler.events import read_events
-from collector.torch_profiler.memory_page import memory_page
 from collector.torch_profiler.memory_timeline import (
     MAX_EVENTS,
     MAX_EVENTS_WANTED,
     memory_timelines,
+    timeline_csv,
 )
 from collector.torch_profiler.operators import operators_table
 from collector.torch_profiler.stacks import folded_stacks, has_stacks
@@ -49,11 +49,10 @@ class Digest:
     num_events: int | None = None
     problems: list[str] = field(default_factory=list)
 
-    def page(self, title: str, facts: str) -> str | None:
-        """The memory timeline as a page; None where there is no timeline."""
-        if self.timelines is None:
-            return None
-        return memory_page(title, facts, self.timelines)
+    @property
+    def memory_csv(self) -> str | None:
+        """The memory timeline as text; None where there is no timeline."""
+        return None if self.timelines is None else timeline_csv(self.timelines)
 
 
 def digest_of(

@@ -337,15 +337,13 @@ class Exporter:
         self, digest: Digest, saved: _Saved
     ) -> tuple[list[Path], list[str]]:
         """Write what belongs to the trace: the files, and what went wrong."""
-        settings, trace = self._settings, saved.trace
+        settings = self._settings
         paths: list[Path] = []
         problems: list[str] = []
-        title = f"{self._run_dir.name}, rank {self._sink.rank}: memory by category"
-        facts = f"Steps {trace.first_step} to {trace.last_step}, cycle {trace.cycle}."
-        page = digest.page(title, facts) if settings.memory_filename else None
+        memory = digest.memory_csv if settings.memory_filename else None
         for template, text in (
             (settings.stacks_filename, digest.stacks),
-            (settings.memory_filename, page),
+            (settings.memory_filename, memory),
         ):
             if text is None:
                 continue

@@ -11,6 +11,8 @@ that the trace touched. Levels are thus what the trace saw, not what a device he
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -53,7 +55,7 @@ MAX_EVENTS: Final = 300_000
 """Operators and allocations; torch's analysis takes 50 us for each."""
 
 MAX_EVENTS_WANTED: Final = 3_000_000
-"""The same, where a page of them is asked for: two minutes."""
+"""The same, where a file of them is asked for: two minutes."""
 
 MAX_POINTS: Final = 100_000
 """Moments of one device; of more, the highest of neighbours stands for them."""
@@ -137,6 +139,17 @@ def timeline_table(timelines: Iterable[DeviceTimeline]) -> CaptureTable:
     for at, name in enumerate(CATEGORIES):
         table[f"{name}_bytes"] = np.ascontiguousarray(columns[:, at])
     return table
+
+
+def timeline_csv(timelines: Iterable[DeviceTimeline]) -> str:
+    """The same table as comma-separated values, its columns named in the first line."""
+    table = timeline_table(timelines)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table)
+    columns = (np.asarray(column).tolist() for column in table.values())
+    writer.writerows(zip(*columns, strict=True))
+    return text.getvalue()
 
 
 def _categories(found: Any) -> Any:

@@ -22,16 +22,16 @@ def test_the_short_form_switches_it_on():
 
 
 @pytest.mark.parametrize("missing", sorted(FULL))
-def test_a_memory_page_names_what_it_needs(missing):
-    settings = {**FULL, missing: False, "memory_filename": "m.html"}
+def test_a_memory_file_names_what_it_needs(missing):
+    settings = {**FULL, missing: False, "memory_filename": "m.csv"}
     text = refused(**settings)
     assert f"needs torch_profiler.{missing}, which is off" in text
     assert "in the given mapping" in text
-    load({"torch_profiler": {"enabled": True, **FULL, "memory_filename": "m.html"}})
+    load({"torch_profiler": {"enabled": True, **FULL, "memory_filename": "m.csv"}})
 
 
 def test_several_missing_options_are_named_at_once():
-    text = refused(memory_filename="m.html", profile_memory=False)
+    text = refused(memory_filename="m.csv", profile_memory=False)
     for name in FULL:
         assert f"torch_profiler.{name}" in text
     assert "which are off" in text
@@ -42,7 +42,7 @@ def test_stacks_need_stacks():
 
 
 def test_what_is_off_may_be_half_configured():
-    load({"torch_profiler": {"enabled": False, "memory_filename": "m.html"}})
+    load({"torch_profiler": {"enabled": False, "memory_filename": "m.csv"}})
 
 
 @pytest.mark.parametrize("key", ["folder", "filename"])

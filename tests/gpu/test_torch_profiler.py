@@ -110,7 +110,7 @@ def test_memory_by_category_is_that_of_the_device(tmp_path):
         steps=4,
         record_shapes=True,
         with_stack=True,
-        memory_filename="m.html",
+        memory_filename="m.csv",
     )
     (capture,) = traces(tmp_path)
     assert capture.meta["problem"] == ""
@@ -121,7 +121,7 @@ def test_memory_by_category_is_that_of_the_device(tmp_path):
     assert max(np.asarray(table["param_bytes"])[on_device]) >= params
     assert max(np.asarray(table["optimizer_bytes"])[on_device]) >= 2 * params
     found = artifacts(tmp_path)
-    assert "cuda:0" in found["m.html"].read_text()
+    assert "cuda:0" in found["m.csv"].read_text()
 
 
 @NO_KERNELS

@@ -318,13 +318,13 @@ def test_a_torch_that_cannot_tell_categories_says_so(tmp_path, monkeypatch):
     import torch.profiler._memory_profiler as analysis
 
     monkeypatch.delattr(analysis, "MemoryProfile")
-    train(tmp_path, 4, with_stack=True, record_shapes=True, memory_filename="m.html")
+    train(tmp_path, 4, with_stack=True, record_shapes=True, memory_filename="m.csv")
     (capture,) = traces(tmp_path)
     assert "memory_timeline" not in capture.tables
     assert "no memory timeline: torch's analysis" in capture.meta["problem"]
     note = recording(tmp_path).source("torch_profiler.memory_timeline")
     assert note["status"] == "absent"
-    assert "m.html" not in artifacts(tmp_path)
+    assert "m.csv" not in artifacts(tmp_path)
 
 
 def test_without_torch_there_are_no_traces_and_the_recording_says_why(

@@ -1,11 +1,9 @@
-"""Memory by category: torch's own picture as an oracle; the page, offline and escaped."""
+"""Memory by category: torch's own picture as an oracle."""
 
 from __future__ import annotations
 
 import json
-import re
 import warnings
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -14,13 +12,13 @@ import torch
 from collector.format.memory import CATEGORIES as KNOWN
 from collector.sources.contract import Unavailable
 from collector.torch_profiler import memory_timeline
-from collector.torch_profiler.memory_page import memory_page
 from collector.torch_profiler.memory_timeline import (
     CATEGORIES,
     CATEGORY_OF,
     DeviceTimeline,
     memory_timelines,
     thinned,
+    timeline_csv,
     timeline_table,
 )
 from tests.collector.torch_profiler.training import Training
@@ -81,6 +79,7 @@ def test_the_table_adds_up_and_speaks_our_words(profile):
     assert total.tolist() == timelines[0].total.tolist()
     assert (np.diff(table["time_ns"]) > 0).all()
     assert timeline_table([])["device"] == ()
+    assert timeline_csv([]) == ",".join(table) + "\n"
 
 
 def test_what_would_take_minutes_is_absent_with_a_reason(profile):
@@ -119,62 +118,3 @@ def test_thinning_keeps_the_peak_and_both_ends():
     assert few.time_ns[-1] == timeline.time_ns[-1]
     assert (np.diff(few.time_ns) > 0).all()
     assert thinned(timeline, 10_000) is timeline
-
-
-# The page.
-
-
-class Page(HTMLParser):
-    """Elements, their attributes and the text."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.attributes, self.texts = [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
-def test_the_page_asks_for_nothing_outside_itself():
-    text = memory_page("run", "facts", [made(), made(device="cpu")])
-    assert not re.search(r"(https?:)?//[a-z]", text)
-    page = Page(text)
-    assert not {"link", "img", "iframe", "object", "base"} & set(page.tags)
-    assert not {"src", "href"} & {name for name, _ in page.attributes}
-    assert page.tags.count("svg") == 2
-    assert "default-src 'none'" in text
-    assert "@media (prefers-color-scheme: dark)" in text
-
-
-def test_the_page_escapes_what_it_is_given():
-    hostile = "<script>alert(1)</script>&\"'"
-    text = memory_page(hostile, hostile, [made(device=hostile)])
-    assert "<script>alert" not in text
-    page = Page(text)
-    assert page.tags.count("script") == 2  # the data's and our own
-    assert page.texts.count(hostile) >= 3
-
-
-def test_the_page_says_the_peak_in_gib_and_its_data_is_what_is_drawn():
-    text = memory_page("run", "", [made()])
-    assert "Peak 3 GiB at 4.000 ms." in text
-    assert "<td>Parameters</td>" in text.replace(
-        text[text.index('<span class="swatch"') : text.index("Parameters</td>")], ""
-    )
-    data = json.loads(re.search(r'application/json">(.*?)</script>', text).group(1))
-    assert data["ms"] == [0, 1, 2, 3, 4]
-    assert data["held"][-1][0] == 2**30
-    assert ">GiB<" in text
-
-
-def test_a_page_without_anything_says_so():
-    assert "Nothing was allocated" in memory_page("run", "", [])
-
-
-def test_one_moment_is_a_page_too():
-    assert "<svg" in memory_page("run", "", [made(num=1, most=0)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -274,7 +276,7 @@ def test_the_users_function_sees_each_trace_and_may_fail(tmp_path, caplog):
 
 
 @needs_python_calls
-def test_stacks_and_page_lie_beside_the_trace_and_go_with_it(tmp_path):
+def test_stacks_and_memory_lie_beside_the_trace_and_go_with_it(tmp_path):
     recorder = train(
         tmp_path,
         8,
@@ -282,23 +284,28 @@ def test_stacks_and_page_lie_beside_the_trace_and_go_with_it(tmp_path):
         record_shapes=True,
         with_stack=True,
         stacks_filename="rank{rank}.{batch}.stacks.gz",
-        memory_filename="rank{rank}.{batch}.memory.html",
+        memory_filename="rank{rank}.{batch}.memory.csv",
     )
     (saved,) = recorder.saved_traces
     assert [p.name for p in saved.paths] == [
         "rank0.4.pt.trace.json",
         "rank0.4.stacks.gz",
-        "rank0.4.memory.html",
+        "rank0.4.memory.csv",
     ]
     (capture,) = traces(tmp_path)
     assert capture.meta["beside"] == [
         "torch_traces/rank0.4.stacks.gz",
-        "torch_traces/rank0.4.memory.html",
+        "torch_traces/rank0.4.memory.csv",
     ]
     timeline = capture.tables["memory_timeline"]
     assert set(timeline["device"]) == {"cpu"}
     held = sum(np.asarray(timeline[c]) for c in timeline if c.endswith("_bytes"))
     assert held.min() >= 0
+    with saved.paths[2].open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == list(timeline)
+    for name, column in timeline.items():
+        assert [row[name] for row in rows] == [str(value) for value in column], name
     params = sum(p.nbytes for p in Training().net.parameters())
     assert max(timeline["param_bytes"]) >= params
     assert max(timeline["optimizer_bytes"]) >= 2 * params
