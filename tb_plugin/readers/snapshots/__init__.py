@@ -9,7 +9,7 @@
 - `shapes`, `batch`, `event_reader`: events recognised side by side, which is what makes
   it fast;
 - `events`, `packed`, `held_events`: events as columns while and after they are read;
-- `json_text`, `json_snapshot`: the same from JSON;
+- `json_snapshot`: JSON made a pickle;
 - `extent`: what a value stands for when it is walked.
 
 A pickle of a snapshot holds plain data alone, so whatever else is in one is refused: no

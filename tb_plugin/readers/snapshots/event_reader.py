@@ -19,7 +19,6 @@ from tb_plugin.readers.snapshots.memo import (
     FIRST_PAIR,
     FIRST_TEXT,
     NOTHING,
-    OneByOneError,
     StackNumber,
 )
 from tb_plugin.readers.snapshots.shapes import HEAD, Shapes
@@ -298,7 +297,7 @@ class EventReader:
             if type(found) is StackNumber:
                 stacks[place] = found
             elif type(found) is not list:
-                raise OneByOneError("an event's frames are something else", self._at)
+                raise RefusedError("an event's frames are something else", self._at)
             else:
                 number = self._stacks.number_of(found, self._at)
                 self._memo.replace(entry, StackNumber(number))
@@ -322,13 +321,13 @@ class EventReader:
     def _text_at(self, entry: int) -> int:
         text = self._memo.get(entry, self._at)
         if type(text) is not str:
-            raise OneByOneError("an event's text is something else", self._at)
+            raise RefusedError("an event's text is something else", self._at)
         return self._events.text(text, self._at)
 
     def _pair_at(self, entry: int) -> tuple[int, int]:
         pair = self._memo.get(entry, self._at)
         if not is_pair(pair):
-            raise OneByOneError("an event's pair is something else", self._at)
+            raise RefusedError("an event's pair is something else", self._at)
         first, second = pair
         return first, second
 
@@ -336,7 +335,7 @@ class EventReader:
         value = self._memo.get(entry, self._at)
         parts = value if type(value) is tuple else (value,)
         if type(value) is StackNumber or any(map(is_container, parts)):
-            raise OneByOneError("an event's value is a list or a dict", self._at)
+            raise RefusedError("an event's value is a list or a dict", self._at)
         return self._events.plain(value, self._at)
 
     def _text(self, raw: bytes) -> int:

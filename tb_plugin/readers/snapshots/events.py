@@ -10,7 +10,6 @@ there too.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -34,9 +33,6 @@ MAX_KEYS: Final = 64
 """Of an event: torch's have about ten."""
 MAX_TEXT_BYTES: Final = 128 << 20
 """Of all distinct texts of events, as objects."""
-
-MAX_AGAIN: Final = 100_000
-"""Events that are others once more: each takes two bytes of a file, and a row."""
 
 NOTHING: Final = -1
 GAPS: Final[dict[str, float]] = {
@@ -86,15 +82,6 @@ class Column:
         for held, value in zip(self.values, values, strict=True):
             held.append(value)
 
-    def values_at(self, row: int, num_settled: int) -> tuple[float, ...]:
-        """One row's value, or gap, as `add` takes it; of rows that came one by one."""
-        if row < num_settled:
-            return tuple(part.at(row) for part in self.parts)
-        place = bisect_left(self.rows, row)
-        if place == len(self.rows) or self.rows[place] != row:
-            return (self.gap,) * len(self.parts)
-        return tuple(held[place] for held in self.values)
-
     def settle(
         self, first: int, count: int, rows: Numbers | None, values: tuple[Numbers, ...]
     ) -> None:
@@ -136,7 +123,6 @@ class Events:
         """Called when a column holds another kind than before."""
         self._stacks = stacks
         self._text_bytes = 0
-        self._num_again = 0
 
     def add(self, event: Mapping[str, Any], at: int) -> None:
         """Append a row."""
@@ -147,17 +133,6 @@ class Events:
                 self._reconcile(column, kind, event[key], at)
         for key, value in event.items():
             self._add_value(self.columns[key], value, at)
-        self.num_rows += 1
-        if self.num_rows - self.num_settled >= _MAX_UNSETTLED:
-            self.settle()
-
-    def add_again(self, row: int, at: int) -> None:
-        """Append a row that is as one before it."""
-        self._num_again += 1
-        if self._num_again > MAX_AGAIN:
-            raise RefusedError("too many events are referred to again", at)
-        for column in self.columns.values():
-            column.add(self.num_rows, *column.values_at(row, self.num_settled))
         self.num_rows += 1
         if self.num_rows - self.num_settled >= _MAX_UNSETTLED:
             self.settle()

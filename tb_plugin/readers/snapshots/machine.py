@@ -20,7 +20,6 @@ from tb_plugin.readers.snapshots.machine_values import (
     ValueMachine,
 )
 from tb_plugin.readers.snapshots.memo import Memo, StackNumber
-from tb_plugin.readers.snapshots.places import PLACE_BYTES, Places
 from tb_plugin.readers.snapshots.stacks import Stacks
 
 if TYPE_CHECKING:
@@ -48,14 +47,8 @@ _UNDER_WAY: Final = 100
 class Machine(ValueMachine):
     """Carries out one pickle."""
 
-    def __init__(self, window: Window, *, keep_places: bool = False) -> None:
-        """`keep_places`: of each event, so that the file may refer to it again.
-
-        It takes memory and keeps events from being read many at once, and no pickle
-        that torch wrote needs it.
-        """
+    def __init__(self, window: Window) -> None:
         super().__init__(window)
-        self._places = Places() if keep_places else None
         self.memo = Memo()
         self.stacks = Stacks()
         self.events = Events(self.stacks)
@@ -191,11 +184,6 @@ class Machine(ValueMachine):
         self._get_entry(self._unsigned(4))
 
     def _get_entry(self, number: int) -> None:
-        row = None if self._places is None else self._places.row(number)
-        if row is not None:
-            self.events.add_again(row, self._at)
-            self._push(_EVENT)
-            return
         found = self.memo.get(number, self._at)
         if type(found) is StackNumber:  # the frames of an event
             found = self.stacks.lists[found]
@@ -281,9 +269,6 @@ class Machine(ValueMachine):
         self._spent -= _UNDER_WAY + _DICT + (_DICT_ENTRY + NUMBER_BYTES) * len(frame)
 
     def _take_event(self, event: dict[str, Any], entry: int) -> None:
-        if self._places is not None:
-            self._spend(PLACE_BYTES)
-            self._places.add(entry, self.events.num_rows)
         self.events.add(event, self._at)
         self.memo.forget(entry)
         self._spent -= _ENTRY + _UNDER_WAY + _DICT
@@ -297,9 +282,8 @@ class Machine(ValueMachine):
                 self.memo.replace(of_frames, StackNumber(number))
                 self._spent -= _UNDER_WAY + LIST_BYTES + 8 * len(frames)
         self._stack[-1] = _EVENT
-        if self._places is None:
-            self._reader.learn(event)
-            self._read_events()
+        self._reader.learn(event)
+        self._read_events()
 
     def _stop(self) -> None:
         """The end; `run` minds it."""
@@ -341,8 +325,8 @@ def is_event(plain: dict[str, Any]) -> bool:
 def _refusal(opcode: int) -> str:
     what = _REFUSED.get(opcode)
     if what is None:
-        return f"opcode {opcode:#04x} is not one of a snapshot"
-    return f"{what}, which no snapshot needs: it is not carried out"
+        return f"opcode {opcode:#04x} is not one of plain data"
+    return f"{what}, which plain data never does: it is not carried out"
 
 
 _REFUSED: Final = {

@@ -33,13 +33,6 @@ _MAX_NAMES: Final = 1 << 16
 """Texts whose entries are known by name; a snapshot's keys come early."""
 
 
-class OneByOneError(RefusedError):
-    """What reading many events at once cannot tell: they are to be read one by one.
-
-    As where something refers to an entry that nothing is kept of, an event's own dict.
-    """
-
-
 class StackNumber(int):
     """What an entry is whose list of frames is known as a stack."""
 
@@ -94,16 +87,20 @@ class Memo:
         """The object; a `StackNumber` where it is the list of frames of an event.
 
         Raises:
-            OneByOneError: it was an event, or what nothing is kept of.
-            RefusedError: there is no such entry.
+            RefusedError: there is no such entry, or it was an event: torch writes each
+                of them once.
         """
         found = self._objects.get(number)
         if found is None:
             code = self.code(number)
             found = self.pending(number, at) if code == NOTHING else self.of_code(code)
         if found is None:
-            kind = OneByOneError if number < self.count else RefusedError
-            raise kind(f"refers to entry {number}, which is nothing", at)
+            what = (
+                "an event, which torch writes once"
+                if number < self.count
+                else "nothing"
+            )
+            raise RefusedError(f"refers to entry {number}, which is {what}", at)
         if type(found) in (list, dict):
             self.fetched.add(id(found))
         return found

@@ -7,7 +7,6 @@ differences from it, in as few bytes as the largest of them needs.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -43,10 +42,6 @@ class Packed:
         self._loose: list[Numbers] = []
         self._num_loose = 0
         self._length = 0
-        self._starts: list[int] = []
-        """First rows of the first chunks, as far as they were looked for."""
-        self._end = 0
-        """The row behind those."""
 
     def __len__(self) -> int:
         return self._length
@@ -74,29 +69,6 @@ class Packed:
             self._chunks.append(np.broadcast_to(np.float64(number), count))
         else:
             self._chunks.append(_Chunk(count, int(number) % _WRAP, 0, None))
-
-    def at(self, row: int) -> float:
-        """One of them."""
-        first = self._length - self._num_loose
-        if row >= first:
-            # Left loose: packed a few at a time they would take more than they hold.
-            if len(self._loose) > 1:
-                self._loose = [np.concatenate(self._loose)]
-            value: float = self._loose[0][row - first].item()
-            return value
-        for chunk in self._chunks[len(self._starts) :]:
-            length = chunk.length if isinstance(chunk, _Chunk) else len(chunk)
-            self._starts.append(self._end)
-            self._end += length
-        place = bisect_right(self._starts, row) - 1
-        chunk, inside = self._chunks[place], row - self._starts[place]
-        if not isinstance(chunk, _Chunk):
-            return float(chunk[inside])
-        if chunk.rest is None:
-            return int(_unpacked(chunk._replace(length=1))[0])
-        return int(
-            _unpacked(chunk._replace(length=1, rest=chunk.rest[inside : inside + 1]))[0]
-        )
 
     def chunks(self) -> Iterator[Numbers]:
         """All of them, some at a time."""

@@ -10,9 +10,8 @@ from collector.format.snapshots.interning import NotFramesError
 from tb_plugin.readers.imports.errors import RefusedError
 from tb_plugin.readers.snapshots.extent import Extent
 from tb_plugin.readers.snapshots.held_events import Held
-from tb_plugin.readers.snapshots.json_snapshot import JsonSnapshot
+from tb_plugin.readers.snapshots.json_snapshot import as_pickle, is_json
 from tb_plugin.readers.snapshots.machine import Machine
-from tb_plugin.readers.snapshots.memo import OneByOneError
 from tb_plugin.readers.snapshots.window import Window
 
 if TYPE_CHECKING:
@@ -48,13 +47,7 @@ def read_tables(
     window.fill(0)
     if not window.data:
         raise RefusedError("the file is empty", 0)
-    is_json = window.data.lstrip()[:1] in (b"{", b"[")
-    reader: JsonSnapshot | Machine
-    if is_json:
-        reader = JsonSnapshot(window)
-        root = reader.run()
-    else:
-        reader, root = _carried_out(window, file, report)
+    reader, root = _carried_out(window)
     if not _is_snapshot(root):
         raise RefusedError("there is no allocator snapshot in the file", 0)
     extent = Extent()
@@ -80,19 +73,17 @@ def imported(
     return read_tables(file, report), {}
 
 
-def _carried_out(
-    window: Window, file: IO[bytes], report: Callable[[float], None] | None
-) -> tuple[Machine, Any]:
-    """What a pickle makes; read anew where its events are not alike after all."""
-    machine = Machine(window)
+def _carried_out(window: Window) -> tuple[Machine, Any]:
+    """What a pickle makes, or what a JSON text would as one."""
+    if not is_json(window):
+        machine = Machine(window)
+        return machine, machine.run()
+    machine = Machine(Window(as_pickle(window)))
     try:
         return machine, machine.run()
-    except OneByOneError:
-        file.seek(0)
-        window = Window(file, report)
-        window.fill(0)
-        machine = Machine(window, keep_places=True)
-        return machine, machine.run()
+    except RefusedError as error:
+        # Its offset is in a pickle that nobody has.
+        raise RefusedError(error.what, 0, "in the JSON") from None
 
 
 def _is_snapshot(root: Any) -> bool:

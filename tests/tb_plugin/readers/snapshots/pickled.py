@@ -16,8 +16,9 @@ def machine_of(data: bytes) -> Machine:
 
 
 def carried_out(data: bytes) -> tuple[Machine, Any]:
-    file = io.BytesIO(data)
-    return snapshot_file._carried_out(Window(file), file, None)
+    window = Window(io.BytesIO(data))
+    window.fill(0)
+    return snapshot_file._carried_out(window)
 
 
 def unpickled(data: bytes) -> Any:

@@ -78,7 +78,9 @@ def test_hostile_files_end_in_words_and_in_little_memory(name, tmp_path):
         assert found.ending.done
     else:
         assert found.ending.failure is not None
-        assert found.ending.failure.kind == "refused"
+        # JSON is made objects of at once: what is too many meets the process' limit.
+        kinds = ("refused", "limit") if name.startswith("JSON") else ("refused",)
+        assert found.ending.failure.kind in kinds
         assert len(found.ending.failure.what) > 10
     assert found.rss_mb < 512
     # Far above what it takes: it is for what grows without bound.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import pickle
 from contextlib import suppress
 from typing import Any
 
@@ -14,10 +15,8 @@ from hypothesis import strategies as st
 
 from collector.format.snapshots import rebuilt
 from tb_plugin.readers.imports.errors import RefusedError
-from tb_plugin.readers.snapshots import json_text
-from tb_plugin.readers.snapshots.json_text import JsonText
+from tb_plugin.readers.snapshots import json_snapshot
 from tb_plugin.readers.snapshots.snapshot_file import read_tables
-from tb_plugin.readers.snapshots.window import Window
 from tests.made_snapshots import everything, long_history, releases
 
 
@@ -64,50 +63,12 @@ def test_gzipped_json_is_read_alike():
     assert read(data) == with_lists(snapshot)
 
 
-def test_long_lists_are_read_in_batches_and_stacks_are_shared():
+def test_stacks_of_long_histories_are_shared():
     snapshot = long_history(4000)
     tables = read_tables(io.BytesIO(json.dumps(snapshot).encode()))
     assert rebuilt(tables) == with_lists(snapshot)
     assert len(tables["stacks"]["num_frames"]) <= 202
     assert len(tables["frames"]["line"]) <= 402
-
-
-texts = st.text() | st.sampled_from(['"', "\\", '\\"', "a\\\\", "[{", "}],", '",'])
-values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | texts,
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4)
-    ),
-    max_leaves=20,
-)
-
-
-@settings(deadline=None)
-@given(st.lists(values), st.integers(0, 2), st.integers(1, 40), st.booleans())
-def test_elements_of_lists_are_told_apart(entries, indent, size, ascii_only):
-    text = json.dumps(entries, indent=indent or None, ensure_ascii=ascii_only)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_text, "_BATCH", size)
-        patch.setattr(json_text, "_GLANCE", size)
-        there = JsonText(Window(io.BytesIO(text.encode(errors="surrogatepass"))))
-        there.take(b"[")
-        found = b",".join(there.batches())
-    assert json.loads(b"[" + found + b"]") == entries
-    assert there.peek() == b""
-
-
-@settings(deadline=None)
-@given(st.dictionaries(texts, values))
-def test_values_of_objects_are_told_apart(entries):
-    there = JsonText(Window(io.BytesIO(json.dumps(entries).encode())))
-    there.take(b"{")
-    found = {}
-    while not there.took(b"}"):
-        if found:
-            there.take(b",")
-        key = there.key()
-        found[key] = json.loads(there.value())
-    assert found == entries
 
 
 @pytest.mark.parametrize(
@@ -124,11 +85,7 @@ def test_values_of_objects_are_told_apart(entries):
         '{"segments: []}',
         "{segments: []}",
         '{"segments": [NaN]}',
-        '{"segments": [1, 2]}',
-        '{"device_traces": [[1]]}',
-        '{"device_traces": [[{"no": "event"}]]}',
         '{"device_traces": [{"action": "alloc", "addr": 1, "size": 2}, 3]}',
-        '{"device_traces": [7]}',
         '{"device_traces": [[{"action": "alloc", "addr": 1, "frames": [3]}]]}',
         '{"segments": [], "x": ' + "[" * 10_000,
         '{"segments": [], "x": ' + "[" * 100 + "]" * 100 + "}",
@@ -147,7 +104,20 @@ def test_what_is_no_snapshot_is_refused(text):
     assert len(refused.value.what) > 10
 
 
-@pytest.mark.parametrize("element", ["[],", "{},", "0,", '"a",', "[[],[]],"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"segments": [1, 2]}',
+        '{"device_traces": [[1]]}',
+        '{"device_traces": [[{"no": "event"}]]}',
+        '{"device_traces": [7]}',
+    ],
+)
+def test_what_is_odd_is_read_as_its_pickle_is(text):
+    assert read(text.encode()) == read(pickle.dumps(json.loads(text)))
+
+
+@pytest.mark.parametrize("element", ["[],", "{},", "[[],[]],"])
 @pytest.mark.parametrize(
     "key", ["segments", "device_traces", "x", "external_annotations"]
 )
@@ -157,11 +127,13 @@ def test_floods_are_refused(key, element):
         read(text.encode())
 
 
-def test_an_endless_element_is_refused(monkeypatch):
-    monkeypatch.setattr(json_text, "MAX_VALUE", 1 << 16)
-    text = '{"segments": [{"a": "' + "x" * (4 << 20) + '"}]}'
-    with pytest.raises(RefusedError, match="longer than"):
-        read(text.encode())
+def test_a_text_that_is_too_long_is_refused_with_what_to_do(monkeypatch):
+    monkeypatch.setattr(json_snapshot, "MAX_BYTES", 1 << 16)
+    text = '{"segments": [{"a": "' + "x" * (1 << 16) + '"}]}'
+    for data in (text.encode(), gzip.compress(text.encode(), 1)):
+        with pytest.raises(RefusedError, match="longer than 65,536 bytes") as refused:
+            read(data)
+        assert "Keep the pickle" in refused.value.remedy
 
 
 @settings(deadline=None, max_examples=200)
