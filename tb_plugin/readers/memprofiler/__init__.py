@@ -7,7 +7,7 @@ contents        what one of them holds, and what is wrong with it
 stats           memory statistics by snap, whichever file they came from
 stats_yaml      `rank_R_memory_stats.yaml`, tags of Python objects and all
 yaml_events     YAML as a stream of events, bounded
-stats_pickle    `rank_R_memory_stats.pickle`, by way of `pickle_machine`
+stats_pickle    `rank_R_memory_stats.pickle`, by the machine of snapshots
 stat_names      MemProfiler's names of statistics and ours
 report          `fsdp_mem_rank_R_FUNCTION_ITERATION.log`, lines or tables, of any torch
 modules_yaml    `rank_R_fsdp_memory_stats.yaml`, many calls in exact bytes
