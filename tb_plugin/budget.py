@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Final
-
-MOST_STRETCH: Final = 4
-"""A part may get so many times its own time, once the question was asked again."""
 
 
 class Budget:
     """Seconds of work; whoever leaves work out because of it marks it exhausted."""
 
     def __init__(self, seconds: float, part_of: Budget | None = None) -> None:
-        """`part_of` stretches this one, and learns what it puts off."""
-        stretch: int = 1 if part_of is None else part_of.stretch
-        self._most_seconds = seconds if part_of is None else seconds * MOST_STRETCH
-        self._deadline = time.monotonic() + seconds * stretch
+        """`part_of` learns what this one puts off."""
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
         self._part_of = part_of
-        self.stretch: int = 1
-        """How many times longer its parts may take, at most `MOST_STRETCH`."""
         self.exhausted = False
         """True once some work was left out."""
         self.put_off = False
@@ -30,7 +23,7 @@ class Budget:
         if time.monotonic() + seconds <= self._deadline:
             return True
         self.exhausted = True
-        if seconds <= self._most_seconds:
+        if seconds <= self._seconds:
             self.come_back()
         return False
 

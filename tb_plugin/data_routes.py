@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 from tb_plugin.answers import data_answer, fresh_answer
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
-from tb_plugin.cut_short import CutShort
 from tb_plugin.drop import Drops
 from tb_plugin.history_routes import ROUTES, HistoryRoutes
 from tb_plugin.query import parse_query
@@ -86,7 +85,6 @@ class DataRoutes:
         self._first_series = prefetcher(self.store.series, parse_query({}))
         self._asked: list[str] = []
         """One entry per request that is being answered; appending is atomic."""
-        self._cut_short = CutShort()
         self._summaries: WeakKeyDictionary[
             Run, tuple[tuple[int, int], api.RunSummary]
         ] = WeakKeyDictionary()
@@ -173,25 +171,18 @@ class DataRoutes:
             if name == "overview":
                 # A little at each poll, so that damage inside is named soon.
                 run.check(Budget(CHECK_SECONDS), rank=query.rank)
-            stamp = self._stamp(name, run, query)
+            stamp = self._verdicts.version if name == "verdict" else 0
             etag = etag_of(self.store.epoch, name, run.version, stamp, query)
             unchanged = not_modified(request, etag, CONTENT_TYPE)
             if unchanged is not None:
                 return unchanged
-            budget.stretch = self._cut_short.stretch(run, name, query)
             faults = run.num_faults
             response = self._view(name, run, query, budget)
             if budget.put_off and name in _DRAWN_VIEWS:
-                self._cut_short.note(run, name, query)
+                run.expect_more()
             # Reading may have found damage: the next poll shows it.
             run.note_new_faults(faults)
         return data_answer(request, envelope(response), etag)
-
-    def _stamp(self, name: str, run: Run, query: Query) -> object:
-        """What else than the run's version decides an answer."""
-        if name == "verdict":
-            return self._verdicts.version
-        return self._cut_short.count(run, name, query)
 
     def _prefetch(self, name: str, query: Query) -> Callable[[RankFile], object] | None:
         """What is done to each file right after opening."""

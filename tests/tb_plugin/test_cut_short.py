@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tb_plugin.budget import Budget
-from tb_plugin.cut_short import MOST_AGAIN, CutShort
-from tb_plugin.query import parse_query
 from tests.builders import RunBuilder, peak_of
 from tests.tb_plugin.client import Page, answered, decode
 
@@ -94,61 +90,7 @@ def test_a_coarse_answer_of_a_run_at_rest_becomes_fine(
     assert is_fine(route, held)
 
 
-@pytest.mark.parametrize(("route", "budget"), DRAWN)
-def test_what_stays_coarse_is_not_asked_for_for_ever(page, monkeypatch, route, budget):
-    page.of_run("/timeline", "exp")  # opens the files, which is not what is cut short
-    monkeypatch.setattr(budget, Spent)
-    tags = [asked(page, route).headers["ETag"]]
-    for _ in range(MOST_AGAIN):
-        again = asked(page, route, tags[-1])
-        assert again.status_code == 200
-        tags.append(again.headers["ETag"])
-    assert len(set(tags)) == len(tags)
-    assert asked(page, route, tags[-1]).status_code == 304
-
-
-def test_what_changes_is_counted_anew_and_old_questions_go():
-    kept = CutShort()
-    run = OnlyAVersion(version=3)
-    query = parse_query({"run": "one"})
-    assert kept.count(run, "steps", query) == 0
-    kept.note(run, "steps", query)
-    kept.note(run, "steps", query)
-    assert kept.count(run, "steps", query) == 2
-    assert kept.count(run, "timeline", query) == 0
-    assert kept.count(OnlyAVersion(version=3), "steps", query) == 0
-    run.version = 4
-    assert kept.count(run, "steps", query) == 0
-    kept.note(run, "steps", query)
-    for x0 in range(200):  # a person who drags
-        kept.note(run, "steps", replace(query, x0=float(x0)))
-    assert kept.count(run, "steps", replace(query, x0=199.0)) == 1
-    assert kept.count(run, "steps", query) == 0
-
-
-class OnlyAVersion(SimpleNamespace):
-    """Only a version, told apart from every other run."""
-
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
-
-
-def test_who_asks_again_gets_more_time_for_the_parts():
-    kept, run = CutShort(), OnlyAVersion(version=1)
-    query = parse_query({"run": "one"})
-    stretches = []
-    for _ in range(6):
-        stretches.append(kept.stretch(run, "steps", query))
-        kept.note(run, "steps", query)
-    assert stretches == [1, 2, 4, 4, 4, 4]
-    whole = Budget(60.0)
-    whole.stretch = 4
-    assert Budget(1e6, whole).allows(3.9e6)
-    assert not Budget(1e6, whole).allows(4.1e6 + 4 * 300)
-    assert Budget(1e6).allows(0.9e6)
-
-
-def test_only_what_no_budget_would_allow_is_not_put_off():
+def test_what_no_budget_would_allow_is_not_asked_for_again():
     whole = Budget(60.0)
     part = Budget(30.0, whole)
     assert not part.allows(1e6)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { tokens, type Theme } from "../base/tokens";
 import { hexOf, paletteAt, partColours } from "./palette";
-import { linear, worst } from "./sight";
+import { linear, worst } from "./test_sight";
 
 const PARTS = [
   "dataloader",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ProfileRole, TraceFamily } from "../api/types.gen";
-import { worst } from "../render/sight";
+import { worst } from "../render/test_sight";
 import { familyColour } from "./family_colours";
 import { ROLE_WORDS, roleColour } from "./profile_roles";
 
