@@ -31,7 +31,7 @@ SUFFIX: Final = ".dumps.json"
 MAX_TRIES: Final = 3
 """What fails so often is given up."""
 
-_KINDS: Final = ("yaml", "pickle", "fsdp_report", "history")
+_KINDS: Final = ("yaml", "modules", "history")
 _MAX_BYTES: Final = 1 << 20
 
 Status: TypeAlias = Literal["waiting", "written", "done", "failed"]
@@ -104,9 +104,7 @@ class Dumps:
 
     def __init__(self, settings: DumpsConfig, run_dir: Path) -> None:
         """`settings.dir` is taken now: training may change the working directory."""
-        self._options = [
-            f"--{kind.replace('_', '-')}" for kind in _KINDS if getattr(settings, kind)
-        ]
+        self._options = [f"--{kind}" for kind in _KINDS if getattr(settings, kind)]
         self._run_dir = run_dir
         folder = Path(settings.dir).expanduser() if settings.dir else None
         self._folder = run_dir / "memprofiler" if folder is None else folder.absolute()

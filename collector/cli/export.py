@@ -1,25 +1,24 @@
 """Write files for other tools from a recording, also of a job that died.
 
 LOGDIR is what TensorBoard is given, a run's directory (either also as a URL, at a store),
-or one rank's file. The files have MemProfiler's names and layouts:
+or one rank's file. The files:
 
   rank_R_memory_stats.yaml          every snap: --yaml
-  rank_R_fsdp_memory_stats.yaml     module memory in exact bytes: --yaml
-  rank_R_memory_stats.pickle        every snap: --pickle
-  fsdp_mem_rank_R_FUNCTION_ITERATION.log
-                                    module memory as torch prints it: --fsdp-report
+  rank_R_fsdp_memory_stats.yaml     module memory by window and module: --yaml
+  rank_R_modules.csv                the same as a table: --modules
   cuda_alloc_rank_R.FUNCTION.ITERATION.start|end.pickle
                                     the allocator, for memory_viz: --history
   rank_R_config.yaml                the settings that were in effect: --config
 
-Without any of these options: --yaml --fsdp-report --config. Keys and names are
+Without any of these options: --yaml --modules --config. Keys and names are
 MemProfiler's, which knows no phases; a function that was collected in several of them, and
 counts its calls in each, has all but train before its name: 0.val.step.2.start. Where a
 job was started more than once, the last attempt's files are in DIR and earlier ones' in
 DIR/attempt_N.
 
 YAML holds plain mappings (yaml.safe_load takes them), pickles hold plain dicts, lists and
-numbers, and the peak in a report is that of its own iteration.
+numbers. Sizes are bytes, under the labels of torch's FSDPMemTracker (of a model without
+FSDP: MemTracker), and a peak is that of its own iteration.
 """
 
 from __future__ import annotations
@@ -40,17 +39,16 @@ if TYPE_CHECKING:
     from collector.cli.export_files import Planned, UnmadeError
     from tb_plugin.run import AttemptFiles, Run
 
-HELP = "write YAML, pickles and reports for other tools from a recording"
+HELP = "write YAML, tables and pickles for other tools from a recording"
 
-KINDS: Final = ("yaml", "pickle", "fsdp_report", "history", "config")
-DEFAULT_KINDS: Final = ("yaml", "fsdp_report", "config")
+KINDS: Final = ("yaml", "modules", "history", "config")
+DEFAULT_KINDS: Final = ("yaml", "modules", "config")
 DEFAULT_DIR: Final = "memprofiler"
 """In the run's directory: where MemProfiler puts its own."""
 
 _SOURCES: Final = {
     "yaml": ("functions", "modules"),
-    "pickle": ("functions",),
-    "fsdp_report": ("modules",),
+    "modules": ("modules",),
     "history": ("history",),
 }
 """What must have been recorded for a kind of file: keys of the configuration."""
@@ -70,30 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--attempt", type=int, metavar="N", help="one attempt alone, from 1"
     )
     parser.add_argument("--yaml", action="store_true", help="statistics as YAML")
-    parser.add_argument("--pickle", action="store_true", help="statistics, pickled")
-    parser.add_argument(
-        "--fsdp-report", action="store_true", help="module memory as text"
-    )
+    parser.add_argument("--modules", action="store_true", help="module memory as CSV")
     parser.add_argument(
         "--history", action="store_true", help="captures of the allocator, pickled"
     )
     parser.add_argument("--config", action="store_true", help="the effective settings")
-    parser.add_argument(
-        "--depth",
-        type=int,
-        default=2,
-        metavar="N",
-        help="of the report: how deep modules are listed (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--units",
-        choices=("B", "KiB", "MiB", "GiB"),
-        default="MiB",
-        help="of the report (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--tabulate", action="store_true", help="tables in the report instead of lines"
-    )
     parser.add_argument(
         "-o",
         "--out",
@@ -119,8 +98,6 @@ def run(options: argparse.Namespace) -> int:
     from collector.cli import export_files
     from collector.cli.recordings import read_whole, tell_problems
 
-    if options.depth < 1:
-        raise Failure("--depth must be 1 or more", where=f"--depth {options.depth}")
     kinds = [kind for kind in KINDS if getattr(options, kind)] or list(DEFAULT_KINDS)
     recording = _chosen(options)
     read_whole(recording, options.rank)
@@ -232,10 +209,8 @@ def _planned(
     options: argparse.Namespace,
 ) -> Iterator[Planned]:
     from collector.cli.export_plan import Plan
-    from collector.cli.export_report import Layout
 
-    layout = Layout(depth=options.depth, units=options.units, tabulate=options.tabulate)
-    plan = Plan(recording, attempt, layout)
+    plan = Plan(recording, attempt)
     for rank in attempt.files:
         if options.rank in (None, rank):
             for kind in kinds:
@@ -268,7 +243,7 @@ def _tell_missing(
             sources = _SOURCES.get(kind, ())
             print(
                 f"memboard export: {NOTHING} for"
-                f" --{kind.replace('_', '-')}{_reasons(recording, sources)}",
+                f" --{kind}{_reasons(recording, sources)}",
                 file=sys.stderr,
             )
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-_MAX_NAME: Final = 100
 _MAX_LISTED: Final = 5
 _MARK: Final = {
     "written_by": "memboard export",
@@ -45,12 +44,6 @@ class Planned:
     """Raises UnmadeError."""
     again: Callable[[str], str] = str
     """Its name with a suffix to what tells files of its kind apart."""
-
-
-def safe_name(name: str) -> str:
-    """A function's name without what a file's name must not hold; the user chose it."""
-    kept = (c if c.isalnum() or c in "-_.+" else "_" for c in name)
-    return "".join(kept).strip(".")[:_MAX_NAME] or "function"
 
 
 def without_repeats(files: Sequence[Planned]) -> Iterator[Planned]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import pickle
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from collector.cli.export_files import Planned, UnmadeError, safe_name
-from collector.cli.export_report import report_text, window_report
+from collector.cli.export_files import Planned, UnmadeError
+from collector.cli.export_modules import COLUMNS, module_rows, window_report
 from collector.cli.export_snaps import has_snaps, snaps_of
-from collector.cli.export_stats import PICKLE_PROTOCOL, as_pickle, as_yaml, stats_of
+from collector.cli.export_stats import as_yaml, stats_of
 from collector.format.errors import FormatError
 from collector.format.snapshots import rebuilt
 from collector.history.pickles import pickle_name
@@ -24,7 +26,7 @@ from tb_plugin.readers.modules import ModulesError, ModulesReader
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from collector.cli.export_report import Layout, WindowReport
+    from collector.cli.export_modules import WindowReport
     from collector.format.records import CaptureEntry
     from tb_plugin.readers.modules import RankWindow, WindowKey
     from tb_plugin.readers.rank_file import RankFile
@@ -32,14 +34,15 @@ if TYPE_CHECKING:
 
 _CACHE_BYTES = 64 << 20
 _HISTORY = "history"
+_PICKLE_PROTOCOL = 4
+"""The newest that every supported Python reads and that viewers know."""
 
 
 class Plan:
     """The files of one attempt."""
 
-    def __init__(self, run: Run, attempt: AttemptFiles, layout: Layout) -> None:
+    def __init__(self, run: Run, attempt: AttemptFiles) -> None:
         self._attempt = attempt
-        self._layout = layout
         self._modules = ModulesReader(Cache(_CACHE_BYTES))
         self._windows: dict[int, list[tuple[WindowKey, RankWindow]]] = {}
         for key, ranks in self._modules.windows(run, Budget(math.inf)).items():
@@ -67,8 +70,7 @@ class Plan:
         """A rank's files of one kind."""
         make: dict[str, Callable[[int], Iterator[Planned]]] = {
             "yaml": self._yaml,
-            "pickle": self._pickle,
-            "fsdp_report": self._reports,
+            "modules": self._modules_csv,
             "history": self._histories,
             "config": self._config,
         }
@@ -83,17 +85,10 @@ class Plan:
             name = f"rank_{rank}_fsdp_memory_stats.yaml"
             yield Planned("yaml", name, partial(self._modules_yaml, rank))
 
-    def _pickle(self, rank: int) -> Iterator[Planned]:
-        if has_snaps(self._attempt.files[rank]):
-            name = f"rank_{rank}_memory_stats.pickle"
-            yield Planned("pickle", name, lambda: as_pickle(self._stats(rank)))
-
-    def _reports(self, rank: int) -> Iterator[Planned]:
-        for key, window in self._windows.get(rank, []):
-            function = self._names[FunctionKey(key.function, key.phase)]
-            make = partial(self._report, window, function, key.iteration)
-            named = partial(_report_name, rank, function, key.iteration)
-            yield Planned("fsdp_report", named(""), make, named)
+    def _modules_csv(self, rank: int) -> Iterator[Planned]:
+        if self._windows.get(rank):
+            name = f"rank_{rank}_modules.csv"
+            yield Planned("modules", name, partial(self._modules_table, rank))
 
     def _histories(self, rank: int) -> Iterator[Planned]:
         file = self._attempt.files[rank]
@@ -122,21 +117,27 @@ class Plan:
             raise UnmadeError(error.what, window.path, error.remedy) from error
         return window_report(opened.memory, fsdp=opened.facts.backend == "fsdp2")
 
-    def _report(self, window: RankWindow, function: str, iteration: int) -> bytes:
-        report = self._window(window)
-        return report_text(report, function, iteration, self._layout).encode()
-
-    def _modules_yaml(self, rank: int) -> bytes:
-        found: dict[str, Any] = {}
+    def _reports(self, rank: int) -> Iterator[tuple[str, int, WindowReport]]:
+        """Function, iteration and module memory of every window of a rank."""
         for key, window in self._windows[rank]:
             function = self._names[FunctionKey(key.function, key.phase)]
-            name = f"{rank}.{function}.{key.iteration}"
-            found[name] = self._window(window).plain()
-        return as_yaml(found)
+            yield function, key.iteration, self._window(window)
 
+    def _modules_yaml(self, rank: int) -> bytes:
+        return as_yaml(
+            {
+                f"{rank}.{function}.{iteration}": report.plain()
+                for function, iteration, report in self._reports(rank)
+            }
+        )
 
-def _report_name(rank: int, function: str, iteration: int, suffix: str) -> str:
-    return f"fsdp_mem_rank_{rank}_{safe_name(function)}{suffix}_{iteration}.log"
+    def _modules_table(self, rank: int) -> bytes:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for function, iteration, report in self._reports(rank):
+            writer.writerows(module_rows(report, function, iteration))
+        return text.getvalue().encode()
 
 
 def _history_name(rank: int, entry: CaptureEntry, function: str, suffix: str) -> str:
@@ -163,7 +164,7 @@ def _history(file: RankFile, entry: CaptureEntry) -> bytes:
             file.shown_path,
             "all other captures are written; the disk may have been full",
         ) from error
-    return pickle.dumps(snapshot, PICKLE_PROTOCOL)
+    return pickle.dumps(snapshot, _PICKLE_PROTOCOL)
 
 
 def _settings(config: Mapping[str, Any]) -> bytes:

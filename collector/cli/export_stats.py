@@ -1,9 +1,8 @@
-"""Snaps under MemProfiler's keys and names, as YAML that any loader takes, and pickled."""
+"""Snaps under MemProfiler's keys and names, as YAML that any loader takes."""
 
 from __future__ import annotations
 
-import pickle
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 
     Tables = Mapping[tuple[str, str], SnapTable]
     """By function and phase."""
-
-PICKLE_PROTOCOL: Final = 4
-"""The newest that every supported Python reads and that viewers know."""
 
 
 def stats_of(
@@ -58,11 +54,6 @@ def as_yaml(data: Any) -> bytes:
         data, Dumper=dumper, sort_keys=False, default_flow_style=False, width=1000
     )
     return text.encode()
-
-
-def as_pickle(data: Any) -> bytes:
-    """Plain data, pickled: loading it imports nothing."""
-    return pickle.dumps(data, PICKLE_PROTOCOL)
 
 
 def _exact(value: float) -> int | float:

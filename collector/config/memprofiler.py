@@ -65,6 +65,8 @@ class Key(NamedTuple):
 
 _OWN_HOOKS: Final = "MemProfiler's own are built in"
 
+_ALL_IN_BYTES: Final = "rank_R_modules.csv has modules of every depth, in bytes"
+
 KEYS: Final[dict[str, Key]] = {
     "enabled": Key(bool, False, ("functions.enabled",)),
     "collect_funcs.default": Key(
@@ -94,26 +96,24 @@ KEYS: Final[dict[str, Key]] = {
     "track_fsdp_mem": Key(
         bool,
         False,
-        ("modules.enabled", "dumps.fsdp_report"),
+        ("modules.enabled", "dumps.modules"),
         "FSDP and plain modules, forward, backward and all optimizers",
     ),
     "fsdp_mem_track_module_depth": Key(
         Annotated[int, Meta(ge=1, le=1000)],
         2,
         (),
-        "the page shows all; `memboard export --fsdp-report --depth` cuts the report",
+        _ALL_IN_BYTES,
     ),
-    "fsdp_mem_tracker_tabulate": Key(
-        bool, False, (), "`memboard export --fsdp-report --tabulate` writes tables"
-    ),
+    "fsdp_mem_tracker_tabulate": Key(bool, False, (), _ALL_IN_BYTES),
     "fsdp_mem_tracker_units": Key(
         Literal["B", "KiB", "MiB", "GiB"],
         "MiB",
         (),
-        "the page has its own; `memboard export --fsdp-report --units` sets the report's",
+        _ALL_IN_BYTES,
     ),
     "fsdp_mem_tracker_root_module": Key(str, "", ("modules.root",)),
-    "dump_memorystats_pickle": Key(bool, False, ("dumps.pickle",)),
+    "dump_memorystats_pickle": Key(bool, False, (), "the same snaps, as YAML"),
     "dump_memorystats_yaml": Key(bool, True, ("dumps.yaml",)),
     "schedule.warmup_iters": Key(
         Annotated[int, Meta(ge=0)], 1, ("schedule.warmup_iters",)
@@ -164,7 +164,7 @@ _NESTED: Final = {key.partition(".")[0] for key in KEYS if "." in key}
 
 _NEED_ENABLED: Final = {
     *("cuda_allocator_history", "track_fsdp_mem"),
-    *("dump_memorystats_pickle", "dump_memorystats_yaml"),
+    "dump_memorystats_yaml",
 }
 """Keys that do nothing in MemProfiler unless it is enabled."""
 
@@ -251,6 +251,8 @@ def _became(key: str, theirs: Mapping[str, Became]) -> Became:
     entry, note = theirs[key], KEYS[key].note
     value: Any = entry.value
     enabled = theirs["enabled"].value
+    if key == "dump_memorystats_yaml":
+        value = value or theirs["dump_memorystats_pickle"].value
     leaves = dict.fromkeys(KEYS[key].leaves, value)
     if key == "enabled" and not value:
         note = "steps are recorded all the same"

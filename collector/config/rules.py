@@ -24,8 +24,7 @@ _CYCLE: Final = {"skip_first": 0, "wait": 0, "warmup": 1, "repeat": 1}
 _READ_AT_THE_END: Final = (
     "merge_on_close",
     "dumps.yaml",
-    "dumps.pickle",
-    "dumps.fsdp_report",
+    "dumps.modules",
     "dumps.history",
 )
 """Switches of what is made of the recording's own files."""
@@ -52,7 +51,7 @@ _NEEDS: Final = (
     ),
     _Need(
         ("dumps.dir",),
-        ("dumps.yaml", "dumps.pickle", "dumps.fsdp_report", "dumps.history"),
+        ("dumps.yaml", "dumps.modules", "dumps.history"),
         "Set those to true that are to be written there",
     ),
 )

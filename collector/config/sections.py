@@ -247,11 +247,8 @@ class DumpsConfig(Section, frozen=True, kw_only=True):
     yaml: bool = False
     """`rank_R_memory_stats.yaml` and `rank_R_fsdp_memory_stats.yaml`."""
 
-    pickle: bool = False
-    """`rank_R_memory_stats.pickle`."""
-
-    fsdp_report: bool = False
-    """`fsdp_mem_rank_R_FUNCTION_ITER.log`."""
+    modules: bool = False
+    """`rank_R_modules.csv`: module memory by window, module, state, call and device."""
 
     history: bool = False
     """`cuda_alloc_rank_R.FUNCTION.ITER.start|end.pickle`."""

@@ -372,7 +372,7 @@ def values_of(setting):
     return st.one_of(choices)
 
 
-SWITCHES = ("remote.url", "dumps.fsdp_report", "torch_profiler.stacks_filename")
+SWITCHES = ("remote.url", "dumps.modules", "torch_profiler.stacks_filename")
 
 printable = st.characters(exclude_categories=["C", "Z"])
 

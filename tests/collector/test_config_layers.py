@@ -162,7 +162,7 @@ def test_a_path_is_text_where_text_is_due():
         ({"schedule": {"choose": "x"}}, "a dotted name (package.module.function), a c"),
         ({"modules": {"root": 5}}, "'modules.root' in the given mapping must be text"),
         ({"modules": {"rot": ""}}, "did you mean 'modules.root'?"),
-        ({"history": {"stacks": "c"}}, "must be 'python' or 'all'"),
+        ({"history": {"stacks": "MB"}}, "must be 'python' or 'all'"),
         ({"history": {"max_entries": 0}}, "a whole number from 1 to 2147483647"),
     ],
 )

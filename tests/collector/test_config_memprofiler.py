@@ -27,8 +27,7 @@ MEMPROFILER_DEFAULTS = {
     "modules.enabled": False,
     "modules.root": "",
     "dumps.yaml": False,
-    "dumps.pickle": False,
-    "dumps.fsdp_report": False,
+    "dumps.modules": False,
     "dumps.history": False,
     "dumps.dir": "",
     "hooks.enabled": True,
@@ -69,7 +68,7 @@ def test_an_empty_mapping_has_memprofilers_defaults():
 @pytest.mark.parametrize(
     ("key", "value", "changed"),
     [
-        ("track_fsdp_mem", True, {"modules.enabled": True, "dumps.fsdp_report": True}),
+        ("track_fsdp_mem", True, {"modules.enabled": True, "dumps.modules": True}),
         (
             "cuda_allocator_history",
             True,
@@ -79,7 +78,7 @@ def test_an_empty_mapping_has_memprofilers_defaults():
         ("fsdp_mem_tracker_tabulate", True, {}),
         ("fsdp_mem_tracker_units", "GiB", {}),
         ("fsdp_mem_tracker_root_module", "model", {"modules.root": "model"}),
-        ("dump_memorystats_pickle", True, {"dumps.pickle": True}),
+        ("dump_memorystats_pickle", True, {}),
         ("dump_memorystats_yaml", False, {"dumps.yaml": False}),
         ("save_dir", "/tmp/here", {"dumps.dir": "/tmp/here"}),
         ("enable_memory_hooks", False, {"hooks.enabled": False}),

@@ -93,7 +93,7 @@ def test_what_is_recorded_says_that_it_was_on(tmp_path):
             "'remote.prune' in the given mapping says nothing",
         ),
         ({"remote": {"traces": None}}, "without 'remote.url'. Give the url to copy to"),
-        ({"dumps": {"dir": "/x"}}, "'dumps.fsdp_report' or 'dumps.history'"),
+        ({"dumps": {"dir": "/x"}}, "'dumps.modules' or 'dumps.history'"),
         (
             {"torch_profiler": {"stacks_metric": "self_device"}},
             "says nothing without 'torch_profiler.stacks_filename'",
@@ -120,8 +120,8 @@ def test_a_variable_is_named_that_does_nothing(tmp_path, monkeypatch):
     [
         {"remote": {"url": "", "prune": True}},
         {"remote": {"url": "memory://a", "prune": True}},
-        {"dumps": {"fsdp_report": False, "dir": "/x"}},
-        {"dumps": {"pickle": True, "dir": "/x"}},
+        {"dumps": {"modules": False, "dir": "/x"}},
+        {"dumps": {"modules": True, "dir": "/x"}},
     ],
 )
 def test_a_switch_that_was_said_is_enough(given):

@@ -65,11 +65,11 @@ def names_in(folder: Path) -> set[str]:
 
 
 def test_what_was_asked_for_is_written_once_the_recording_has_ended(tmp_path, caplog):
-    record(tmp_path / "exp", yaml=True, pickle=True)
+    record(tmp_path / "exp", yaml=True)
     (pending,) = written(tmp_path / "exp")
     assert pending.problem == ""
     out = tmp_path / "exp" / "memprofiler"
-    assert names_in(out) == {"rank_5_memory_stats.yaml", "rank_5_memory_stats.pickle"}
+    assert names_in(out) == {"rank_5_memory_stats.yaml"}
     snaps = yaml.safe_load((out / "rank_5_memory_stats.yaml").read_text())
     assert {"5.work.2.start", "5.work.2.end"} <= set(snaps)
     assert snaps["5.work.2.end"]["rss"] > 0
@@ -141,7 +141,7 @@ def test_nothing_asked_for_starts_nothing(tmp_path, monkeypatch):
 
 
 def test_what_was_asked_for_and_never_collected_is_said_in_the_report(tmp_path, capsys):
-    record(tmp_path / "exp", fsdp_report=True)
+    record(tmp_path / "exp", modules=True)
     (pending,) = written(tmp_path / "exp")
     reason = "holds nothing of what was asked for (modules: switched off"
     assert reason in pending.problem
@@ -209,7 +209,7 @@ def test_what_is_left_the_next_start_finishes(tmp_path, monkeypatch):
 def test_a_process_that_is_killed_half_way_leaves_nothing_torn(tmp_path, where):
     """The kill comes before each of the steps; what follows it finishes them."""
     run_dir = tmp_path / "exp"
-    record(run_dir, yaml=True, pickle=True)
+    record(run_dir, yaml=True)
     script = f"""
         import os, signal, sys
         from pathlib import Path
@@ -228,7 +228,7 @@ def test_a_process_that_is_killed_half_way_leaves_nothing_torn(tmp_path, where):
     assert [one.status for one in notes(run_dir)] == ["waiting"]
     dumps_process.finish(run_dir, 5)
     out = run_dir / "memprofiler"
-    assert names_in(out) == {"rank_5_memory_stats.yaml", "rank_5_memory_stats.pickle"}
+    assert names_in(out) == {"rank_5_memory_stats.yaml"}
     assert [path for path in out.iterdir() if path.is_dir()] == []
     assert yaml.safe_load((out / "rank_5_memory_stats.yaml").read_text())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import pickle
 import pickletools
@@ -31,7 +32,7 @@ from tests.collector.cli.recorded import (
 )
 from tests.memprofiler_files import write_stats
 
-ALL = ("--yaml", "--pickle", "--fsdp-report", "--history", "--config")
+ALL = ("--yaml", "--modules", "--history", "--config")
 
 
 def export(*arguments: object) -> int:
@@ -66,9 +67,8 @@ def test_every_kind_has_its_exact_name(run, tmp_path, capsys):
     out = tmp_path / "exp" / "memprofiler"
     expected = {
         "rank_3_memory_stats.yaml",
-        "rank_3_memory_stats.pickle",
         "rank_3_fsdp_memory_stats.yaml",
-        "fsdp_mem_rank_3_training_step_2.log",
+        "rank_3_modules.csv",
         "cuda_alloc_rank_3.step.2.start.pickle",
         "cuda_alloc_rank_3.step.2.end.pickle",
         "rank_3_config.yaml",
@@ -88,14 +88,13 @@ def test_snaps_keep_keys_order_and_exact_values(run, tmp_path, iterations):
     expected = add_snaps(rank, "training_step", iterations)
     rank.close()
     out = tmp_path / "out"
-    assert export(tmp_path, "--yaml", "--pickle", "-o", out) == 0
+    assert export(tmp_path, "--yaml", "-o", out) == 0
     text = (out / "rank_0_memory_stats.yaml").read_text()
     found = yaml.safe_load(text)
     assert found == expected
     assert list(found) == [
         f"0.training_step.{i}.{c}" for i in iterations for c in ("start", "end")
     ]
-    assert found == pickle.loads((out / "rank_0_memory_stats.pickle").read_bytes())
     assert all(
         type(v) is int for s in found.values() for k, v in s.items() if k != "share"
     )
@@ -109,7 +108,7 @@ def test_pickles_import_nothing(run, tmp_path):
     taken = add_history(rank, 2, "end")
     rank.close()
     out = tmp_path / "out"
-    assert export(tmp_path, "--pickle", "--history", "-o", out) == 0
+    assert export(tmp_path, "--history", "-o", out) == 0
     for path in out.glob("*.pickle"):
         opcodes = {op.name for op, _, _ in pickletools.genops(path.read_bytes())}
         assert not opcodes & {"GLOBAL", "STACK_GLOBAL", "REDUCE", "INST", "OBJ"}
@@ -127,7 +126,7 @@ def test_what_is_exported_is_imported_as_it_was(run, tmp_path):
         add_modules(rank, 3, function="training_step", scale=3)
         rank.close()
     out = tmp_path / "out"
-    assert export(tmp_path, "--yaml", "--fsdp-report", "--units", "B", "-o", out) == 0
+    assert export(tmp_path, "--yaml", "--modules", "-o", out) == 0
     imports = opened(out)
     assert imports.ranks == [0, 1]
     for number in (0, 1):
@@ -174,9 +173,11 @@ def test_only_what_several_phases_have_in_common_is_told_apart_by_them(run, tmp_
     )
     windows = yaml.safe_load((out / "rank_0_fsdp_memory_stats.yaml").read_text())
     assert set(windows) == {"0.validation_step.2", "0.val.step.3"}
+    assert {row["function"] for row in module_table(out)} == {
+        "validation_step",
+        "val.step",
+    }
     assert {
-        "fsdp_mem_rank_0_validation_step_2.log",
-        "fsdp_mem_rank_0_val.step_3.log",
         "cuda_alloc_rank_0.validation_step.2.end.pickle",
         "cuda_alloc_rank_0.val.step.3.end.pickle",
     } <= names_in(out)
@@ -201,22 +202,34 @@ def test_each_report_has_the_peak_of_its_own_iteration(run, tmp_path):
         add_modules(rank, iteration, scale=batch)
     rank.close()
     out = tmp_path / "out"
-    assert export(tmp_path, "--fsdp-report", "--units", "KiB", "-o", out) == 0
-    peaks = []
-    for iteration in (2, 3, 4):
-        text = (out / f"fsdp_mem_rank_0_step_{iteration}.log").read_text()
-        head = text[: text.index("Modulewise")]
-        peaks.append(head[head.index("Total:") :].split()[1:3])
-        assert "MiB" not in text
-        assert " B\n" not in text
-    assert peaks == [["18.0", "KiB"], ["54.0", "KiB"], ["18.0", "KiB"]]
+    assert export(tmp_path, "--modules", "-o", out) == 0
+    peaks = {
+        row["iteration"]: int(row["bytes"])
+        for row in module_table(out)
+        if row["state"] == "Peak" and row["category"] == "Total"
+    }
+    assert peaks == {"2": 18 * KIB, "3": 54 * KIB, "4": 18 * KIB}
 
 
-def test_exact_bytes_stand_in_the_yaml_whatever_the_reports_units(run, tmp_path):
+def module_table(out: Path) -> list[dict[str, str]]:
+    with (out / "rank_0_modules.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_exact_bytes_stand_in_the_yaml_and_in_the_table(run, tmp_path):
     rank = run.rank(0)
     add_modules(rank, 2)
     rank.close()
-    assert export(tmp_path, "--yaml", "-o", tmp_path / "out") == 0
+    assert export(tmp_path, "--yaml", "--modules", "-o", tmp_path / "out") == 0
+    rows = module_table(tmp_path / "out")
+    (size,) = (
+        int(row["bytes"])
+        for row in rows
+        if (row["module"], row["state"], row["call"], row["category"])
+        == ("FSDPNet.layer", "Before Pre-Forward", "1", "Activation")
+    )
+    assert size == 6 * KIB
+    assert {row["depth"] for row in rows if row["module"] == "FSDPNet.layer"} == {"2"}
     found = yaml.safe_load(
         (tmp_path / "out" / "rank_0_fsdp_memory_stats.yaml").read_text()
     )
@@ -225,18 +238,6 @@ def test_exact_bytes_stand_in_the_yaml_whatever_the_reports_units(run, tmp_path)
     layer = window["modules"]["FSDPNet.layer"]
     assert layer["Before Pre-Forward"][0]["cuda:0"]["Activation"] == 6 * KIB
     assert layer["Peak Forward"][0]["cuda:0"]["All Gather"] == 2 * KIB
-
-
-def test_depth_and_tables(run, tmp_path):
-    rank = run.rank(0)
-    add_modules(rank, 2)
-    rank.close()
-    out = tmp_path / "out"
-    assert export(tmp_path, "--fsdp-report", "--depth", 1, "--tabulate", "-o", out) == 0
-    text = (out / "fsdp_mem_rank_0_step_2.log").read_text()
-    assert "Module:  FSDPNet\n" in text
-    assert "FSDPNet.layer" not in text
-    assert "=====" in text
 
 
 DYING = """
@@ -273,7 +274,7 @@ def test_a_job_that_was_killed_leaves_all_that_it_wrote(tmp_path):
         "0.training_step.3.end",
         "0.training_step.4.start",
     ]
-    assert (tmp_path / "out" / "fsdp_mem_rank_0_step_2.log").exists()
+    assert {row["iteration"] for row in module_table(tmp_path / "out")} == {"2"}
 
 
 def test_attempts_go_into_directories_of_their_own(run, tmp_path):
@@ -312,23 +313,23 @@ def test_a_ranks_file_can_be_named_itself(run, tmp_path):
 
 
 def test_nothing_is_overwritten_unless_forced(run, tmp_path, capsys):
-    rank = run.rank(0)
+    rank = run.rank(0, config={"rss": True})
     add_snaps(rank, "step", [2])
     rank.close()
     out = tmp_path / "out"
     out.mkdir()
-    there = out / "rank_0_memory_stats.pickle"
+    there = out / "rank_0_config.yaml"
     there.write_bytes(b"mine")
-    assert export(tmp_path, "--yaml", "--pickle", "-o", out) == 1
+    assert export(tmp_path, "--yaml", "--config", "-o", out) == 1
     said = capsys.readouterr().err
-    assert "rank_0_memory_stats.pickle" in said
+    assert "rank_0_config.yaml" in said
     assert "--force" in said
     assert {p.name for p in out.iterdir()} == {there.name}
-    assert export(tmp_path, "--yaml", "--pickle", "--keep", "-o", out) == 0
+    assert export(tmp_path, "--yaml", "--config", "--keep", "-o", out) == 0
     assert there.read_bytes() == b"mine"
     (beside,) = [p for p in out.iterdir() if p.is_dir()]
     assert len(names_in(beside)) == 2
-    assert export(tmp_path, "--yaml", "--pickle", "--force", "-o", out) == 0
+    assert export(tmp_path, "--yaml", "--config", "--force", "-o", out) == 0
     assert there.read_bytes() != b"mine"
     assert not [p for p in out.iterdir() if p.name.startswith(".")]
 
@@ -349,13 +350,15 @@ def test_settings_come_back_as_they_were(run, tmp_path):
 
 def test_functions_whose_names_hold_anything_stay_in_the_directory(run, tmp_path):
     rank = run.rank(0)
-    for function in ("../../etc/passwd", "a/b", "", "ü\n", "a b"):
+    functions = ("../../etc/passwd", "a/b", "", "ü\n", "a b")
+    for function in functions:
         add_modules(rank, 2, function=function)
-    rank.close()
     out = tmp_path / "out"
-    assert export(tmp_path, "--fsdp-report", "-o", out) == 0
-    assert len(names_in(out)) == 5
-    assert len(opened(out).windows) == 5
+    add_history(rank, 2, "end", function="../a/b")
+    rank.close()
+    assert export(tmp_path, "--modules", "--history", "-o", out) == 0
+    assert len(names_in(out)) == 2
+    assert {row["function"] for row in module_table(out)} == set(functions)
     assert {p.name for p in tmp_path.iterdir()} == {"exp", "out"}
 
 
@@ -382,10 +385,9 @@ def test_damage_costs_one_file_and_is_told(run, tmp_path, capsys):
     rank.close()
     flip_bit(rank.path, (start + end) // 2)
     out = tmp_path / "out"
-    assert export(tmp_path, "--yaml", "--fsdp-report", "-o", out) == 0
+    assert export(tmp_path, "--yaml", "--modules", "-o", out) == 0
     said = capsys.readouterr().err
     assert "what to do" in said
-    assert "fsdp_mem_rank_0_step_3.log" in names_in(out)
     assert "rank_0_memory_stats.yaml" in names_in(out)
 
 
@@ -405,7 +407,7 @@ def test_errors_say_what_where_and_what_to_do(run, tmp_path, capsys):
     rank.source("modules", "off", "switched off")
     rank.steps(range(3), rss_bytes=[1, 2, 3])
     rank.close()
-    said = failing(tmp_path, "--yaml", "--fsdp-report")
+    said = failing(tmp_path, "--yaml", "--modules")
     assert "holds nothing of what was asked for" in said
     assert "modules: switched off" in said
     assert "record with" in said
@@ -418,9 +420,6 @@ def test_errors_say_what_where_and_what_to_do(run, tmp_path, capsys):
     assert "exp, other" in said
     write_stats(tmp_path / "theirs", 0)
     assert "another tool's files" in failing(tmp_path, "--run", "theirs")
-    assert "--depth must be 1 or more" in failing(
-        tmp_path, "--run", "exp", "--depth", 0
-    )
 
 
 def test_what_was_asked_for_and_is_not_there_is_told(run, tmp_path, capsys):
@@ -430,7 +429,7 @@ def test_what_was_asked_for_and_is_not_there_is_told(run, tmp_path, capsys):
     assert export(tmp_path, *ALL, "-o", tmp_path / "out") == 0
     said = capsys.readouterr().err
     assert "nothing for --history" in said
-    assert "nothing for --fsdp-report" in said
+    assert "nothing for --modules" in said
     assert "--yaml" not in said
 
 
@@ -449,7 +448,8 @@ def test_thousands_of_snaps_take_seconds(run, tmp_path):
     expected = add_snaps(rank, "step", list(range(1, 2001)))
     rank.close()
     before = time.monotonic()
-    assert export(tmp_path, "--yaml", "--pickle", "-o", tmp_path / "out") == 0
+    assert export(tmp_path, "--yaml", "-o", tmp_path / "out") == 0
     print(f"4,000 snaps: {time.monotonic() - before:.1f} s")
-    found = pickle.loads((tmp_path / "out" / "rank_0_memory_stats.pickle").read_bytes())
-    assert found == expected
+    text = (tmp_path / "out" / "rank_0_memory_stats.yaml").read_text()
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    assert yaml.load(text, loader) == expected

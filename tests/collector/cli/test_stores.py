@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MEMORY = fsspec.filesystem("memory")
-KINDS = ("--yaml", "--pickle", "--fsdp-report", "--history", "--config")
+KINDS = ("--yaml", "--modules", "--history", "--config")
 
 
 @pytest.fixture(autouse=True)

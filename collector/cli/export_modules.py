@@ -1,8 +1,7 @@
-"""Module memory as torch's trackers print it, and as plain data.
+"""Module memory under the labels of torch's trackers, as rows and as plain data.
 
-The text is what FSDPMemTracker prints of a model with FSDP, and MemTracker of one
-without: the same labels, order and rounding, as lines or as tables. The peak is that of
-the window itself, and one unit serves the whole report.
+The labels are those of FSDPMemTracker for a model with FSDP, and of MemTracker for one
+without. Sizes are exact bytes, and the peak is that of the window itself.
 """
 
 from __future__ import annotations
@@ -22,13 +21,23 @@ from collector.format.memory import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from tb_plugin.analysis.module_states import ModuleMemory, StateTable
 
-DIVISORS: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+COLUMNS: Final = (
+    "function",
+    "iteration",
+    "module",
+    "depth",
+    "state",
+    "call",
+    "device",
+    "category",
+    "bytes",
+)
+"""Of the table: `depth` counts the parts of the module's name, calls from 1."""
 
-_RULE: Final = "-" * 80
 _PEAK: Final = "window_peak"
 
 _ORDER: Final = (
@@ -45,17 +54,7 @@ _ORDER: Final = (
     "before_post_backward",
     "after_post_backward",
 )
-"""Of a module's states in the report: peaks stand before what they are the peak of."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """How a report looks."""
-
-    depth: int = 2
-    """Modules whose name has at most so many parts are listed."""
-    units: str = "MiB"
-    tabulate: bool = False
+"""Of a module's states: peaks stand before what they are the peak of."""
 
 
 Entry = tuple[str, dict[str, int]]
@@ -92,7 +91,7 @@ class WindowReport:
 
 
 def window_report(memory: ModuleMemory, *, fsdp: bool) -> WindowReport:
-    """Everything a report of that window may hold.
+    """Everything that is exported of that window.
 
     With `fsdp`, the modules that FSDP shards, as FSDPMemTracker lists them.
     """
@@ -126,20 +125,20 @@ def window_report(memory: ModuleMemory, *, fsdp: bool) -> WindowReport:
     return WindowReport(peak, modules)
 
 
-def report_text(
-    report: WindowReport, function: str, iteration: int, layout: Layout
-) -> str:
-    """The file that MemProfiler calls `fsdp_mem_rank_R_FUNCTION_ITERATION.log`."""
-    call = f"Iteration {iteration} {function}"
-    lines = [f"{call} Peak FSDP memory stats: ", _RULE]
-    lines += _printed_peak(report.peak, layout)
-    lines += [_RULE, f"{call} Modulewise FSDP memory stats: ", _RULE]
+def module_rows(
+    report: WindowReport, function: str, iteration: int
+) -> Iterator[tuple[str | int, ...]]:
+    """Rows of `COLUMNS`; the window's peak stands first, at no module."""
+    for device, sizes in report.peak:
+        for label, size in sizes.items():
+            yield function, iteration, "", 0, "Peak", 1, device, label, size
     for module in report.modules:
-        if module.fqn.count(".") < layout.depth:
-            lines.append(f"Module:  {module.fqn}")
-            lines += _printed_states(module.states, layout)
-    lines += [_RULE, ""]
-    return "\n".join(lines)
+        depth = module.fqn.count(".") + 1
+        for state, calls in module.states.items():
+            for number, entries in enumerate(calls, start=1):
+                for device, sizes in entries:
+                    at = function, iteration, module.fqn, depth, state, number, device
+                    yield from ((*at, label, size) for label, size in sizes.items())
 
 
 class _Words:
@@ -190,85 +189,3 @@ def _natural(name: str) -> list[tuple[int, str]]:
         (int(part), "") if part.isdecimal() else (-1, part.lower())
         for part in re.split("([0-9]+)", name)
     ]
-
-
-def _printed_peak(peak: Sequence[Entry], layout: Layout) -> list[str]:
-    if not peak:
-        return ["No memory tracked."]
-    if not layout.tabulate:
-        return [line for entry in peak for line in _lines_of(entry, layout)]
-    rows = [
-        [device, *_sizes(sizes, layout)]
-        for device, sizes in peak
-        if _rounded(sizes[TORCH_TOTAL], layout) > 0
-    ]
-    return _table(["Device", *peak[0][1]], rows)
-
-
-def _printed_states(
-    states: Mapping[str, list[list[Entry]]], layout: Layout
-) -> list[str]:
-    if layout.tabulate:
-        return _state_table(states, layout)
-    lines = []
-    for state, calls in states.items():
-        lines.append(state)
-        for number, entries in enumerate(calls, start=1):
-            lines.append(f"# {number}:")
-            for entry in entries:
-                lines += _lines_of(entry, layout)
-    return [*lines, ""]
-
-
-def _state_table(states: Mapping[str, list[list[Entry]]], layout: Layout) -> list[str]:
-    rows: list[list[str]] = []
-    head: list[str] = []
-    for state, calls in states.items():
-        for number, entries in enumerate(calls, start=1):
-            name = f"{state} # {number}"
-            for device, sizes in entries:
-                if _rounded(sizes[TORCH_TOTAL], layout) > 0:
-                    head = ["State & Call", "Device", *sizes]
-                    rows.append([name, device, *_sizes(sizes, layout)])
-                    name = ".."  # what rst takes for a cell that is left blank
-    return _table(head, rows)
-
-
-def _lines_of(entry: Entry, layout: Layout) -> list[str]:
-    device, sizes = entry
-    if _rounded(sizes[TORCH_TOTAL], layout) <= 0:
-        return []
-    return [
-        f"Device: {device}",
-        *(
-            f"\t{label}: {_rounded(size, layout)} {layout.units}"
-            for label, size in sizes.items()
-        ),
-    ]
-
-
-def _sizes(sizes: Mapping[str, int], layout: Layout) -> Iterable[str]:
-    return (f"{_rounded(size, layout)} {layout.units}" for size in sizes.values())
-
-
-def _rounded(size: int, layout: Layout) -> float:
-    divisor = DIVISORS[layout.units]
-    return size if divisor == 1 else round(size / divisor, 2)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """An rst table in the widths that the `tabulate` package gives it."""
-    if not head:
-        return [""]
-    widths = [
-        max(len(title) + 2, *(len(row[index]) for row in rows), 0)
-        for index, title in enumerate(head)
-    ]
-    border = "  ".join("=" * width for width in widths)
-    lines = [
-        "  ".join(
-            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in (head, *rows)
-    ]
-    return [border, lines[0], border, *lines[1:], border]

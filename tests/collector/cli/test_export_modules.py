@@ -1,24 +1,24 @@
-"""The text report: character by character what torch's own trackers print."""
+"""Module memory as rows: the labels and sizes of torch's own trackers."""
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from collector.cli import main
-from collector.cli.export_report import Layout, report_text, window_report
-from collector.format.memory import CATEGORIES, TORCH_STATES
+from collector.cli.export_modules import COLUMNS, module_rows, window_report
+from collector.format.memory import CATEGORIES
 from tb_plugin.analysis.module_states import ALL_STATES, ModuleStates
 from tb_plugin.analysis.module_tree import tree_of_names
 from tb_plugin.readers.memprofiler.report import read_report
-
-RULE = "-" * 80
 
 
 def as_recorded(states: ModuleStates, *, fsdp: bool) -> ModuleStates:
@@ -27,28 +27,33 @@ def as_recorded(states: ModuleStates, *, fsdp: bool) -> ModuleStates:
     return replace(states, tree=replace(states.tree, is_fsdp=flags))
 
 
-@pytest.mark.parametrize("units", ["B", "KiB", "MiB"])
-@pytest.mark.parametrize("tabulate", [False, True])
 @pytest.mark.parametrize("tracker", ["fsdp", "plain"])
-def test_the_text_is_what_torch_prints(torch_reports, tracker, tabulate, units):
+def test_labels_and_sizes_are_those_that_torch_prints(torch_reports, tracker):
     folder, truth = torch_reports
-    style = "tables" if tabulate else "lines"
-    printed = (folder / f"{tracker}.{style}.{units}").read_text()
     exact = read_report((folder / f"{tracker}.lines.B").read_bytes()).states
     fsdp = tracker == "fsdp"
     report = window_report(as_recorded(exact, fsdp=fsdp), fsdp=fsdp)
     assert report.plain() == truth[tracker]
-    layout = Layout(depth=9, units=units, tabulate=tabulate)
-    text = report_text(report, "fit", 3, layout)
-    peak, modules = (
-        printed[: printed.index("Module:")],
-        printed[printed.index("Module:") :],
-    )
-    expected = (
-        f"Iteration 3 fit Peak FSDP memory stats: \n{RULE}\n{peak}"
-        f"{RULE}\nIteration 3 fit Modulewise FSDP memory stats: \n{RULE}\n{modules}{RULE}\n"
-    )
-    assert text == expected
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in module_rows(report, "f", 3)]
+    assert {(row["function"], row["iteration"]) for row in rows} == {("f", 3)}
+    assert mapped(rows) == truth[tracker]
+
+
+def mapped(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Rows of the table as torch's trackers hold their facts."""
+    found: dict[str, Any] = {"peak": {}, "modules": {}}
+    for row in rows:
+        assert int(row["depth"]) == len([*filter(None, row["module"].split("."))])
+        if row["module"]:
+            states = found["modules"].setdefault(row["module"], {})
+            calls = states.setdefault(row["state"], [])
+            calls += [{} for _ in range(int(row["call"]) - len(calls))]
+            devices = calls[int(row["call"]) - 1]
+        else:
+            assert row["state"] == "Peak"
+            devices = found["peak"]
+        devices.setdefault(row["device"], {})[row["category"]] = int(row["bytes"])
+    return found
 
 
 def states_of(rows: list[tuple[str, str, int, str, dict[str, int]]]) -> ModuleStates:
@@ -82,24 +87,11 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("tabulate", [False, True])
-def test_the_text_reads_back_as_the_states_it_was_made_of(tabulate):
+def test_rows_hold_what_the_states_did():
     report = window_report(states_of(ROWS), fsdp=False)
-    text = report_text(report, "fit", 2, Layout(depth=3, units="B", tabulate=tabulate))
-    again = read_report(text.encode())
-    assert not again.is_cut
-    assert again.left_out == ()
-    back = window_report(again.states, fsdp=False)
-    # The batch is other in MemTracker's words, so it stays that.
-    assert back == report
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in module_rows(report, "f", 2)]
+    assert mapped(rows) == report.plain()
     assert report.peak[1] == ("cpu", {**dict.fromkeys(report.peak[1][1], 0), "Other": 3 << 20, "Total": 3 << 20})  # fmt: skip
-
-
-def test_depth_counts_the_parts_of_a_name():
-    report = window_report(states_of(ROWS), fsdp=False)
-    for depth in (1, 2, 3):
-        text = report_text(report, "fit", 2, Layout(depth=depth))
-        assert text.count("Module:") == depth
 
 
 def test_numbers_in_names_sort_as_numbers():
@@ -120,15 +112,15 @@ def test_what_fsdp_has_no_word_for_is_told_in_the_words_of_plain_modules():
     assert list(peak[1])[-1] == "Total"
 
 
-def test_nothing_tracked_says_so():
+def test_nothing_tracked_is_no_row():
     report = window_report(
         states_of([("Net", "peak_forward", 0, "cpu", {})]), fsdp=True
     )
-    assert "No memory tracked." in report_text(report, "f", 1, Layout())
+    assert list(module_rows(report, "f", 1)) == []
 
 
-def test_a_tracked_step_exports_as_torch_prints_its_own(fsdp_on_cpu, tmp_path):
-    """The whole way: tracked, written, read, summed up, printed."""
+def test_a_tracked_step_exports_as_torch_tracks_its_own(fsdp_on_cpu, tmp_path):
+    """The whole way: tracked, written, read, summed up, exported."""
     program = Path(__file__).with_name("tracked.py")
     subprocess.run(
         [sys.executable, program, tmp_path],
@@ -137,34 +129,31 @@ def test_a_tracked_step_exports_as_torch_prints_its_own(fsdp_on_cpu, tmp_path):
     )
     for name in ("fsdp", "plain"):
         out = tmp_path / f"{name}_out"
-        arguments = ["--fsdp-report", "--units", "B", "--depth", "99", "-o", str(out)]
-        assert main(["export", str(tmp_path / name), *arguments]) == 0
-        (written,) = out.glob("*.log")
-        ours = sections(written.read_text())
-        theirs = sections((tmp_path / f"{name}.log").read_text())
-        assert ours.keys() == theirs.keys()
+        assert main(["export", str(tmp_path / name), "--modules", "-o", str(out)]) == 0
+        with (out / "rank_0_modules.csv").open(newline="") as file:
+            ours = sections(mapped(list(csv.DictReader(file))))
+        printed = read_report((tmp_path / f"{name}.log").read_bytes()).states
+        fsdp = name == "fsdp"
+        report = window_report(as_recorded(printed, fsdp=fsdp), fsdp=fsdp)
+        theirs = sections(report.plain())
         assert len(ours) > 20
-        for place, lines in theirs.items():
-            if name == "fsdp" and place[1] == "After Post-Backward":
+        for place, sizes in theirs.items():
+            if fsdp and place[1] == "After Post-Backward":
                 # torch's own wrapper keeps one whole gradient alive until later.
-                differing = {
-                    line.partition(":")[0].strip()
-                    for line in set(lines) ^ set(ours[place])
-                }
+                differing = {k for k, v in sizes.items() if ours[place][k] != v}
                 assert differing <= {"Unsharded Grad", "Total"}
             else:
-                assert ours[place] == lines, place
+                assert ours[place] == sizes, place
+        # torch prints no device that holds nothing.
+        assert all(not ours[place]["Total"] for place in ours.keys() - theirs.keys())
 
 
-def sections(text: str) -> dict[tuple[str, str], list[str]]:
-    """Lines by module and state; the peak's stand before the first module."""
-    found: dict[tuple[str, str], list[str]] = {}
-    module = state = ""
-    for line in text.splitlines():
-        if line.startswith("Module:"):
-            module, state = line, ""
-        elif line in TORCH_STATES:
-            state = line
-        elif line.startswith(("\t", "#", "Device:")):
-            found.setdefault((module, state), []).append(line)
-    return found
+def sections(found: dict[str, Any]) -> dict[tuple[str, str, int, str], dict[str, int]]:
+    """Sizes by module, state, call and device; the peak's stand at no module."""
+    sizes = {("", "Peak", 0, device): held for device, held in found["peak"].items()}
+    for module, states in found["modules"].items():
+        for state, calls in states.items():
+            for call, devices in enumerate(calls):
+                for device, held in devices.items():
+                    sizes[module, state, call, device] = held
+    return sizes
