@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.cli.report_snapshots import snapshots_markdown
 from collector.cli.report_steps import steps_markdown
 from collector.cli.report_text import as_text, headline_words, name_of
-from tb_plugin.views.verdict_report import as_markdown, plain
+from tb_plugin.views.verdict_report import as_markdown, markdown_table, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,10 +77,8 @@ def _run(
         yield ""
         yield "## Numbers"
         yield ""
-        yield "| | value | of | caveat |"
-        yield "|-|-:|-|-|"
-        for key, headline in run["overview"]["headlines"].items():
-            yield _headline(key, headline)
+        rows = (_headline(*item) for item in run["overview"]["headlines"].items())
+        yield from markdown_table(("", "value", "of", "caveat"), rows, right=(1,))
     if run.get("steps") is not None:
         yield ""
         yield from steps_markdown(run["steps"])
@@ -96,9 +94,6 @@ def _run(
     yield "```"
 
 
-def _headline(key: str, headline: Mapping[str, Any]) -> str:
-    title, value, where = headline_words(key, headline)
+def _headline(key: str, headline: Mapping[str, Any]) -> tuple[str, ...]:
     caveats = [_CAVEATS.get(name, name) for name in headline.get("caveats", ())]
-    return (
-        f"| {title} | {plain(value)} | {plain(where)} | {plain('; '.join(caveats))} |"
-    )
+    return *headline_words(key, headline), "; ".join(caveats)

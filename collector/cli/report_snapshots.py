@@ -15,10 +15,11 @@ from tb_plugin.errors import NotReadyError
 from tb_plugin.readers.history_list import OwnCapture, listed, of_rank
 from tb_plugin.views.history import facts_of
 from tb_plugin.views.snapshot_figures import figures_of
+from tb_plugin.views.verdict_report import markdown_table
 from tb_plugin.views.verdict_report import plain as markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tb_plugin.readers.histories import HistoriesReader, Opening
     from tb_plugin.readers.history_list import FoundHistory
@@ -112,18 +113,26 @@ def _device_text(device: Mapping[str, Any]) -> Iterator[str]:
         yield f"    {name}: {value}"
     if device["holders"]:
         yield "    top allocation sites at the peak:"
-        rows = [
-            (
-                printable(one["label"]) or "no stack trace",
-                bytes_text(one["bytes"]),
-                f"{one['share']:.1%}",
-                one["category"],
-                counted(one["num_blocks"], "block"),
-            )
-            for one in device["holders"]
-        ]
+        held = _holders(device, lambda number: counted(number, "block"))
+        rows = [tuple(map(printable, row)) for row in held]
         yield from (f"    {line}" for line in text_table(_HEAD, rows))
     yield from (f"    not recorded: {text}" for text in device["not_recorded"])
+
+
+def _holders(
+    device: Mapping[str, Any], blocks: Callable[[int], str]
+) -> list[tuple[str, ...]]:
+    """Who held memory at the peak: cells below `_HEAD`."""
+    return [
+        (
+            one["label"] or "no stack trace",
+            bytes_text(one["bytes"]),
+            f"{one['share']:.1%}",
+            one["category"],
+            blocks(one["num_blocks"]),
+        )
+        for one in device["holders"]
+    ]
 
 
 def snapshots_markdown(snapshots: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -136,20 +145,11 @@ def snapshots_markdown(snapshots: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield from (f"- {markdown(line)}" for line in problem_lines(one["problem"]))
         for device in one["devices"]:
             yield ""
-            yield f"| device {device['device']} | |"
-            yield "|-|-|"
-            for name, value in _rows(device):
-                yield f"| {name} | {markdown(value)} |"
+            yield from markdown_table((f"device {device['device']}", ""), _rows(device))
             if device["holders"]:
                 yield ""
-                yield f"| {' | '.join(_HEAD)} |"
-                yield "|-|-:|-:|-|-:|"
-            for held in device["holders"]:
-                yield (
-                    f"| {markdown(held['label']) or 'no stack trace'} |"
-                    f" {bytes_text(held['bytes'])} | {held['share']:.1%} |"
-                    f" {held['category']} | {held['num_blocks']:,} |"
-                )
+                rows = _holders(device, "{:,}".format)
+                yield from markdown_table(_HEAD, rows, right=(1, 2, 4))
             if device["not_recorded"]:
                 yield ""
                 yield "Not recorded:"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.cli.report_values import number, plain
+from collector.cli.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -123,6 +124,7 @@ def rate_text(value: float | None) -> str:
 def steps_markdown(steps: Mapping[str, Any] | None) -> Iterator[str]:
     """Findings with their evidence, and where the time went, as tables."""
     from tb_plugin.views.step_words import duration_words
+    from tb_plugin.views.verdict_report import markdown_table
     from tb_plugin.views.verdict_report import plain as cell
 
     if steps is None:
@@ -135,11 +137,11 @@ def steps_markdown(steps: Mapping[str, Any] | None) -> Iterator[str]:
         for advice in finding["advice"]:
             yield f"- {cell(advice)}"
         yield ""
-        yield "| evidence | value | of |"
-        yield "|-|-:|-|"
-        for one in finding["evidence"]:
-            value = _evidence(one, duration_words)
-            yield f"| {cell(one['label'])} | {value} | {cell(one['scope'])} |"
+        rows = [
+            (one["label"], _evidence(one, duration_words), one["scope"])
+            for one in finding["evidence"]
+        ]
+        yield from markdown_table(("evidence", "value", "of"), rows, right=(1,))
     if not steps["findings"]:
         yield ""
         yield (
@@ -148,11 +150,17 @@ def steps_markdown(steps: Mapping[str, Any] | None) -> Iterator[str]:
         )
     if steps["parts"]:
         yield ""
-        yield "| part of the step | mean | share |"
-        yield "|-|-:|-:|"
-        for part in steps["parts"]:
-            took = duration_words(part["seconds"])
-            yield f"| {part['name']} | {took} | {100 * part['share']:.1f} % |"
+        rows = [
+            (
+                part["name"],
+                duration_words(part["seconds"]),
+                f"{100 * part['share']:.1f} %",
+            )
+            for part in steps["parts"]
+        ]
+        yield from markdown_table(
+            ("part of the step", "mean", "share"), rows, right=(1, 2)
+        )
     yield ""
 
 
@@ -161,8 +169,3 @@ def _evidence(one: Mapping[str, Any], duration: Callable[[float], str]) -> str:
     if one["unit"] == "seconds":
         return duration(value)
     return f"{value:.1f} %" if one["unit"] == "percent" else f"{value:,.0f}"
-
-
-def printable(text: str) -> str:
-    """Names come from files: nothing in them may steer a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tb_plugin.views.verdict_words import CAUSE_WORDS, share_words, size_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tb_plugin import api
 
@@ -89,27 +89,30 @@ def _evidence(evidence: Sequence[api.VerdictEvidence]) -> Iterator[str]:
     if not evidence:
         return
     yield ""
-    yield "| | value | of | caveat |"
-    yield "|-|-:|-|-|"
+    rows = []
     for one in evidence:
         mark = "**" if one.decisive else ""
-        label = f"{mark}{plain(one.label)}{mark}"
         value = value_words(one.value, one.unit)
-        yield f"| {label} | {value} | {plain(one.scope)} | {plain(one.caveat)} |"
+        rows.append((f"{mark}{one.label}{mark}", value, one.scope, one.caveat))
+    yield from markdown_table(("", "value", "of", "caveat"), rows, right=(1,))
 
 
 def _holders(holders: Sequence[api.VerdictHolder]) -> Iterator[str]:
     if not holders:
         return
     yield ""
-    yield "| held by | category | size | share of live | blocks |"
-    yield "|-|-|-:|-:|-:|"
-    for one in holders[:_MAX_HOLDERS]:
-        label = plain(one.label) or "no stack recorded"
-        yield (
-            f"| {label} | {one.category or 'not known'} | {size_words(one.bytes)} |"
-            f" {share_words(one.share)} | {one.num_blocks:,} |"
+    head = ("held by", "category", "size", "share of live", "blocks")
+    rows = [
+        (
+            one.label or "no stack recorded",
+            one.category or "not known",
+            size_words(one.bytes),
+            share_words(one.share),
+            f"{one.num_blocks:,}",
         )
+        for one in holders[:_MAX_HOLDERS]
+    ]
+    yield from markdown_table(head, rows, right=(2, 3, 4))
 
 
 def _advice(one: api.OutOfMemory) -> Iterator[str]:
@@ -129,6 +132,16 @@ def value_words(value: float, unit: api.Unit) -> str:
     if unit == "bytes":
         return size_words(value)
     return f"{value:.1f} %" if unit == "percent" else f"{value:,.0f}"
+
+
+def markdown_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()
+) -> Iterator[str]:
+    """A table; cells may be texts from files. `right`: columns of numbers."""
+    yield "|" + "|".join(f" {title} " if title else " " for title in head) + "|"
+    yield "|" + "|".join("-:" if at in right else "-" for at in range(len(head))) + "|"
+    for row in rows:
+        yield f"| {' | '.join(map(plain, row))} |"
 
 
 def printable(text: str) -> str:
