@@ -42,3 +42,12 @@ def run_dir_of(logdir: str | Path) -> Path:
             f"logdir {text!r} leads nowhere: {error}. The working directory may be gone,"
             " or the home directory unknown; give an absolute path."
         ) from error
+
+
+def free_run_dir(logdir: Path, name: str) -> Path:
+    """`logdir/name`, or `name-2`, `name-3` ... where that is taken."""
+    candidate, number = logdir / name, 1
+    while candidate.exists():
+        number += 1
+        candidate = logdir / f"{name}-{number}"
+    return candidate

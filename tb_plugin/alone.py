@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
+from tb_plugin import PLUGIN_NAME
 from tb_plugin.access import WORD, Access
 from tb_plugin.hosts import Hosts
-from tb_plugin.loader import PLUGIN_NAME
 from tb_plugin.plugin import MemBoardPlugin, guarded
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tensorboard.plugins.base_plugin import TBLoader
 
+from tb_plugin import PLUGIN_NAME
+
 if TYPE_CHECKING:
     import argparse
 
-PLUGIN_NAME: Final = "memboard"
 
 _logger = logging.getLogger("memboard")
 

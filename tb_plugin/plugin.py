@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 from tensorboard.plugins import base_plugin
 from werkzeug.wrappers import Request, Response
 
+from tb_plugin import PLUGIN_NAME
 from tb_plugin.assets import Assets
 from tb_plugin.errors import MethodError, RequestError
 from tb_plugin.hosts import EVERYWHERE, Hosts
-from tb_plugin.loader import PLUGIN_NAME
 from tb_plugin.logdirs import logdirs_of
 from tb_plugin.perfetto import LocalPerfetto
 

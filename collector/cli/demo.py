@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
+from collector.run_dir import free_run_dir
 
 if TYPE_CHECKING:
     import argparse
@@ -113,15 +114,6 @@ def run(options: argparse.Namespace) -> int:
             write(logdir)
             server.wait(f"Serving {server.url}#{server.tab} until Ctrl-C.")
     return 0
-
-
-def free_run_dir(logdir: Path, name: str) -> Path:
-    """`logdir/name`, or `name-2`, `name-3` ... where that is taken."""
-    candidate, number = logdir / name, 1
-    while candidate.exists():
-        number += 1
-        candidate = logdir / f"{name}-{number}"
-    return candidate
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -26,9 +26,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.cli.demo import free_run_dir
 from collector.cli.failure import Failure
 from collector.cli.prediction import options as prediction
+from collector.run_dir import free_run_dir
 
 if TYPE_CHECKING:
     import argparse

@@ -6,13 +6,13 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.cli.demo import free_run_dir
 from collector.cli.failure import Failure
 from collector.cli.prediction.predicting import answers_of
 from collector.cli.prediction.wording import PREDICTION_VERSION, as_json, shown
 from collector.cli.text import printable, text_table
 from collector.format.prediction import worst
 from collector.format.sizes import bytes_text
+from collector.run_dir import free_run_dir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
