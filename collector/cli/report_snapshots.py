@@ -13,10 +13,9 @@ from collector.cli.text import counted, printable, problem_lines, text_table, ti
 from collector.format.sizes import bytes_text
 from tb_plugin.errors import NotReadyError
 from tb_plugin.readers.history_list import OwnCapture, listed, of_rank
+from tb_plugin.views import verdict_report as markdown
 from tb_plugin.views.history import facts_of
 from tb_plugin.views.snapshot_figures import figures_of
-from tb_plugin.views.verdict_report import markdown_table
-from tb_plugin.views.verdict_report import plain as markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -139,17 +138,21 @@ def snapshots_markdown(snapshots: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The same as Markdown."""
     for one in snapshots:
         yield ""
-        yield f"## Snapshot {markdown(name_of(one))}"
+        yield f"## Snapshot {markdown.plain(name_of(one))}"
         if one["problem"] is not None:
             yield ""
-            yield from (f"- {markdown(line)}" for line in problem_lines(one["problem"]))
+            yield from (
+                f"- {markdown.plain(line)}" for line in problem_lines(one["problem"])
+            )
         for device in one["devices"]:
             yield ""
-            yield from markdown_table((f"device {device['device']}", ""), _rows(device))
+            yield from markdown.markdown_table(
+                (f"device {device['device']}", ""), _rows(device)
+            )
             if device["holders"]:
                 yield ""
                 rows = _holders(device, "{:,}".format)
-                yield from markdown_table(_HEAD, rows, right=(1, 2, 4))
+                yield from markdown.markdown_table(_HEAD, rows, right=(1, 2, 4))
             if device["not_recorded"]:
                 yield ""
                 yield "Not recorded:"

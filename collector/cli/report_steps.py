@@ -123,25 +123,26 @@ def rate_text(value: float | None) -> str:
 
 def steps_markdown(steps: Mapping[str, Any] | None) -> Iterator[str]:
     """Findings with their evidence, and where the time went, as tables."""
+    from tb_plugin.views import verdict_report as markdown
     from tb_plugin.views.step_words import duration_words
-    from tb_plugin.views.verdict_report import markdown_table
-    from tb_plugin.views.verdict_report import plain as cell
 
     if steps is None:
         return
     yield "## Steps"
     for finding in steps["findings"]:
         yield ""
-        yield f"**{cell(finding['sentence'])}**"
+        yield f"**{markdown.plain(finding['sentence'])}**"
         yield ""
         for advice in finding["advice"]:
-            yield f"- {cell(advice)}"
+            yield f"- {markdown.plain(advice)}"
         yield ""
         rows = [
             (one["label"], _evidence(one, duration_words), one["scope"])
             for one in finding["evidence"]
         ]
-        yield from markdown_table(("evidence", "value", "of"), rows, right=(1,))
+        yield from markdown.markdown_table(
+            ("evidence", "value", "of"), rows, right=(1,)
+        )
     if not steps["findings"]:
         yield ""
         yield (
@@ -158,7 +159,7 @@ def steps_markdown(steps: Mapping[str, Any] | None) -> Iterator[str]:
             )
             for part in steps["parts"]
         ]
-        yield from markdown_table(
+        yield from markdown.markdown_table(
             ("part of the step", "mean", "share"), rows, right=(1, 2)
         )
     yield ""

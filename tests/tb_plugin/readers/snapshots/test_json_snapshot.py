@@ -122,7 +122,7 @@ def test_what_is_odd_is_read_as_its_pickle_is(text):
     "key", ["segments", "device_traces", "x", "external_annotations"]
 )
 def test_floods_are_refused(key, element):
-    text = f'{{"{key}": [{element * 3_000_000} 0]}}'
+    text = f'{{"{key}": [{element * 2_000_000} 0]}}'
     with pytest.raises(RefusedError):
         read(text.encode())
 
