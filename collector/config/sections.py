@@ -329,9 +329,6 @@ class ClockConfig(Section, frozen=True, kw_only=True):
     its own, at the begin and end of each cycle of the schedule, which every rank must then
     reach."""
 
-    round_trips: Annotated[int, Meta(ge=1, le=1000)] = 8
-    """Questions per comparison: the one that was answered fastest counts."""
-
 
 class RemoteConfig(Section, frozen=True, kw_only=True):
     """Where finished files are copied to while training runs, and how."""
@@ -360,15 +357,6 @@ class RemoteConfig(Section, frozen=True, kw_only=True):
     prune: bool = False
     """Delete a local file once its copy was verified; never the newest segment. Not with
     `merge_on_close` or `dumps`, which read what lies here."""
-
-    concurrency: Annotated[int, Meta(ge=1, le=64)] = 2
-    """Files that are uploaded at the same time."""
-
-    queue_files: Annotated[int, Meta(ge=1, le=10**6)] = 10_000
-    """Files that may wait; more stay here, are counted and go with the next start."""
-
-    retry_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 60.0
-    """The longest pause between two tries at a store that refuses or is away."""
 
     close_seconds: Annotated[float, Meta(ge=0, le=86400)] = 30.0
     """The longest that the end of a recording waits for uploads; what is left then is

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from collector.remote.contract import Kind
     from collector.trouble import Troubles
 
+QUEUE_FILES: Final = 10_000
+"""Files that may wait; more stay here, are counted and go with the next start."""
+
 _SWEEPS: Final = (0.0, 60.0)
 """Seconds after the start at which files of earlier attempts are looked for: one that was
 killed just now may look alive at first."""
@@ -219,13 +222,13 @@ class Mirror:
         return True
 
     def _has_room(self) -> bool:
-        if len(self._uploads.waiting) < self._settings.queue_files:
+        if len(self._uploads.waiting) < QUEUE_FILES:
             return True
         self._troubles.tell(
             "remote queue",
-            "more than remote.queue_files (%d) files wait for the mirror; further ones"
+            "more than %d files wait for the mirror; further ones"
             " stay here, and recordings go with the next start of this run.",
-            self._settings.queue_files,
+            QUEUE_FILES,
         )
         return False
 

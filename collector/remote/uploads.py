@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from collector.remote.waiting import Job
     from collector.trouble import Troubles
 
+CONCURRENCY: Final = 2
+"""Files that are uploaded at the same time."""
+
+RETRY_SECONDS: Final = 60.0
+"""The longest pause between two tries at a store that refuses or is away."""
+
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LAST_PAUSE_SECONDS: Final = 1.0
 """The longest pause once the recording is closing."""
@@ -81,7 +87,7 @@ class Uploads:
             threading.Thread(
                 target=self._work, name=f"memboard-mirror-{number}", daemon=True
             )
-            for number in range(self._settings.concurrency)
+            for number in range(CONCURRENCY)
         ]
         for thread in self._threads:
             thread.start()
@@ -229,7 +235,7 @@ class Uploads:
     def _back_off(self) -> None:
         with self.changed:
             pause = _FIRST_PAUSE_SECONDS * 2 ** min(self._num_failures, 20)
-            pause = min(pause, self._settings.retry_seconds)
+            pause = min(pause, RETRY_SECONDS)
             if self._deadline is not None:
                 pause = min(pause, _LAST_PAUSE_SECONDS)
             # Thousands of ranks must not come back at the same moment.

@@ -34,8 +34,9 @@ def device():
 
 @pytest.fixture
 def step_source(device):
-    opened = open_step_sources(load(rss=False), device)
-    (source,) = opened.sources
+    opened = open_step_sources(load(), device)
+    source, resident = opened.sources
+    resident.close()
     yield source
     source.close()
     torch.cuda.reset_peak_memory_stats()

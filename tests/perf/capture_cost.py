@@ -46,8 +46,9 @@ stage = Stage().install(setattr)
 stage.taken = snapshot_of(int(sys.argv[2]), "python")
 stage.num_allocations = 10**7
 stage.copies = False
-settings = {"max_entries": int(sys.argv[2]), "history_pct": 100}
-with collector.record(sys.argv[1], oom=settings) as rec:
+history = {"enabled": False, "max_entries": int(sys.argv[2])}
+oom = {"history_pct": 100}
+with collector.record(sys.argv[1], oom=oom, history=history) as rec:
     for _ in range(5):
         rec.step()
     rec.flush()

@@ -45,7 +45,7 @@ class Bench:
     who: Identity = field(default_factory=who)
 
     def mirror(self, url: str, *, start: bool = True, **settings) -> Mirror:
-        options = {"close_seconds": 60.0, "retry_seconds": 0.1, **settings}
+        options = {"close_seconds": 60.0, **settings}
         mirror = Mirror(
             RemoteConfig(url=url, **options),
             self.run_dir,
@@ -77,7 +77,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path):
+def bench(tmp_path, monkeypatch):
+    monkeypatch.setattr("collector.remote.uploads.RETRY_SECONDS", 0.1)
     run_dir = tmp_path / "exp1"
     (run_dir / "plugins" / "memboard").mkdir(parents=True)
     return Bench(run_dir)

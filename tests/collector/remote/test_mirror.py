@@ -212,9 +212,9 @@ def test_a_store_that_is_away_is_not_hammered(bench, there, monkeypatch):
     # However slow this machine is, the pause is not over before the end.
     monkeypatch.setattr("collector.remote.uploads._FIRST_PAUSE_SECONDS", 3600.0)
     refusing = Refusing(monkeypatch, ConnectionError("connection refused"))
-    mirror = bench.mirror(
-        f"file://{there}", retry_seconds=3600, concurrency=4, close_seconds=0
-    )
+    monkeypatch.setattr("collector.remote.uploads.RETRY_SECONDS", 3600.0)
+    monkeypatch.setattr("collector.remote.uploads.CONCURRENCY", 4)
+    mirror = bench.mirror(f"file://{there}", close_seconds=0)
     for number in range(50):
         mirror.put("events", bench.segment(number))
     wait_until(lambda: refusing.calls)
@@ -310,14 +310,14 @@ def test_a_local_file_that_is_gone_is_told_and_holds_nobody_up(bench, there, cap
 
 def test_a_full_queue_leaves_files_here_and_says_so(bench, there, monkeypatch, caplog):
     Refusing(monkeypatch, ConnectionError("away"))
-    mirror = bench.mirror(
-        f"file://{there}", queue_files=2, retry_seconds=60, close_seconds=0
-    )
+    monkeypatch.setattr("collector.remote.mirror.QUEUE_FILES", 2)
+    monkeypatch.setattr("collector.remote.uploads.RETRY_SECONDS", 60.0)
+    mirror = bench.mirror(f"file://{there}", close_seconds=0)
     answers = [mirror.put("traces", bench.file()) for _ in range(8)]
     mirror.close()
     assert answers[:2] == [True, True]
     assert False in answers
-    assert "remote.queue_files (2)" in caplog.text
+    assert "more than 2 files wait" in caplog.text
     assert len(bench.waiting) == answers.count(True)
 
 

@@ -32,6 +32,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture
 def s3(monkeypatch):
     monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.3)
+    monkeypatch.setattr("collector.remote.uploads.RETRY_SECONDS", 0.5)
     server = S3()
     server.client().mkdir("bucket")
     yield server
@@ -45,7 +46,6 @@ def config_for(s3, url="s3://bucket/jobs/{run_name}", **remote):
             "url": url,
             "storage_options": s3.options,
             "close_seconds": 60.0,
-            "retry_seconds": 0.5,
             **remote,
         },
     }

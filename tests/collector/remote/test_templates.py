@@ -72,7 +72,7 @@ def test_the_short_forms_hold():
         ({"url": "/mnt/mirror"}, "'remote.url'", "file:///path"),
         ({"url": "ftp://me:secret@host/a"}, "'remote.url'", "remote.storage_options"),
         ({"storage_options": [1]}, "'remote.storage_options'", "must be a mapping"),
-        ({"concurrency": 0}, "'remote.concurrency'", "from 1 to 64"),
+        ({"close_seconds": -1}, "'remote.close_seconds'", "from 0 to 86400"),
     ],
 )
 def test_what_cannot_be_right_names_key_place_and_remedy(remote, key, remedy):
