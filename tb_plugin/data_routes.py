@@ -14,16 +14,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
-from tb_plugin.answers import data_answer, fresh_answer
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
-from tb_plugin.drop import Drops
 from tb_plugin.history_routes import ROUTES, HistoryRoutes
 from tb_plugin.query import parse_query
 from tb_plugin.readers.imports.importer import Importer
 from tb_plugin.readers.kept import Kept
+from tb_plugin.server.drop import Drops
+from tb_plugin.server.respond import data_answer, etag_of, fresh_answer, not_modified
 from tb_plugin.store import CHECK_SECONDS, REQUEST_SECONDS, Store, glance
-from tb_plugin.validators import etag_of, not_modified
 from tb_plugin.views import view_of
 from tb_plugin.views.facts import FactsReader
 from tb_plugin.views.runs import runs, summary_of

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.answers import data_answer
 from tb_plugin.budget import Budget
-from tb_plugin.errors import NotFoundError, NotReadyError, UnreadableError
 from tb_plugin.histories_query import HistoriesQuery, parse_histories_query
 from tb_plugin.readers.histories import HistoriesReader
 from tb_plugin.readers.history_list import (
@@ -22,7 +20,8 @@ from tb_plugin.readers.history_list import (
 )
 from tb_plugin.readers.imports.importer import Importer
 from tb_plugin.readers.kept import Kept
-from tb_plugin.validators import etag_of, not_modified
+from tb_plugin.server.errors import NotFoundError, NotReadyError, UnreadableError
+from tb_plugin.server.respond import data_answer, etag_of, not_modified
 from tb_plugin.views import view_of
 from tb_plugin.views.histories import MAX_HISTORIES, histories
 from tb_plugin.views.history import history

@@ -18,12 +18,12 @@ from werkzeug.wrappers import Response
 
 from collector.format.names import RANK_FILES_DIR
 from tb_plugin.budget import Budget
-from tb_plugin.errors import BadRequestError, BusyError, NotFoundError
 from tb_plugin.merging.finding import inputs_of_files, inputs_of_run, traces_below
 from tb_plugin.merging.merged import merged
 from tb_plugin.merging.output import deflated
 from tb_plugin.query import parse_query
 from tb_plugin.run import Run
+from tb_plugin.server.errors import BadRequestError, BusyError, NotFoundError
 from tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:

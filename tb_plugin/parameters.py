@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.errors import BadRequestError
+from tb_plugin.server.errors import BadRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

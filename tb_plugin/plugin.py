@@ -14,22 +14,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tensorboard.plugins import base_plugin
-from werkzeug.wrappers import Request, Response
 
 from tb_plugin import PLUGIN_NAME
-from tb_plugin.assets import Assets
-from tb_plugin.errors import MethodError, RequestError
-from tb_plugin.hosts import EVERYWHERE, Hosts
 from tb_plugin.logdirs import logdirs_of
-from tb_plugin.perfetto import LocalPerfetto
+from tb_plugin.server.access import EVERYWHERE, Hosts
+from tb_plugin.server.assets import Assets, LocalPerfetto
+from tb_plugin.server.respond import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from werkzeug.wrappers import Request, Response
+
     from tb_plugin.data_routes import DataRoutes
     from tb_plugin.given import Given
-
-    Route = Callable[[Request], Response | Callable[..., Any]]
 
 _logger = logging.getLogger("memboard")
 
@@ -151,7 +149,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _make(self) -> DataRoutes:
         from tb_plugin.data_routes import DataRoutes
-        from tb_plugin.drop import Drops
+        from tb_plugin.server.drop import Drops
 
         drops = Drops(allowed=self._may_drop)
         given = () if self._given is None else self._given.runs()
@@ -164,7 +162,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def read_ahead(self) -> None:
         """Read what is shown first in the background, a moment from now."""
-        from tb_plugin.read_ahead import ReadAhead
+        from tb_plugin.server.read_ahead import ReadAhead
 
         if self._given is None:
             ReadAhead(self.data_routes).start()
@@ -199,56 +197,3 @@ def _hosts_of(flags: Any) -> Hosts:
     return Hosts(
         getattr(flags, "host", None) or bound, getattr(flags, "memboard_hosts", "")
     )
-
-
-def _refuse_others(request: Request, methods: tuple[str, ...]) -> None:
-    if request.method not in methods:
-        reads = "GET" in methods
-        raise MethodError(
-            f"{request.method} is not answered here.",
-            request.path,
-            "MemBoard only reads: use GET."
-            if reads
-            else "Drop a file onto the page: it is sent by POST.",
-            allow=", ".join(methods),
-        )
-
-
-def guarded(
-    route: Route,
-    hosts: Hosts | None = None,
-    methods: tuple[str, ...] | None = ("GET", "HEAD"),
-) -> Callable[..., Any]:
-    """The border: whatever goes wrong behind it becomes an answer that says so.
-
-    `hosts` are the names under which the route is asked; None: any name, or method.
-    """
-
-    @Request.application
-    def application(request: Request) -> Response | Callable[..., Any]:
-        try:
-            if hosts is not None:
-                hosts.check(request, takes_files=methods == ("POST",))
-            if methods is not None:
-                _refuse_others(request, methods)
-            return route(request)
-        except RequestError as error:
-            return _error_answer(request, error)
-        except Exception as error:
-            _logger.exception("MemBoard failed to answer %s", request.path)
-            return _error_answer(
-                request,
-                RequestError(
-                    f"MemBoard failed to answer: {type(error).__name__}.",
-                    request.path,
-                    "The log of TensorBoard holds the traceback; please report it.",
-                ),
-            )
-
-    return application
-
-
-def _error_answer(request: Request, error: RequestError) -> Response:
-    from tb_plugin.answers import error_answer
-
-    return error_answer(request, error)

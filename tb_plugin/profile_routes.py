@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin import api
-from tb_plugin.answers import data_answer
 from tb_plugin.profile_query import ProfileQuery, parse_profile_query
 from tb_plugin.readers.profiles import Profiles
+from tb_plugin.server.respond import data_answer, etag_of, not_modified
 from tb_plugin.storage import is_remote
-from tb_plugin.validators import etag_of, not_modified
 from tb_plugin.views.distributed import Cycle, distributed, straggler
 from tb_plugin.views.distributed_heatmap import distributed_heatmap
 from tb_plugin.views.kernels import kernels

@@ -12,10 +12,10 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.cache import Cache
-from tb_plugin.errors import NotFoundError
 from tb_plugin.index import Index
 from tb_plugin.readers.series import SeriesReader
 from tb_plugin.run import Run
+from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

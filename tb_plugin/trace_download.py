@@ -10,8 +10,8 @@ from werkzeug.wrappers import Response
 from werkzeug.wsgi import wrap_file
 
 from tb_plugin import storage
-from tb_plugin.errors import NotFoundError
 from tb_plugin.readers.imports.column_cache import FileKey
+from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Request

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.answers import data_answer
 from tb_plugin.budget import Budget
+from tb_plugin.server.respond import data_answer, etag_of, not_modified
 from tb_plugin.trace_download import file_answer
 from tb_plugin.trace_query import parse_trace_query
-from tb_plugin.validators import etag_of, not_modified
 from tb_plugin.views.traces import traces
 from tb_plugin.wire import CONTENT_TYPE, envelope
 

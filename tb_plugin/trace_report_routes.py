@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from collector.format.errors import FormatError
-from tb_plugin.answers import data_answer
 from tb_plugin.budget import Budget
-from tb_plugin.errors import BadRequestError, NotFoundError, UnreadableError
 from tb_plugin.readers.trace_reports import TraceReports, tables_of
+from tb_plugin.server.errors import BadRequestError, NotFoundError, UnreadableError
+from tb_plugin.server.respond import data_answer, etag_of, not_modified
 from tb_plugin.trace_report_query import parse_report_query
-from tb_plugin.validators import etag_of, not_modified
 from tb_plugin.views.trace_reports import trace_report, trace_reports
 from tb_plugin.wire import CONTENT_TYPE, envelope
 

@@ -10,17 +10,16 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.answers import data_answer
 from tb_plugin.budget import Budget
-from tb_plugin.errors import (
+from tb_plugin.readers.trace_sources import TraceSources, span_sources
+from tb_plugin.server.errors import (
     BadRequestError,
     NotFoundError,
     NotReadyError,
     UnreadableError,
 )
-from tb_plugin.readers.trace_sources import TraceSources, span_sources
+from tb_plugin.server.respond import data_answer, etag_of, not_modified
 from tb_plugin.trace_query import parse_trace_query
-from tb_plugin.validators import etag_of, not_modified
 from tb_plugin.views.trace import Chosen, choose, trace
 from tb_plugin.views.trace_axis import (
     COUNTERS,

@@ -64,12 +64,6 @@ def envelope(response: Any) -> bytes:
     return b"".join(parts)
 
 
-def error_json(error: api.ErrorResponse) -> bytes:
-    """The JSON body of an answer that is an error."""
-    plain = {field.name: getattr(error, field.name) for field in fields(error)}
-    return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
-
-
 def f64(values: npt.ArrayLike) -> api.F64Column:
     """A float64 column."""
     return api.F64Column(np.ascontiguousarray(values, "<f8").tobytes())

@@ -248,14 +248,14 @@ def test_loading_the_plugin_leaves_what_reads_data_for_later():
     ours = {m for m in loaded if m.startswith(("tb_plugin", "collector"))}
     assert ours == {
         "tb_plugin",
-        "tb_plugin.assets",
-        "tb_plugin.errors",
-        "tb_plugin.hosts",
         "tb_plugin.loader",
         "tb_plugin.logdirs",
-        "tb_plugin.perfetto",
         "tb_plugin.plugin",
-        "tb_plugin.validators",
+        "tb_plugin.server",
+        "tb_plugin.server.access",
+        "tb_plugin.server.assets",
+        "tb_plugin.server.errors",
+        "tb_plugin.server.respond",
     }
     assert loaded & {"numpy", "msgspec", "google_crc32c", "google.protobuf"} == set()
 

@@ -85,11 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve until the user interrupts."""
     from collector.cli.tensorboard import ending_in_order
-    from tb_plugin.alone import Alone
+    from tb_plugin.server.standalone import Standalone
 
     given = _given(options)
     try:
-        server = Alone(given, options.host, options.port, options.hosts)
+        server = Standalone(given, options.host, options.port, options.hosts)
     except OSError as error:
         raise Failure(
             f"nothing can be served at {options.host}: {error}",

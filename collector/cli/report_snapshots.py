@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.cli.report_values import plain
 from collector.cli.text import counted, printable, problem_lines, text_table, time_text
 from collector.format.sizes import bytes_text
-from tb_plugin.errors import NotReadyError
 from tb_plugin.readers.history_list import OwnCapture, listed, of_rank
+from tb_plugin.server.errors import NotReadyError
 from tb_plugin.views import verdict_report as markdown
 from tb_plugin.views.history import facts_of
 from tb_plugin.views.snapshot_figures import figures_of

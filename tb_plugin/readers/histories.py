@@ -17,7 +17,6 @@ from collector.format.errors import CorruptError, FormatError
 from tb_plugin import api
 from tb_plugin.analysis.snapshot_tables import SnapshotError as TablesError
 from tb_plugin.analysis.snapshot_tables import snapshot_of
-from tb_plugin.errors import NotReadyError
 from tb_plugin.readers.history_list import OwnCapture, shown_place
 from tb_plugin.readers.imports.column_cache import FileKey
 from tb_plugin.readers.imports.errors import (
@@ -35,6 +34,7 @@ from tb_plugin.readers.kept_replays import (
     key_of_content,
 )
 from tb_plugin.readers.open_history import Capacity, OpenHistory
+from tb_plugin.server.errors import NotReadyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

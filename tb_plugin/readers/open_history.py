@@ -23,9 +23,9 @@ from tb_plugin.analysis.oddities import oddities_of
 from tb_plugin.analysis.replay import Replay
 from tb_plugin.analysis.snapshot import DEFAULT_POOL
 from tb_plugin.analysis.steps import spans_of, steps_of
-from tb_plugin.errors import NotFoundError
 from tb_plugin.readers.held_bytes import held_bytes
 from tb_plugin.readers.kept import Kept
+from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

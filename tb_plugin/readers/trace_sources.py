@@ -22,8 +22,8 @@ from tb_plugin.analysis.span_tracks import SpanFile, span_trace
 from tb_plugin.analysis.trace_memory import with_memory
 from tb_plugin.analysis.trace_steps import Steps, steps_of
 from tb_plugin.analysis.trace_tiles import TraceTiles
-from tb_plugin.errors import NotReadyError
 from tb_plugin.readers.captures import capture_of, captures_of
+from tb_plugin.server.errors import NotReadyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

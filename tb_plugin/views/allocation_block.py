@@ -12,7 +12,7 @@ from tb_plugin.analysis.attribution import EVIDENCE
 from tb_plugin.analysis.live import siblings
 from tb_plugin.analysis.snapshot import INACTIVE, NOTHING
 from tb_plugin.analysis.versions import versions
-from tb_plugin.errors import NotFoundError
+from tb_plugin.server.errors import NotFoundError
 from tb_plugin.views.moments import moment_of, moment_words
 
 if TYPE_CHECKING:

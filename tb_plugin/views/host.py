@@ -9,8 +9,8 @@ import numpy as np
 
 from tb_plugin import api
 from tb_plugin.analysis.buckets import thinned, visible
-from tb_plugin.errors import NotFoundError
 from tb_plugin.readers.series import SeriesKey
+from tb_plugin.server.errors import NotFoundError
 from tb_plugin.views.marks import marks_of
 from tb_plugin.views.matrix import refined_rows
 from tb_plugin.views.selection import (

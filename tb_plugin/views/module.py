@@ -10,8 +10,8 @@ import numpy as np
 from tb_plugin import api
 from tb_plugin.analysis.module_states import ALL_STATES, MomentTable
 from tb_plugin.budget import Budget
-from tb_plugin.errors import NotFoundError
 from tb_plugin.readers.modules import KIND, ModulesError
+from tb_plugin.server.errors import NotFoundError
 from tb_plugin.views.module_baseline import spread
 from tb_plugin.views.module_choice import (
     absent_of,

@@ -16,7 +16,7 @@ from tb_plugin import api
 from tb_plugin.analysis.frames import NO_STACK, stack_label
 from tb_plugin.analysis.lifetimes import OOM
 from tb_plugin.analysis.live import by_stack, live_rows
-from tb_plugin.errors import NotReadyError
+from tb_plugin.server.errors import NotReadyError
 from tb_plugin.wire import f64
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import numpy as np
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.rows import Rows, on_steps, on_time
-from tb_plugin.errors import NotFoundError
 from tb_plugin.readers.series import (
     DEFAULT_COLUMNS,
     TRAIN_PHASE,
@@ -18,6 +17,7 @@ from tb_plugin.readers.series import (
     SeriesKey,
     schemas_of,
 )
+from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -9,8 +9,8 @@ import numpy as np
 
 from tb_plugin import api
 from tb_plugin.analysis.step_parts import OTHER, PARTS, other_part
-from tb_plugin.errors import BadRequestError, NotFoundError
 from tb_plugin.readers.series import TRAIN_PHASE, SeriesKey
+from tb_plugin.server.errors import BadRequestError, NotFoundError
 from tb_plugin.views.selection import RankRows, chosen_ranks, x_axis
 from tb_plugin.views.step_absent import absent_parts
 from tb_plugin.views.step_tables import StepTables

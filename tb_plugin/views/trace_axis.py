@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tb_plugin import api
 from tb_plugin.analysis.rank_clocks import UNCOMPARED, RankClock, recorded_clocks
-from tb_plugin.errors import BadRequestError, NotFoundError
+from tb_plugin.server.errors import BadRequestError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

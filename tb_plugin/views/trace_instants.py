@@ -9,7 +9,7 @@ import numpy as np
 from tb_plugin import api
 from tb_plugin.analysis.span_events import CHECKPOINT, OUT_OF_MEMORY
 from tb_plugin.analysis.trace_instants import marks, slices_around
-from tb_plugin.errors import NotFoundError
+from tb_plugin.server.errors import NotFoundError
 from tb_plugin.views.trace_names import shortened
 from tb_plugin.views.trace_slice import MAX_PARTNERS, partner, told_args
 from tb_plugin.wire import f64, i32, u8, u16

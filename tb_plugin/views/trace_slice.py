@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tb_plugin import api
 from tb_plugin.analysis.trace_families import family_of
-from tb_plugin.errors import NotFoundError
+from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

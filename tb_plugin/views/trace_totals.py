@@ -10,7 +10,7 @@ from tb_plugin import api
 from tb_plugin.analysis.trace_families import FAMILIES, family_of
 from tb_plugin.analysis.trace_instants import found_instants
 from tb_plugin.analysis.trace_totals import hits, totals
-from tb_plugin.errors import BadRequestError
+from tb_plugin.server.errors import BadRequestError
 from tb_plugin.views.trace_axis import chosen_tracks, window_of
 from tb_plugin.wire import f64, i32, u8, u16
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.format.names import IMPORT_JOB
 from tb_plugin import api
-from tb_plugin.errors import NotFoundError
 from tb_plugin.readers.history_list import OwnCapture, history_of, listed
 from tb_plugin.readers.oom import (
     Ending,
@@ -21,6 +20,7 @@ from tb_plugin.readers.oom import (
     messages_by_report,
     read_report,
 )
+from tb_plugin.server.errors import NotFoundError
 from tb_plugin.views.verdict_entry import Beside, entry_of_file, entry_of_report
 from tb_plugin.views.verdict_judge import HistoryJudge
 from tb_plugin.views.verdict_peers import Peers, of_snapshots

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tb_plugin.analysis.oom_errors import HistoryErrors, OomError, errors_of, state_at
 from tb_plugin.analysis.oom_holders import Lines
-from tb_plugin.errors import NotReadyError
 from tb_plugin.readers.snapshot_files.found import FoundSnapshot
+from tb_plugin.server.errors import NotReadyError
 
 if TYPE_CHECKING:
     from tb_plugin import api

@@ -70,9 +70,9 @@ def serve(num_slices: int) -> None:
     from tensorboard.plugins import base_plugin
     from werkzeug.serving import make_server
 
-    from tb_plugin.access import Access
-    from tb_plugin.alone import PAGE, Application
     from tb_plugin.plugin import MemBoardPlugin
+    from tb_plugin.server.access import Access
+    from tb_plugin.server.standalone import PAGE, Application
     from tests.builders import RunBuilder
     from tests.perf.trace_server import found, made
 

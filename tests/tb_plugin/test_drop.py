@@ -31,14 +31,14 @@ from tensorboard.plugins.core import core_plugin
 from werkzeug.exceptions import ClientDisconnected
 from werkzeug.test import Client
 
-from tb_plugin import drop as drop_module
-from tb_plugin import drop_folder, request_body
-from tb_plugin.alone import PREFIX, Alone
-from tb_plugin.drop import shown_name
-from tb_plugin.drop_folder import DropFolder
 from tb_plugin.given import Given
 from tb_plugin.loader import Loader
 from tb_plugin.plugin import MemBoardPlugin
+from tb_plugin.server import drop as drop_module
+from tb_plugin.server import incoming
+from tb_plugin.server.drop import shown_name
+from tb_plugin.server.incoming import DropFolder
+from tb_plugin.server.standalone import PREFIX, Standalone
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import (
     QUIET,
@@ -253,22 +253,25 @@ def test_a_slow_file_comes_and_one_that_stalls_is_given_up(
     monkeypatch, num_bytes, every_s, seconds
 ):
     sender = Sender(num_bytes, every_s)
-    monkeypatch.setattr(request_body.time, "monotonic", lambda: sender.now)
-    pieces = request_body.pieces_of(sender, 4 << 30)
+    monkeypatch.setattr(incoming.time, "monotonic", lambda: sender.now)
+    pieces = incoming.pieces_of(sender, 4 << 30)
     if seconds is not None:
         assert sum(map(len, pieces)) == 4 << 30
         assert sender.now == seconds
         return
-    with pytest.raises(request_body.StalledError):
+    with pytest.raises(incoming.StalledError):
         sum(map(len, pieces))
     assert sender.now <= 61
 
 
 def test_half_sent_files_give_up_their_places(tmp_path, temporary, monkeypatch):
-    monkeypatch.setattr(request_body, "STALL_SECONDS", 0.5)
+    monkeypatch.setattr(incoming, "STALL_SECONDS", 0.5)
     (tmp_path / "logdir").mkdir()
     given = Given(folders=(str(tmp_path / "logdir"),))
-    with Alone(given, "127.0.0.1", 0) as server, contextlib.ExitStack() as open_ones:
+    with (
+        Standalone(given, "127.0.0.1", 0) as server,
+        contextlib.ExitStack() as open_ones,
+    ):
         at = urlsplit(server.link(""))
         origin = f"http://{at.netloc}"
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
@@ -385,7 +388,7 @@ def test_all_of_it_goes_at_the_end(temporary):
 
 def test_what_a_killed_process_left_is_swept(temporary):
     code = (
-        "import os, signal; from tb_plugin.drop_folder import DropFolder\n"
+        "import os, signal; from tb_plugin.server.incoming import DropFolder\n"
         "folder = DropFolder(); path = folder.path(); (path / 'x').touch()\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -405,7 +408,7 @@ def test_what_a_killed_process_left_is_swept(temporary):
 
 
 def test_who_tidies_up_leaves_what_is_being_made(temporary, monkeypatch):
-    hold, others = drop_folder._hold, []
+    hold, others = incoming._hold, []
 
     def hold_later(file):
         if not others:
@@ -413,7 +416,7 @@ def test_who_tidies_up_leaves_what_is_being_made(temporary, monkeypatch):
             others[0].path()  # which looks for what was left
         hold(file)
 
-    monkeypatch.setattr(drop_folder, "_hold", hold_later)
+    monkeypatch.setattr(incoming, "_hold", hold_later)
     folder = DropFolder()
     mine = folder.path()
     assert sorted(temporary.iterdir()) == sorted([mine, others[0].path()])

@@ -10,8 +10,8 @@ import pytest
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
-from tb_plugin.perfetto import LocalPerfetto, policy_of
 from tb_plugin.plugin import MemBoardPlugin
+from tb_plugin.server.assets import LocalPerfetto, policy_of
 
 
 @pytest.fixture

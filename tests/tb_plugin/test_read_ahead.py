@@ -11,15 +11,16 @@ import pytest
 from tensorboard.plugins import base_plugin
 
 from tb_plugin import plugin as plugin_module
-from tb_plugin import profile_routes, read_ahead
+from tb_plugin import profile_routes
 from tb_plugin.budget import Budget
 from tb_plugin.data_routes import DataRoutes
 from tb_plugin.given import Given
 from tb_plugin.loader import Loader
 from tb_plugin.logdirs import Logdir
 from tb_plugin.plugin import MemBoardPlugin
-from tb_plugin.read_ahead import ReadAhead
 from tb_plugin.readers.history_list import listed
+from tb_plugin.server import read_ahead
+from tb_plugin.server.read_ahead import ReadAhead
 from tests.builders import START_NS, RunBuilder
 from tests.made_snapshots import long_history
 

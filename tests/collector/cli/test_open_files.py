@@ -184,9 +184,9 @@ def test_torch_is_not_loaded(tmp_path):
     code = (
         "import sys; from collector.cli.open_files import first_place\n"
         "import collector.cli.named_files, collector.cli.import_snapshots\n"
-        "from tb_plugin.given import Given; from tb_plugin.alone import Alone\n"
+        "from tb_plugin.given import Given; from tb_plugin.server.standalone import Standalone\n"
         f"given = Given(files=({str(path)!r},))\n"
-        "with Alone(given, 'localhost', 0) as alone:\n"
+        "with Standalone(given, 'localhost', 0) as alone:\n"
         "    assert first_place(given, lambda: alone.plugin.data_routes().store)\n"
         "assert 'torch' not in sys.modules and 'psutil' not in sys.modules"
     )

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from collector.format.snapshots import tables_of
 from collector.simulate import Form
 from tb_plugin.analysis.snapshot_tables import SnapshotError, snapshot_of
-from tb_plugin.errors import RequestError
 from tb_plugin.histories_query import parse_histories_query
 from tb_plugin.history_routes import VIEWS
 from tb_plugin.readers.history_list import FoundHistory, reference_of_file
 from tb_plugin.readers.open_history import OpenHistory
 from tb_plugin.readers.snapshot_files.found import FoundSnapshot
+from tb_plugin.server.errors import RequestError
 from tb_plugin.views import view_of
 from tb_plugin.views.compare import Compared, compare
 from tb_plugin.views.history import facts_of

@@ -17,16 +17,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from tb_plugin import api
-from tb_plugin.drop_folder import DropFolder
-from tb_plugin.errors import (
-    BadRequestError,
-    BusyError,
-    ForbiddenError,
-    LengthError,
-    NoRoomError,
-    NoSnapshotError,
-    TooLargeError,
-)
 from tb_plugin.listing import FoundRun
 from tb_plugin.readers.snapshot_files.found import snapshot_id
 from tb_plugin.readers.snapshot_files.heads import fault_of
@@ -35,8 +25,17 @@ from tb_plugin.readers.trace_files.found import trace_id
 from tb_plugin.readers.trace_files.heads import looks_like_trace
 from tb_plugin.readers.trace_files.listing import Candidate as TraceCandidate
 from tb_plugin.readers.trace_files.listing import TraceListing
-from tb_plugin.request_body import pieces_of
 from tb_plugin.run_names import run_id
+from tb_plugin.server.errors import (
+    BadRequestError,
+    BusyError,
+    ForbiddenError,
+    LengthError,
+    NoRoomError,
+    NoSnapshotError,
+    TooLargeError,
+)
+from tb_plugin.server.incoming import DropFolder, pieces_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tb_plugin.alone import PAGE, PREFIX, Alone
 from tb_plugin.given import Given
+from tb_plugin.server.standalone import PAGE, PREFIX, Standalone
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import decode_envelope
 
@@ -22,12 +22,12 @@ from tests.tb_plugin.client import decode_envelope
 @pytest.fixture
 def server(tmp_path):
     RunBuilder(tmp_path / "runs" / "exp").simple(2, 3)
-    with Alone(Given(folders=(str(tmp_path / "runs"),)), "localhost", 0) as alone:
+    with Standalone(Given(folders=(str(tmp_path / "runs"),)), "localhost", 0) as alone:
         yield alone
 
 
 def bare(
-    server: Alone, path: str, method: str = "GET", **headers: str
+    server: Standalone, path: str, method: str = "GET", **headers: str
 ) -> http.client.HTTPResponse:
     """An answer to somebody without a cookie."""
     at = urlsplit(server.url)
@@ -41,7 +41,7 @@ def address(link: str) -> str:
     return f"{parts.path}?{parts.query}"
 
 
-def cookie_for(link: str, server: Alone, **headers: str) -> str:
+def cookie_for(link: str, server: Standalone, **headers: str) -> str:
     """What a browser sends back once a link has let it in."""
     let_in = bare(server, address(link), **headers)
     assert let_in.status == 200
@@ -49,7 +49,7 @@ def cookie_for(link: str, server: Alone, **headers: str) -> str:
 
 
 def ask(
-    server: Alone, path: str, method: str = "GET", **headers: str
+    server: Standalone, path: str, method: str = "GET", **headers: str
 ) -> http.client.HTTPResponse:
     """An answer to whoever opened the link."""
     cookie = cookie_for(server.link(""), server)
@@ -92,7 +92,7 @@ def test_its_root_leads_to_the_page_and_all_else_to_nothing(server):
     ],
 )
 def test_a_strangers_name_for_this_machine_is_refused(tmp_path, host, status):
-    with Alone(Given(), "127.0.0.1", 0, "https://hub.example/user/ada") as server:
+    with Standalone(Given(), "127.0.0.1", 0, "https://hub.example/user/ada") as server:
         seen = host.rpartition(":")[2]
         name = f"memboard-{urlsplit(server.url).port}"
         name += f"-{seen}" if seen.isdigit() else ""
@@ -142,7 +142,7 @@ def test_the_token_becomes_a_cookie_that_only_this_server_and_no_script_reads(se
 
 
 def test_two_servers_and_a_tunnel_have_cookies_of_their_own(server, tmp_path):
-    with Alone(Given(folders=(str(tmp_path),)), "localhost", 0) as other:
+    with Standalone(Given(folders=(str(tmp_path),)), "localhost", 0) as other:
         both = "; ".join(cookie_for(one.link(""), one) for one in (server, other))
         for one in (server, other):
             assert bare(one, f"{PREFIX}/runs", Cookie=both).status == 200
@@ -183,7 +183,7 @@ def test_unchanged_answers_heads_and_ranges_go_on_as_before(server):
 )
 def test_files_are_taken_under_own_names_wherever_it_listens(host, read):
     try:
-        server = Alone(Given(), host, 0)
+        server = Standalone(Given(), host, 0)
     except OSError:
         pytest.skip(f"{host} is not there")
     with server:
@@ -202,11 +202,11 @@ def test_a_port_that_is_taken_is_told(tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(OSError, match="taken"):
-            Alone(Given(), "127.0.0.1", taken.getsockname()[1])
+            Standalone(Given(), "127.0.0.1", taken.getsockname()[1])
 
 
 def test_after_the_block_nothing_listens(tmp_path):
-    with Alone(Given(folders=(str(tmp_path),)), "localhost", 0) as alone:
+    with Standalone(Given(folders=(str(tmp_path),)), "localhost", 0) as alone:
         urllib.request.urlopen(alone.link(""), timeout=120).close()
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(alone.url, timeout=120)

@@ -13,9 +13,9 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from tb_plugin import PLUGIN_NAME
-from tb_plugin.access import WORD, Access
-from tb_plugin.hosts import Hosts
-from tb_plugin.plugin import MemBoardPlugin, guarded
+from tb_plugin.plugin import MemBoardPlugin
+from tb_plugin.server.access import WORD, Access, Hosts
+from tb_plugin.server.respond import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,7 +30,7 @@ PAGE: Final = f"{PREFIX}/app.html"
 _WAKE_SECONDS: Final = 0.25
 
 
-class Alone:
+class Standalone:
     """A server that runs while the block does, in threads of its own."""
 
     def __init__(self, given: Given, host: str, port: int, hosts: str = "") -> None:

@@ -1,0 +1,1 @@
+"""What answers requests: who may ask, routes and parameters, files, and dropped files."""

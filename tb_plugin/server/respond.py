@@ -1,0 +1,155 @@
+"""From what a route makes to an HTTP answer: errors, ETags and 304, compression, headers.
+
+Data and pages are `no-cache` with an ETag: browsers ask each time and are told 304 where
+nothing changed. Built assets carry the hash of their content in their name and are
+kept for a year. Kept light, because pages need it too.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from werkzeug.wrappers import Request, Response
+
+from tb_plugin.server.errors import MethodError, RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from werkzeug.datastructures import Headers
+
+    from tb_plugin.server.access import Hosts
+
+    Route = Callable[[Request], Response | Callable[..., Any]]
+
+_logger = logging.getLogger("memboard")
+
+_DATA: Final = "application/octet-stream"
+_TEXT: Final = "text/plain; charset=utf-8"
+_MIN_COMPRESSED_BYTES: Final = 1024
+_FAST: Final = 1
+"""Columns deflate nearly as well at level 1, several times faster."""
+
+
+def _refuse_others(request: Request, methods: tuple[str, ...]) -> None:
+    if request.method not in methods:
+        reads = "GET" in methods
+        raise MethodError(
+            f"{request.method} is not answered here.",
+            request.path,
+            "MemBoard only reads: use GET."
+            if reads
+            else "Drop a file onto the page: it is sent by POST.",
+            allow=", ".join(methods),
+        )
+
+
+def guarded(
+    route: Route,
+    hosts: Hosts | None = None,
+    methods: tuple[str, ...] | None = ("GET", "HEAD"),
+) -> Callable[..., Any]:
+    """The border: whatever goes wrong behind it becomes an answer that says so.
+
+    `hosts` are the names under which the route is asked; None: any name, or method.
+    """
+
+    @Request.application
+    def application(request: Request) -> Response | Callable[..., Any]:
+        try:
+            if hosts is not None:
+                hosts.check(request, takes_files=methods == ("POST",))
+            if methods is not None:
+                _refuse_others(request, methods)
+            return route(request)
+        except RequestError as error:
+            return error_answer(request, error)
+        except Exception as error:
+            _logger.exception("MemBoard failed to answer %s", request.path)
+            return error_answer(
+                request,
+                RequestError(
+                    f"MemBoard failed to answer: {type(error).__name__}.",
+                    request.path,
+                    "The log of TensorBoard holds the traceback; please report it.",
+                ),
+            )
+
+    return application
+
+
+def data_answer(request: Request, body: bytes, etag: str) -> Response:
+    """A binary envelope, compressed where the client takes that."""
+    response = Response(content_type=_DATA)
+    if len(body) >= _MIN_COMPRESSED_BYTES and accepts_gzip(request):
+        body = gzip.compress(body, _FAST, mtime=0)
+        response.headers["Content-Encoding"] = "gzip"
+    response.set_data(body)
+    finish(response, etag)
+    return response
+
+
+def fresh_answer(body: bytes) -> Response:
+    """A binary envelope that says what was done: nobody keeps it."""
+    response = Response(body, content_type=_DATA)
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def error_answer(request: Request, error: RequestError) -> Response:
+    """What went wrong, where, and what to do about it: as JSON, or as text in a window."""
+    if "text/html" in request.headers.get("Accept", ""):
+        body = f"{error.what}\n\n{error.remedy}\n\n{error.where}\n".encode()
+        response = Response(body, error.status, content_type=_TEXT)
+    else:
+        plain = {"what": error.what, "where": error.where, "remedy": error.remedy}
+        body = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
+        response = Response(body, error.status, content_type="application/json")
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    if isinstance(error, MethodError):
+        response.headers["Allow"] = error.allow
+    return response
+
+
+def etag_of(*parts: object) -> str:
+    """A short validator of whatever decides an answer."""
+    text = "\0".join(map(str, parts)).encode("utf-8", "replace")
+    return hashlib.sha256(text).hexdigest()[:20]
+
+
+def not_modified(request: Request, etag: str, content_type: str) -> Response | None:
+    """The 304 for a request that already holds this version, else None."""
+    if request.if_none_match.contains_weak(etag):
+        response = _NotModified(status=304, content_type=content_type)
+        finish(response, etag)
+        return response
+    return None
+
+
+def finish(response: Response, etag: str) -> None:
+    """Headers of everything that browsers ask for again each time."""
+    # Weak: the compressed and the plain body are the same answer.
+    response.set_etag(etag, weak=True)
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["Vary"] = "Accept-Encoding"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+
+
+def accepts_gzip(request: Request) -> bool:
+    """Whether the client says it takes gzip."""
+    return bool(request.accept_encodings["gzip"] > 0)
+
+
+class _NotModified(Response):
+    """Names its type: TensorBoard warns about every answer that does not."""
+
+    def get_wsgi_headers(self, environ: Any) -> Headers:
+        headers = super().get_wsgi_headers(environ)  # takes the type away from a 304
+        headers["Content-Type"] = self.headers["Content-Type"]
+        return headers
