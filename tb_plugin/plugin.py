@@ -1,7 +1,7 @@
 """The plugin: its routes, and what TensorBoard asks of it.
 
 Kept light, because every start of TensorBoard pays for it: what reads and analyses
-(`data_routes`) is imported when something is first asked for, or by the thread that
+(`server.state`) is imported when something is first asked for, or by the thread that
 reads ahead (`read_ahead`). Routes are GET only and change nothing, but for `/drop`.
 """
 
@@ -20,14 +20,15 @@ from tb_plugin.logdirs import logdirs_of
 from tb_plugin.server.access import EVERYWHERE, Hosts
 from tb_plugin.server.assets import Assets, LocalPerfetto
 from tb_plugin.server.respond import guarded
+from tb_plugin.server.routes import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from werkzeug.wrappers import Request, Response
 
-    from tb_plugin.data_routes import DataRoutes
     from tb_plugin.given import Given
+    from tb_plugin.server.state import State
 
 _logger = logging.getLogger("memboard")
 
@@ -58,7 +59,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         self._perfetto = LocalPerfetto(getattr(flags, "memboard_perfetto", "") or "")
         self._assets = Assets()
         self._making = threading.Lock()
-        self._made: DataRoutes | None = None
+        self._made: State | None = None
         self._look: threading.Thread | None = None
         self._next_look = 0.0
 
@@ -72,52 +73,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/assets/*": guarded(self._assets.asset, self.hosts),
             "/perfetto/*": guarded(self._perfetto.answer, self.hosts),
             "/drop": guarded(self._drop, self.hosts, ("POST",)),
-            "/runs": self._data_route("runs"),
-            "/overview": self._data_route("overview"),
-            "/timeline": self._data_route("timeline"),
-            "/heatmap": self._data_route("heatmap"),
-            "/host": self._data_route("host"),
-            "/steps": self._data_route("steps"),
-            "/step": self._data_route("step"),
-            "/step_heatmap": self._data_route("step_heatmap"),
-            "/stragglers": self._data_route("stragglers"),
-            "/functions": self._data_route("functions"),
-            "/verdict": self._data_route("verdict"),
-            "/modules": self._data_route("modules"),
-            "/module": self._data_route("module"),
-            "/module_timeline": self._data_route("module_timeline"),
-            "/histories": self._data_route("histories"),
-            "/history": self._data_route("history"),
-            "/stacks": self._data_route("stacks"),
-            "/allocations": self._data_route("allocations"),
-            "/allocation_holders": self._data_route("allocation_holders"),
-            "/allocation_live": self._data_route("allocation_live"),
-            "/allocation_block": self._data_route("allocation_block"),
-            "/allocation_range": self._data_route("allocation_range"),
-            "/compare": self._data_route("compare"),
-            "/rank_histories": self._data_route("rank_histories"),
-            "/segments": self._data_route("segments"),
-            "/segment_timeline": self._data_route("segment_timeline"),
-            "/allocator_events": self._data_route("allocator_events"),
-            "/trace": self._data_route("trace"),
-            "/trace_slices": self._data_route("trace_slices"),
-            "/trace_slice": self._data_route("trace_slice"),
-            "/trace_instant": self._data_route("trace_instant"),
-            "/trace_search": self._data_route("trace_search"),
-            "/trace_range": self._data_route("trace_range"),
-            "/trace_reports": self._data_route("trace_reports"),
-            "/trace_report": self._data_route("trace_report"),
-            "/traces": self._data_route("traces"),
-            "/trace_file": self._data_route("trace_file"),
-            "/trace_merged": self._data_route("trace_merged"),
-            "/profile": self._data_route("profile"),
-            "/operators": self._data_route("operators"),
-            "/operator": self._data_route("operator"),
-            "/kernels": self._data_route("kernels"),
-            "/module_times": self._data_route("module_times"),
-            "/operator_memory": self._data_route("operator_memory"),
-            "/distributed": self._data_route("distributed"),
-            "/distributed_heatmap": self._data_route("distributed_heatmap"),
+            **{f"/{name}": self._data_route(name) for name in ROUTES},
         }
 
     def is_active(self) -> bool:
@@ -140,44 +96,42 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             es_module_path="/index.js", tab_name=TAB_NAME
         )
 
-    def data_routes(self) -> DataRoutes:
-        """What answers the data routes; imported and made when first needed."""
+    def state(self) -> State:
+        """What data routes share; imported and made when first needed."""
         with self._making:
             if self._made is None:
                 self._made = self._make()
             return self._made
 
-    def _make(self) -> DataRoutes:
-        from tb_plugin.data_routes import DataRoutes
+    def _make(self) -> State:
         from tb_plugin.server.drop import Drops
+        from tb_plugin.server.state import State
 
         drops = Drops(allowed=self._may_drop)
         given = () if self._given is None else self._given.runs()
-        routes = DataRoutes(
-            self._logdirs, given, drops, lambda: self._perfetto.is_there
-        )
+        state = State(self._logdirs, given, drops, lambda: self._perfetto.is_there)
         if self._given is not None:
-            routes.capacity_bytes = self._given.capacity_bytes
-        return routes
+            state.capacity_bytes = self._given.capacity_bytes
+        return state
 
     def read_ahead(self) -> None:
         """Read what is shown first in the background, a moment from now."""
         from tb_plugin.server.read_ahead import ReadAhead
 
         if self._given is None:
-            ReadAhead(self.data_routes).start()
+            ReadAhead(self.state).start()
         else:  # nothing else of ours is starting
             named = next(iter(self._given.files), "")
-            ReadAhead(self.data_routes, named, wait=0.0).start()
+            ReadAhead(self.state, named, wait=0.0).start()
 
     def _data_route(self, name: str) -> Callable[..., Any]:
         return guarded(partial(self._answer, name), self.hosts)
 
     def _answer(self, name: str, request: Request) -> Response:
-        return self.data_routes().answer(name, request)
+        return self.state().answer(name, request)
 
     def _drop(self, request: Request) -> Response:
-        return self.data_routes().drop(request)
+        return self.state().drop(request)
 
     def _knows_runs(self) -> bool:
         return self._made is not None and self._made.store.knows_runs
@@ -187,7 +141,7 @@ class MemBoardPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _look_for_runs(self) -> None:
         try:
-            self.data_routes().store.look()
+            self.state().store.look()
         except Exception:
             _logger.exception("MemBoard failed to look for runs")
 

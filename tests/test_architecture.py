@@ -256,6 +256,7 @@ def test_loading_the_plugin_leaves_what_reads_data_for_later():
         "tb_plugin.server.assets",
         "tb_plugin.server.errors",
         "tb_plugin.server.respond",
+        "tb_plugin.server.routes",
     }
     assert loaded & {"numpy", "msgspec", "google_crc32c", "google.protobuf"} == set()
 
@@ -263,7 +264,7 @@ def test_loading_the_plugin_leaves_what_reads_data_for_later():
 def test_the_loaded_plugin_never_pulls_torch_or_psutil():
     loaded = modules_after(
         "import pkgutil; from importlib import import_module;"
-        " import tb_plugin.plugin, tb_plugin.data_routes, tb_plugin.all_trace_routes;"
+        " import tb_plugin.plugin, tb_plugin.server.state;"
         " import tb_plugin.views as views;"
         " [import_module(f'tb_plugin.views.{one.name}')"
         " for one in pkgutil.iter_modules(views.__path__)]"

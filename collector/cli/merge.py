@@ -17,7 +17,6 @@ merged are not changed. What cannot be read is named, and the rest is merged.
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,13 +29,12 @@ if TYPE_CHECKING:
     import argparse
 
     from tb_plugin.merging.inputs import Inputs
-    from tb_plugin.query import RankSet
+    from tb_plugin.rank_set import RankSet
     from tb_plugin.run import AttemptFiles, Run
 
 HELP = "merge the traces and spans of all ranks into one trace on one clock"
 
 DEFAULT_NAME: Final = "merged_trace.json.gz"
-_RANKS: Final = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*")
 _MAX_TOLD: Final = 50
 
 
@@ -216,18 +214,18 @@ def _attempt(recording: Run, wanted: int | None) -> AttemptFiles:
 
 
 def _ranks(text: str | None) -> RankSet | None:
-    from tb_plugin.query import RankSet
+    from tb_plugin.rank_set import RankSet
 
     if text is None:
         return None
-    if not _RANKS.fullmatch(text):
+    try:
+        return RankSet.parse(text)
+    except ValueError:
         raise Failure(
             "--ranks must be ranks and ranges of ranks",
             where=f"--ranks {text}",
             remedy="write them as in 0-7,64",
-        )
-    pairs = [part.partition("-") for part in text.split(",")]
-    return RankSet(tuple((int(low), int(high or low)) for low, _, high in pairs))
+        ) from None
 
 
 def _refuse_inputs(out: Path, inputs: Inputs) -> None:

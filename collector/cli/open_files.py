@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         ) from error
     with ending_in_order(), server:
         server.plugin.read_ahead()
-        place = first_place(given, lambda: server.plugin.data_routes().store)
+        place = first_place(given, lambda: server.plugin.state().store)
         if not place:
             print(
                 "There is nothing to show yet; the page fills when files appear.",

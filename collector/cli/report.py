@@ -337,14 +337,14 @@ class _Reader:
         from collector.cli.report_steps import steps_section
         from collector.cli.report_traces import traces_section
         from collector.cli.report_values import plain
-        from tb_plugin.query import parse_query
         from tb_plugin.views.overview import overview
         from tb_plugin.views.runs import summary_of
+        from tb_plugin.views.selection import RanksQuery
 
         read_whole(run, rank)
-        query = parse_query({} if rank is None else {"rank": str(rank)})
         summary = summary_of(self._series, run)
         budget = unhurried()
+        query = RanksQuery(rank=rank)
         first = overview(self._series, self._facts, run, summary, query, budget)
         by_module, passed_over = self._by_module(run, summary, rank)
         answers = self._by_function(run, summary, rank)
@@ -377,13 +377,10 @@ class _Reader:
         Where none of the last is complete, the very last one.
         """
         from collector.cli.recordings import unhurried
-        from tb_plugin.query import parse_query
-        from tb_plugin.views.modules import modules
+        from tb_plugin.views.modules import ModulesQuery, modules
 
-        own = {} if rank is None else {"rank": str(rank)}
-
-        def ask(**asked: str) -> api.ModulesResponse:
-            query = parse_query({**own, **asked})
+        def ask(window: str | None = None) -> api.ModulesResponse:
+            query = ModulesQuery(rank=rank, window=window)
             return modules(
                 self._modules, self._series, run, summary, query, unhurried()
             )
@@ -399,7 +396,7 @@ class _Reader:
             ):
                 break
             passed_over.append(found.window)
-            found = ask(window=window)
+            found = ask(window)
         if found.facts is not None and found.facts.incomplete:
             return last, []
         return found, passed_over
@@ -408,16 +405,15 @@ class _Reader:
         self, run: Run, summary: api.RunSummary, rank: int | None
     ) -> list[api.FunctionsResponse]:
         from collector.cli.recordings import unhurried
-        from tb_plugin.query import parse_query
-        from tb_plugin.views.functions import functions
+        from tb_plugin.views.functions import FunctionsQuery, functions
 
-        own = {} if rank is None else {"rank": str(rank)}
-
-        def ask(**asked: str) -> api.FunctionsResponse:
-            query = parse_query({**own, **asked})
+        def ask(
+            function: str | None = None, phase: str | None = None
+        ) -> api.FunctionsResponse:
+            query = FunctionsQuery(rank=rank, function=function, phase=phase)
             return functions(self._functions, run, summary, query, unhurried())
 
         first = ask()
-        return [
-            ask(function=found.function, phase=found.phase) for found in first.functions
-        ] or [first]
+        return [ask(found.function, found.phase) for found in first.functions] or [
+            first
+        ]

@@ -30,15 +30,14 @@ def steps_section(
 ) -> dict[str, Any] | None:
     """What the Steps view shows; None where no step's time was recorded."""
     from collector.cli.recordings import unhurried
-    from tb_plugin.query import parse_query
-    from tb_plugin.views.steps import steps
+    from tb_plugin.views.selection import RanksQuery
+    from tb_plugin.views.steps import StepsQuery, steps
     from tb_plugin.views.stragglers import stragglers_view
 
-    query = parse_query({} if rank is None else {"rank": str(rank)})
-    course = steps(series, run, summary, query, unhurried())
+    course = steps(series, run, summary, StepsQuery(rank=rank), unhurried())
     if course.rank is None:
         return None
-    beside = stragglers_view(series, run, summary, query, unhurried())
+    beside = stragglers_view(series, run, summary, RanksQuery(rank=rank), unhurried())
     return {
         "num_ranks": beside.num_ranks,
         "num_left_out": beside.num_left_out,

@@ -46,12 +46,10 @@ class VerdictSection:
     ) -> tuple[dict[str, Any], tuple[api.OutOfMemory, ...]]:
         """The section of one run, or of one rank; and its errors as the page has them."""
         from collector.cli.recordings import unhurried
-        from tb_plugin.query import parse_query
 
-        query = parse_query({} if rank is None else {"rank": str(rank)})
         self._reader.judge_all(run, rank, unhurried(), _SECONDS)
         with run.lock:
-            answer = self._reader.verdict(run, summary, query, unhurried())
+            answer = self._reader.verdict(run, summary, rank, unhurried())
         section = {
             "num_ooms": answer.num_ooms,
             "ooms": [_one(one) for one in answer.ooms],

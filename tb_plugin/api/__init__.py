@@ -20,39 +20,8 @@ A column stands in `data` as `{"$column": index}`. Numbers are little-endian. In
 columns NaN means "not recorded": absence is never zero. Times are milliseconds since
 the epoch; sizes are bytes (an f64 holds bytes exactly up to 9 PB).
 
-Requests are GET with these parameters (all optional unless the route says so)::
-
-    run     RunSummary.id, from our own index, never a path
-    rank    one rank: narrows the view to it
-    ranks   "0-7,64": the ranks to draw; absent means all
-    pinned  "12,40": ranks drawn as lines even where bands are drawn
-    series  SeriesInfo.key
-    x       "step" | "relative" | "wall"
-    x0, x1  visible range in units of x
-    px      width in pixels the answer will be drawn on
-    rows    height in pixels (heatmap)
-    phase   name of the phase whose steps are drawn (default: the training phase)
-    window  ModuleWindow.id
-    module  a module's fqn
-    state   ModuleState; call: which of a module's calls, from 0; device: by its name
-    measure "held" | "total"
-    against "state" | "window" | "rank" | "median": what is compared with, chosen by
-            against_state, against_window, against_rank
-    axis    "time" | "event" (module timeline, allocations)
-    function, iteration, attempt  one collected call (with phase and rank)
-    stat    FunctionStat.name
-    history HistoryReference.id; device: one of its devices
-    moment, life, e0, e1, t0, t1, y0, y1, order, colour, stream, pool
-            see `AllocationsResponse` and the routes beside it
-    sort, size_class, request, count
-            see `SegmentsResponse` and the routes beside it
-    b_run, b_history, b_device, b_moment, match
-            see `CompareResponse`
-    of      StepsOf
-    part    "step", a part of the step's time or "other": see `StepHeatmapResponse`
-    step    one step
-    cycle, source, tracks, row, text
-            see `api.trace`, whose t0 and t1 are nanoseconds since 1970
+Requests are GET. A route's parameters are the fields of its `Query`, declared beside its
+answer in `tb_plugin.views`; all are optional unless the route says so.
 
 Errors are JSON (`application/json`, HTTP 4xx/5xx) of the shape of `ErrorResponse`.
 Every data route answers `ETag`; a poll with `If-None-Match` costs a 304.

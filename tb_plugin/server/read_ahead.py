@@ -30,9 +30,9 @@ from tb_plugin.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tb_plugin.data_routes import DataRoutes
     from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.run import Run
+    from tb_plugin.server.state import State
 
 _logger = logging.getLogger("memboard")
 
@@ -54,13 +54,13 @@ class ReadAhead:
 
     def __init__(
         self,
-        data_routes: Callable[[], DataRoutes],
+        state: Callable[[], State],
         named: str = "",
         *,
         wait: float = _WAIT_SECONDS,
     ) -> None:
         """`named`: path of a file with a history that will be looked at first."""
-        self._data_routes = data_routes
+        self._state = state
         self._named = named
         self._wait = wait
         self._stop = threading.Event()
@@ -95,30 +95,30 @@ class ReadAhead:
             atexit.unregister(self.stop)
 
     def _read(self, deadline: float) -> None:
-        routes = self._data_routes()
+        state = self._state()
         if self._named:
-            routes.histories.begin(self._named)
+            state.open_ahead(self._named)
         found_by = min(deadline, time.monotonic() + _WALKING_SECONDS)
         while True:
-            newest = max(routes.glance_at_all(), key=lambda s: s.last_ms, default=None)
+            newest = max(state.glance_at_all(), key=lambda s: s.last_ms, default=None)
             # What lies at a store comes folder by folder, asked for by looking; so does
             # what a walk has not seen yet, which may be the newest of all.
-            index, now = routes.store.index, time.monotonic()
+            index, now = state.store.index, time.monotonic()
             is_coming = index.is_listing and now < deadline
             is_coming |= index.is_walking and now < found_by
             if not is_coming or self._stop.wait(_LISTING_SECONDS):
                 break
         if newest is None:
             return
-        run = routes.store.run(newest.id)
+        run = state.store.run(newest.id)
         # By a process of its own, while this one reads on.
-        routes.open_trace_ahead(newest.id)
-        for _ in _bites(routes, run):
+        state.open_trace_ahead(newest.id)
+        for _ in _bites(state, run):
             if self._stop.wait(_PAUSE_SECONDS) or time.monotonic() > deadline:
                 return
 
 
-def _bites(routes: DataRoutes, run: Run) -> Iterator[None]:
+def _bites(state: State, run: Run) -> Iterator[None]:
     """Reads a little, with the lock held, before each of its yields."""
     if len(run.found.files) > _MOST_FILES:
         return
@@ -127,17 +127,17 @@ def _bites(routes: DataRoutes, run: Run) -> Iterator[None]:
     while run.unfinished and num_read < len(run.files):
         num_read = len(run.files)
         with run.lock:
-            run.update(Budget(_BITE_SECONDS), routes.read_first)
+            run.update(Budget(_BITE_SECONDS), state.read_first)
         yield
     # What requests opened meanwhile, they read for one picture only.
-    yield from _each_file(run, routes.read_first)
+    yield from _each_file(run, state.read_first)
     for derive in (_notes, _catalogue, _problems):
         with run.lock:
             derive(run)
         yield
-    for _ in _each_file(run, routes.facts.of_file):
+    for _ in _each_file(run, state.facts.of_file):
         yield
-        while routes.is_asked:
+        while state.is_asked:
             yield
 
 

@@ -48,6 +48,14 @@ def _refuse_others(request: Request, methods: tuple[str, ...]) -> None:
         )
 
 
+class HeldError(Exception):
+    """The client holds the answer already: it is told so, and nothing is made."""
+
+    def __init__(self, etag: str) -> None:
+        super().__init__(etag)
+        self.etag = etag
+
+
 def guarded(
     route: Route,
     hosts: Hosts | None = None,
@@ -66,6 +74,8 @@ def guarded(
             if methods is not None:
                 _refuse_others(request, methods)
             return route(request)
+        except HeldError as held:
+            return _not_modified(held.etag, _DATA)
         except RequestError as error:
             return error_answer(request, error)
         except Exception as error:
@@ -125,11 +135,18 @@ def etag_of(*parts: object) -> str:
 
 def not_modified(request: Request, etag: str, content_type: str) -> Response | None:
     """The 304 for a request that already holds this version, else None."""
-    if request.if_none_match.contains_weak(etag):
-        response = _NotModified(status=304, content_type=content_type)
-        finish(response, etag)
-        return response
-    return None
+    return _not_modified(etag, content_type) if is_held(request, etag) else None
+
+
+def is_held(request: Request, etag: str) -> bool:
+    """Whether the client holds this version already."""
+    return request.if_none_match.contains_weak(etag)
+
+
+def _not_modified(etag: str, content_type: str) -> Response:
+    response = _NotModified(status=304, content_type=content_type)
+    finish(response, etag)
+    return response
 
 
 def finish(response: Response, etag: str) -> None:

@@ -13,12 +13,13 @@ from tb_plugin.analysis.live import siblings
 from tb_plugin.analysis.snapshot import INACTIVE, NOTHING
 from tb_plugin.analysis.versions import versions
 from tb_plugin.server.errors import NotFoundError
+from tb_plugin.server.parameters import Whole
 from tb_plugin.views.moments import moment_of, moment_words
+from tb_plugin.views.of_history import MomentQuery, of_history
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.histories_query import HistoriesQuery
     from tb_plugin.readers.open_history import OpenDevice, OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -26,8 +27,15 @@ if TYPE_CHECKING:
 _MAX_TEXT: Final = 1000
 
 
+class BlockQuery(MomentQuery, frozen=True):
+    """One block of a device, at a moment of its life."""
+
+    life: Whole | None = None
+
+
+@of_history("allocation_block", BlockQuery)
 def allocation_block(
-    history: OpenHistory, query: HistoriesQuery
+    history: OpenHistory, query: BlockQuery
 ) -> api.AllocationBlockResponse:
     """One allocation's card.
 

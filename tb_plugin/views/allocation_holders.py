@@ -10,13 +10,13 @@ from tb_plugin import api
 from tb_plugin.analysis.allocation_groups import FOLDED
 from tb_plugin.analysis.holders import holders
 from tb_plugin.analysis.stacking import band_bytes, pending_bytes, seen
-from tb_plugin.views.allocations import columns_of
+from tb_plugin.views.allocations import WindowQuery, columns_of
+from tb_plugin.views.of_history import of_history
 from tb_plugin.wire import f64, i32, u16
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.histories_query import HistoriesQuery
     from tb_plugin.readers.open_history import OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -26,8 +26,9 @@ OTHERS: Final = -2
 """Stands for all other stacks in the column of stacks."""
 
 
+@of_history("allocation_holders", WindowQuery)
 def allocation_holders(
-    history: OpenHistory, query: HistoriesQuery
+    history: OpenHistory, query: WindowQuery
 ) -> api.AllocationHoldersResponse:
     """Live bytes by stack at the columns of a tile, as changes.
 

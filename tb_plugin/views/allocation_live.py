@@ -19,12 +19,12 @@ from tb_plugin.analysis.live import (
 )
 from tb_plugin.views.allocations import lives_of
 from tb_plugin.views.moments import moment_of
+from tb_plugin.views.of_history import MomentQuery, of_history
 from tb_plugin.wire import f64, i32, u8
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.histories_query import HistoriesQuery
     from tb_plugin.readers.open_history import OpenDevice, OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -33,8 +33,9 @@ MAX_STACKS: Final = 20_000
 MAX_LARGEST: Final = 100
 
 
+@of_history("allocation_live", MomentQuery)
 def allocation_live(
-    history: OpenHistory, query: HistoriesQuery
+    history: OpenHistory, query: MomentQuery
 ) -> api.AllocationLiveResponse:
     """What lives just after an event; at the peak, where none is asked for.
 

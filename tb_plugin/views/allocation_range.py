@@ -9,13 +9,14 @@ import numpy as np
 from tb_plugin import api
 from tb_plugin.analysis.allocation_groups import FOLDED
 from tb_plugin.analysis.live import born_in, heaviest_groups, range_sums
+from tb_plugin.views.allocations import WindowQuery
 from tb_plugin.views.moments import moment_words
+from tb_plugin.views.of_history import of_history
 from tb_plugin.wire import f64, i32, u8
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.histories_query import HistoriesQuery
     from tb_plugin.readers.open_history import OpenDevice, OpenHistory, Shown
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 MAX_STACKS: Final = 20_000
 
 
+@of_history("allocation_range", WindowQuery)
 def allocation_range(
-    history: OpenHistory, query: HistoriesQuery
+    history: OpenHistory, query: WindowQuery
 ) -> api.AllocationRangeResponse:
     """What the events `e0` up to, without, `e1` allocated; all, where none are named.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -10,7 +10,9 @@ from tb_plugin import api
 from tb_plugin.analysis.allocation_groups import FOLDED
 from tb_plugin.analysis.live import live_rows, summed
 from tb_plugin.analysis.stacking import Columns, columns, stacked, time_columns
+from tb_plugin.server.parameters import Number, Pixels, Whole
 from tb_plugin.views.history_marks import marks_of_window
+from tb_plugin.views.of_history import DeviceQuery, of_history
 from tb_plugin.wire import f64, i32, u16
 
 if TYPE_CHECKING:
@@ -19,10 +21,11 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocation_groups import Groups
     from tb_plugin.analysis.lifetimes import Lifetimes
     from tb_plugin.analysis.stacking import Stacking
-    from tb_plugin.histories_query import Axis, HistoriesQuery
     from tb_plugin.readers.open_history import OpenDevice, OpenHistory, Shown
 
     Ints: TypeAlias = npt.NDArray[Any]
+
+Axis: TypeAlias = Literal["event", "time"]
 
 MIN_PX: Final = 0.75
 """A block that is less tall is summed up."""
@@ -33,7 +36,37 @@ HIDDEN: Final = -1
 _MAX_TEXT: Final = 500
 
 
-def allocations(history: OpenHistory, query: HistoriesQuery) -> api.AllocationsResponse:
+class WindowQuery(DeviceQuery, frozen=True):
+    """A window of events, or of time, in pixel columns."""
+
+    axis: Axis = "event"
+    e0: Whole | None = None
+    e1: Whole | None = None
+    t0: Number | None = None
+    """Milliseconds, likewise t1."""
+    t1: Number | None = None
+    px: Pixels = 1200
+
+
+class PictureQuery(WindowQuery, frozen=True):
+    """A picture of a window: `rows` pixels high, from `y0` to `y1` bytes."""
+
+    y0: Number | None = None
+    y1: Number | None = None
+    rows: Pixels = 800
+    order: api.AllocationOrder = "category"
+
+
+class AllocationsQuery(PictureQuery, frozen=True):
+    """A picture of allocations."""
+
+    colour: api.AllocationColour = "category"
+
+
+@of_history("allocations", AllocationsQuery)
+def allocations(
+    history: OpenHistory, query: AllocationsQuery
+) -> api.AllocationsResponse:
     """One tile of the picture.
 
     Raises:
@@ -79,7 +112,7 @@ def picture_of(
     num_bands: int,
     at: Ints,
     top: float,
-    query: HistoriesQuery,
+    query: PictureQuery,
 ) -> Stacking:
     """What lives at the events `at`, stacked for a picture up to `top` bytes."""
     bottom = query.y0 or 0.0
@@ -94,12 +127,12 @@ def picture_of(
     )
 
 
-def axis_of(device: OpenDevice, query: HistoriesQuery) -> Axis:
+def axis_of(device: OpenDevice, query: WindowQuery) -> Axis:
     """The axis that is drawn: there is none of time where there are no times."""
     return query.axis if device.has_times else "event"
 
 
-def columns_of(device: OpenDevice, shown: Shown, query: HistoriesQuery) -> Columns:
+def columns_of(device: OpenDevice, shown: Shown, query: WindowQuery) -> Columns:
     """The pixel columns of a question: the same for all routes that show columns."""
     after = shown.level.after
     clock = device.clock_us if query.axis == "time" else None
@@ -114,7 +147,7 @@ def columns_of(device: OpenDevice, shown: Shown, query: HistoriesQuery) -> Colum
 
 
 def window_of(
-    device: OpenDevice, found: Columns, query: HistoriesQuery
+    device: OpenDevice, found: Columns, query: WindowQuery
 ) -> tuple[int, int]:
     """The events that columns show: the first, and the one after the last."""
     clock, end = None, float(found.edge[-1])
@@ -149,7 +182,7 @@ def lives_of(
     )
 
 
-def _bands(device: OpenDevice, query: HistoriesQuery) -> Groups:
+def _bands(device: OpenDevice, query: AllocationsQuery) -> Groups:
     if query.order == "allocation":
         return device.all_in_one
     return device.groups("category" if query.order == "category" else query.colour)

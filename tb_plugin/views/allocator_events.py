@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, get_args
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from tb_plugin import api
 from tb_plugin.analysis.lifetimes import ACTIONS, ANNOTATE, OOM, SNAPSHOT
 from tb_plugin.analysis.snapshot import NOTHING
 from tb_plugin.analysis.versions import versions
+from tb_plugin.server.parameters import Moment, Whole
+from tb_plugin.views.of_history import HistoryQuery, of_history
 from tb_plugin.wire import f64, i32, u8
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.histories_query import HistoriesQuery
     from tb_plugin.readers.open_history import OpenDevice, OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -30,8 +31,39 @@ _WITHOUT_ADDRESS: Final = (OOM, SNAPSHOT, ANNOTATE)
 _US_PER_MS: Final = 1e3
 
 
+class Actions(tuple[str, ...]):
+    """Some actions of the allocator; of none at all every one is meant."""
+
+    __slots__ = ()
+
+    EXPECTED: ClassVar = "some of " + ", ".join(get_args(api.AllocatorAction))
+
+    @classmethod
+    def parse(cls, text: str) -> Actions:
+        """Names with commas between them.
+
+        Raises:
+            ValueError: one of them is no action.
+        """
+        found = cls(filter(None, text.split(",")))
+        if not set(found) <= set(get_args(api.AllocatorAction)):
+            raise ValueError(f"not {cls.EXPECTED}")
+        return found
+
+
+class EventsQuery(HistoryQuery, frozen=True):
+    """Events of a device: `count` rows from row `e0`, and around a moment."""
+
+    device: Whole | None = None
+    moment: Moment | None = None
+    e0: Whole | None = None
+    count: Whole | None = None
+    actions: Actions = Actions()
+
+
+@of_history("allocator_events", EventsQuery)
 def allocator_events(
-    history: OpenHistory, query: HistoriesQuery
+    history: OpenHistory, query: EventsQuery
 ) -> api.AllocatorEventsResponse:
     """Events of a device, one after the other.
 

@@ -18,7 +18,10 @@ from tb_plugin.analysis.live import (
     live_totals,
     summed,
 )
+from tb_plugin.server.parameters import Moment, Text, Whole
+from tb_plugin.server.routes import Asked, route
 from tb_plugin.views.moments import moment_of, moment_words
+from tb_plugin.views.of_history import HistoryQuery, find, open_history
 from tb_plugin.wire import f64, i32, u8
 
 if TYPE_CHECKING:
@@ -28,9 +31,9 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.comparison import Joined
     from tb_plugin.analysis.live import StackSums
-    from tb_plugin.histories_query import HistoriesQuery
     from tb_plugin.readers.history_list import FoundHistory
     from tb_plugin.readers.open_history import OpenDevice, OpenHistory
+    from tb_plugin.server.state import State
 
     Ints: TypeAlias = npt.NDArray[Any]
     Rows: TypeAlias = Iterator[tuple[str, int, int]]
@@ -128,7 +131,42 @@ class _Live:
         return OUTSIDE if row < 0 else modules.labels[row]
 
 
-def compare(a: Compared, b: Compared, query: HistoriesQuery) -> api.CompareResponse:
+class CompareQuery(HistoryQuery, frozen=True):
+    """Side A, and by `b_` side B, which is of the same run where none is named."""
+
+    device: Whole | None = None
+    moment: Moment | None = None
+    b_run: Text | None = None
+    b_history: Text | None = None
+    b_device: Whole | None = None
+    b_moment: Moment | None = None
+    match: api.StackMatch = "exact"
+
+
+@route("compare", CompareQuery)
+def answer(asked: Asked[CompareQuery]) -> api.CompareResponse:
+    """Both sides, each opened first."""
+    query = asked.query
+    other = HistoryQuery(
+        run=query.b_run or query.run, history=query.b_history, again=query.again
+    )
+    a = _side(asked.state, query, query.device, query.moment)
+    b = _side(asked.state, other, query.b_device, query.b_moment)
+    asked.decided_by(a.history.key, a.summary, b.history.key, b.summary)
+    return compare(a, b, query)
+
+
+def _side(
+    state: State, query: HistoryQuery, device: int | None, moment: int | None
+) -> Compared:
+    history = open_history(state, query)
+    run = state.store.run(query.run)
+    with run.lock:
+        summary, found = state.summary(run), find(run, query)
+    return Compared(summary, found, history, device, moment)
+
+
+def compare(a: Compared, b: Compared, query: CompareQuery) -> api.CompareResponse:
     """Two live sets.
 
     Raises:

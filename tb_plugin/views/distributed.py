@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from tb_plugin import api
+from tb_plugin.rank_set import RankSet
 from tb_plugin.readers.profiles import world_size_of
+from tb_plugin.server.parameters import Count, Query
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.views.of_profile import profiles
+from tb_plugin.views.profile_choice import profiler_traces
 from tb_plugin.views.profile_words import OWN, pct
 from tb_plugin.wire import f64, i32
 
@@ -19,7 +24,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.distributed import CollectiveRow, ComparedRanks, GroupRow
-    from tb_plugin.profile_query import ProfileQuery
     from tb_plugin.readers.profiles import RankSummary
     from tb_plugin.readers.trace_sources import Opening
 
@@ -40,6 +44,23 @@ STRAGGLER_SHARE: Final = 0.5
 WAITING_SHARE: Final = 0.05
 """Of the steps' time, that the others waited in the mean."""
 _FEWEST: Final = 10
+
+
+OPEN_SECONDS: Final = 2.0
+"""How long an answer waits for traces that are being opened."""
+
+
+class CycleQuery(Query, frozen=True):
+    """Ranks of a profiling cycle; the newest one where none is named."""
+
+    cycle: Count | None = None
+    ranks: RankSet | None = None
+
+
+class DistributedQuery(CycleQuery, frozen=True):
+    """One step of the ranks' parts, where the cycle has it."""
+
+    step: Count | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,8 +88,41 @@ class Cycle:
         return [by_rank[rank] for rank in sorted(by_rank)]
 
 
+def cycle_of(asked: Asked[CycleQuery]) -> tuple[api.RunSummary, Cycle]:
+    """What there is of the ranks and the cycle that are asked for.
+
+    Raises:
+        NotFoundError: there is no such run.
+        HeldError: the client holds the answer already.
+    """
+    query = asked.query
+    listed = asked.state.traces.listed(query.run)
+    traces = profiler_traces(listed.sources)
+    cycles = sorted({one.cycle for one in traces if one.cycle is not None})
+    newest = traces[-1].cycle if traces else None
+    number = query.cycle if query.cycle in cycles else newest
+    own = [
+        one
+        for one in traces
+        if one.cycle == number
+        and (query.ranks is None or (one.rank or 0) in query.ranks)
+    ]
+    found, failed = profiles(asked.state).summaries(query.run, own, OPEN_SECONDS)
+    keys = [(one.id, *one.key) for one in traces]
+    asked.decided_by(keys, len(found), len(failed))
+    return listed.summary, Cycle(tuple(cycles), number, len(own), found, failed)
+
+
+@route("distributed", DistributedQuery)
+def answer(asked: Asked[DistributedQuery]) -> api.DistributedResponse:
+    """The ranks whose traces are open, beside each other."""
+    run, cycle = cycle_of(asked)
+    together = profiles(asked.state).compared(cycle.summaries)
+    return distributed(run, cycle, together, asked.query)
+
+
 def distributed(
-    run: api.RunSummary, cycle: Cycle, together: ComparedRanks, query: ProfileQuery
+    run: api.RunSummary, cycle: Cycle, together: ComparedRanks, query: DistributedQuery
 ) -> api.DistributedResponse:
     """Answer `/distributed`; `together`: the collectives of the cycle's ranks."""
     shown = cycle.ranks

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Meta
 
 from tb_plugin import api
 from tb_plugin.analysis.heatmap import quantized, size_of, step_edges
+from tb_plugin.server.parameters import Pixels
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.views.distributed import Cycle, CycleQuery, cycle_of
 from tb_plugin.wire import i32, u16
 
 if TYPE_CHECKING:
@@ -15,18 +19,34 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.profile_query import ProfileQuery
     from tb_plugin.readers.profiles import RankSummary
-    from tb_plugin.views.distributed import Cycle
 
     Floats: TypeAlias = npt.NDArray[np.float64]
     Ints: TypeAlias = npt.NDArray[Any]
 
+Step = Annotated[float, Meta(ge=-1e12, le=1e12, description="a step")]
+
 _SECOND: Final = 1e9
 
 
+class DistributedHeatmapQuery(CycleQuery, frozen=True):
+    """One part of the steps' time, in a range of steps."""
+
+    part: api.DistributedPart = "communication"
+    x0: Step | None = None
+    x1: Step | None = None
+    px: Pixels = 1200
+    rows: Pixels = 800
+
+
+@route("distributed_heatmap", DistributedHeatmapQuery)
+def answer(asked: Asked[DistributedHeatmapQuery]) -> api.DistributedHeatmapResponse:
+    """The ranks whose traces are open."""
+    return distributed_heatmap(*cycle_of(asked), asked.query)
+
+
 def distributed_heatmap(
-    run: api.RunSummary, cycle: Cycle, query: ProfileQuery
+    run: api.RunSummary, cycle: Cycle, query: DistributedHeatmapQuery
 ) -> api.DistributedHeatmapResponse:
     """Answer it, with the ranks whose traces are open."""
     return api.DistributedHeatmapResponse(
@@ -43,7 +63,7 @@ def _cells(
     run: api.RunSummary,
     shown: Sequence[RankSummary],
     num_opening: int,
-    query: ProfileQuery,
+    query: DistributedHeatmapQuery,
 ) -> api.HeatmapResponse:
     steps = np.concatenate([*(one.step for one in shown), np.empty(0, np.int64)])
     low, high = (float(steps.min()), float(steps.max())) if len(steps) else (0.0, 0.0)

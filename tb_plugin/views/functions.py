@@ -20,13 +20,16 @@ from tb_plugin.analysis.functions import (
     with_captures,
 )
 from tb_plugin.elsewhere import said_instead
-from tb_plugin.readers.functions import KINDS, bit_of, imported_key
+from tb_plugin.readers.functions import KINDS, FunctionsReader, bit_of, imported_key
 from tb_plugin.readers.modules import WindowKey
+from tb_plugin.server.parameters import Count, Text
 from tb_plugin.views.function_captures import (
     histories,
     hook_values,
     saved_activations,
 )
+from tb_plugin.views.of_run import of_run
+from tb_plugin.views.selection import RanksQuery
 from tb_plugin.wire import f64, i32, u8
 
 if TYPE_CHECKING:
@@ -35,11 +38,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.budget import Budget
-    from tb_plugin.query import Query
-    from tb_plugin.readers.functions import Entry, FunctionsReader, Snaps
+    from tb_plugin.readers.functions import Entry, Snaps
     from tb_plugin.readers.memprofiler.imports import Imports
     from tb_plugin.readers.memprofiler.names import FunctionKey
     from tb_plugin.run import Run
+    from tb_plugin.server.state import State
 
 MAX_CALLS: Final = 1000
 MAX_FUNCTIONS: Final = 1000
@@ -75,11 +78,26 @@ class _Shown:
         return attempt, iteration, step
 
 
+class FunctionsQuery(RanksQuery, frozen=True):
+    """One function, and one of its collected calls."""
+
+    function: Text | None = None
+    attempt: Count | None = None
+    iteration: Count | None = None
+    stat: Text | None = None
+    """`FunctionStat.name`."""
+
+
+def _reader(state: State) -> tuple[FunctionsReader]:
+    return (state.kept.get("functions", lambda: FunctionsReader(state.store.cache)),)
+
+
+@of_run("functions", FunctionsQuery, reads=_reader)
 def functions(
     reader: FunctionsReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: FunctionsQuery,
     budget: Budget,
 ) -> api.FunctionsResponse:
     """Answer `/functions`."""
@@ -124,7 +142,7 @@ def _shown(
     reader: FunctionsReader,
     run: Run,
     collected: Mapping[FunctionKey, Mapping[int, int]],
-    query: Query,
+    query: FunctionsQuery,
     budget: Budget,
 ) -> _Shown | None:
     key = _chosen(collected, query)
@@ -155,13 +173,13 @@ def _shown(
 
 
 def _chosen(
-    collected: Mapping[FunctionKey, Mapping[int, int]], query: Query
+    collected: Mapping[FunctionKey, Mapping[int, int]], query: FunctionsQuery
 ) -> FunctionKey | None:
     """The function that was asked for, or the first that is nearest to it."""
 
     def distance(key: FunctionKey) -> tuple[object, ...]:
         return (
-            key.function != query.functions.function,
+            key.function != query.function,
             key.phase != query.phase,
             *_place(key),
         )
@@ -174,8 +192,8 @@ def _place(key: FunctionKey) -> tuple[object, ...]:
     return key.phase != "train", key.phase, key.function != "step", key.function
 
 
-def _chosen_call(calls: CallTable, query: Query) -> int | None:
-    asked = query.functions
+def _chosen_call(calls: CallTable, query: FunctionsQuery) -> int | None:
+    asked = query
     same = np.ones(len(calls), bool)
     if asked.iteration is not None:
         same &= calls.iteration == asked.iteration
@@ -292,14 +310,14 @@ def _over_ranks(
     run: Run,
     shown: _Shown,
     stats: Sequence[api.FunctionStat],
-    query: Query,
+    query: FunctionsQuery,
     budget: Budget,
 ) -> api.FunctionOverRanks | None:
     """The chosen stat of the chosen call, as far as the budget allows."""
     call = shown.call
     if not stats or call is None:
         return None
-    stat = next((s for s in stats if s.name == query.functions.stat), stats[0])
+    stat = next((s for s in stats if s.name == query.stat), stats[0])
     ranks, values = [], []
     for rank in shown.ranks:
         if rank != shown.rank and not budget.allows():
@@ -324,7 +342,7 @@ def _histories(
     reader: FunctionsReader,
     run: Run,
     shown: _Shown | None,
-    query: Query,
+    query: FunctionsQuery,
     budget: Budget,
 ) -> tuple[api.HistoryReference, ...]:
     """Of the rank shown; where no function is, of the one asked for or the lowest."""

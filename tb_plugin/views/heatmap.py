@@ -10,7 +10,9 @@ from tb_plugin import api
 from tb_plugin.analysis.heatmap import pooled_ranks, quantized, step_edges
 from tb_plugin.views.marks import marks_of
 from tb_plugin.views.matrix import matrix, refined_rows
+from tb_plugin.views.of_run import of_run
 from tb_plugin.views.selection import (
+    MatrixQuery,
     RankRows,
     capacity_of,
     chosen_ranks,
@@ -22,16 +24,16 @@ from tb_plugin.wire import i32, u16
 
 if TYPE_CHECKING:
     from tb_plugin.budget import Budget
-    from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
 
 
+@of_run("heatmap", MatrixQuery, prefetches="series", seconds=None)
 def heatmap(
     reader: SeriesReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: MatrixQuery,
     budget: Budget,
 ) -> api.HeatmapResponse:
     """Answer `/heatmap`."""

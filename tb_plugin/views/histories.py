@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin import api
-from tb_plugin.readers.history_list import default_of
+from tb_plugin.budget import Budget
+from tb_plugin.readers.history_list import default_of, listed, of_rank
+from tb_plugin.server.parameters import Query, Rank
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.views.of_history import FIND_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tb_plugin.readers.histories import Opening
     from tb_plugin.readers.history_list import FoundHistory
@@ -24,31 +28,40 @@ _REMEDY: Final = (
 )
 
 
-def histories(
-    run: Run,
-    summary: api.RunSummary,
-    found: Sequence[FoundHistory],
-    wanted: Sequence[FoundHistory],
-    look_up: Callable[[FoundHistory], Opening | None],
-    *,
-    still_reading: bool,
-) -> api.HistoriesResponse:
-    """The `wanted` ones, by time, of all that were `found`."""
-    default = default_of(wanted)
-    return api.HistoriesResponse(
-        run=summary,
-        histories=tuple(_choice(one, look_up(one)) for one in wanted[-MAX_HISTORIES:]),
-        num_histories=len(wanted),
-        ranks=tuple(
-            sorted(
-                {one.reference.rank for one in found if one.reference.rank is not None}
-            )
-        ),
-        default=None if default is None else default.reference.id,
-        still_reading=still_reading,
-        absent=() if still_reading else _absent(run, found),
-        problems=run.problems,
-    )
+class HistoriesQuery(Query, frozen=True):
+    """All histories of a run, or those of one rank."""
+
+    rank: Rank | None = None
+
+
+@route("histories", HistoriesQuery)
+def histories(asked: Asked[HistoriesQuery]) -> api.HistoriesResponse:
+    """Those that are asked for, by time."""
+    state, query = asked.state, asked.query
+    run = state.store.run(query.run)
+    with run.lock:
+        budget = Budget(FIND_SECONDS)
+        run.update(budget)
+        found = listed(run, budget)
+        if budget.exhausted:
+            run.expect_more()
+        wanted = of_rank(found, query.rank)
+        shown = wanted[-MAX_HISTORIES:]
+        openings = [state.histories.look_up(one) for one in shown]
+        asked.decided_by(run.version, [one and one.state for one in openings])
+        default = default_of(wanted)
+        still_reading = budget.exhausted or run.unfinished
+        ranks = {one.reference.rank for one in found}
+        return api.HistoriesResponse(
+            run=state.summary(run),
+            histories=tuple(map(_choice, shown, openings)),
+            num_histories=len(wanted),
+            ranks=tuple(sorted(rank for rank in ranks if rank is not None)),
+            default=None if default is None else default.reference.id,
+            still_reading=still_reading,
+            absent=() if still_reading else _absent(run, found),
+            problems=run.problems,
+        )
 
 
 def _choice(found: FoundHistory, opening: Opening | None) -> api.HistoryChoice:

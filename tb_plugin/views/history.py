@@ -10,33 +10,38 @@ import numpy as np
 
 from tb_plugin import api
 from tb_plugin.analysis.stacking import columns
+from tb_plugin.server.routes import Asked, route
 from tb_plugin.views.history_marks import marks_of_device
+from tb_plugin.views.of_history import HistoryQuery, begin_opening
 from tb_plugin.wire import f64, i32
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.lifetimes import Levels
-    from tb_plugin.readers.histories import Opening
-    from tb_plugin.readers.history_list import FoundHistory
     from tb_plugin.readers.open_history import OpenDevice, OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
 
+OPEN_SECONDS: Final = 1.0
+"""How long an answer waits for a history before it says how far it is."""
 MAX_CURVE: Final = 2000
 _MAX_TEXT: Final = 200
 _MAX_SETTINGS: Final = 200
 
 
-def history(
-    summary: api.RunSummary, found: FoundHistory, opening: Opening
-) -> api.HistoryResponse:
-    """How far it is; where it is open, what it says.
-
-    `found`: as it was asked for; the same file may have been opened by another name.
-    """
+@route("history", HistoryQuery)
+def history(asked: Asked[HistoryQuery]) -> api.HistoryResponse:
+    """How far it is; where it is open, what it says."""
+    state = asked.state
+    found, opening = begin_opening(state, asked.query)
+    opening.wait(OPEN_SECONDS)
+    run = state.store.run(asked.query.run)
+    with run.lock:
+        summary, version = state.summary(run), run.version
+    asked.decided_by(version, found.key, opening.state, opening.progress, opening.doing)
     opened = opening.history
-    return api.HistoryResponse(
+    made = api.HistoryResponse(
         run=summary,
         reference=found.reference,
         origin=found.origin,
@@ -48,6 +53,8 @@ def history(
         else opened.once("facts", partial(facts_of, opened)),
         problem=opening.problem,
     )
+    state.histories.tidy()
+    return made
 
 
 def facts_of(history: OpenHistory) -> api.HistoryFacts:

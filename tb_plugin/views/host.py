@@ -13,7 +13,9 @@ from tb_plugin.readers.series import SeriesKey
 from tb_plugin.server.errors import NotFoundError
 from tb_plugin.views.marks import marks_of
 from tb_plugin.views.matrix import refined_rows
+from tb_plugin.views.of_run import of_run
 from tb_plugin.views.selection import (
+    DrawnQuery,
     RankRows,
     extent,
     visible_range,
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.rows import Rows
     from tb_plugin.budget import Budget
-    from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
 
@@ -117,11 +118,12 @@ _TRACKS: Final = (
 )
 
 
+@of_run("host", DrawnQuery, seconds=None)
 def host(
     reader: SeriesReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: DrawnQuery,
     budget: Budget,
 ) -> api.HostResponse:
     """Answer `/host`."""
@@ -189,7 +191,7 @@ class _Drawing:
     """Reads and thins the lines of the tracks."""
 
     def __init__(
-        self, reader: SeriesReader, run: Run, query: Query, budget: Budget
+        self, reader: SeriesReader, run: Run, query: DrawnQuery, budget: Budget
     ) -> None:
         self._reader = reader
         self._run = run

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from tb_plugin import api
 from tb_plugin.analysis.slice_roles import Role
+from tb_plugin.views.of_profile import TableQuery, of_profile
 from tb_plugin.views.table_rows import rows_sent
 from tb_plugin.wire import f64, i32, u8
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.kernels import KernelTable
     from tb_plugin.analysis.trace_profile import TraceProfile
-    from tb_plugin.profile_query import ProfileQuery
 
     Ints: TypeAlias = npt.NDArray[Any]
 
@@ -25,11 +25,18 @@ _US: Final = 1e3
 _MAX_TEXT: Final = 1_000
 
 
+class KernelsQuery(TableQuery, frozen=True):
+    """Kernels by name, or apart by their properties of launch."""
+
+    by: Literal["name", "properties"] = "name"
+
+
+@of_profile("kernels", KernelsQuery)
 def kernels(
     run: api.RunSummary,
     choice: api.ProfileChoice,
     profile: TraceProfile | None,
-    query: ProfileQuery,
+    query: KernelsQuery,
 ) -> api.KernelsResponse:
     """The table of a trace; empty while it is being opened."""
     apart = query.by == "properties"
@@ -79,7 +86,7 @@ def kernels(
 
 
 def _rows(
-    profile: TraceProfile | None, table: KernelTable | None, query: ProfileQuery
+    profile: TraceProfile | None, table: KernelTable | None, query: KernelsQuery
 ) -> tuple[Ints, int]:
     if profile is None or table is None:
         return np.empty(0, np.int64), 0

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
+from msgspec import Meta
 
 from tb_plugin import api
 from tb_plugin.analysis.module_states import ALL_STATES, MomentTable
 from tb_plugin.budget import Budget
 from tb_plugin.readers.modules import KIND, ModulesError
 from tb_plugin.server.errors import NotFoundError
+from tb_plugin.server.parameters import Text
 from tb_plugin.views.module_baseline import spread
 from tb_plugin.views.module_choice import (
+    WindowQuery,
     absent_of,
     choose,
     chosen_state,
     device_of,
     problems_of,
+    readers,
 )
 from tb_plugin.views.module_columns import in_order, module_series
+from tb_plugin.views.of_run import of_run
 from tb_plugin.wire import f64, finite, i32
 
 if TYPE_CHECKING:
@@ -28,7 +33,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.module_states import ModuleMemory
     from tb_plugin.analysis.module_tree import Floats
-    from tb_plugin.query import Query
     from tb_plugin.readers.modules import (
         ModulesReader,
         RankModules,
@@ -39,17 +43,28 @@ if TYPE_CHECKING:
     from tb_plugin.run import Run
     from tb_plugin.views.module_choice import Choice
 
+MODULE_SECONDS: Final = 1.0
+"""What the picture over windows and ranks may take: it comes with more at each poll."""
 MAX_WINDOWS_LISTED: Final = 200
 WINDOWS_SECONDS: Final = 0.4
 """What an answer spends on other windows before it looks at other ranks."""
 
 
+class ModuleQuery(WindowQuery, frozen=True):
+    """One module by its fqn, one of its states and calls."""
+
+    module: Text = ""
+    state: api.ModuleState | None = None
+    call: Annotated[int, Meta(ge=0, le=10**9)] | None = None
+
+
+@of_run("module", ModuleQuery, reads=readers, seconds=lambda: MODULE_SECONDS)
 def module(
     reader: ModulesReader,
     series: SeriesReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: ModuleQuery,
     budget: Budget,
 ) -> api.ModuleResponse:
     """Answer `/module`.
@@ -61,16 +76,16 @@ def module(
     if choice is None or choice.opened is None:
         raise _nothing_to_show(reader, run, choice)
     memory = choice.opened.memory
-    row = _row_of(memory, query.modules.module)
+    row = _row_of(memory, query.module)
     if row is None:
         raise NotFoundError(
             "There is no such module in this window.",
-            f"module={query.modules.module[:200]}",
+            f"module={query.module[:200]}",
             "Choose another window or rank: they may have other modules.",
         )
     tree = memory.tree
-    state = chosen_state(memory, choice.device, query.modules.state)
-    one = _OneModule(reader, choice, tree.fqn[row], state, query.modules.call)
+    state = chosen_state(memory, choice.device, query.state)
+    one = _OneModule(reader, choice, tree.fqn[row], state, query.call)
     over_windows = one.over_windows(half := Budget(WINDOWS_SECONDS))
     budget.exhausted |= half.exhausted
     return api.ModuleResponse(
@@ -84,7 +99,7 @@ def module(
         window=choice.key.id,
         rank=choice.rank,
         state=state,  # type: ignore[arg-type]  # one of the contract's words
-        call=query.modules.call,
+        call=query.call,
         device=choice.device_name,
         moments=_moments(memory, memory.moments(row, choice.device)),
         over_windows=over_windows,

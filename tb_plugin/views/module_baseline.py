@@ -8,12 +8,19 @@ and memory allow, and says how many those were.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from tb_plugin import api
-from tb_plugin.views.module_choice import chosen_window, device_of, open_window
+from tb_plugin.server.parameters import Rank, Text
+from tb_plugin.views.module_choice import (
+    WindowQuery,
+    chosen_window,
+    device_of,
+    open_window,
+)
 from tb_plugin.views.module_columns import column_of, in_order
 
 if TYPE_CHECKING:
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.module_states import ModuleMemory, StateTable
     from tb_plugin.analysis.module_tree import Floats, Ints, ModuleTree
     from tb_plugin.budget import Budget
-    from tb_plugin.query import Query
     from tb_plugin.readers.modules import ModulesReader, RankModules, RankWindow
     from tb_plugin.views.module_choice import Choice
 
@@ -80,17 +86,27 @@ class Baseline:
     described: api.ModuleBaseline
 
 
+class BaselineQuery(WindowQuery, frozen=True):
+    """A call of a window's modules, and what it is compared with."""
+
+    call: Annotated[int, Meta(ge=0, le=10**9)] | None = None
+    against: Literal["state", "window", "rank", "median"] | None = None
+    against_state: api.ModuleState | None = None
+    against_window: Text | None = None
+    against_rank: Rank | None = None
+
+
 def baseline_of(
     reader: ModulesReader,
     choice: Choice,
     opened: RankModules,
     state: str,
     measure: api.ModuleMeasure,
-    query: Query,
+    query: BaselineQuery,
     budget: Budget,
 ) -> Baseline | None:
     """The baseline a request asks for; None where it asks for none, or has none."""
-    asked = query.modules
+    asked = query
     of_state, key, rank = state, choice.key, choice.rank
     if asked.against == "state" and asked.against_state:
         of_state = asked.against_state

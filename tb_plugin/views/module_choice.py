@@ -13,9 +13,11 @@ import numpy as np
 
 from tb_plugin import api
 from tb_plugin.budget import Budget
+from tb_plugin.cache import Cache
 from tb_plugin.elsewhere import said_instead
-from tb_plugin.readers.modules import KIND, ModulesError
+from tb_plugin.readers.modules import KIND, ModulesError, ModulesReader
 from tb_plugin.readers.series import TRAIN_PHASE
+from tb_plugin.server.parameters import Query, Rank, Text
 from tb_plugin.views.selection import RankRows, x_axis
 from tb_plugin.wire import finite
 
@@ -23,9 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tb_plugin.analysis.module_states import ModuleMemory
-    from tb_plugin.query import Query
     from tb_plugin.readers.modules import (
-        ModulesReader,
         RankModules,
         RankWindow,
         WindowKey,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
+    from tb_plugin.server.state import State
 
 MAX_WINDOWS: Final = 1000
 LISTING_SECONDS: Final = 1.0
@@ -86,11 +87,34 @@ class Choice:
         return self.devices[self.device] if self.devices else ""
 
 
+MODULES_CACHE_BYTES: Final = 192 << 20
+"""Logs of module memory, and what was made of them."""
+
+
+class WindowQuery(Query, frozen=True):
+    """One window of module memory, on one rank and device of it."""
+
+    rank: Rank | None = None
+    window: Text | None = None
+    """`ModuleWindow.id`."""
+    device: Text | None = None
+    """By its name."""
+
+
+def readers(state: State) -> tuple[ModulesReader, SeriesReader]:
+    """What views of modules read."""
+
+    def make() -> ModulesReader:
+        return ModulesReader(Cache(MODULES_CACHE_BYTES))
+
+    return state.kept.get("modules", make), state.store.series
+
+
 def choose(
     reader: ModulesReader,
     series: SeriesReader,
     run: Run,
-    query: Query,
+    query: WindowQuery,
     budget: Budget,
 ) -> Choice | None:
     """What is shown; None where the run has no module memory."""
@@ -100,7 +124,7 @@ def choose(
         run.expect_more()  # what was listed is kept: the next poll goes on
     if not windows:
         return None
-    key = chosen_window(windows, query.modules.window) or list(windows)[-1]
+    key = chosen_window(windows, query.window) or list(windows)[-1]
     ranks = windows[key]
     problems: list[api.Problem] = []
     if query.rank is not None and query.rank in ranks:
@@ -111,7 +135,7 @@ def choose(
         opened = open_window(reader, ranks[rank], problems)
         if opened is not None:
             problems += doubts(ranks[rank], opened)
-            device = device_of(opened.memory, query.modules.device)
+            device = device_of(opened.memory, query.device)
             return Choice(windows, key, rank, opened, device, problems)
     return Choice(windows, key, tried[0], None, 0, problems)
 

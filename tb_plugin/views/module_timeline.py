@@ -9,8 +9,17 @@ import numpy as np
 from tb_plugin import api
 from tb_plugin.analysis import module_timeline as analysis
 from tb_plugin.analysis.module_log import ModuleLog
-from tb_plugin.views.module_choice import absent_of, choose, facts_of, problems_of
+from tb_plugin.server.parameters import Number, Pixels
+from tb_plugin.views.module_choice import (
+    WindowQuery,
+    absent_of,
+    choose,
+    facts_of,
+    problems_of,
+    readers,
+)
 from tb_plugin.views.module_columns import group_of
+from tb_plugin.views.of_run import of_run
 from tb_plugin.wire import f64, i32, u8
 
 if TYPE_CHECKING:
@@ -18,7 +27,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.module_tree import Floats
     from tb_plugin.budget import Budget
-    from tb_plugin.query import Query
     from tb_plugin.readers.modules import ModulesReader
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
@@ -41,19 +49,29 @@ _NO_SPANS: Final = api.ModuleSpans(
 )
 
 
+class ModuleTimelineQuery(WindowQuery, frozen=True):
+    """A range of a window's times in milliseconds, or of its events."""
+
+    axis: Literal["time", "event"] = "time"
+    x0: Number | None = None
+    x1: Number | None = None
+    px: Pixels = 1200
+
+
+@of_run("module_timeline", ModuleTimelineQuery, reads=readers, comes_again=False)
 def module_timeline(
     reader: ModulesReader,
     series: SeriesReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: ModuleTimelineQuery,
     budget: Budget,
 ) -> api.ModuleTimelineResponse:
     """Answer `/module_timeline`."""
     choice = choose(reader, series, run, query, budget)
     memory = None if choice is None or choice.opened is None else choice.opened.memory
     log = memory if isinstance(memory, ModuleLog) else None
-    axis = query.modules.axis
+    axis = query.axis
     low, high = (0.0, 0.0) if log is None else analysis.extent(log, axis)
     x0 = low if query.x0 is None else min(max(query.x0, low), high)
     x1 = high if query.x1 is None else min(max(query.x1, x0), high)

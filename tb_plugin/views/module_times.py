@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from tb_plugin import api
+from tb_plugin.views.of_profile import SourceQuery, of_profile
 from tb_plugin.wire import f64, i32
 
 if TYPE_CHECKING:
@@ -23,8 +24,12 @@ _MAX_TEXT: Final = 500
 _KNOWN: Final = ("arrows", "sequence_numbers")
 
 
+@of_profile("module_times", SourceQuery)
 def module_times(
-    run: api.RunSummary, choice: api.ProfileChoice, profile: TraceProfile | None
+    run: api.RunSummary,
+    choice: api.ProfileChoice,
+    profile: TraceProfile | None,
+    _query: SourceQuery,
 ) -> api.ModuleTimesResponse:
     """The modules of a trace; none while it is being opened."""
     table = None if profile is None else profile.modules

@@ -9,13 +9,14 @@ import numpy as np
 
 from tb_plugin import api
 from tb_plugin.analysis.module_states import WINDOW_STATES
-from tb_plugin.views.module_baseline import Held, baseline_of
+from tb_plugin.views.module_baseline import BaselineQuery, Held, baseline_of
 from tb_plugin.views.module_choice import (
     absent_of,
     choose,
     chosen_state,
     facts_of,
     problems_of,
+    readers,
     window_list,
 )
 from tb_plugin.views.module_columns import (
@@ -25,12 +26,12 @@ from tb_plugin.views.module_columns import (
     in_order,
     tree_columns,
 )
+from tb_plugin.views.of_run import of_run
 from tb_plugin.wire import f64, i32
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.module_states import ModuleMemory, StateTable
     from tb_plugin.budget import Budget
-    from tb_plugin.query import Query
     from tb_plugin.readers.modules import ModulesReader, RankModules, RankWindow
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
@@ -56,12 +57,20 @@ class _Shown:
     baseline: Baseline | None
 
 
+class ModulesQuery(BaselineQuery, frozen=True):
+    """What modules hold in one of their states."""
+
+    state: api.ModuleState | None = None
+    measure: api.ModuleMeasure = "held"
+
+
+@of_run("modules", ModulesQuery, reads=readers, comes_again=False)
 def modules(
     reader: ModulesReader,
     series: SeriesReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: ModulesQuery,
     budget: Budget,
 ) -> api.ModulesResponse:
     """Answer `/modules`."""
@@ -81,7 +90,7 @@ def modules(
         rank=None if choice is None else choice.rank,
         state=NO_STATE if shown is None else shown.state,  # type: ignore[arg-type]
         states=() if shown is None else shown.states,  # type: ignore[arg-type]
-        call=query.modules.call,
+        call=query.call,
         max_calls=0 if shown is None else shown.max_calls,
         device="" if choice is None else choice.device_name,
         devices=() if choice is None else choice.devices,
@@ -109,10 +118,10 @@ def _shown(
     reader: ModulesReader,
     choice: Choice,
     opened: RankModules,
-    query: Query,
+    query: ModulesQuery,
     budget: Budget,
 ) -> _Shown:
-    memory, asked = opened.memory, query.modules
+    memory, asked = opened.memory, query
     state = chosen_state(memory, choice.device, asked.state)
     table = memory.at(state, choice.device, asked.call)
     measure: api.ModuleMeasure = asked.measure if opened.facts.has_held else "total"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+import re
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
+from msgspec import Meta
 
 from tb_plugin import api
 from tb_plugin.analysis.memory_curve import memory_curve
 from tb_plugin.analysis.trace_attribution import EVIDENCE
+from tb_plugin.server.parameters import Pixels
+from tb_plugin.views.of_profile import TableQuery, of_profile
 from tb_plugin.views.table_rows import rows_sent
 from tb_plugin.views.trace_allocations import (
     CATEGORIES_SENT,
@@ -24,10 +28,14 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.memory_devices import MemoryDevices
     from tb_plugin.analysis.operator_memory import OperatorMemory
     from tb_plugin.analysis.trace_profile import TraceProfile
-    from tb_plugin.profile_query import ProfileQuery
 
     Ints: TypeAlias = npt.NDArray[Any]
 
+Milliseconds = Annotated[
+    float, Meta(ge=-1e12, le=1e12, description="a number of milliseconds")
+]
+
+_DEVICE: Final = re.compile(r"(-?\d{1,19}):(-?\d{1,19})", re.ASCII)
 _MS: Final = 1e6
 _MAX_DEVICES: Final = 256
 _MAX_TEXT: Final = 500
@@ -51,11 +59,42 @@ _COLUMNS: Final = (
 )
 
 
+class Device(tuple[int, int]):
+    """Type and index of a device, as traces number them, which is any way at all."""
+
+    __slots__ = ()
+
+    EXPECTED: ClassVar = "a device as `type:index`"
+
+    @classmethod
+    def parse(cls, text: str) -> Device:
+        """Two whole numbers with a colon between them.
+
+        Raises:
+            ValueError: it is no such text.
+        """
+        found = _DEVICE.fullmatch(text)
+        if found is None:
+            raise ValueError(f"not {cls.EXPECTED}")
+        return cls((int(found[1]), int(found[2])))
+
+
+class OperatorMemoryQuery(TableQuery, frozen=True):
+    """Memory of one device, in a window of milliseconds since the trace's start."""
+
+    device: Device | None = None
+    charge: api.OperatorCharge = "allocating"
+    t0: Milliseconds | None = None
+    t1: Milliseconds | None = None
+    px: Pixels = 1200
+
+
+@of_profile("operator_memory", OperatorMemoryQuery)
 def operator_memory_of(
     run: api.RunSummary,
     choice: api.ProfileChoice,
     profile: TraceProfile | None,
-    query: ProfileQuery,
+    query: OperatorMemoryQuery,
 ) -> api.OperatorMemoryResponse:
     """Memory of one device of a trace; empty while it is being opened."""
     devices = () if profile is None else _devices(profile)
@@ -102,7 +141,7 @@ def _nothing(
     run: api.RunSummary,
     choice: api.ProfileChoice,
     devices: tuple[api.TraceDevice, ...],
-    query: ProfileQuery,
+    query: OperatorMemoryQuery,
 ) -> api.OperatorMemoryResponse:
     none = np.empty(0)
     return api.OperatorMemoryResponse(
@@ -172,7 +211,7 @@ def _peak(totals: Ints) -> float | None:
 def _chosen(
     profile: TraceProfile | None,
     devices: tuple[api.TraceDevice, ...],
-    query: ProfileQuery,
+    query: OperatorMemoryQuery,
 ) -> tuple[int, int] | None:
     """The device asked for; else the accelerator, or what there is, with most events."""
     if profile is None or not devices:
@@ -185,7 +224,7 @@ def _chosen(
     return int(kind), int(index)
 
 
-def _window(span: tuple[int, int], query: ProfileQuery) -> tuple[int, int]:
+def _window(span: tuple[int, int], query: OperatorMemoryQuery) -> tuple[int, int]:
     start = span[0] if query.t0 is None else span[0] + int(query.t0 * _MS)
     end = span[1] if query.t1 is None else span[0] + int(query.t1 * _MS)
     return max(start, span[0]), min(end, span[1])
@@ -195,7 +234,7 @@ def _rows(
     profile: TraceProfile,
     table: OperatorMemory,
     device: tuple[int, int],
-    query: ProfileQuery,
+    query: OperatorMemoryQuery,
 ) -> tuple[Ints, int]:
     own = np.flatnonzero((table.device_type == device[0]) & (table.device == device[1]))
     strings, text = profile.trace.strings, (query.text or "").lower()

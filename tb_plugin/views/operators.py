@@ -10,6 +10,8 @@ import numpy as np
 from tb_plugin import api
 from tb_plugin.analysis.operator_callees import callees
 from tb_plugin.analysis.operators import is_eligible
+from tb_plugin.server.parameters import Text
+from tb_plugin.views.of_profile import SourceQuery, TableQuery, of_profile
 from tb_plugin.views.table_rows import rows_sent
 from tb_plugin.wire import f64, u8
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.operators import OperatorTable
     from tb_plugin.analysis.trace_profile import TraceProfile
-    from tb_plugin.profile_query import ProfileQuery
 
     Ints: TypeAlias = npt.NDArray[Any]
 
@@ -35,14 +36,29 @@ _MAX_NAME: Final = 200
 _MAX_TEXT: Final = 2_000
 
 
+class OperatorsQuery(TableQuery, frozen=True):
+    """Operators by name, or apart by the shapes of their inputs."""
+
+    by: api.OperatorsBy = "name"
+
+
+class OperatorQuery(SourceQuery, frozen=True):
+    """One operator, of any shapes or of some."""
+
+    name: Text = ""
+    by: api.OperatorsBy = "name"
+    shapes: Text | None = None
+
+
+@of_profile("operators", OperatorsQuery)
 def operators(
     run: api.RunSummary,
     choice: api.ProfileChoice,
     profile: TraceProfile | None,
-    query: ProfileQuery,
+    query: OperatorsQuery,
 ) -> api.OperatorsResponse:
     """The table of a trace; empty while it is being opened."""
-    by: api.OperatorsBy = "shapes" if query.by == "shapes" else "name"
+    by = query.by
     if profile is None:
         return _response(run, choice, by, None, None, query)
     table = profile.operators_by_shapes if by == "shapes" else profile.operators
@@ -55,7 +71,7 @@ def _response(
     by: api.OperatorsBy,
     profile: TraceProfile | None,
     table: OperatorTable | None,
-    query: ProfileQuery,
+    query: OperatorsQuery,
 ) -> api.OperatorsResponse:
     strings = () if profile is None else profile.trace.strings
     columns: dict[str, Ints] = {
@@ -142,14 +158,15 @@ def _has_shapes(profile: TraceProfile) -> bool:
     return any(profile.trace.strings[int(row)] for row in known[:2])
 
 
+@of_profile("operator", OperatorQuery)
 def operator(
     run: api.RunSummary,
     choice: api.ProfileChoice,
     profile: TraceProfile | None,
-    query: ProfileQuery,
+    query: OperatorQuery,
 ) -> api.OperatorResponse:
     """Where one operator is called from."""
-    name = query.name or ""
+    name = query.name
     calls = np.empty(0, np.int64) if profile is None else _calls(profile, query)
     longest = calls
     stacks: tuple[api.OperatorStack, ...] = ()
@@ -183,13 +200,13 @@ def _callees(profile: TraceProfile, calls: Ints) -> tuple[api.OperatorStack, ...
     )
 
 
-def _calls(profile: TraceProfile, query: ProfileQuery) -> Ints:
+def _calls(profile: TraceProfile, query: OperatorQuery) -> Ints:
     """Slices of the operator that is asked for."""
     strings = profile.trace.strings
     # Calls whose shapes the profiler did not write are a group too: of empty shapes.
     by_shapes = query.by == "shapes" or query.shapes is not None
     table = profile.operators_by_shapes if by_shapes else profile.operators
-    name, shapes = query.name or "", query.shapes or ""
+    name, shapes = query.name, query.shapes or ""
     wanted = [
         row
         for row in range(len(table))

@@ -10,9 +10,10 @@ from tb_plugin.notes import text_of
 from tb_plugin.views.endings import endings_of
 from tb_plugin.views.facts import ALLOCATED, RSS
 from tb_plugin.views.headlines import Headlines
+from tb_plugin.views.of_run import of_run
 from tb_plugin.views.predictions import prediction_response, predictions_of
 from tb_plugin.views.rank_numbers import RankNumbers
-from tb_plugin.views.selection import chosen_ranks
+from tb_plugin.views.selection import RanksQuery, chosen_ranks
 from tb_plugin.views.strip import strip_of, strip_response
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from collector.format.records import Header
     from tb_plugin.budget import Budget
-    from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import AttemptFiles, Run
     from tb_plugin.views.facts import FactsReader
@@ -29,12 +29,18 @@ _MAX_VALUES: Final = 4
 """Different values of one fact that are spelled out; of more, the number is said."""
 
 
+@of_run(
+    "overview",
+    RanksQuery,
+    reads=lambda state: (state.store.series, state.facts),
+    prefetches="facts",
+)
 def overview(
     reader: SeriesReader,
     facts: FactsReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: RanksQuery,
     budget: Budget,
 ) -> api.OverviewResponse:
     """Answer `/overview`."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from tb_plugin import api
 from tb_plugin.analysis.slice_roles import Role
+from tb_plugin.server.parameters import Count
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.storage import is_remote
+from tb_plugin.views.distributed import straggler
+from tb_plugin.views.of_profile import SourceQuery, profile_of, profiles, shown
 from tb_plugin.views.profile_words import profile_findings
 from tb_plugin.wire import f64, finite, i32
 
@@ -19,9 +25,15 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.device_use import DeviceUse
     from tb_plugin.analysis.trace import TraceFacts
     from tb_plugin.analysis.trace_profile import TraceProfile
-    from tb_plugin.profile_query import ProfileQuery
+    from tb_plugin.readers.profiles import RankSummary
+    from tb_plugin.readers.trace_sources import FoundSource
+    from tb_plugin.server.state import State
 
     Ints: TypeAlias = npt.NDArray[Any]
+
+MAX_BESIDE: Final = 64 << 20
+"""Bytes of the files of a cycle's ranks that are opened to tell who of them comes last;
+of more the ones that were looked at already count."""
 
 _MS: Final = 1e6
 _MAX_TEXT: Final = 300
@@ -34,7 +46,44 @@ _ROLES: Final[tuple[api.ProfileRole, ...]] = (
 )
 
 
-def profile_of(
+class ProfileQuery(SourceQuery, frozen=True):
+    """One step of a trace, where devices are to tell of it alone."""
+
+    step: Count | None = None
+
+
+@route("profile", ProfileQuery)
+def answer(asked: Asked[ProfileQuery]) -> api.ProfileResponse:
+    """The profile of a trace, with who of its cycle's ranks comes last."""
+    state, query = asked.state, asked.query
+    found = shown(state, query)
+    beside: list[RankSummary] = []
+    if found.opening is not None and found.opening.state == "ready":
+        beside = _beside(state, query.run, found.traces, found.opening.found)
+    asked.decided_by(*found.stamp, len(beside))
+    profile = profile_of(state, found)
+    made = profile_response(found.run, found.choice(query), profile, query)
+    if len(beside) < 2:
+        return made
+    last = straggler(beside, profiles(state).compared(beside))
+    return replace(made, findings=(*made.findings, *last))
+
+
+def _beside(
+    state: State, run_id: str, traces: Sequence[FoundSource], found: FoundSource
+) -> list[RankSummary]:
+    """What there is of the ranks of a trace's cycle, one for each."""
+    own = [one for one in traces if one.cycle == found.cycle]
+    if len(own) < 2:
+        return []
+    is_small = sum(one.num_bytes for one in own) <= MAX_BESIDE
+    opens = is_small and not any(is_remote(one.path or "") for one in own)
+    known = profiles(state).beside(run_id, own, opens=opens)
+    by_rank = {one.rank: one for one in known}
+    return [by_rank[rank] for rank in sorted(by_rank)]
+
+
+def profile_response(
     run: api.RunSummary,
     choice: api.ProfileChoice,
     profile: TraceProfile | None,

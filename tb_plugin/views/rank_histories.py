@@ -16,7 +16,11 @@ from tb_plugin import api
 from tb_plugin.analysis.frames import NO_STACK, stack_label
 from tb_plugin.analysis.lifetimes import OOM
 from tb_plugin.analysis.live import by_stack, live_rows
+from tb_plugin.budget import Budget
+from tb_plugin.readers.history_list import listed
 from tb_plugin.server.errors import NotReadyError
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.views.of_history import FIND_SECONDS, HistoryQuery, find
 from tb_plugin.wire import f64
 
 if TYPE_CHECKING:
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
     from tb_plugin.readers.histories import HistoriesReader
     from tb_plugin.readers.history_list import FoundHistory
@@ -153,6 +156,38 @@ def belonging(
         spread = np.linspace(0, len(ranks) - 1, MAX_RANKS).astype(np.int64)
         ranks = [ranks[place] for place in spread.tolist()]
     return _title(asked), [best[rank][2] for rank in ranks]
+
+
+@route("rank_histories", HistoryQuery)
+def answer(asked: Asked[HistoryQuery]) -> api.RankHistoriesResponse:
+    """The histories that belong to the one asked for, as far as facts are known."""
+    state = asked.state
+    run = state.store.run(asked.query.run)
+    with run.lock:
+        budget = Budget(FIND_SECONDS)
+        run.update(budget)
+        every = listed(run, budget)
+        found = find(run, asked.query)
+        summary, version = state.summary(run), run.version
+        still_reading = budget.exhausted or run.unfinished
+    title, chosen = belonging(every, found)
+    ranks = {one.reference.rank for one in every} - {None}
+    reader = state.kept.get(
+        "rank histories", lambda: RankHistories(state.histories, state.store.cache)
+    )
+    facts, problems = reader.read(run, chosen, Budget(FIND_SECONDS))
+    # Of thousands of ranks the answer takes long to make, and is polled.
+    keys = [one.key for one in chosen]
+    asked.decided_by(version, title, keys, [*facts], problems, still_reading)
+    return rank_histories(
+        summary,
+        title,
+        chosen,
+        len(ranks),
+        facts,
+        problems,
+        still_reading=still_reading,
+    )
 
 
 def rank_histories(

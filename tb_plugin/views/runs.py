@@ -8,30 +8,28 @@ from typing import TYPE_CHECKING
 from tb_plugin import api
 from tb_plugin.analysis.attempts import Start, grouped
 from tb_plugin.readers.names import started_ns_of
+from tb_plugin.server.parameters import Query
+from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tb_plugin.logdirs import Logdir
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
 
 
-def runs(
-    logdirs: Sequence[Logdir],
-    found: Sequence[api.RunSummary],
-    foreign: tuple[api.ForeignFiles, ...],
-    problems: tuple[api.Problem, ...],
-    drop_limit_bytes: int = 0,
-) -> api.RunsResponse:
-    """Answer `/runs`."""
+@route("runs", Query)
+def runs(asked: Asked[Query]) -> api.RunsResponse:
+    """All runs, and what else lies in the logdirs."""
+    state = asked.state
+    summaries = state.glance_at_all()
+    version, foreign, problems = state.store.seen_besides()
+    asked.decided_by(version, summaries)
     return api.RunsResponse(
-        logdirs=tuple(logdir.shown for logdir in logdirs),
-        runs=tuple(found),
+        logdirs=tuple(logdir.shown for logdir in state.store.index.logdirs),
+        runs=tuple(summaries),
         foreign=foreign,
         problems=problems,
         plugin_version=plugin_version(),
-        drop_limit_bytes=drop_limit_bytes,
+        drop_limit_bytes=state.drops.limit_bytes,
     )
 
 

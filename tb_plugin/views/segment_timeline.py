@@ -11,6 +11,7 @@ from tb_plugin import api
 from tb_plugin.analysis.lifetimes import Lifetimes
 from tb_plugin.views.allocations import (
     HIDDEN,
+    PictureQuery,
     axis_of,
     columns_of,
     picture_of,
@@ -18,13 +19,13 @@ from tb_plugin.views.allocations import (
     window_of,
 )
 from tb_plugin.views.history_marks import marks_of_window
+from tb_plugin.views.of_history import of_history
 from tb_plugin.wire import f64, i32, u16
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.segment_spans import Spans
-    from tb_plugin.histories_query import HistoriesQuery
     from tb_plugin.readers.open_history import OpenDevice, OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -32,8 +33,15 @@ if TYPE_CHECKING:
 _MAX_TEXT: Final = 200
 
 
+class SegmentTimelineQuery(PictureQuery, frozen=True):
+    """A picture of segments."""
+
+    size_class: api.SizeClass | None = None
+
+
+@of_history("segment_timeline", SegmentTimelineQuery)
 def segment_timeline(
-    history: OpenHistory, query: HistoriesQuery
+    history: OpenHistory, query: SegmentTimelineQuery
 ) -> api.SegmentTimelineResponse:
     """One tile: what the allocator held of the device, piece by piece.
 
@@ -127,7 +135,7 @@ def _kinds(device: OpenDevice, order: Ints) -> tuple[tuple[str, ...], Ints]:
     return names or ("large",), place.reshape(-1)
 
 
-def _passes(spans: Spans, order: Ints, query: HistoriesQuery) -> Ints:
+def _passes(spans: Spans, order: Ints, query: SegmentTimelineQuery) -> Ints:
     keep = np.ones(len(order), np.bool_)
     if query.stream is not None:
         keep &= spans.stream[order] == query.stream

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import Meta
 
 from tb_plugin import api
 from tb_plugin.analysis.allocation_groups import FOLDED
@@ -13,13 +14,13 @@ from tb_plugin.analysis.free_blocks import arenas, fit, free_histogram, pins
 from tb_plugin.analysis.lifetimes import ACTIONS, OOM
 from tb_plugin.analysis.snapshot import NOTHING
 from tb_plugin.views.moments import moment_of, moment_words
+from tb_plugin.views.of_history import MomentQuery, of_history
 from tb_plugin.wire import f64, i32, u8
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.segments import SegmentRows, SegmentState
-    from tb_plugin.histories_query import HistoriesQuery
     from tb_plugin.readers.open_history import OpenDevice, OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -31,7 +32,16 @@ MAX_PINS: Final = 200
 _UNKNOWN: Final = "unknown"
 
 
-def segments(history: OpenHistory, query: HistoriesQuery) -> api.SegmentsResponse:
+class SegmentsQuery(MomentQuery, frozen=True):
+    """Segments at a moment, and what would become of a `request` of bytes."""
+
+    sort: api.SegmentSort = "size"
+    size_class: api.SizeClass | None = None
+    request: Annotated[int, Meta(ge=0, le=1 << 60)] | None = None
+
+
+@of_history("segments", SegmentsQuery)
+def segments(history: OpenHistory, query: SegmentsQuery) -> api.SegmentsResponse:
     """Segments and blocks of a device just after an event.
 
     Raises:
@@ -75,7 +85,7 @@ def default_moment(device: OpenDevice) -> int:
     return int(failed[0]) if len(failed) else device.reserved.peak[1]
 
 
-def _chosen(found: SegmentRows, query: HistoriesQuery) -> Ints:
+def _chosen(found: SegmentRows, query: SegmentsQuery) -> Ints:
     keep = np.ones(len(found), np.bool_)
     if query.stream is not None:
         keep &= found.stream == query.stream
@@ -178,7 +188,7 @@ def _arenas(state: SegmentState) -> api.SegmentArenas:
 
 
 def _request(
-    device: OpenDevice, state: SegmentState, query: HistoriesQuery
+    device: OpenDevice, state: SegmentState, query: SegmentsQuery
 ) -> api.SegmentRequest | None:
     """What was asked about, or else the request that failed at this event."""
     events, moment = device.replay.device.events, state.moment

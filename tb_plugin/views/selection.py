@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.rows import Rows, on_steps, on_time
+from tb_plugin.rank_set import RankSet
 from tb_plugin.readers.series import (
     DEFAULT_COLUMNS,
     TRAIN_PHASE,
@@ -18,6 +19,7 @@ from tb_plugin.readers.series import (
     schemas_of,
 )
 from tb_plugin.server.errors import NotFoundError
+from tb_plugin.server.parameters import Number, Pixels, Query, Rank, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -25,21 +27,52 @@ if TYPE_CHECKING:
     from collector.format.records import Header
     from tb_plugin.api import CapacityKind
     from tb_plugin.budget import Budget
-    from tb_plugin.query import Query, XKind
     from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import AttemptFiles, Run
 
+XKind: TypeAlias = Literal["step", "relative", "wall"]
+
 CAPACITY_GROUPS: Final = {"device": "device", "process": "memory", "host": "memory"}
 
 
-def prefetcher(reader: SeriesReader, query: Query) -> Callable[[RankFile], None]:
+class RanksQuery(Query, frozen=True):
+    """Ranks of a run: one, some, or where none is named all."""
+
+    rank: Rank | None = None
+    ranks: RankSet | None = None
+    phase: Text | None = None
+    """Whose steps are meant; the training phase where none is named."""
+
+
+class DrawnQuery(RanksQuery, frozen=True):
+    """Series of ranks over a range of x, on so many pixels."""
+
+    series: Text | None = None
+    """`SeriesInfo.key`."""
+    x: XKind = "step"
+    x0: Number | None = None
+    """In units of x; likewise x1."""
+    x1: Number | None = None
+    px: Pixels = 1200
+
+
+class MatrixQuery(DrawnQuery, frozen=True):
+    """Cells of ranks and steps, on `rows` pixels of height."""
+
+    rows: Pixels = 800
+
+
+def prefetcher(reader: SeriesReader, query: RanksQuery) -> Callable[[RankFile], None]:
     """Decodes what the query will draw of a file while its bytes are still at hand."""
+    series, on_steps = None, True
+    if isinstance(query, DrawnQuery):
+        series, on_steps = query.series, query.x == "step"
 
     def prefetch(file: RankFile) -> None:
-        key = _likely_series(file, query)
+        key = _likely_series(file, series, query.phase)
         if key is not None:
-            clock = None if query.x == "step" else WALL
+            clock = None if on_steps else WALL
             reader.rollup(file, key, clock)
         for schema in file.schemas.values():
             if schema.rolled_up and any(c.name == "num_ooms" for c in schema.columns):
@@ -49,18 +82,20 @@ def prefetcher(reader: SeriesReader, query: Query) -> Callable[[RankFile], None]
     return prefetch
 
 
-def _likely_series(file: RankFile, query: Query) -> SeriesKey | None:
-    table, _, column = (query.series or "").partition("/")
+def _likely_series(
+    file: RankFile, series: str | None, phase: str | None
+) -> SeriesKey | None:
+    table, _, column = (series or "").partition("/")
     wanted = [(table, column)] if column else []
     wanted += [(STEP_TABLE, name) for name in DEFAULT_COLUMNS]
     for table, column in wanted:
-        key = SeriesKey(table, column, query.phase or TRAIN_PHASE)
+        key = SeriesKey(table, column, phase or TRAIN_PHASE)
         if schemas_of(file, key):
             return key
     return None
 
 
-def chosen_ranks(run: Run, query: Query) -> list[int]:
+def chosen_ranks(run: Run, query: RanksQuery) -> list[int]:
     """The ranks a request is about, ascending; none where files tell no rank.
 
     Raises:
@@ -239,7 +274,7 @@ def extent(rows: Iterable[Rows | None]) -> tuple[float, float]:
     )
 
 
-def visible_range(query: Query, low: float, high: float) -> tuple[float, float]:
+def visible_range(query: DrawnQuery, low: float, high: float) -> tuple[float, float]:
     """The part that was asked for, inside the extent."""
     x0 = low if query.x0 is None else min(max(query.x0, low), high)
     x1 = high if query.x1 is None else max(min(query.x1, high), low)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin import api
+from tb_plugin.views.of_history import HistoryQuery, of_history
 from tb_plugin.wire import i32, u8
 
 if TYPE_CHECKING:
-    from tb_plugin.histories_query import HistoriesQuery
     from tb_plugin.readers.open_history import OpenHistory
 
 MAX_STACKS: Final = 200_000
@@ -18,7 +18,8 @@ MAX_FRAMES: Final = 4_000_000
 _MAX_TEXT: Final = 1000
 
 
-def stacks(history: OpenHistory, _query: HistoriesQuery) -> api.StacksResponse:
+@of_history("stacks", HistoryQuery)
+def stacks(history: OpenHistory, _query: HistoryQuery) -> api.StacksResponse:
     """All stacks, as far as they are not too many."""
     found = history.snapshot.stacks
     within = int(np.searchsorted(found.start, MAX_FRAMES, "right")) - 1

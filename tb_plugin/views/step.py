@@ -11,7 +11,9 @@ from tb_plugin import api
 from tb_plugin.analysis.step_parts import OTHER, PARTS, other_part
 from tb_plugin.readers.series import TRAIN_PHASE, SeriesKey
 from tb_plugin.server.errors import BadRequestError, NotFoundError
-from tb_plugin.views.selection import RankRows, chosen_ranks, x_axis
+from tb_plugin.server.parameters import Count
+from tb_plugin.views.of_run import of_run
+from tb_plugin.views.selection import RankRows, RanksQuery, chosen_ranks, x_axis
 from tb_plugin.views.step_absent import absent_parts
 from tb_plugin.views.step_tables import StepTables
 from tb_plugin.views.steps import memory_series
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.step_parts import StepRows
     from tb_plugin.budget import Budget
-    from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
 
@@ -33,11 +34,18 @@ if TYPE_CHECKING:
 MAX_RANKS: Final = 1024
 
 
+class StepQuery(RanksQuery, frozen=True):
+    """One step."""
+
+    step: Count | None = None
+
+
+@of_run("step", StepQuery, prefetches="series")
 def step(
     reader: SeriesReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: StepQuery,
     budget: Budget,
 ) -> api.StepResponse:
     """Answer `/step`.
@@ -46,7 +54,7 @@ def step(
         BadRequestError: no step was named.
         NotFoundError: no rank has it.
     """
-    number = query.steps.step
+    number = query.step
     if number is None:
         raise BadRequestError(
             "The parameter step must be the number of a step.",

@@ -6,9 +6,10 @@ cell that covers several ranks or steps, the one that is furthest behind is show
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import numpy as np
+from msgspec import Meta
 
 from tb_plugin import api
 from tb_plugin.analysis.heatmap import pooled_ranks, quantized, size_of, step_edges
@@ -17,7 +18,9 @@ from tb_plugin.readers.series import SeriesKey
 from tb_plugin.views.facts import STEP_TIME
 from tb_plugin.views.marks import marks_of
 from tb_plugin.views.matrix import matrix, refined_rows
+from tb_plugin.views.of_run import of_run
 from tb_plugin.views.selection import (
+    MatrixQuery,
     RankRows,
     chosen_ranks,
     extent,
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.rows import Rows
     from tb_plugin.budget import Budget
-    from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
 
@@ -43,23 +45,40 @@ MOST_PCT: Final = 1000.0
 """Cells are cut there, or one wild step would take all the shades."""
 
 
+_PARTS: Final = (STEP, *PARTS, OTHER)
+Part = Annotated[
+    str,
+    Meta(
+        pattern=rf"^({'|'.join(_PARTS)})\Z",
+        description="one of " + ", ".join(_PARTS),
+    ),
+]
+
+
+class StepHeatmapQuery(MatrixQuery, frozen=True):
+    """What is compared: the step's time, or one part of it."""
+
+    part: Part = STEP
+
+
+@of_run("step_heatmap", StepHeatmapQuery, prefetches="series", seconds=None)
 def step_heatmap(
     reader: SeriesReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: StepHeatmapQuery,
     budget: Budget,
 ) -> api.StepHeatmapResponse:
     """Answer `/step_heatmap`."""
     cells = _cells(reader, run, summary, query, budget)
-    return api.StepHeatmapResponse(part=query.steps.part, cells=cells)
+    return api.StepHeatmapResponse(part=query.part, cells=cells)
 
 
 def _cells(
     reader: SeriesReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: StepHeatmapQuery,
     budget: Budget,
 ) -> api.HeatmapResponse:
     asked = chosen_ranks(run, query)
@@ -86,7 +105,7 @@ def _cells(
     has_cells = bool(cells.values.any())
     return api.HeatmapResponse(
         run=summary,
-        series=_series(query.steps.part, len(ranks)) if has_cells else None,
+        series=_series(query.part, len(ranks)) if has_cells else None,
         x_low=low,
         x_high=high,
         x0=float(edges[0]),
@@ -119,7 +138,7 @@ def _series(part: str, num_ranks: int) -> api.SeriesInfo:
 def _values(
     reader: SeriesReader,
     run: Run,
-    query: Query,
+    query: StepHeatmapQuery,
     phase: str,
     ranks: Sequence[int],
     seconds: Floats,
@@ -127,7 +146,7 @@ def _values(
     budget: Budget,
 ) -> Floats:
     """What is compared: the step's time, or a part of it, in the same cells."""
-    part = query.steps.part
+    part = query.part
     if part == STEP:
         return seconds
     if part != OTHER:

@@ -29,7 +29,8 @@ from tb_plugin.budget import Budget
 from tb_plugin.views.facts import ALLOCATED, RSS
 from tb_plugin.views.marks import marks_of
 from tb_plugin.views.matrix import matrix, refined_rows
-from tb_plugin.views.selection import RankRows, chosen_ranks, extent, x_axis
+from tb_plugin.views.of_run import of_run
+from tb_plugin.views.selection import DrawnQuery, RankRows, chosen_ranks, extent, x_axis
 from tb_plugin.views.step_absent import absent_parts
 from tb_plugin.views.step_rates import Rates, as_rates, summed
 from tb_plugin.views.step_tables import StepTables
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.step_parts import StepRows
-    from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
 
@@ -71,11 +71,18 @@ class _Columns:
     exact: bool
 
 
+class StepsQuery(DrawnQuery, frozen=True):
+    """The parts of steps: of one rank, of the mean, or of the worst."""
+
+    of: api.StepsOf | None = None
+
+
+@of_run("steps", StepsQuery, prefetches="series", seconds=None)
 def steps(
     reader: SeriesReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: StepsQuery,
     budget: Budget,
 ) -> api.StepsResponse:
     """Answer `/steps`."""
@@ -93,7 +100,7 @@ def steps(
     low, high = extent(rolled)
     s0, s1 = _visible(query, own, low, high)
     edges, per_column = step_edges(s0, s1, min(query.px, MAX_COLUMNS))
-    of: api.StepsOf = "rank" if len(ranks) == 1 else (query.steps.of or "worst")
+    of: api.StepsOf = "rank" if len(ranks) == 1 else (query.of or "worst")
     if of == "rank":
         rows_of = np.zeros(len(edges) - 1, np.intp)
     else:
@@ -139,7 +146,7 @@ def memory_series(run: Run, phase: str) -> str | None:
 
 
 def _visible(
-    query: Query, own: StepRows, low: float, high: float
+    query: StepsQuery, own: StepRows, low: float, high: float
 ) -> tuple[float, float]:
     """The steps that were asked for, inside those there are."""
     if query.x == "step":
@@ -158,7 +165,7 @@ def _visible(
     return (x0, x1) if x0 <= x1 else (x1, x0)
 
 
-def _edges_on(own: StepRows, edges: Floats, query: Query) -> Floats:
+def _edges_on(own: StepRows, edges: Floats, query: StepsQuery) -> Floats:
     """Borders of the columns on the axis; of steps, halfway between two."""
     if query.x == "step":
         return edges - 0.5
@@ -239,13 +246,13 @@ def _together(
 
 
 def _empty(
-    run: Run, summary: api.RunSummary, query: Query, phase: str
+    run: Run, summary: api.RunSummary, query: StepsQuery, phase: str
 ) -> api.StepsResponse:
     nothing = f64([])
     return api.StepsResponse(
         run=summary,
         x=query.x,
-        of=query.steps.of or "worst",
+        of=query.of or "worst",
         rank=None,
         x_low=0.0,
         x_high=0.0,

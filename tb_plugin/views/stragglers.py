@@ -15,7 +15,8 @@ from tb_plugin.analysis.step_findings import growing, slow_every, waiting_for_da
 from tb_plugin.analysis.step_parts import OTHER, PARTS, STEP, other_part, pooled_means
 from tb_plugin.analysis.stragglers import StepTimes, step_seconds, stragglers
 from tb_plugin.budget import Budget
-from tb_plugin.views.selection import RankRows, chosen_ranks, extent, x_axis
+from tb_plugin.views.of_run import of_run
+from tb_plugin.views.selection import RankRows, RanksQuery, chosen_ranks, extent, x_axis
 from tb_plugin.views.step_tables import StepTables
 from tb_plugin.views.step_words import (
     growing_finding,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.step_parts import StepRows
     from tb_plugin.analysis.stragglers import Straggler
-    from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
 
@@ -50,11 +50,12 @@ _MOST_LATE: Final = 0.25
 """Where more ranks stand out, they are two kinds of ranks, and not stragglers."""
 
 
+@of_run("stragglers", RanksQuery, prefetches="series")
 def stragglers_view(
     reader: SeriesReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: RanksQuery,
     budget: Budget,
 ) -> api.StragglersResponse:
     """Answer `/stragglers`."""

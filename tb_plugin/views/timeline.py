@@ -13,9 +13,12 @@ from tb_plugin.analysis.buckets import thinned, visible
 from tb_plugin.analysis.heatmap import step_edges
 from tb_plugin.analysis.ranks import extremes
 from tb_plugin.budget import Budget
+from tb_plugin.rank_set import RankSet
 from tb_plugin.views.marks import marks_of, ranks_with_oom
 from tb_plugin.views.matrix import matrix, refined_rows
+from tb_plugin.views.of_run import of_run
 from tb_plugin.views.selection import (
+    DrawnQuery,
     RankRows,
     capacity_of,
     chosen_ranks,
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.rows import Rows
-    from tb_plugin.query import Query
     from tb_plugin.readers.series import SeriesReader
     from tb_plugin.run import Run
 
@@ -60,11 +62,18 @@ class _Drawing:
     high: float
 
 
+class TimelineQuery(DrawnQuery, frozen=True):
+    """A series; `pinned` ranks are lines even where bands are drawn."""
+
+    pinned: RankSet = RankSet()
+
+
+@of_run("timeline", TimelineQuery, prefetches="series", seconds=None)
 def timeline(
     reader: SeriesReader,
     run: Run,
     summary: api.RunSummary,
-    query: Query,
+    query: TimelineQuery,
     budget: Budget,
 ) -> api.TimelineResponse:
     """Answer `/timeline`."""
@@ -103,7 +112,7 @@ def timeline(
 
 
 def _lines(
-    source: RankRows, ranks: Sequence[int], query: Query, budget: Budget
+    source: RankRows, ranks: Sequence[int], query: TimelineQuery, budget: Budget
 ) -> _Drawing:
     rolled = [source.rollup(rank, low=True) for rank in ranks]
     low, high = extent(rolled)
@@ -118,7 +127,7 @@ def _lines(
 def _bands(
     source: RankRows,
     ranks: Sequence[int],
-    query: Query,
+    query: TimelineQuery,
     budget: Budget,
     out_of_memory: Sequence[int],
 ) -> _Drawing:
@@ -155,7 +164,7 @@ def _drawn(
     rolled: Sequence[Rows | None],
     x0: float,
     x1: float,
-    query: Query,
+    query: TimelineQuery,
     budget: Budget,
 ) -> tuple[list[Rows | None], int]:
     """Rows to draw of each rank, at most two per pixel, and rows per point.
@@ -180,7 +189,9 @@ def _drawn(
     return drawn, widest
 
 
-def _edges(rows: Sequence[Rows | None], x0: float, x1: float, query: Query) -> Floats:
+def _edges(
+    rows: Sequence[Rows | None], x0: float, x1: float, query: TimelineQuery
+) -> Floats:
     """Columns of the band: one per step where they fit, else equally wide ones."""
     unique = list({id(r.first): r for r in rows if r is not None}.values())
     if query.x == "step":
@@ -205,7 +216,7 @@ def _edges(rows: Sequence[Rows | None], x0: float, x1: float, query: Query) -> F
 def _standing_out(
     ranks: Sequence[int],
     values: Floats,
-    query: Query,
+    query: TimelineQuery,
     out_of_memory: Sequence[int],
 ) -> list[tuple[int, Why]]:
     """Which ranks also have a line, and why; no rank twice, at most 32."""
@@ -238,7 +249,7 @@ def _as_lines(
     )
 
 
-def _coarser(run: Run, query: Query, budget: Budget) -> tuple[api.Problem, ...]:
+def _coarser(run: Run, query: TimelineQuery, budget: Budget) -> tuple[api.Problem, ...]:
     """Said where someone zoomed in for more; `rows_per_point` says it everywhere."""
     zoomed = query.x0 is not None or query.x1 is not None
     if not (budget.exhausted and zoomed) and not run.unfinished:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +12,11 @@ from tb_plugin import api
 from tb_plugin.analysis.device_counters import PROCESS as DEVICE_USE
 from tb_plugin.analysis.trace_instants import rows_of_track
 from tb_plugin.analysis.trace_memory import PROCESS as MEMORY
-from tb_plugin.views.trace_axis import COUNTERS
+from tb_plugin.rank_set import RankSet
+from tb_plugin.server.parameters import Query, Rank, Whole
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.views.trace_axis import COUNTERS, run_clocks
+from tb_plugin.views.trace_counters import RankCounters
 from tb_plugin.wire import f64, finite, i32
 
 if TYPE_CHECKING:
@@ -20,16 +25,25 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.rows import Rows
     from tb_plugin.analysis.trace import Trace, Track
     from tb_plugin.readers.trace_sources import FoundSource, Opening
-    from tb_plugin.trace_query import TraceQuery
+    from tb_plugin.run import Run
     from tb_plugin.views.trace_axis import Placed
-    from tb_plugin.views.trace_counters import RankCounters
 
+OPEN_SECONDS: Final = 0.5
+"""How long an answer waits for sources that are being opened."""
 DEFAULT_RANKS: Final = 4
 """More at once are opened only where they are asked for."""
 
 MAX_CHOICES: Final = 2_000
 MAX_TEXT: Final = 500
 _MAX_NOTES: Final = 20
+
+
+class TraceQuery(Query, frozen=True):
+    """Ranks whose sources are shown, and the cycle of the schedule they are of."""
+
+    rank: Rank | None = None
+    ranks: RankSet | None = None
+    cycle: Whole | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +92,52 @@ def _of_cycle(traces: list[FoundSource], cycle: int | None) -> list[FoundSource]
 
 def _rank_of(found: FoundSource) -> int:
     return -1 if found.rank is None else found.rank
+
+
+@route("trace", TraceQuery)
+def answer(asked: Asked[TraceQuery]) -> api.TraceResponse:
+    """Sources and tracks; what is shown begins to be opened."""
+    state, query, traces = asked.state, asked.query, asked.state.traces
+    listed = traces.listed(query.run, fresh=True)
+    chosen = choose(listed.sources, query)
+    run = state.store.run(query.run)
+    openings = [traces.sources.open(query.run, one) for one in chosen.sources]
+    until = time.monotonic() + OPEN_SECONDS
+    for opening in openings:
+        opening.wait(max(0.0, until - time.monotonic()))
+    with run.lock:
+        summary, version = state.summary(run), run.version
+        states = [(one.state, one.progress, one.doing) for one in openings]
+        asked.decided_by(version, listed.keys, states, listed.still_reading)
+        if not chosen.ranks:
+            chosen = Chosen(chosen.sources, _ranks_shown(run, query), len(run.ranks))
+        clocks = run_clocks(run)
+        counters = [
+            (rank, clocks.offset_ns(rank), RankCounters(state.store.series, run, rank))
+            for rank in chosen.ranks
+            if rank >= 0
+        ]
+        return trace(
+            summary,
+            listed.sources,
+            chosen,
+            openings,
+            traces.placed(query.run, chosen.sources, clocks, summary),
+            counters,
+            listed.problems,
+            still_reading=listed.still_reading,
+            local_perfetto=state.has_perfetto(),
+        )
+
+
+def _ranks_shown(run: Run, query: TraceQuery) -> tuple[int, ...]:
+    """Of a run without traces and spans: whose numbers are shown."""
+    ranks = run.ranks
+    if query.rank is not None:
+        ranks = [rank for rank in ranks if rank == query.rank]
+    elif query.ranks is not None:
+        ranks = [rank for rank in ranks if rank in query.ranks]
+    return tuple(ranks[:DEFAULT_RANKS])
 
 
 def trace(

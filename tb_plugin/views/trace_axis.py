@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple
+
+from msgspec import Meta
 
 from tb_plugin import api
 from tb_plugin.analysis.rank_clocks import UNCOMPARED, RankClock, recorded_clocks
+from tb_plugin.rank_set import RankSet
 from tb_plugin.server.errors import BadRequestError, NotFoundError
+from tb_plugin.server.parameters import Query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +20,6 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.trace import Trace
     from tb_plugin.readers.trace_sources import OpenSource
     from tb_plugin.run import Run
-    from tb_plugin.trace_query import TraceQuery
 
 COUNTERS: Final = "counters-"
 """What ids of sources of a run's own numbers begin with; a rank follows."""
@@ -23,6 +27,53 @@ COUNTERS: Final = "counters-"
 
 _MOST_NS: Final = 2**61
 """Times beyond it do not come from any clock; sums of a few still fit 64 bits."""
+
+
+MAX_TRACKS: Final = 4_000
+_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+Nanoseconds = Annotated[
+    int, Meta(ge=-(2**63), le=2**63 - 1, description="whole nanoseconds")
+]
+
+
+class Tracks(tuple[tuple[str, tuple[int, ...]], ...]):
+    """Sources by id, each with indices of its tracks."""
+
+    __slots__ = ()
+
+    EXPECTED: ClassVar = f"at most {MAX_TRACKS} tracks like id:0-4,7;id:1"
+
+    @classmethod
+    def parse(cls, text: str) -> Tracks:
+        """Sources and indices, which are written as ranks are.
+
+        Raises:
+            ValueError: it is no such text, or has too many tracks.
+        """
+        parts = [part.partition(":") for part in text.split(";") if part]
+        ranges = [(name, RankSet.parse(rows)) for name, _, rows in parts]
+        number = sum(high - low + 1 for _, of in ranges for low, high in of.ranges)
+        if number > MAX_TRACKS or not all(_ID.fullmatch(name) for name, _ in ranges):
+            raise ValueError(f"not {cls.EXPECTED}")
+        return cls(
+            (
+                name,
+                tuple(row for low, high in of.ranges for row in range(low, high + 1)),
+            )
+            for name, of in ranges
+        )
+
+
+class TracksQuery(Query, frozen=True):
+    """Tracks in a window of nanoseconds since 1970."""
+
+    tracks: Tracks = Tracks()
+    t0: Nanoseconds | None = None
+    t1: Nanoseconds | None = None
+
+
+_FARTHEST_NS: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +193,7 @@ def _shift(source: OpenSource, clocks: RunClocks) -> _Shift:
 
 
 def chosen_tracks(
-    query: TraceQuery, open_sources: Mapping[str, Placed]
+    query: TracksQuery, open_sources: Mapping[str, Placed]
 ) -> Iterator[tuple[Placed, list[int]]]:
     """The tracks of slices that a request names, by source.
 
@@ -167,7 +218,7 @@ def _known(trace: Trace, indices: Iterable[int]) -> Iterator[int]:
         yield index
 
 
-def window_of(query: TraceQuery) -> tuple[int, int]:
+def window_of(query: TracksQuery) -> tuple[int, int]:
     """The window of time that is asked for; at least 1 ns wide.
 
     Raises:
@@ -177,4 +228,5 @@ def window_of(query: TraceQuery) -> tuple[int, int]:
         raise BadRequestError(
             "A window of time must be given.", "t0, t1", "Reset the view."
         )
-    return query.t0, max(query.t1, query.t0 + 1)
+    t0, t1 = (max(-_FARTHEST_NS, min(at, _FARTHEST_NS)) for at in (query.t0, query.t1))
+    return t0, max(t1, t0 + 1)

@@ -10,6 +10,8 @@ from tb_plugin import api
 from tb_plugin.analysis.span_events import CHECKPOINT, OUT_OF_MEMORY
 from tb_plugin.analysis.trace_instants import marks, slices_around
 from tb_plugin.server.errors import NotFoundError
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.views.of_traces import RowQuery, row_of
 from tb_plugin.views.trace_names import shortened
 from tb_plugin.views.trace_slice import MAX_PARTNERS, partner, told_args
 from tb_plugin.wire import f64, i32, u8, u16
@@ -76,6 +78,12 @@ def instants_in(
         names=tuple(names),
         kinds=KINDS,
     )
+
+
+@route("trace_instant", RowQuery)
+def answer(asked: Asked[RowQuery]) -> api.TraceInstantResponse:
+    """The instant of a row."""
+    return trace_instant(*row_of(asked))
 
 
 def trace_instant(place: Placed, row: int) -> api.TraceInstantResponse:

@@ -2,55 +2,113 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
+from msgspec import Meta
 
+from collector.format.errors import FormatError
 from collector.format.memory import FOLDS_INTO
 from tb_plugin import api
 from tb_plugin.analysis.report_memory import memory_columns
-from tb_plugin.readers.trace_reports import device_shown
+from tb_plugin.budget import Budget
+from tb_plugin.rank_set import RankSet
+from tb_plugin.readers.trace_reports import TraceReports, device_shown, tables_of
+from tb_plugin.server.errors import BadRequestError, NotFoundError, UnreadableError
+from tb_plugin.server.parameters import Number, Pixels, Query, Rank, Text
+from tb_plugin.server.routes import Asked, route
 from tb_plugin.wire import f64
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tb_plugin.readers.trace_reports import FoundReport, ReportTables
     from tb_plugin.run import Run
-    from tb_plugin.trace_report_query import ReportQuery
+    from tb_plugin.server.state import State
 
+ReportId = Annotated[
+    str,
+    Meta(
+        pattern=r"^\d{1,9}-[A-Za-z0-9_-]{1,80}-\d{1,19}\Z",
+        description="the id of a report",
+    ),
+]
+
+FIND_SECONDS: Final = 2.0
 SOURCE: Final = "torch_profiler"
 NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
 
 
-def trace_reports(
-    run: Run,
-    summary: api.RunSummary,
-    found: Sequence[FoundReport],
-    *,
-    still_reading: bool,
-) -> api.TraceReportsResponse:
-    """Answer `/trace_reports`; hold the run's lock."""
-    return api.TraceReportsResponse(
-        run=summary,
-        reports=tuple(map(_report, found)),
-        absent=tuple(
-            said
-            for said in run.catalogue.recorded()
-            if said.status != "recorded"
-            and said.source.partition(".")[0] == SOURCE
-            and not (said.status == "off" and found)
-        ),
-        still_reading=still_reading,
-    )
+class ReportsQuery(Query, frozen=True):
+    """The reports of some ranks."""
+
+    rank: Rank | None = None
+    ranks: RankSet | None = None
 
 
-def trace_report(
-    found: FoundReport, tables: ReportTables, query: ReportQuery
-) -> api.TraceReportResponse:
-    """Answer `/trace_report`."""
-    options = found.options
+class ReportQuery(Query, frozen=True):
+    """One report, and its memory over a range of microseconds since its trace began."""
+
+    report: ReportId | None = None
+    device: Text | None = None
+    x0: Number | None = None
+    x1: Number | None = None
+    px: Pixels = 1200
+
+
+def _reports(state: State) -> TraceReports:
+    return state.kept.get("trace reports", TraceReports)
+
+
+@route("trace_reports", ReportsQuery)
+def trace_reports(asked: Asked[ReportsQuery]) -> api.TraceReportsResponse:
+    """What the recordings of a run say of their traces."""
+    state, query = asked.state, asked.query
+    run = state.store.run(query.run)
+    with run.lock:
+        budget = Budget(FIND_SECONDS)
+        run.update(budget)
+        found = [
+            one
+            for one in _reports(state).of(run, budget)
+            if query.rank in (None, one.file.rank)
+            and (query.ranks is None or one.file.rank in query.ranks)
+        ]
+        still_reading = budget.exhausted or run.unfinished
+        shown = [(one.id, one.entry.offset) for one in found]
+        asked.decided_by(run.version, shown, still_reading)
+        return api.TraceReportsResponse(
+            run=state.summary(run),
+            reports=tuple(map(_report, found)),
+            absent=tuple(
+                said
+                for said in run.catalogue.recorded()
+                if said.status != "recorded"
+                and said.source.partition(".")[0] == SOURCE
+                and not (said.status == "off" and found)
+            ),
+            still_reading=still_reading,
+        )
+
+
+@route("trace_report", ReportQuery)
+def trace_report(asked: Asked[ReportQuery]) -> api.TraceReportResponse:
+    """One report in full."""
+    state, query = asked.state, asked.query
+    run = state.store.run(query.run)
+    with run.lock:
+        budget = Budget(FIND_SECONDS)
+        run.update(budget)
+        found = _named(state, run, query, budget)
+        asked.decided_by(found.file.identity, found.entry.offset)
+        try:
+            tables = tables_of(found)
+        except (FormatError, OSError) as error:
+            raise UnreadableError(
+                f"The report of the trace cannot be read: {error}",
+                f"{found.file.shown_path}, byte {found.entry.offset}",
+                "The other reports can; the trace's file may be there.",
+            ) from error
     memory = _memory(found, tables, query)
+    options = found.options
     return api.TraceReportResponse(
         report=_report(found),
         summary=found.text("summary", MAX_SUMMARY),
@@ -59,6 +117,21 @@ def trace_report(
         missing=()
         if memory is not None
         else tuple(one for one in NEEDED_BY_MEMORY if one not in options),
+    )
+
+
+def _named(state: State, run: Run, query: ReportQuery, budget: Budget) -> FoundReport:
+    if query.report is None:
+        raise BadRequestError(
+            "A report must be given.", "report", "Choose one from the list."
+        )
+    for found in _reports(state).of(run, budget):
+        if found.id == query.report:
+            return found
+    raise NotFoundError(
+        "There is no such report of a trace.",
+        run.found.name[:80],
+        "Reload the page: the recording may have been deleted.",
     )
 
 

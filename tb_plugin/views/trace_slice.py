@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from tb_plugin import api
 from tb_plugin.analysis.trace_families import family_of
 from tb_plugin.server.errors import NotFoundError
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.views.of_traces import RowQuery, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,6 +21,12 @@ MAX_VALUE: Final = 4_000
 MAX_ARGS: Final = 500
 MAX_PARTNERS: Final = 200
 _MAX_TEXT: Final = 2_000
+
+
+@route("trace_slice", RowQuery)
+def answer(asked: Asked[RowQuery]) -> api.TraceSliceResponse:
+    """The slice of a row."""
+    return trace_slice(*row_of(asked))
 
 
 def trace_slice(place: Placed, row: int) -> api.TraceSliceResponse:

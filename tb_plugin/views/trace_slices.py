@@ -9,8 +9,19 @@ import numpy as np
 from tb_plugin import api
 from tb_plugin.analysis.trace_families import FAMILIES, family_of
 from tb_plugin.analysis.trace_tiles import MAX_PIECES, Lane, zoom_of
-from tb_plugin.views.trace_axis import chosen_tracks, window_of
-from tb_plugin.views.trace_counters import trace_lines
+from tb_plugin.budget import Budget
+from tb_plugin.server.errors import NotFoundError
+from tb_plugin.server.parameters import Pixels
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.views.of_traces import FIND_SECONDS, places_of
+from tb_plugin.views.trace_axis import (
+    COUNTERS,
+    TracksQuery,
+    chosen_tracks,
+    run_clocks,
+    window_of,
+)
+from tb_plugin.views.trace_counters import RankCounters, trace_lines
 from tb_plugin.views.trace_instants import instants_in
 from tb_plugin.views.trace_names import shortened
 from tb_plugin.wire import i32, u8, u16
@@ -22,7 +33,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.trace import Trace
     from tb_plugin.analysis.trace_tiles import Tile
-    from tb_plugin.trace_query import TraceQuery
     from tb_plugin.views.trace_axis import Placed
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -33,9 +43,47 @@ _FINEST_NS: Final = 2_000_000_000
 _MOST: Final = 2**31 - 1
 
 
+class SlicesQuery(TracksQuery, frozen=True):
+    """A tile of tracks, on so many pixels."""
+
+    px: Pixels = 1600
+
+
+@route("trace_slices", SlicesQuery)
+def answer(asked: Asked[SlicesQuery]) -> api.TraceSlicesResponse:
+    """One tile; the run's own numbers are read with its lock held."""
+    return trace_slices(places_of(asked), asked.query, _lines(asked))
+
+
+def _lines(asked: Asked[SlicesQuery]) -> list[api.TraceLine]:
+    query = asked.query
+    wanted = [one for one in query.tracks if one[0].startswith(COUNTERS)]
+    if not wanted:
+        return []
+    window = window_of(query)
+    run = asked.state.store.run(query.run)
+    lines: list[api.TraceLine] = []
+    with run.lock:
+        budget = Budget(FIND_SECONDS)
+        clocks = run_clocks(run)
+        for source_id, indices in wanted:
+            text = source_id.removeprefix(COUNTERS)
+            if not (text.isdigit() and len(text) < 9):
+                raise NotFoundError(
+                    "There are no such counters.", source_id, "Reload the page."
+                )
+            rank = int(text)
+            counters = RankCounters(asked.state.store.series, run, rank)
+            offset = clocks.offset_ns(rank)
+            lines += counters.lines(
+                source_id, indices, window, query.px, budget, offset
+            )
+    return lines
+
+
 def trace_slices(
     places: Mapping[str, Placed],
-    query: TraceQuery,
+    query: SlicesQuery,
     lines: Sequence[api.TraceLine] = (),
 ) -> api.TraceSlicesResponse:
     """One tile of the sources that the request names; `lines`: the run's own numbers.

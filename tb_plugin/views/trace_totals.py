@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -11,7 +11,10 @@ from tb_plugin.analysis.trace_families import FAMILIES, family_of
 from tb_plugin.analysis.trace_instants import found_instants
 from tb_plugin.analysis.trace_totals import hits, totals
 from tb_plugin.server.errors import BadRequestError
-from tb_plugin.views.trace_axis import chosen_tracks, window_of
+from tb_plugin.server.parameters import Text
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.views.of_traces import places_of
+from tb_plugin.views.trace_axis import TracksQuery, chosen_tracks, window_of
 from tb_plugin.wire import f64, i32, u8, u16
 
 if TYPE_CHECKING:
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.trace_query import TraceQuery
     from tb_plugin.views.trace_axis import Placed
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -29,8 +31,27 @@ MAX_NAMES: Final = 20_000
 _MAX_TEXT: Final = 500
 
 
+class SearchQuery(TracksQuery, frozen=True):
+    """A text in names of tracks; `only`: of instants alone."""
+
+    text: Text | None = None
+    only: Literal["instants"] | None = None
+
+
+@route("trace_search", SearchQuery)
+def answer_search(asked: Asked[SearchQuery]) -> api.TraceSearchResponse:
+    """Where a text stands."""
+    return trace_search(places_of(asked), asked.query)
+
+
+@route("trace_range", TracksQuery)
+def answer_range(asked: Asked[TracksQuery]) -> api.TraceRangeResponse:
+    """Sums of a window."""
+    return trace_range(places_of(asked), asked.query)
+
+
 def trace_search(
-    places: Mapping[str, Placed], query: TraceQuery
+    places: Mapping[str, Placed], query: SearchQuery
 ) -> api.TraceSearchResponse:
     """Where a text stands in names.
 
@@ -38,7 +59,7 @@ def trace_search(
         BadRequestError: no text is given.
         NotFoundError: a track is not there.
     """
-    if query.text is None and not query.only_instants:
+    if query.text is None and query.only is None:
         raise BadRequestError("A text must be given.", "text", "Type what to find.")
     parts, number, names = [], 0, 0
     keys: list[str] = []
@@ -50,7 +71,7 @@ def trace_search(
         number += total
         known = [trace.instants.name[found]]
         parts.append(_hits_of_instants(place, found))
-        if wanted is not None and not query.only_instants:
+        if wanted is not None and query.only is None:
             slices = hits(trace, tracks, wanted, MAX_HITS)
             number += slices.num_hits
             known.append(trace.slices.name[slices.row])
@@ -102,7 +123,7 @@ def _hits_of_instants(place: Placed, rows: Ints) -> Ints:
 
 
 def trace_range(
-    places: Mapping[str, Placed], query: TraceQuery
+    places: Mapping[str, Placed], query: TracksQuery
 ) -> api.TraceRangeResponse:
     """Sums by name.
 

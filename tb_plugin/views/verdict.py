@@ -21,6 +21,8 @@ from tb_plugin.readers.oom import (
     read_report,
 )
 from tb_plugin.server.errors import NotFoundError
+from tb_plugin.server.parameters import Query, Rank
+from tb_plugin.views.of_run import of_run
 from tb_plugin.views.verdict_entry import Beside, entry_of_file, entry_of_report
 from tb_plugin.views.verdict_judge import HistoryJudge
 from tb_plugin.views.verdict_peers import Peers, of_snapshots
@@ -33,11 +35,11 @@ if TYPE_CHECKING:
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
     from tb_plugin.notes import Event
-    from tb_plugin.query import Query
     from tb_plugin.readers.histories import HistoriesReader
     from tb_plugin.readers.history_list import FoundHistory
     from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.run import AttemptFiles, Run
+    from tb_plugin.server.state import State
     from tb_plugin.views.facts import FactsReader
     from tb_plugin.views.verdict_judge import Judged
 
@@ -48,6 +50,12 @@ MAX_UNASKED: Final = 4
 """Files of other tools that are opened though nobody asked for them."""
 
 FileNotes = dict[tuple[int, str], list["Event"]]
+
+
+class RankQuery(Query, frozen=True):
+    """One rank of a run; all where none is named."""
+
+    rank: Rank | None = None
 
 
 class _Told(NamedTuple):
@@ -89,10 +97,10 @@ class VerdictReader:
         self.cache: Final = cache
 
     def verdict(
-        self, run: Run, summary: api.RunSummary, query: Query, budget: Budget
+        self, run: Run, summary: api.RunSummary, rank: int | None, budget: Budget
     ) -> api.VerdictResponse:
         """The answer; hold the run's lock."""
-        return _Maker(self, run, budget).response(summary, query.rank)
+        return _Maker(self, run, budget).response(summary, rank)
 
     @property
     def version(self) -> tuple[int, int]:
@@ -107,6 +115,32 @@ class VerdictReader:
             wanted = _Maker(self, run, budget).wanted(rank)
         for found in wanted:
             self.judge.ask(run, found, open_it=True, seconds=seconds)
+
+
+def _reader(state: State) -> VerdictReader:
+    def make() -> VerdictReader:
+        return VerdictReader(
+            state.facts, state.histories, state.store.cache, state.capacity_bytes
+        )
+
+    return state.kept.get("verdicts", make)
+
+
+@of_run(
+    "verdict",
+    RankQuery,
+    reads=lambda state: (_reader(state),),
+    version=lambda state: _reader(state).version,
+)
+def verdict(
+    reader: VerdictReader,
+    run: Run,
+    summary: api.RunSummary,
+    query: RankQuery,
+    budget: Budget,
+) -> api.VerdictResponse:
+    """Why memory ran out; hold the run's lock."""
+    return reader.verdict(run, summary, query.rank, budget)
 
 
 class _Maker:

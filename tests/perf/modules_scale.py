@@ -41,7 +41,7 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 from werkzeug.test import Client
 from tensorboard.plugins import base_plugin
 from tb_plugin.loader import Loader
-import tb_plugin.data_routes
+import tb_plugin.server.state
 import tb_plugin.readers.modules as modules_reader
 decode = [0.0]
 reads = modules_reader.read_capture

@@ -82,7 +82,7 @@ def serve(num_slices: int) -> None:
         rank.close()
         plugin = MemBoardPlugin(base_plugin.TBContext(logdir=folder, flags=None))
         source = found(made(num_slices))
-        plugin.data_routes().traces._files = lambda _run, _budget: [source]
+        plugin.state().traces._files = lambda _run, _budget: [source]
         access = Access()
         application = Application(plugin, access)
         server = make_server("127.0.0.1", 0, application, threaded=True)

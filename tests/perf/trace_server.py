@@ -23,6 +23,7 @@ import numpy as np
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
+
 from tb_plugin.analysis.trace import Counters, Flows, Instants, Slices, Trace, Track  # noqa: E402
 from tb_plugin.analysis.trace_build import no_rows  # noqa: E402
 from tb_plugin.analysis.trace_details import (  # noqa: E402
@@ -34,10 +35,13 @@ from tb_plugin.analysis.trace_details import (  # noqa: E402
     PythonCalls,
 )
 from tb_plugin.readers.trace_sources import FoundSource, OpenSource  # noqa: E402
-from tb_plugin.trace_query import TraceQuery  # noqa: E402
-from tb_plugin.views.trace_axis import placed  # noqa: E402
-from tb_plugin.views.trace_slices import trace_slices  # noqa: E402
-from tb_plugin.views.trace_totals import trace_range, trace_search  # noqa: E402
+from tb_plugin.views.trace_axis import Tracks, placed  # noqa: E402
+from tb_plugin.views.trace_slices import SlicesQuery, trace_slices  # noqa: E402
+from tb_plugin.views.trace_totals import (  # noqa: E402
+    SearchQuery,
+    trace_range,
+    trace_search,
+)
 from tb_plugin.wire import envelope  # noqa: E402
 
 START_NS = 1_780_000_000 * 10**9
@@ -144,11 +148,11 @@ def measured(num_slices: int) -> dict[str, float]:
         int(column.sum())
     scan = time.perf_counter() - begin
     (place,) = placed([OpenSource(found(trace), trace)], {}, 0)
-    tracks = (("made", tuple(range(len(trace.tracks)))),)
+    tracks = Tracks([("made", tuple(range(len(trace.tracks))))])
     places = {"made": place}
 
     def tile(low: int, high: int, px: int = 1600) -> tuple[float, int, int]:
-        query = TraceQuery(
+        query = SlicesQuery(
             run="r", tracks=tracks, t0=START_NS + low, t1=START_NS + high, px=px
         )
         start = time.perf_counter()
@@ -172,7 +176,7 @@ def measured(num_slices: int) -> dict[str, float]:
         result[name] = statistics.median(seconds for seconds, _, _ in seen)
         result[f"{name}_bytes"] = max(size for _, size, _ in seen)
         result[f"{name}_pieces"] = max(pieces for _, _, pieces in seen)
-    everything = TraceQuery(
+    everything = SearchQuery(
         run="r", tracks=tracks, t0=START_NS, t1=START_NS + trace.end_ns, text="op_17"
     )
     start = time.perf_counter()

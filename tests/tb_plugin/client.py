@@ -35,7 +35,7 @@ class Page:
         context = base_plugin.TBContext(logdir=str(logdir), flags=None)
         self.plugin = MemBoardPlugin(context)
         # Tests write and look at once; a person does not.
-        self.store = self.plugin.data_routes().store
+        self.store = self.plugin.state().store
         self.store.index._clock = Ticking()
         self.routes = self.plugin.get_plugin_apps()
 

@@ -20,8 +20,8 @@ ZOOMED = {"x0": 1000, "x1": 1400, "px": 40}
 DRAWN = [
     ("/timeline", "tb_plugin.views.timeline.Budget"),
     ("/steps", "tb_plugin.views.steps.Budget"),
-    ("/heatmap", "tb_plugin.data_routes.Budget"),
-    ("/step_heatmap", "tb_plugin.data_routes.Budget"),
+    ("/heatmap", "tb_plugin.views.of_run.Budget"),
+    ("/step_heatmap", "tb_plugin.views.of_run.Budget"),
 ]
 """Routes, and the budget that is spent before anything was read."""
 

@@ -217,7 +217,7 @@ def test_a_file_that_breaks_off_is_not_kept(page, temporary, monkeypatch):
 
     request = SimpleNamespace(stream=Broken(), args={"name": "x"}, environ={})
     with pytest.raises(drop_module.BadRequestError, match="broke off after 0 of 9"):
-        page.plugin.data_routes().drops._received(request, 9)
+        page.plugin.state().drops._received(request, 9)
     assert kept(temporary) == []
 
 

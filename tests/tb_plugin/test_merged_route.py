@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tb_plugin.merged_route import MAX_AT_ONCE
+from tb_plugin.views.trace_merged import MAX_AT_ONCE
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.merging.chrome import check, events, slice_of, torch_trace
 
@@ -66,11 +66,9 @@ def test_what_means_nothing_is_refused(page, query, status):
 
 def test_only_so_many_are_made_at_once(page):
     run = page.run_id("exp")
-    route = page.plugin.data_routes()._all_traces._merged
-    for _ in range(MAX_AT_ONCE):
-        assert route._free.acquire(blocking=False)
+    held = [page.raw("/trace_merged", run=run) for _ in range(MAX_AT_ONCE)]
     assert page.raw("/trace_merged", run=run).status_code == 503
-    route._free.release()
+    held.pop().close()
     assert page.raw("/trace_merged", run=run).status_code == 200
 
 

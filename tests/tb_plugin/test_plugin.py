@@ -18,6 +18,7 @@ from werkzeug.test import Client
 from tb_plugin import plugin as plugin_module
 from tb_plugin.loader import Loader
 from tb_plugin.server.assets import PAGE_POLICY, Assets
+from tb_plugin.server.routes import ROUTES, query_of
 from tests.builders import RunBuilder, age, flip_bit
 from tests.tb_plugin.client import QUIET, Page, decode, decode_envelope, refresh
 
@@ -55,10 +56,19 @@ def test_another_question_has_another_tag(page):
     run_id = page.run_id("exp")
     tags = {
         page.raw(route, run=run_id, **query).headers["ETag"]
-        for route in DATA_ROUTES
+        for route in DATA_ROUTES[1:]
         for query in ({}, {"px": 100}, {"rank": 1}, {"x0": 1, "x1": 2})
     }
-    assert len(tags) == 4 * len(DATA_ROUTES)
+    assert len(tags) == 4 * len(DATA_ROUTES[1:])
+
+
+def test_what_a_route_does_not_read_does_not_change_its_tag(page):
+    run_id = page.run_id("exp")
+    whole, wide, one = (
+        page.raw("/overview", run=run_id, **query).headers["ETag"]
+        for query in ({}, {"px": 100, "axis": "none"}, {"rank": 1})
+    )
+    assert whole == wide != one
 
 
 def test_answers_are_compressed_where_the_client_takes_it(page):
@@ -73,18 +83,21 @@ def test_answers_are_compressed_where_the_client_takes_it(page):
 
 def test_no_picture_is_larger_than_any_screen(page):
     run_id = page.run_id("exp")
-    # What shows nothing: files, pages, and all runs.
-    others = ("/index.js", "/app.html", "/assets/*", "/perfetto/*", "/drop", "/runs")
-    others += ("/trace_file",)
-    asked = [(route, "px") for route in page.routes.keys() - {*others}]
-    asked += [("/heatmap", "rows"), ("/step_heatmap", "rows"), ("/allocations", "rows")]
-    asked += [("/segment_timeline", "rows"), ("/distributed_heatmap", "rows")]
+    asked = [
+        (f"/{name}", word)
+        for name in ROUTES
+        for word in ("px", "rows")
+        if word in query_of(name).__struct_fields__
+    ]
+    assert len(asked) == 19
     for route, word in asked:
         for size in (8193, 999999999, 10**17):
             answer = page.raw(route, run=run_id, **{word: size})
             assert answer.status_code == 400, (route, word)
             what = json.loads(answer.data)["what"]
-            assert what == f"The parameter {word} must be at most 8,192 pixels.", route
+            assert (
+                what == f"The parameter {word} must be a whole number from 1 to 8,192."
+            ), route
     for route in DATA_ROUTES:
         page.get(route, run=run_id, px=8192, rows=8192)
         page.get(route, run=run_id, px=0, rows=0)
@@ -126,7 +139,7 @@ def test_ids_that_are_not_in_the_index_are_not_found(page, route, run_id):
         {"ranks": "1-"},
         {"ranks": "a"},
         {"pinned": "1,,2-3-4"},
-        {"rows": "many"},
+        {"px": "many"},
     ],
     ids=str,
 )
@@ -152,7 +165,7 @@ def test_whatever_goes_wrong_behind_the_border_is_logged_and_answered(
         raise ZeroDivisionError("planted")
 
     run_id = page.run_id("exp")
-    monkeypatch.setattr("tb_plugin.views.heatmap.heatmap", fail)
+    monkeypatch.setattr("tb_plugin.views.heatmap.chosen_ranks", fail)
     response = page.raw("/heatmap", run=run_id)
     assert response.status_code == 500
     assert "ZeroDivisionError" in json.loads(response.data)["what"]
@@ -392,7 +405,7 @@ def test_the_tab_is_active_once_there_is_a_run(tmp_path):
         made._next_look = 0
         if made.is_active():
             break
-        made.data_routes().store.index._next_walk = 0
+        made.state().store.index._next_walk = 0
     assert made.is_active() is True
 
 
@@ -404,6 +417,6 @@ def test_a_failing_look_for_runs_is_logged_and_the_tab_inactive(
     def fail():
         raise MemoryError("planted")
 
-    monkeypatch.setattr(made, "data_routes", fail)
+    monkeypatch.setattr(made, "state", fail)
     assert made.is_active() is False
     assert "planted" in caplog.text

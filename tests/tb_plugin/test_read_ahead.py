@@ -11,9 +11,7 @@ import pytest
 from tensorboard.plugins import base_plugin
 
 from tb_plugin import plugin as plugin_module
-from tb_plugin import profile_routes
 from tb_plugin.budget import Budget
-from tb_plugin.data_routes import DataRoutes
 from tb_plugin.given import Given
 from tb_plugin.loader import Loader
 from tb_plugin.logdirs import Logdir
@@ -21,6 +19,8 @@ from tb_plugin.plugin import MemBoardPlugin
 from tb_plugin.readers.history_list import listed
 from tb_plugin.server import read_ahead
 from tb_plugin.server.read_ahead import ReadAhead
+from tb_plugin.server.state import State
+from tb_plugin.views import of_profile
 from tests.builders import START_NS, RunBuilder
 from tests.made_snapshots import long_history
 
@@ -32,7 +32,7 @@ NUM_RANKS = 70
 
 
 @pytest.fixture
-def routes(tmp_path) -> DataRoutes:
+def state(tmp_path) -> State:
     """Two runs; `new` is the newer one."""
     RunBuilder(tmp_path / "old").simple(NUM_RANKS, 3)
     new = RunBuilder(tmp_path / "new")
@@ -40,23 +40,23 @@ def routes(tmp_path) -> DataRoutes:
         builder = new.rank(rank, start_ns=START_NS + 10**12, world_size=NUM_RANKS)
         builder.steps(range(3), allocated_peak_bytes=[1, 2, rank])
         builder.close()
-    return DataRoutes((Logdir(str(tmp_path), "", str(tmp_path)),))
+    return State((Logdir(str(tmp_path), "", str(tmp_path)),))
 
 
-def run_named(routes: DataRoutes, name: str):
-    (run,) = [run for run in routes.store.runs() if run.found.name == name]
+def run_named(state: State, name: str):
+    (run,) = [run for run in state.store.runs() if run.found.name == name]
     return run
 
 
-def read_ahead_of(routes: DataRoutes) -> None:
-    reader = ReadAhead(lambda: routes, wait=0.0)
+def read_ahead_of(state: State) -> None:
+    reader = ReadAhead(lambda: state, wait=0.0)
     reader.start()
     assert reader.join(SECONDS)
 
 
-def test_the_newest_run_is_open_and_decoded_before_anyone_asks(routes, monkeypatch):
-    read_ahead_of(routes)
-    new, old = run_named(routes, "new"), run_named(routes, "old")
+def test_the_newest_run_is_open_and_decoded_before_anyone_asks(state, monkeypatch):
+    read_ahead_of(state)
+    new, old = run_named(state, "new"), run_named(state, "old")
     assert new.is_whole
     assert not new.unfinished
     assert len(old.files) == 2
@@ -66,17 +66,17 @@ def test_the_newest_run_is_open_and_decoded_before_anyone_asks(routes, monkeypat
 
     monkeypatch.setattr("tb_plugin.readers.parts.PartsReader.read", read)
     for file in new.files.values():
-        peak = routes.facts.of_file(file).readings["allocated_peak_bytes"].value
+        peak = state.facts.of_file(file).readings["allocated_peak_bytes"].value
         assert peak == max(2, file.rank)
-        routes.read_first(file)
+        state.read_first(file)
 
 
-@pytest.mark.parametrize("most", [profile_routes.MAX_AHEAD, 10])
+@pytest.mark.parametrize("most", [of_profile.MAX_AHEAD, 10])
 def test_the_trace_that_is_shown_first_is_opened_unless_it_is_large(
     tmp_path, monkeypatch, most
 ):
     monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(profile_routes, "MAX_AHEAD", most)
+    monkeypatch.setattr(of_profile, "MAX_AHEAD", most)
     folder = tmp_path / "logs" / "run"
     folder.mkdir(parents=True)
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1}
@@ -84,12 +84,12 @@ def test_the_trace_that_is_shown_first_is_opened_unless_it_is_large(
     for cycle in (1, 2):
         name = f"worker0.{cycle}.pt.trace.json"
         (folder / name).write_text(json.dumps(trace))
-    routes = DataRoutes((Logdir(str(folder.parent), "", str(folder.parent)),))
-    read_ahead_of(routes)
-    (run,) = routes.glance_at_all()
-    sources = {one.name: one for one in routes.traces.listed(run.id)[1]}
+    state = State((Logdir(str(folder.parent), "", str(folder.parent)),))
+    read_ahead_of(state)
+    (run,) = state.glance_at_all()
+    sources = {one.name: one for one in state.traces.listed(run.id).sources}
     opened = {
-        name: routes.traces.sources.known(run.id, one.id, one.key)
+        name: state.traces.sources.known(run.id, one.id, one.key)
         for name, one in sources.items()
     }
     assert opened["worker0.1.pt.trace.json"] is None, "nobody asked for it"
@@ -114,11 +114,11 @@ class Pauses:
         return False
 
 
-def test_a_request_gets_the_lock_between_bites(routes, monkeypatch):
+def test_a_request_gets_the_lock_between_bites(state, monkeypatch):
     monkeypatch.setattr(read_ahead, "_BITE_SECONDS", 0.0)
-    run = run_named(routes, "new")
+    run = run_named(state, "new")
     seen = []
-    reader = ReadAhead(lambda: routes, wait=0.0)
+    reader = ReadAhead(lambda: state, wait=0.0)
     reader._stop = pauses = Pauses()
     reader.start()
     while not reader.join(0.0):
@@ -131,30 +131,30 @@ def test_a_request_gets_the_lock_between_bites(routes, monkeypatch):
     assert run.is_whole
 
 
-def test_what_a_request_opened_meanwhile_is_decoded_too(routes):
-    run = run_named(routes, "new")
+def test_what_a_request_opened_meanwhile_is_decoded_too(state):
+    run = run_named(state, "new")
     with run.lock:
         run.update(read_ahead.Budget(SECONDS))
-    assert len(routes.facts._known) == 0
-    read_ahead_of(routes)
-    assert len(routes.facts._known) == NUM_RANKS
+    assert len(state.facts._known) == 0
+    read_ahead_of(state)
+    assert len(state.facts._known) == NUM_RANKS
 
 
-def test_too_many_files_are_left_to_requests(routes, monkeypatch):
+def test_too_many_files_are_left_to_requests(state, monkeypatch):
     monkeypatch.setattr(read_ahead, "_MOST_FILES", NUM_RANKS - 1)
-    read_ahead_of(routes)
-    assert len(run_named(routes, "new").files) == 2
+    read_ahead_of(state)
+    assert len(run_named(state, "new").files) == 2
 
 
-def test_time_is_bounded(routes, monkeypatch):
+def test_time_is_bounded(state, monkeypatch):
     monkeypatch.setattr(read_ahead, "_BITE_SECONDS", 0.0)
     monkeypatch.setattr(read_ahead, "_MOST_SECONDS", 0.0)
-    read_ahead_of(routes)
-    assert len(run_named(routes, "new").files) < NUM_RANKS
+    read_ahead_of(state)
+    assert len(run_named(state, "new").files) < NUM_RANKS
 
 
 def test_an_empty_logdir_is_nothing_to_read(tmp_path, caplog):
-    read_ahead_of(DataRoutes((Logdir("x", "", str(tmp_path / "none")),)))
+    read_ahead_of(State((Logdir("x", "", str(tmp_path / "none")),)))
     assert caplog.text == ""
 
 
@@ -168,8 +168,8 @@ def test_whatever_goes_wrong_is_logged_once_and_ends_there(caplog):
     assert caplog.text.count("MemoryError: planted") == 1
 
 
-def test_the_end_of_the_interpreter_does_not_wait_for_it(routes):
-    reader = ReadAhead(lambda: routes, wait=SECONDS)
+def test_the_end_of_the_interpreter_does_not_wait_for_it(state):
+    reader = ReadAhead(lambda: state, wait=SECONDS)
     reader.start()
     reader.stop()
     assert reader.join(SECONDS / 2)
@@ -207,14 +207,14 @@ def named(tmp_path, monkeypatch) -> Given:
 
 
 def test_the_file_that_was_named_first_is_opened_before_anyone_asks(named):
-    routes = DataRoutes((), named.runs())
-    reader = ReadAhead(lambda: routes, named.files[0], wait=0.0)
+    state = State((), named.runs())
+    reader = ReadAhead(lambda: state, named.files[0], wait=0.0)
     reader.start()
     assert reader.join(SECONDS)
-    (run,) = routes.store.runs()
+    (run,) = state.store.runs()
     with run.lock:
         found = {one.reference.path: one for one in listed(run, Budget(SECONDS))}
-    first, second = (routes.histories.reader.look_up(found[p]) for p in named.files)
+    first, second = (state.histories.look_up(found[p]) for p in named.files)
     assert first is not None
     assert first.wait(SECONDS)
     assert first.state == "ready"
@@ -222,8 +222,8 @@ def test_the_file_that_was_named_first_is_opened_before_anyone_asks(named):
 
 
 def test_a_named_file_that_went_is_nobodys_problem(named, tmp_path, caplog):
-    routes = DataRoutes((), named.runs())
-    reader = ReadAhead(lambda: routes, str(tmp_path / "gone.pickle"), wait=0.0)
+    state = State((), named.runs())
+    reader = ReadAhead(lambda: state, str(tmp_path / "gone.pickle"), wait=0.0)
     reader.start()
     assert reader.join(SECONDS)
     assert caplog.text == ""

@@ -40,7 +40,7 @@ def words_of(place: str) -> dict[str, str]:
 
 
 def place_of(given: Given) -> str:
-    return first_place(given, lambda: MemBoardPlugin(None, given).data_routes().store)
+    return first_place(given, lambda: MemBoardPlugin(None, given).state().store)
 
 
 def test_the_url_shows_the_allocations_of_the_first_file(tmp_path):
@@ -187,7 +187,7 @@ def test_torch_is_not_loaded(tmp_path):
         "from tb_plugin.given import Given; from tb_plugin.server.standalone import Standalone\n"
         f"given = Given(files=({str(path)!r},))\n"
         "with Standalone(given, 'localhost', 0) as alone:\n"
-        "    assert first_place(given, lambda: alone.plugin.data_routes().store)\n"
+        "    assert first_place(given, lambda: alone.plugin.state().store)\n"
         "assert 'torch' not in sys.modules and 'psutil' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -71,7 +71,7 @@ def test_the_url_of_a_trace_shows_the_trace_page(tmp_path):
     for given in (Given((str(path),)), Given(folders=(str(tmp_path / "a"),))):
         place = first_place(
             given,
-            lambda given=given: MemBoardPlugin(None, given).data_routes().store,
+            lambda given=given: MemBoardPlugin(None, given).state().store,
         )
         assert place.startswith("view=trace&run=")
 

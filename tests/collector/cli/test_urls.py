@@ -125,7 +125,7 @@ def test_what_is_opened_is_shown_first(address, below, files, folders):
     given = open_files._given(options)
     assert (len(given.files), len(given.folders)) == (files, folders)
     plugin = MemBoardPlugin(None, given)
-    place = open_files.first_place(given, lambda: plugin.data_routes().store)
+    place = open_files.first_place(given, lambda: plugin.state().store)
     assert place.startswith("view=" if below else ("view=", "run="))
     assert plugin.is_active()
 

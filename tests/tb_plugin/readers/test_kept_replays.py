@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import pickle
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,6 @@ import pytest
 from collector.format.snapshots import tables_of
 from collector.simulate import Form, oom_case
 from tb_plugin.analysis.snapshot_tables import snapshot_of
-from tb_plugin.histories_query import HistoriesQuery
-from tb_plugin.history_routes import VIEWS
 from tb_plugin.readers import kept_replays as module
 from tb_plugin.readers.histories import HistoriesReader
 from tb_plugin.readers.history_list import FoundHistory, reference_of_file
@@ -27,7 +24,8 @@ from tb_plugin.readers.imports.importer import Importer
 from tb_plugin.readers.kept_replays import REPLAYS, keep_replays, kept_replays
 from tb_plugin.readers.open_history import OpenHistory
 from tb_plugin.readers.snapshot_files.found import FoundSnapshot
-from tb_plugin.views import view_of
+from tb_plugin.server.parameters import parse
+from tb_plugin.server.routes import query_of
 from tb_plugin.views.history import facts_of
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
@@ -37,7 +35,7 @@ from tests.tb_plugin.analysis.snapshots import (
     real,
 )
 from tests.tb_plugin.readers.replay_results import fresh, results, same
-from tests.tb_plugin.views.history_runs import trained
+from tests.tb_plugin.views.history_runs import PICTURES, trained, view_of
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.snapshot import Snapshot
@@ -104,16 +102,18 @@ def test_recorded_snapshots_are_the_same(cache, name):
     compare(cache, real(name))
 
 
-@pytest.mark.parametrize("name", sorted(VIEWS))
+@pytest.mark.parametrize("name", PICTURES)
 def test_every_route_answers_the_same(cache, name):
     snapshot = simulated()
     made = fresh(snapshot)
     keep_replays(cache, KEY, made)
-    query = HistoriesQuery(px=200, rows=100, moment=1500, life=40, e0=100, e1=2500)
-    queries = [query, replace(query, stream=0, axis="time")]
+    sizes = {"px": "200", "rows": "100"}
+    query = {**sizes, "moment": "1500", "life": "40", "e0": "100", "e1": "2500"}
+    queries = [query, {**query, "stream": "0", "axis": "time"}]
     if name == "allocations":
-        queries += [replace(query, colour=colour) for colour in COLOURS]  # type: ignore[arg-type]
-    for one in queries:
+        queries += [{**query, "colour": colour} for colour in COLOURS]
+    for words in queries:
+        one = parse(query_of(name), words)
         same(view_of(name)(made, one), view_of(name)(again(cache, snapshot), one))
     same(facts_of(made), facts_of(again(cache, snapshot)))
 

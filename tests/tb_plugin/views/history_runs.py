@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,28 @@ from collector.simulate import trained_rank
 from tests.tb_plugin.client import Page, answered, refresh
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from collector.simulate import SimulatedRank
+    from tb_plugin.readers.open_history import OpenHistory
     from tests.builders import RunBuilder
 
+PICTURES = (
+    *("stacks", "allocations", "allocation_holders", "allocation_live"),
+    *("allocation_block", "allocation_range"),
+    *("segments", "segment_timeline", "allocator_events"),
+)
+"""Routes of what is made of an open history and a query."""
+
 _trained: dict[tuple[int, bool], SimulatedRank] = {}
+
+
+def view_of(name: str) -> Callable[[OpenHistory, Any], Any]:
+    """What makes the answer of one of these routes."""
+    found: Callable[[OpenHistory, Any], Any]
+    found = getattr(import_module(f"tb_plugin.views.{name}"), name)
+    return found
 
 
 def trained(num_events: int = 3000, *, graph_pool: bool = False) -> SimulatedRank:

@@ -167,7 +167,7 @@ def test_what_cannot_be_opened_is_not_opened_at_every_poll(
     history = captured(run, snapshot, rank=0)
     captured(run, {"segments": "nonsense", "device_traces": []}, rank=1)
     asked = Asked(run.folder.parent, run.folder.name, history)
-    reader = asked.page.plugin.data_routes().histories.reader
+    reader = asked.page.plugin.state().histories
     answered(lambda: asked.get("rank_histories"), is_read)
     wait_until(lambda: reader.num_opened == 2)  # it is counted behind the answer
     before = reader.num_opened

@@ -8,10 +8,13 @@ import pytest
 from tb_plugin import api
 from tb_plugin.analysis.collectives import RankCollectives
 from tb_plugin.analysis.distributed import compared
-from tb_plugin.profile_query import parse_profile_query
 from tb_plugin.readers.profiles import RankSummary
-from tb_plugin.views.distributed import Cycle, distributed
-from tb_plugin.views.distributed_heatmap import distributed_heatmap, farthest_ranks
+from tb_plugin.views.distributed import Cycle, DistributedQuery, distributed
+from tb_plugin.views.distributed_heatmap import (
+    DistributedHeatmapQuery,
+    distributed_heatmap,
+    farthest_ranks,
+)
 from tb_plugin.wire import envelope
 
 MOST_BYTES = 300_000
@@ -70,7 +73,7 @@ def test_the_answers_stay_small_and_name_the_rank_that_is_last(group):
     summaries = [summary(rank, 60, 120, group) for rank in range(1024)]
     cycle = Cycle((1,), 1, 1024, summaries, ())
     together = compared({one.rank: one.collectives for one in summaries})
-    query = parse_profile_query({"run": "r", "px": "2000", "rows": "1024"})
+    query = DistributedQuery(run="r")
     answer = distributed(RUN, cycle, together, query)
     assert len(envelope(answer)) <= MOST_BYTES
     assert answer.num_collectives == 1024 * 12
@@ -78,7 +81,7 @@ def test_the_answers_stay_small_and_name_the_rank_that_is_last(group):
     (finding,) = answer.findings
     assert finding.sentence.startswith("Rank 700 comes last")
     heatmap = distributed_heatmap(
-        RUN, cycle, parse_profile_query({"part": "step", "px": "2000", "rows": "1024"})
+        RUN, cycle, DistributedHeatmapQuery(part="step", px=2000, rows=1024)
     )
     assert len(envelope(heatmap)) <= MOST_BYTES
     cells = np.frombuffer(heatmap.cells.values.data, "<u2").reshape(1024, 60)
@@ -88,7 +91,7 @@ def test_the_answers_stay_small_and_name_the_rank_that_is_last(group):
 def test_of_very_many_ranks_and_steps_the_worst_stay_in_sight():
     summaries = [summary(rank, 4_000, 1, "") for rank in range(1024)]
     cycle = Cycle((1,), 1, 1024, summaries, ())
-    query = parse_profile_query({"part": "step", "px": "8000", "rows": "1024"})
+    query = DistributedHeatmapQuery(part="step", px=8000, rows=1024)
     answer = distributed_heatmap(RUN, cycle, query)
     assert len(envelope(answer)) <= MOST_BYTES
     cells = answer.cells
@@ -116,7 +119,7 @@ def test_who_waits_least_is_seen_among_a_thousand():
     ranks[700].communication_ns[:] = 1_000_000
     ranks[700].overlap_ns[:] = 0
     cycle = Cycle((1,), 1, 1024, ranks, ())
-    query = parse_profile_query({"part": "communication", "px": "900", "rows": "300"})
+    query = DistributedHeatmapQuery(px=900, rows=300)
     cells = distributed_heatmap(RUN, cycle, query).cells
     shown = np.frombuffer(cells.values.data, "<u2").reshape(cells.num_rows, -1)
     row = 700 // cells.ranks_per_row

@@ -14,20 +14,19 @@ from hypothesis import strategies as st
 from collector.format.snapshots import tables_of
 from collector.simulate import Form
 from tb_plugin.analysis.snapshot_tables import SnapshotError, snapshot_of
-from tb_plugin.histories_query import parse_histories_query
-from tb_plugin.history_routes import VIEWS
 from tb_plugin.readers.history_list import FoundHistory, reference_of_file
 from tb_plugin.readers.open_history import OpenHistory
 from tb_plugin.readers.snapshot_files.found import FoundSnapshot
 from tb_plugin.server.errors import RequestError
-from tb_plugin.views import view_of
-from tb_plugin.views.compare import Compared, compare
+from tb_plugin.server.parameters import parse
+from tb_plugin.server.routes import query_of
+from tb_plugin.views.compare import Compared, CompareQuery, compare
 from tb_plugin.views.history import facts_of
 from tb_plugin.views.rank_histories import facts_of as rank_facts_of
 from tb_plugin.views.verdict_entry import Beside, entry_of_file
 from tb_plugin.views.verdict_judge import judge
 from tb_plugin.wire import envelope
-from tests.tb_plugin.views.history_runs import trained
+from tests.tb_plugin.views.history_runs import PICTURES, trained, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +110,7 @@ def answers(make: Callable[[], object]) -> None:
 
 
 def compared(history: OpenHistory, query: dict[str, str]) -> api.CompareResponse:
-    asked = parse_histories_query(query)
+    asked = parse(CompareQuery, query)
     found = FoundHistory("run", reference_of_file(FILE), "file", FILE)
     summary: Any = None
     a = Compared(summary, found, history, None, asked.moment)
@@ -138,7 +137,7 @@ def test_every_route_answers_whatever_the_tables_hold(data):
         found = FoundHistory("run", reference_of_file(FILE), "file", FILE)
         for error in judged.found.errors if judged.found else ():
             answers(partial(entry_of_file, found, error, beside))
-        for view in map(view_of, VIEWS):
-            query = data.draw(queries)
-            answers(partial(view, history, parse_histories_query(query)))
+        for name in PICTURES:
+            query = parse(query_of(name), data.draw(queries))
+            answers(partial(view_of(name), history, query))
         answers(partial(compared, history, data.draw(queries)))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tb_plugin import data_routes
-from tb_plugin.views import module_baseline, module_choice
+from tb_plugin.views import module, module_baseline, module_choice
 from tests.tb_plugin.analysis.module_logs import LogBuilder, Replay, random_log
 from tests.tb_plugin.client import Page, decode, refresh
 
@@ -404,13 +403,13 @@ def test_one_module_over_many_ranks_comes_bit_by_bit(
 ):
     for rank in range(6):
         record(run, rank, (net(rank + 1),))
-    monkeypatch.setattr(data_routes, "MODULE_SECONDS", 0)
+    monkeypatch.setattr(module, "MODULE_SECONDS", 0)
     page = Page(tmp_path)
     got = page.of_run("/module", "exp", rank=3, module="Net")
     ranks = got["over_ranks"]
     assert (ranks["rank"].tolist(), ranks["of_ranks"]) == ([3], 6)
     etag = page.raw("/module", run=page.run_id("exp"), module="Net").headers["ETag"]
-    monkeypatch.setattr(data_routes, "MODULE_SECONDS", 60)
+    monkeypatch.setattr(module, "MODULE_SECONDS", 60)
     # The answer was cut short, so the same question is not answered by a 304.
     again = page.raw(
         "/module",
@@ -473,8 +472,7 @@ def test_parameters_that_mean_nothing_are_refused(run: RunBuilder, tmp_path: Pat
         ("measure", "all"),
         ("against", "everything"),
         ("call", "-1"),
-        ("axis", "bytes"),
-        ("module", "x" * 5000),
+        ("window", "x" * 5000),
     ):
         answer = page.raw("/modules", run=run_id, **{name: value})
         assert answer.status_code == 400, name

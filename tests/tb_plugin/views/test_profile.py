@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from tb_plugin.server.routes import query_of
 from tests.kineto_files import KinetoFile, trained
 from tests.tb_plugin.client import Page, answered
 
@@ -497,7 +498,7 @@ def test_the_overview_looks_at_the_ranks_of_a_small_cycle_by_itself(
     page = Page(tmp_path)
     assert answered(lambda: straggles(page), bool)
     # Of large ones only what was looked at already counts.
-    monkeypatch.setattr("tb_plugin.profile_routes.MAX_BESIDE", 10)
+    monkeypatch.setattr("tb_plugin.views.profile.MAX_BESIDE", 10)
     page = Page(tmp_path)
     assert not any(straggles(page) or time.sleep(0.05) for _ in range(5))
     ask(page, "distributed")
@@ -522,15 +523,22 @@ def test_a_run_without_traces_has_nothing_to_choose(tmp_path):
             assert answer["choice"]["source"] is None
 
 
-@pytest.mark.parametrize("route", ROUTES)
+BAD = (
+    *(("source", "../../etc/passwd"), ("source", "x" * 5000), ("by", "owner")),
+    *(("sort", "__class__('x')"), ("top", "many"), ("top", 10**17), ("device", "0")),
+    *(("charge", "nobody"), ("t0", "nan"), ("t1", "1e400"), ("px", "-1")),
+    *(("ranks", "1-"), ("ranks", "²"), ("cycle", "x"), ("step", "1.5")),
+    *(("x0", "inf"), ("x1", "left"), ("rows", "-3"), ("part", "kernel")),
+)
+
+
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("route", "name", "value"),
     [
-        *(("source", "../../etc/passwd"), ("source", "x" * 5000), ("by", "owner")),
-        *(("sort", "__class__('x')"), ("top", "many"), ("device", "0")),
-        *(("charge", "nobody"), ("t0", "nan"), ("t1", "1e400"), ("px", "-1")),
-        *(("ranks", "1-"), ("ranks", "²"), ("cycle", "x"), ("step", "1.5")),
-        *(("x0", "inf"), ("x1", "left"), ("rows", "-3"), ("part", "kernel")),
+        (route, name, value)
+        for route in ROUTES
+        for name, value in BAD
+        if name in query_of(route).__struct_fields__
     ],
 )
 def test_what_means_nothing_is_refused_by_name(page, route, name, value):
@@ -542,7 +550,7 @@ def test_what_means_nothing_is_refused_by_name(page, route, name, value):
 @pytest.mark.parametrize("route", ROUTES)
 def test_numbers_beyond_reason_are_harmless(page, route):
     for query in (
-        {"top": 10**17, "px": 8192, "cycle": 10**17, "step": 10**17},
+        {"top": 2000, "px": 8192, "cycle": 10**12, "step": 10**12},
         {"t0": "1e11", "t1": "-1e11"},
         {"ranks": "0-9999999"},
         {"x0": "1e11", "x1": "-1e11", "rows": 8192},

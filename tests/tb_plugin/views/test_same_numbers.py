@@ -195,8 +195,8 @@ def test_a_history_s_and_a_tracked_step_s_peak_are_those_of_the_step_table(answe
 
 def test_nothing_is_said_of_all_ranks_before_all_are_read(simulated: Path, monkeypatch):
     page = Page(simulated)
-    within = page.plugin.data_routes().facts.within
-    routes = page.plugin.data_routes()
+    within = page.plugin.state().facts.within
+    routes = page.plugin.state()
     monkeypatch.setattr(
         routes.facts,
         "within",

@@ -279,7 +279,7 @@ def test_a_bad_trace_is_named_and_the_others_are_shown(page):
         ),
         FoundSource("good", "trace", "rank1.json", 1, 1, 10, ("b",), good, "/x/b", "b"),
     ]
-    page.plugin.data_routes().traces._files = lambda _run, _budget: files
+    page.plugin.state().traces._files = lambda _run, _budget: files
     found = opened(page)
     by_id = {one["id"]: one for one in found["sources"]}
     assert by_id["bad"]["state"] == "failed"
@@ -303,7 +303,7 @@ def test_nobody_waits_for_a_trace_that_takes_long(page):
         return trace_of([(0, 0, 5, "mm")], base_ns=START_NS)
 
     files = [FoundSource("slow", "trace", "a.json", 0, 1, 10, ("a",), slow, "/x", "x")]
-    page.plugin.data_routes().traces._files = lambda _run, _budget: files
+    page.plugin.state().traces._files = lambda _run, _budget: files
     refresh(page)
     page.of_run("/trace", "exp")
     assert begun.wait(PATIENCE_SECONDS)

@@ -157,7 +157,7 @@ def test_a_mark_of_no_process_is_not_listed(page):
         )
 
     files = [FoundSource("f", "trace", "a.json", 0, 1, 10, ("f",), load, "/x/f", "f")]
-    page.plugin.data_routes().traces._files = lambda _run, _budget: files
+    page.plugin.state().traces._files = lambda _run, _budget: files
     found = opened(page)
     source = [one["id"] for one in found["sources"]].index("f")
     tracks = [one for one in found["tracks"] if one["source"] == source]

@@ -1,0 +1,49 @@
+"""Sets of ranks as people write them: `0-7,64`. Parsed here and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, ClassVar, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MAX_RANGES: Final = 10_000
+_RANGE: Final = re.compile(r"(\d{1,8})(?:-(\d{1,8}))?", re.ASCII)
+
+
+class RankSet:
+    """Ranges of ranks; both ends belong to them."""
+
+    __slots__ = ("ranges",)
+
+    EXPECTED: ClassVar = "ranks and ranges of ranks, e.g. 0-7,64"
+
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        self.ranges: Final = tuple(ranges)
+
+    @classmethod
+    def parse(cls, text: str) -> RankSet:
+        """The ranks of a text; the ends of a range may stand in any order.
+
+        Raises:
+            ValueError: it is no such text, or has more than 10,000 ranges.
+        """
+        parts = [one.strip() for one in text.split(",", _MAX_RANGES + 1)]
+        found = [_RANGE.fullmatch(one) for one in parts if one]
+        if None in found or len(found) > _MAX_RANGES:
+            raise ValueError(f"not {cls.EXPECTED}")
+        ends = [(int(one[1]), int(one[2] or one[1])) for one in found if one]
+        return cls((min(pair), max(pair)) for pair in ends)
+
+    def __contains__(self, rank: int) -> bool:
+        return any(low <= rank <= high for low, high in self.ranges)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RankSet) and self.ranges == other.ranges
+
+    def __hash__(self) -> int:
+        return hash(self.ranges)
+
+    def __repr__(self) -> str:
+        return f"RankSet({self.ranges})"

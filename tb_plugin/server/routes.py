@@ -1,0 +1,117 @@
+"""The routes: which there are, what declares one, and how one is answered.
+
+A route, its parameters and what builds its answer stand together, in a module of
+`tb_plugin.views` that is imported when the route is first asked for: what stands between
+a start and its first picture is all that a start pays for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from werkzeug.wrappers import Response
+
+from tb_plugin.server.respond import HeldError, data_answer, etag_of, is_held
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from werkzeug.wrappers import Request
+
+    from tb_plugin.server.parameters import Query
+    from tb_plugin.server.state import State
+
+_NAMES: Final = (
+    *("runs", "overview", "verdict", "timeline", "heatmap", "host", "functions"),
+    *("steps", "step", "step_heatmap", "stragglers"),
+    *("modules", "module", "module_timeline", "module_times"),
+    *("histories", "history", "rank_histories", "compare", "stacks"),
+    *("allocations", "allocation_block", "allocation_holders", "allocation_live"),
+    *("allocation_range", "segments", "segment_timeline", "allocator_events"),
+    *("trace", "trace_slices", "trace_slice", "trace_merged", "traces"),
+    *("trace_reports", "profile", "operators", "kernels", "operator_memory"),
+    *("distributed", "distributed_heatmap"),
+)
+
+ROUTES: Final = {
+    **{name: name for name in _NAMES},
+    "operator": "operators",
+    "trace_file": "traces",
+    "trace_instant": "trace_instants",
+    "trace_range": "trace_totals",
+    "trace_report": "trace_reports",
+    "trace_search": "trace_totals",
+}
+"""By the name of each data route: the module of `tb_plugin.views` that declares it."""
+
+Q = TypeVar("Q", bound="Query")
+Q_co = TypeVar("Q_co", bound="Query", covariant=True)
+
+_DECLARED: Final[dict[str, tuple[type[Any], Callable[[Asked[Any]], object]]]] = {}
+
+
+class Asked(Generic[Q_co]):
+    """One request of a route, and what all requests share."""
+
+    def __init__(self, state: State, name: str, query: Q_co, request: Request) -> None:
+        self.state: Final = state
+        self.query: Final = query
+        self.request: Final = request
+        self.etag = ""
+        self._name = name
+
+    def decided_by(self, *what: object) -> None:
+        """Say what decides the answer beside its parameters, before it is made.
+
+        Raises:
+            HeldError: the client holds this answer already.
+        """
+        self.etag = etag_of(self.state.store.epoch, self._name, self.query, *what)
+        if is_held(self.request, self.etag):
+            raise HeldError(self.etag)
+
+
+def route(
+    name: str, query: type[Q]
+) -> Callable[[Callable[[Asked[Q]], object]], Callable[[Asked[Q]], object]]:
+    """Declare what answers `/<name>`.
+
+    It returns a response of `api` after `Asked.decided_by`, or a `Response` of its own.
+    """
+
+    def declare(
+        answer: Callable[[Asked[Q]], object],
+    ) -> Callable[[Asked[Q]], object]:
+        _DECLARED[name] = (query, answer)
+        return answer
+
+    return declare
+
+
+def query_of(name: str) -> type[Query]:
+    """The parameters of a route."""
+    return _declared(name)[0]
+
+
+def respond(state: State, name: str, request: Request) -> Response:
+    """Answer a data route.
+
+    Raises:
+        RequestError: what was asked for is invalid, is not there, or is not open yet.
+        HeldError: the client holds the answer already.
+    """
+    from tb_plugin.server.parameters import parse
+    from tb_plugin.wire import envelope
+
+    query, answer = _declared(name)
+    asked = Asked(state, name, parse(query, request.args), request)
+    made = answer(asked)
+    if isinstance(made, Response):
+        return made
+    return data_answer(request, envelope(made), asked.etag)
+
+
+def _declared(name: str) -> tuple[type[Any], Callable[[Asked[Any]], object]]:
+    import_module(f"tb_plugin.views.{ROUTES[name]}")
+    return _DECLARED[name]

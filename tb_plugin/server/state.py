@@ -1,0 +1,147 @@
+"""What all requests share: the runs, and the readers that keep what they have read.
+
+Heavy, and imported at the first question. What only some routes need they make
+themselves when they are first asked, and keep it here (`State.kept`).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from tb_plugin.budget import Budget
+from tb_plugin.readers.histories import HistoriesReader
+from tb_plugin.readers.imports.importer import Importer
+from tb_plugin.readers.kept import Kept
+from tb_plugin.server.drop import Drops
+from tb_plugin.server.respond import fresh_answer
+from tb_plugin.server.routes import respond
+from tb_plugin.store import CHECK_SECONDS, Store, glance
+from tb_plugin.views.facts import FactsReader
+from tb_plugin.views.runs import summary_of
+from tb_plugin.views.selection import DrawnQuery, prefetcher
+from tb_plugin.wire import envelope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from werkzeug.wrappers import Request, Response
+
+    from tb_plugin import api
+    from tb_plugin.listing import FoundRun
+    from tb_plugin.logdirs import Logdir
+    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.run import Run
+    from tb_plugin.views.of_traces import RunTraces
+
+PICKER_SECONDS: Final = 0.5
+"""What the run picker may spend on reading."""
+
+
+class State:
+    """One for each plugin. Safe for threads."""
+
+    def __init__(
+        self,
+        logdirs: tuple[Logdir, ...],
+        given: Sequence[FoundRun] = (),
+        drops: Drops | None = None,
+        has_perfetto: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`given`: runs of files that were named one by one.
+
+        `has_perfetto`: whether a build of Perfetto's page is served beside ours.
+        """
+        self.drops: Final = Drops(allowed=False) if drops is None else drops
+        self.store: Final = Store(logdirs, lambda: (*given, *self.drops.runs()))
+        self.facts: Final = FactsReader(self.store.series)
+        self.capacity_bytes: int | None = None
+        """Size of the devices, for verdicts about files that do not record it."""
+        self.importer: Final = lru_cache(maxsize=1)(Importer)
+        """Of all files of other tools, so that few are read at a time; made late."""
+        self.histories: Final = HistoriesReader(self.importer)
+        self.has_perfetto: Final = has_perfetto
+        self.kept: Final = Kept()
+        """What only some routes need, by a name."""
+        self._first_series = prefetcher(self.store.series, DrawnQuery())
+        self._asked: list[str] = []
+        """One entry per request that is being answered; appending is atomic."""
+        self._summaries: WeakKeyDictionary[
+            Run, tuple[tuple[int, int], api.RunSummary]
+        ] = WeakKeyDictionary()
+
+    def answer(self, name: str, request: Request) -> Response:
+        """The answer of `/<name>`.
+
+        Raises:
+            RequestError: what was asked for is invalid, is not there, or is not open
+                yet.
+            HeldError: the client holds the answer already.
+        """
+        self._asked.append(name)
+        try:
+            return respond(self, name, request)
+        finally:
+            self._asked.pop()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a request is being answered now."""
+        return bool(self._asked)
+
+    @property
+    def traces(self) -> RunTraces:
+        """The traces of runs, and what is open of them."""
+
+        def make() -> RunTraces:
+            from tb_plugin.views.of_traces import RunTraces
+
+            return RunTraces(self)
+
+        return self.kept.get("traces", make)
+
+    def drop(self, request: Request) -> Response:
+        """Take the body of a request as a file that was dropped onto the page.
+
+        Raises:
+            RequestError: it is not taken.
+        """
+        candidate = self.drops.receive(request)
+        run = self.store.hand_over(lambda: self.drops.add(candidate))
+        return fresh_answer(envelope(self.drops.response(candidate, run)))
+
+    def glance_at_all(self) -> list[api.RunSummary]:
+        """Every run as the run picker shows it, read as far as that needs."""
+        found = self.store.runs()
+        budget, summaries = Budget(PICKER_SECONDS), []
+        for run in found:
+            with run.lock:
+                glance(run, budget, Budget(CHECK_SECONDS / len(found)))
+                summaries.append(self.summary(run))
+        return summaries
+
+    def read_first(self, file: RankFile) -> None:
+        """Decode what the page shows first of a file, while its bytes are at hand."""
+        self._first_series(file)
+
+    def open_ahead(self, path: str) -> None:
+        """Begin to open a history's file that was named one by one; nobody waits."""
+        from tb_plugin.views.of_history import begin
+
+        begin(self, path)
+
+    def open_trace_ahead(self, run_id: str) -> None:
+        """Begin to open the trace that a run's Overview shows first, if it has any."""
+        from tb_plugin.views.of_profile import begin
+
+        if self.store.run(run_id).traces:
+            begin(self, run_id)
+
+    def summary(self, run: Run) -> api.RunSummary:
+        """Made anew only where the run changed; hold its lock."""
+        stamp = (run.version, run.found.version)
+        known = self._summaries.get(run)
+        if known is None or known[0] != stamp:
+            known = self._summaries[run] = (stamp, summary_of(self.store.series, run))
+        return known[1]
