@@ -40,7 +40,7 @@ EDGES = (
 TABLES = ("events", "segments", "blocks", "frames", "stacks", "stack_frames", "traces")
 WORDS = ("", "oom", "segment_map", "ProfilerStep#7", "x\ud800", '{"step": 1e999}', "[1")
 NUMBERS = ("-1", "0", "1", "250", "400", "401", str(2**31 - 1))
-FLOATS = ("-1e300", "-5", "0", "1", "1e9", "1e300")
+FLOATS = ("-1e18", "-5", "0", "1", "1e9", "1e18", "1e300")
 
 QUERY: dict[str, tuple[str, ...]] = {
     "moment": NUMBERS,
@@ -109,6 +109,10 @@ def answers(make: Callable[[], object]) -> None:
         assert envelope(make())
 
 
+def pictured(name: str, history: OpenHistory, query: dict[str, str]) -> object:
+    return view_of(name)(history, parse(query_of(name), query))
+
+
 def compared(history: OpenHistory, query: dict[str, str]) -> api.CompareResponse:
     asked = parse(CompareQuery, query)
     found = FoundHistory("run", reference_of_file(FILE), "file", FILE)
@@ -138,6 +142,5 @@ def test_every_route_answers_whatever_the_tables_hold(data):
         for error in judged.found.errors if judged.found else ():
             answers(partial(entry_of_file, found, error, beside))
         for name in PICTURES:
-            query = parse(query_of(name), data.draw(queries))
-            answers(partial(view_of(name), history, query))
+            answers(partial(pictured, name, history, data.draw(queries)))
         answers(partial(compared, history, data.draw(queries)))
