@@ -248,7 +248,6 @@ def test_loading_the_plugin_leaves_what_reads_data_for_later():
     ours = {m for m in loaded if m.startswith(("tb_plugin", "collector"))}
     assert ours == {
         "tb_plugin",
-        "tb_plugin.loader",
         "tb_plugin.logdirs",
         "tb_plugin.plugin",
         "tb_plugin.server",
