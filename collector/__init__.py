@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     )
     from collector.config.settings import RecordConfig, RecordOptions
     from collector.errors import ConfigError, MemBoardError, SpanError
-    from collector.loop.spans import instant, log, span
-    from collector.profiling.functions import profiled
+    from collector.functions.functions import profiled
     from collector.recorder import Recorder
     from collector.start import active, record
+    from collector.steps.spans.spans import instant, log, span
 
 __all__ = [
     "Action",
@@ -94,12 +94,12 @@ _HOMES: Final = {
     "SpansConfig": "collector.config.sections",
     "TorchProfilerConfig": "collector.config.sections",
     "active": "collector.start",
-    "instant": "collector.loop.spans",
+    "instant": "collector.steps.spans.spans",
     "load": "collector.config.layers",
-    "log": "collector.loop.spans",
-    "profiled": "collector.profiling.functions",
+    "log": "collector.steps.spans.spans",
+    "profiled": "collector.functions.functions",
     "record": "collector.start",
-    "span": "collector.loop.spans",
+    "span": "collector.steps.spans.spans",
 }
 
 

@@ -29,16 +29,17 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from collector import lifecycle
+from collector.core import lifecycle
+from collector.core.guard import guarded, say
+from collector.core.plain import described, number_of, own_text, text_of, whole_number
+from collector.core.rank import mesh_coordinates
 from collector.errors import ConfigError
-from collector.guard import guarded, say
-from collector.loop import loader, spans
-from collector.loop.compiled import traced_as
-from collector.loop.progress import PhaseBlock
-from collector.loop.span_how import USER, known_hows
-from collector.loop.spans import Span, make_span
-from collector.plain import described, number_of, own_text, text_of, whole_number
-from collector.rank import mesh_coordinates
+from collector.steps import loader
+from collector.steps.compiled import traced_as
+from collector.steps.progress import PhaseBlock
+from collector.steps.spans import spans
+from collector.steps.spans.how import USER, known_hows
+from collector.steps.spans.spans import Span, make_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from collector.config import RecordConfig
-    from collector.loop.span_how import States
+    from collector.steps.spans.how import States
     from collector.torch_profiler.kept import SavedTrace
 
 Batch = TypeVar("Batch")
@@ -78,7 +79,7 @@ class Recorder:
     ) -> None:
         # Here and not above, so that `import collector` and a recorder that is switched
         # off stay light; and not on a thread, so that no fork meets a half import.
-        from collector.recording import Recording
+        from collector.core.recording import Recording
 
         recording = self._recording = Recording(run_dir, config, mesh)
         # What steps ask for, at hand.
@@ -426,6 +427,6 @@ class Recorder:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from collector.null_recorder import NullRecorder
+        from collector.core.null_recorder import NullRecorder
 
         return NullRecorder, ()

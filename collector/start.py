@@ -8,17 +8,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from collector import lifecycle
 from collector.config import load_with_imports
 from collector.config.settings import check_code
+from collector.core import lifecycle
+from collector.core.guard import guarded
+from collector.core.rank import identify, mesh_coordinates
+from collector.core.run_dir import run_dir_of
+from collector.core.warn_once import warn
 from collector.errors import ConfigError
-from collector.guard import guarded
-from collector.loop.attached import Attached
-from collector.loop.span_how import tell
-from collector.rank import identify, mesh_coordinates
 from collector.recorder import Recorder
-from collector.run_dir import run_dir_of
-from collector.trouble import warn
+from collector.steps.attached import Attached
+from collector.steps.spans.how import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def _nothing(*_: Any, **__: Any) -> Recorder:
-    from collector.null_recorder import NullRecorder
+    from collector.core.null_recorder import NullRecorder
 
     return NullRecorder()
 
@@ -71,7 +71,7 @@ def record(
             setting names, or the mirror's protocol needs, does not import, or the model
             has no `modules.root`.
     """
-    from collector.null_recorder import NullRecorder
+    from collector.core.null_recorder import NullRecorder
 
     settings, imported = load_with_imports(config, **keywords)
     if not settings.enabled:
@@ -97,7 +97,7 @@ def _check_root(settings: RecordConfig, model: Any) -> None:
     """Whether the module to be tracked is there, where the model is known already."""
     if model is None or not (settings.modules.enabled and settings.modules.root):
         return
-    from collector.tracker.root import find_root
+    from collector.modules.root import find_root
 
     attached = Attached()
     attached.add(model, None)
@@ -107,7 +107,7 @@ def _check_root(settings: RecordConfig, model: Any) -> None:
 def _check_remote(settings: RecordConfig) -> None:
     """Import what the mirror needs here: a thread's import could outlive a fork."""
     if settings.remote.url:
-        from collector.remote.store import check_protocol
+        from collector.mirror.store import check_protocol
 
         check_protocol(settings.remote.url)
 

@@ -8,7 +8,7 @@ import sys
 def main() -> int:
     """Run the command line; returns the exit code."""
     try:
-        from collector.cli import main as run
+        from tb_plugin.cli import main as run
     except ImportError:
         from tb_plugin.hidden import hidden_by
 

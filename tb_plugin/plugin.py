@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tensorboard.plugins import base_plugin
 
 from tb_plugin import PLUGIN_NAME
-from tb_plugin.logdirs import logdirs_of
+from tb_plugin.index.logdirs import logdirs_of
 from tb_plugin.server.access import EVERYWHERE, Hosts
 from tb_plugin.server.assets import Assets, LocalPerfetto
 from tb_plugin.server.respond import guarded
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Request, Response
 
-    from tb_plugin.given import Given
+    from tb_plugin.index.given import Given
     from tb_plugin.server.state import State
 
 _logger = logging.getLogger("memboard")

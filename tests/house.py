@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("collector", "tb_plugin")
 MOST_CIRCLES = {"at the top": 0, "functions too": 2}
 """Import circles that are allowed today; goal 0."""
-MOST_UPWARD = 93
+MOST_UPWARD = 0
 """Imports of `tb_plugin` inside `collector` that are allowed today; goal 0."""
 GENERATED = re.compile(r"\.gen\.ts$|/static/|/node_modules/|/answers/|/recorded/")
 SOURCES = {

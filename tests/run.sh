@@ -53,14 +53,14 @@ say "Frontend: install, types, lint, unit tests"
   && npm run --silent lint && npm run --silent test)
 
 say "Bundle: generated types, rebuild, stamp, budget"
-python -m tb_plugin.typescript --check
+python -m tb_plugin.contract.typescript --check
 rebuilt=$(mktemp -d)
 cp -r tb_plugin/static "$rebuilt/committed"
 (cd frontend && npm run --silent build && npm run --silent budget)
 diff -r "$rebuilt/committed" tb_plugin/static \
   || { echo "tb_plugin/static is stale: commit what 'npm run build' made"; exit 1; }
 rm -rf "$rebuilt"
-python -m tb_plugin.bundle --check
+python -m tb_plugin.contract.bundle --check
 
 say "Python tests, the wheel end to end in Chromium included"
 wait "$installing" # fails where the installation did

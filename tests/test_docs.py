@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.cli import VERBS, main
 from collector.simulate import OOM_CAUSES
-from tb_plugin.analysis.verdict import CAUSES
+from tb_plugin.analysis.oom.verdict import CAUSES
+from tb_plugin.cli import VERBS, main
 from tb_plugin.readers.snapshot_files.names import likelihood, parse_names
 
 ROOT = Path(__file__).parent.parent
@@ -54,7 +54,7 @@ def documented_commands() -> list[str]:
 @pytest.mark.parametrize("command", documented_commands())
 def test_commands_of_the_readme_have_arguments_that_exist(command, monkeypatch):
     words = shlex.split(command.partition(">")[0])[1:]
-    verb = importlib.import_module(f"collector.cli.{VERBS[words[0]]}")
+    verb = importlib.import_module(VERBS[words[0]])
     monkeypatch.setattr(verb, "run", lambda _: 0)
     assert main(words) == 0
 

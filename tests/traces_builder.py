@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from tb_plugin.analysis.trace import (
+from tb_plugin.analysis.trace.build import no_rows, place
+from tb_plugin.analysis.trace.details import (
+    Collectives,
+    DeviceWork,
+    Launches,
+    MemoryEvents,
+    Operators,
+    PythonCalls,
+)
+from tb_plugin.analysis.trace.trace import (
     Counters,
     Flows,
     Instants,
@@ -15,15 +24,6 @@ from tb_plugin.analysis.trace import (
     Trace,
     TraceFacts,
     Track,
-)
-from tb_plugin.analysis.trace_build import no_rows, place
-from tb_plugin.analysis.trace_details import (
-    Collectives,
-    DeviceWork,
-    Launches,
-    MemoryEvents,
-    Operators,
-    PythonCalls,
 )
 
 

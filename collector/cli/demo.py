@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
-from collector.run_dir import free_run_dir
+from collector.core.run_dir import free_run_dir
 
 if TYPE_CHECKING:
     import argparse

@@ -6,12 +6,12 @@ import time
 from typing import TYPE_CHECKING
 
 from collector.cli.failure import Failure
+from collector.core.run_dir import free_run_dir
 from collector.format.codec import decode_record
 from collector.format.columns import STEP_TABLE
 from collector.format.framing import Framed, read_frames
 from collector.format.names import RANK_FILES_DIR
 from collector.format.records import Chunk, Header, Schema
-from collector.run_dir import free_run_dir
 from collector.simulate import SimulatedRun, write_run
 from collector.simulate.run import available_processes
 from collector.writing.scalars import ScalarsFile

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from collector.clock.process_clock import ProcessClock
     from collector.config.sections import ClockConfig
-    from collector.loop.cycles import Cut, Cycles
-    from collector.trouble import Troubles
+    from collector.core.warn_once import Troubles
+    from collector.steps.cycles import Cut, Cycles
 
     Note = Callable[[str, dict[str, Any]], None]
 

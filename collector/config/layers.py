@@ -20,8 +20,8 @@ from collector.config.memprofiler import imported
 from collector.config.rules import check_needs, check_rules
 from collector.config.settings import RecordConfig, sections, settings
 from collector.config.values import Found, Options, checked, describe, one_of
+from collector.core.warn_once import Troubles
 from collector.errors import ConfigError, nearest
-from collector.trouble import Troubles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.config.values import one_of
 from collector.errors import ConfigError
-from collector.remote.templates import IDENTITY, MOMENT, check_remote, checked_names
+from collector.mirror.templates import IDENTITY, MOMENT, check_remote, checked_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -25,8 +25,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from collector.config.values import resolve
+from collector.core.plain import described, whole_number
 from collector.errors import ConfigError
-from collector.plain import described, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,8 +27,8 @@ from typing import (
 
 import msgspec
 
+from collector.core.plain import described
 from collector.errors import ConfigError, nearest_of
-from collector.plain import described
 
 Names: TypeAlias = tuple[str, ...]
 

@@ -185,13 +185,13 @@ class Digest:
 
 
 CaptureKind: TypeAlias = Literal[
-    "modules",  # the memory of modules through one window: see collector.tracker
-    "hooks",  # what hooks said of every module: see collector.profiling.hooks
-    "activations",  # saved tensors by module and dtype: see collector.profiling
+    "modules",  # the memory of modules through one window: see collector.modules
+    "hooks",  # what hooks said of every module: see collector.functions.hooks.kind
+    "activations",  # saved tensors by module and dtype: see collector.functions
     "history",  # allocator snapshot and history: see collector.history
     "oom",  # report of an out-of-memory error or another end: see collector.format.oom
-    "trace",  # a trace of torch's profiler: see collector.torch_profiler.report
-    "spans",  # some spans, instants and counters: see collector.loop.span_captures
+    "trace",  # a trace of torch's profiler: see collector.torch_profiler.digest.report
+    "spans",  # some spans, instants and counters: see collector.steps.spans.captures
 ]
 
 CaptureTable: TypeAlias = "Mapping[str, IntArray | FloatArray | tuple[str, ...]]"

@@ -12,8 +12,8 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.sources.accelerator import find_device
 from collector.sources.contract import Unavailable
+from collector.sources.device.accelerator import find_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

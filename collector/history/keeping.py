@@ -11,6 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.clock.process_clock import now_ns
+from collector.core.warn_once import remedy_for, warn
 from collector.format.records import Capture
 from collector.history.captures import (
     MAX_EVENTS,
@@ -21,13 +22,12 @@ from collector.history.captures import (
 )
 from collector.history.pickles import pickle_name, write_pickle
 from collector.history.tensors import TABLE
-from collector.trouble import remedy_for, warn
 
 if TYPE_CHECKING:
     from collector.format.records import CaptureTable
+    from collector.functions.contract import Sink
     from collector.history.recording import Recording
     from collector.history.tensors import Tensors
-    from collector.profiling.contract import Sink
 
 KIND: Final = "history"
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from collector.config import RecordConfig
     from collector.config.sections import HistoryConfig
+    from collector.functions.contract import Call, Sink
     from collector.history.recording import Recording
-    from collector.profiling.contract import Call, Sink
 
 INFO: Final = SourceInfo(
     name=KIND, cost="2 us per allocation, 7 us per event kept for each capture"

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.config import RecordConfig
-    from collector.loop.attached import Attached
-    from collector.loop.progress import Progress
-    from collector.profiling.contract import Sink
-    from collector.trouble import Troubles
+    from collector.core.warn_once import Troubles
+    from collector.functions.contract import Sink
+    from collector.steps.attached import Attached
+    from collector.steps.progress import Progress
 
 
 class OnDemand:

@@ -18,7 +18,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.process_lock import ProcessLock
+from collector.core.process_lock import ProcessLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -15,20 +15,20 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from collector.format.memory import CATEGORIES
-from collector.tracker.fsdp_units import (
+from collector.modules.tensors import PLAIN, plain_tensors, tensors_in
+from collector.modules.tree import ModuleTree
+from collector.modules.watching.fsdp_units import (
     find_units,
     gathered_buffers,
     reduced_buffers,
     unsharded,
     unsharded_grads,
 )
-from collector.tracker.tensors import PLAIN, plain_tensors, tensors_in
-from collector.tracker.tree import ModuleTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from collector.tracker.fsdp_units import Unit
+    from collector.modules.watching.fsdp_units import Unit
 
     Known = Iterable[tuple[torch.UntypedStorage, int, str]]
     """A storage, its category and its name."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.loop.spans import Span
     from collector.recorder import Recorder
+    from collector.steps.spans.spans import Span
 
 EVENT: Final = "event"
 CALLBACK: Final = "callback"

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from collector import guard
 from collector.config import load_with_imports
 from collector.config.settings import check_code
+from collector.core import guard
+from collector.core.null_recorder import NullRecorder
+from collector.core.warn_once import Troubles
 from collector.integrations.events import TrainerSpans
-from collector.null_recorder import NullRecorder
 from collector.start import record
-from collector.trouble import Troubles
 
 if TYPE_CHECKING:
     from pathlib import Path

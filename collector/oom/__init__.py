@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collector.config import RecordConfig
-    from collector.engine import Engine
-    from collector.loop.progress import Progress
+    from collector.core.engine import Engine
+    from collector.core.warn_once import Troubles
+    from collector.functions.windows import Windows
     from collector.oom.witness import OomWitness
-    from collector.profiling.windows import Windows
-    from collector.trouble import Troubles
+    from collector.steps.progress import Progress
 
 __all__ = ["open_witness"]
 
@@ -41,9 +41,9 @@ def open_witness(
     """Begin to watch for one recorder; None where that is switched off."""
     if not config.oom.enabled:
         return None
-    from collector.loop.span_stack import under_way
     from collector.oom.reporting import Context
     from collector.oom.witness import OomWitness
+    from collector.steps.spans.stack import under_way
 
     witness = OomWitness(
         Context(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from collector.format.oom import Frame
     from collector.history.tensors import Tensors
-    from collector.sources.accelerator import Device
+    from collector.sources.device.accelerator import Device
 
 _STATISTICS: Final = {
     "allocated_bytes": ("allocated_bytes", "current"),
@@ -76,7 +76,7 @@ def host_memory() -> dict[str, int | None]:
         found["memory_available_bytes"] = int(host.available)
         found["memory_total_bytes"] = int(host.total)
     with suppress(Exception):
-        from collector.sources.control_group import find_group
+        from collector.sources.host.control_group import find_group
 
         group = find_group()
         if group is not None:

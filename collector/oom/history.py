@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.config import RecordConfig
+    from collector.functions.contract import Sink
     from collector.history.recording import Recording
     from collector.history.tensors import Tensors
-    from collector.profiling.contract import Sink
 
 STACK_SECONDS: Final = 2e-6
 """What recording a Python stack takes; torch's documentation."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from collector import lifecycle
-from collector.process_lock import ProcessLock
-from collector.trouble import warn
+from collector.core import lifecycle
+from collector.core.process_lock import ProcessLock
+from collector.core.warn_once import warn
 
 if TYPE_CHECKING:
     from collector.oom.torch_side import TorchSide

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from collector.format.oom import Frame, Origin
     from collector.history.tensors import Tensors
-    from collector.sources.accelerator import Device
+    from collector.sources.device.accelerator import Device
 
 _MAX_NAMES: Final = 32
 

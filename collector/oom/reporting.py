@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from collector.config import RecordConfig
-    from collector.engine import Engine
+    from collector.core.engine import Engine
+    from collector.core.warn_once import Troubles
     from collector.format.oom import Origin
     from collector.history.tensors import Tensors
-    from collector.loop.progress import Progress
     from collector.oom.watched_device import WatchedDevice
-    from collector.trouble import Troubles
+    from collector.steps.progress import Progress
 
 REPORT_SECONDS: Final = 0.8
 """How long an error waits for its report to be on the disk."""

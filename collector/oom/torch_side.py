@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.sources.accelerator import find_device
 from collector.sources.contract import Unavailable
+from collector.sources.device.accelerator import find_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -16,9 +16,9 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from collector import lifecycle
+from collector.core import lifecycle
+from collector.core.warn_once import warn
 from collector.oom.observer import newest_witness
-from collector.trouble import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.config import RecordConfig
-    from collector.engine import Engine
+    from collector.core.engine import Engine
     from collector.oom.torch_side import TorchSide
 
 _OBSERVER: Final = SourceInfo(name="oom.observer", cost="")

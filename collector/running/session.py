@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from collector import lifecycle
+from collector.core import lifecycle
+from collector.core.warn_once import Troubles
 from collector.errors import ConfigError
-from collector.loop.compiled import untraced
 from collector.running.imports import after_import
 from collector.running.iterations import Iterations
 from collector.start import record
-from collector.trouble import Troubles
+from collector.steps.compiled import untraced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from collector import lifecycle
+from collector.core import lifecycle
 from collector.format.prediction import NOTE
 from collector.running.session import Session
 

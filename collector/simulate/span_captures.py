@@ -147,7 +147,7 @@ class _Rows:
         )
 
     def tables(self, pid: int) -> dict[str, CaptureTable]:
-        """As `collector.loop.span_captures` says."""
+        """As `collector.steps.spans.captures` says."""
         spans = ("name", "thread", "start_ns", "duration_ns")
         counters = _table(("name", "time_ns", "step", "value"), self._counters)
         counters["value"] = counters["value"].astype(np.float64)

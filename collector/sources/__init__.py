@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from collector.config import RecordConfig
     from collector.format.columns import Column
-    from collector.sources.accelerator import Device
+    from collector.sources.device.accelerator import Device
 
 _Source = TypeVar("_Source", StepSource, TimedSource)
 
@@ -50,6 +50,23 @@ TIMED: Final = (
     "network",  # the host's network interfaces
 )
 """Sampled on the recorder's thread; each has a setting of the same name."""
+
+HOMES: Final = {
+    "device": "device.used",
+    "rss": "host.rss",
+    "device_free": "device.free",
+    "gpu": "device.sensors",
+    "pinned": "device.pinned",
+    "process": "host.process",
+    "process_full": "host.process_full",
+    "workers": "host.workers",
+    "cpu": "host.cpu",
+    "memory": "host.memory",
+    "swap": "host.swap",
+    "disk": "host.disk",
+    "network": "host.network",
+}
+"""The module of each, below this package."""
 
 HOST_WIDE: Final = ("cpu", "memory", "swap", "disk", "network")
 """Timed sources that tell the same on every rank of a host."""
@@ -127,7 +144,7 @@ def _open(
     info = SourceInfo(name=name, cost="")
     module: Any = None
     try:
-        module = import_module(f"collector.sources.{name}")
+        module = import_module(f"collector.sources.{HOMES[name]}")
         info = module.INFO
         if enabled and elsewhere:
             return NotOpened(

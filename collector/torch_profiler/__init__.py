@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.config import RecordConfig
-    from collector.engine import Engine
-    from collector.loop.progress import Progress
+    from collector.core.engine import Engine
+    from collector.core.warn_once import Troubles
+    from collector.steps.progress import Progress
     from collector.torch_profiler.exporting import Exporter
     from collector.torch_profiler.kept import SavedTrace
     from collector.torch_profiler.source import TorchProfiler
-    from collector.trouble import Troubles
 
 
 @dataclass(slots=True)

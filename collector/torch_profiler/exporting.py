@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.values import resolve
 from collector.sources.contract import SourceInfo
-from collector.torch_profiler.digest import digest_of
+from collector.torch_profiler.digest.digest import digest_of
+from collector.torch_profiler.digest.report import capture_of
 from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
 from collector.torch_profiler.kept import Kept
 from collector.torch_profiler.moments import identity_values
-from collector.torch_profiler.report import capture_of
 from collector.torch_profiler.telling import NoRoomError, OverBudgetError, Telling
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.config.sections import TorchProfilerConfig
-    from collector.profiling.contract import Sink
-    from collector.rank import Identity
-    from collector.torch_profiler.digest import Digest
+    from collector.core.rank import Identity
+    from collector.core.warn_once import Troubles
+    from collector.functions.contract import Sink
+    from collector.torch_profiler.digest.digest import Digest
     from collector.torch_profiler.kept import Remote
     from collector.torch_profiler.source import Trace
-    from collector.trouble import Troubles
 
 MAX_BYTES: Final = 20 * 2**30
 """Disk budget of one rank's traces and what belongs to them; no more is saved then."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.remote.templates import key_of
+from collector.mirror.templates import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Remote(Protocol):
-    """Where files are mirrored; see `collector.remote.mirror`."""
+    """Where files are mirrored; see `collector.mirror.mirror`."""
 
     def put(
         self,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from collector.loop.progress import TRAIN
+from collector.steps.progress import TRAIN
 
 if TYPE_CHECKING:
-    from collector.loop.progress import Progress
-    from collector.rank import Identity
+    from collector.core.rank import Identity
+    from collector.steps.progress import Progress
 
 
 class Moments:

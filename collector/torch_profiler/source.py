@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from collector.config.schedule import Action
-from collector.retry import Retry
+from collector.core.retry import Retry
 from collector.sources.contract import SourceInfo
 from collector.torch_profiler.moments import Moments
 from collector.torch_profiler.others import Others, runs_here, turn
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.config.sections import TorchProfilerConfig
-    from collector.loop.cycles import Cut, Cycles
-    from collector.loop.progress import Progress
-    from collector.profiling.contract import Sink
+    from collector.core.warn_once import Troubles
+    from collector.functions.contract import Sink
+    from collector.steps.cycles import Cut, Cycles
+    from collector.steps.progress import Progress
     from collector.torch_profiler.session import Wanted
-    from collector.trouble import Troubles
 
 NAME: Final = "torch_profiler"
 

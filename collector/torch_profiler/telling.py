@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from collector.trouble import remedy_for
+from collector.core.warn_once import remedy_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from collector.core.warn_once import Troubles
     from collector.torch_profiler.source import Trace
-    from collector.trouble import Troubles
 
 
 class OverBudgetError(Exception):

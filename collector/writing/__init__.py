@@ -1,4 +1,4 @@
-"""From rows and notes to bytes on disk; `collector.writer` drives it on its thread.
+"""From rows and notes to bytes on disk; `collector.writing.writer` drives it on its thread.
 
 - `waiting`: what is queued for the thread, and what found no room there;
 - `output`: one round of the thread after another: opens, writes, moves, tries again;

@@ -16,8 +16,8 @@ from collector.format.capture import MAX_CAPTURE_BYTES, encode_body, size_of
 from collector.writing.append import DeletedError
 
 if TYPE_CHECKING:
+    from collector.core.warn_once import Troubles
     from collector.format.records import Capture
-    from collector.trouble import Troubles
     from collector.writing.rank_file import RankFile
 
 _MAX_WAITING: Final = 1024

@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.records import Header
-from collector.sources.control_group import find_group
+from collector.sources.host.control_group import find_group
 from collector.virtual.present import virtual_device
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.config import RecordConfig
+    from collector.core.rank import Identity
     from collector.format.records import ClockAnchor
-    from collector.rank import Identity
-    from collector.sources.accelerator import DeviceIdentity
+    from collector.sources.device.accelerator import DeviceIdentity
 
 _ALLOCATOR_VARIABLES: Final = (
     "PYTORCH_ALLOC_CONF",

@@ -12,6 +12,8 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.clock.process_clock import PROCESS_CLOCK, now_ns
+from collector.core.rank import new_attempt
+from collector.core.warn_once import remedy_for, warn
 from collector.format.columns import STEP_TABLE
 from collector.format.names import (
     RANK_FILES_DIR,
@@ -20,9 +22,7 @@ from collector.format.names import (
     rank_file_stem,
 )
 from collector.format.records import Note, Schema
-from collector.loop.progress import TRAIN
-from collector.rank import new_attempt
-from collector.trouble import remedy_for, warn
+from collector.steps.progress import TRAIN
 from collector.writing.append import DeletedError
 from collector.writing.captures import TOO_SLOW
 from collector.writing.rank_file import RankFile
@@ -31,9 +31,9 @@ from collector.writing.scalars import Scalars
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from collector.core.rank import Identity
+    from collector.core.warn_once import Troubles
     from collector.format.records import Header, How
-    from collector.rank import Identity
-    from collector.trouble import Troubles
     from collector.writing.captures import Captures
     from collector.writing.waiting import Waiting, WriterPlan
 

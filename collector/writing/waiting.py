@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from collector.core.rank import Identity
     from collector.format.records import Header, Note, Schema
-    from collector.rank import Identity
     from collector.writing.segments import SegmentPlan
     from collector.writing.tables import Row
 

@@ -1,7 +1,7 @@
 """The HTTP contract: one frozen dataclass per response, spoken by both ends.
 
 Both ends ship together, so this contract lives one release only. It imports nothing
-but the standard library; `tb_plugin/typescript.py` generates
+but the standard library; `tb_plugin/contract/typescript.py` generates
 `frontend/src/api/types.gen.ts` from its modules, and a test fails when the two differ.
 
 On the wire a response is one binary body (`application/octet-stream`)::
@@ -21,7 +21,7 @@ columns NaN means "not recorded": absence is never zero. Times are milliseconds 
 the epoch; sizes are bytes (an f64 holds bytes exactly up to 9 PB).
 
 Requests are GET. A route's parameters are the fields of its `Query`, declared beside its
-answer in `tb_plugin.views`; all are optional unless the route says so.
+answer in `tb_plugin.pages`; all are optional unless the route says so.
 
 Errors are JSON (`application/json`, HTTP 4xx/5xx) of the shape of `ErrorResponse`.
 Every data route answers `ETag`; a poll with `If-None-Match` costs a 304.

@@ -220,7 +220,7 @@ class LedgerEntry:
 
     key: str
     """live, rounding, pending_free, inactive_split, free_segments, private_pools,
-    non_torch; see `tb_plugin.analysis.ledger`."""
+    non_torch; see `tb_plugin.analysis.allocator.ledger`."""
     bytes: float | None
     """None: nothing recorded it."""
     caveat: str

@@ -29,7 +29,7 @@ OomCause: TypeAlias = Literal[
     "process_limit",
     "unsure",
 ]
-"""Why a request could not be served; `tb_plugin.analysis.verdict` says how each is told.
+"""Why a request could not be served; `tb_plugin.analysis.oom.verdict` says how each is told.
 
 really_full         what the training holds at once is more than the device has
 fragmented          enough is free where the request belongs, in pieces too small

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.analysis.clock_line import SAME, Reading, clock_line
-from tb_plugin.analysis.rank_clocks import RankClock
+from tb_plugin.analysis.ranks.clock_line import SAME, Reading, clock_line
+from tb_plugin.analysis.ranks.clocks import RankClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

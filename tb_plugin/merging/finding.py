@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from collector.format.errors import FormatError
 from collector.format.names import PLUGIN_NAME, rank_file_name
-from tb_plugin.analysis.rank_clocks import UNCOMPARED, recorded_clocks
+from tb_plugin.analysis.ranks.clocks import UNCOMPARED, recorded_clocks
 from tb_plugin.merging.clocks import composer_clocks
 from tb_plugin.merging.heads import read_head
 from tb_plugin.merging.inputs import Inputs, RankInput, TraceFile
@@ -29,12 +29,12 @@ from tb_plugin.storage import StorageError
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
+    from tb_plugin.index.run import AttemptFiles
     from tb_plugin.merging.heads import ClockSync
     from tb_plugin.merging.inputs import Ranks
     from tb_plugin.merging.opening import AnyPath
     from tb_plugin.merging.recorded import Window
     from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.run import AttemptFiles
 
 _TRACE_NAME: Final = re.compile(r".+\.json(\.gz)?", re.IGNORECASE)
 _MAX_ENTRIES: Final = 200_000

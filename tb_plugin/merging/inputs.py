@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from tb_plugin.analysis.rank_clocks import UNCOMPARED
+from tb_plugin.analysis.ranks.clocks import UNCOMPARED
 from tb_plugin.merging.recorded import EVER
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.rank_clocks import RankClock
+    from tb_plugin.analysis.ranks.clocks import RankClock
     from tb_plugin.merging.heads import TraceHead
     from tb_plugin.merging.recorded import Window
     from tb_plugin.readers.rank_file import RankFile

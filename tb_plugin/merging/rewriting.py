@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.clock_line import ClockLine
+    from tb_plugin.analysis.ranks.clock_line import ClockLine
     from tb_plugin.merging.places import Places
 
     Ints = npt.NDArray[np.int64]

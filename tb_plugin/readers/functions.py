@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tb_plugin.analysis.functions import (
+from tb_plugin.analysis.series.functions import (
     CONTEXTS,
     NO_STEP,
     NO_TIME,
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from collector.format.records import CaptureEntry, Schema
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
+    from tb_plugin.index.run import Run
     from tb_plugin.readers.chunk_ref import ChunkRef
     from tb_plugin.readers.memprofiler.imports import Imports
     from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.run import Run
 
 TABLE_PREFIX: Final = "function/"
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.errors import CorruptError, FormatError
 from tb_plugin import api
-from tb_plugin.analysis.snapshot_tables import SnapshotError as TablesError
-from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.snapshots.tables import SnapshotError as TablesError
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tb_plugin.readers.history_list import OwnCapture, shown_place
 from tb_plugin.readers.imports.column_cache import FileKey
 from tb_plugin.readers.imports.errors import (
@@ -39,12 +39,12 @@ from tb_plugin.server.errors import NotReadyError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tb_plugin.analysis.replayed import Replayed
-    from tb_plugin.analysis.snapshot import Snapshot
+    from tb_plugin.analysis.allocator.replayed import Replayed
+    from tb_plugin.analysis.snapshots.snapshot import Snapshot
+    from tb_plugin.index.run import Run
     from tb_plugin.readers.history_list import FoundHistory
     from tb_plugin.readers.kept_replays import Replays
     from tb_plugin.readers.snapshot_files.found import FoundSnapshot
-    from tb_plugin.run import Run
 
 _logger = logging.getLogger(__name__)
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from collector.format.records import CaptureEntry
     from tb_plugin.budget import Budget
+    from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.readers.snapshot_files.found import (
         Context,
         FoundSnapshot,
         FoundSnapshots,
     )
-    from tb_plugin.run import AttemptFiles, Run
 
 _CAPTURE_ID: Final = re.compile(r"(\d{1,8})-(.{1,200})-(\d{1,18})", re.DOTALL)
 _ENDS: Final = ("oom", "exception", "signal")

@@ -20,12 +20,12 @@ import msgspec
 import numpy as np
 
 from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.attribution import EVIDENCE, Attribution
-from tb_plugin.analysis.history_marks import KINDS, Marks
-from tb_plugin.analysis.lifetimes import BEFORE, Levels, Lifetimes
-from tb_plugin.analysis.replayed import VERSION, Replayed
-from tb_plugin.analysis.reserved import Reserved
-from tb_plugin.analysis.snapshot import NOTHING
+from tb_plugin.analysis.allocator.lifetimes import BEFORE, Levels, Lifetimes
+from tb_plugin.analysis.allocator.replayed import VERSION, Replayed
+from tb_plugin.analysis.allocator.reserved import Reserved
+from tb_plugin.analysis.categories.attribution import EVIDENCE, Attribution
+from tb_plugin.analysis.snapshots.marks import KINDS, Marks
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
 from tb_plugin.readers.imports.column_cache import FileKey
 from tb_plugin.readers.imports.column_file import write_into
 from tb_plugin.readers.imports.kinds import SNAPSHOT
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.records import CaptureTable
-    from tb_plugin.analysis.snapshot import DeviceSnapshot, Snapshot
+    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
     from tb_plugin.readers.imports.column_cache import ColumnCache
     from tb_plugin.readers.imports.column_file import Table
     from tb_plugin.readers.open_history import OpenDevice, OpenHistory

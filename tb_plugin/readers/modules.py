@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from collector.format.errors import FormatError
-from tb_plugin.analysis.module_capture import NEEDED, LogError, module_log
+from tb_plugin.analysis.modules.capture import NEEDED, LogError, module_log
 from tb_plugin.readers.capture_lister import named
 from tb_plugin.readers.captures import captures_of, read_capture
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
 
     from collector.format.records import CaptureEntry
-    from tb_plugin.analysis.module_states import ModuleMemory
+    from tb_plugin.analysis.modules.states import ModuleMemory
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
+    from tb_plugin.index.run import Run
     from tb_plugin.readers.memprofiler.imports import Imports, Window
     from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.run import Run
 
 Source: TypeAlias = Literal["recorded", "simulated", "imported"]
 

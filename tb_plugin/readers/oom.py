@@ -18,12 +18,12 @@ from collector.format.errors import FormatError
 from collector.format.memory import CATEGORIES
 from collector.format.oom import KIND, ORIGINS, REPORT
 from collector.format.oom_message import sizes_in
-from tb_plugin.analysis.frames import frame_label, kind_of
-from tb_plugin.analysis.oom import OomFacts, filled
-from tb_plugin.analysis.oom_holders import MAX_HOLDERS, Holder
-from tb_plugin.analysis.phases import asked_in
-from tb_plugin.analysis.snapshot import NOTHING
-from tb_plugin.analysis.stack_marks import python_marks
+from tb_plugin.analysis.categories.frames import frame_label, kind_of
+from tb_plugin.analysis.categories.marks import python_marks
+from tb_plugin.analysis.categories.phases import asked_in
+from tb_plugin.analysis.oom.error import OomFacts, filled
+from tb_plugin.analysis.oom.holders import MAX_HOLDERS, Holder
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
 from tb_plugin.readers.captures import captures_of, read_capture
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collector.format.records import Capture, CaptureEntry, CaptureTable
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
-    from tb_plugin.notes import Event
+    from tb_plugin.index.notes import Event
     from tb_plugin.readers.rank_file import RankFile
 
 MAX_BYTES: Final = 1 << 53

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from tb_plugin.analysis import allocation_groups as groups
-from tb_plugin.analysis.attribution import attribution
-from tb_plugin.analysis.forward_modules import forward_modules
-from tb_plugin.analysis.frames import frame_kinds, user_frames
-from tb_plugin.analysis.history_marks import marks_of
-from tb_plugin.analysis.lifetimes import OOM, levels
-from tb_plugin.analysis.oddities import oddities_of
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot import DEFAULT_POOL
-from tb_plugin.analysis.steps import spans_of, steps_of
+from tb_plugin.analysis.allocator import groups
+from tb_plugin.analysis.allocator.lifetimes import OOM, levels
+from tb_plugin.analysis.allocator.oddities import oddities_of
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.categories.attribution import attribution
+from tb_plugin.analysis.categories.forward_modules import forward_modules
+from tb_plugin.analysis.categories.frames import frame_kinds, user_frames
+from tb_plugin.analysis.snapshots.marks import marks_of
+from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL
+from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
 from tb_plugin.readers.held_bytes import held_bytes
 from tb_plugin.readers.kept import Kept
 from tb_plugin.server.errors import NotFoundError
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin import api
-    from tb_plugin.analysis.allocation_groups import Groups
-    from tb_plugin.analysis.attribution import Attribution
-    from tb_plugin.analysis.forward_modules import ForwardModules
-    from tb_plugin.analysis.history_marks import Marks
-    from tb_plugin.analysis.lifetimes import Levels, Lifetimes
-    from tb_plugin.analysis.replayed import Replayed
-    from tb_plugin.analysis.snapshot import DeviceSnapshot, Snapshot
-    from tb_plugin.analysis.steps import Spans, Steps
+    from tb_plugin.analysis.allocator.groups import Groups
+    from tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
+    from tb_plugin.analysis.allocator.replayed import Replayed
+    from tb_plugin.analysis.categories.attribution import Attribution
+    from tb_plugin.analysis.categories.forward_modules import ForwardModules
+    from tb_plugin.analysis.snapshots.marks import Marks
+    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
+    from tb_plugin.analysis.snapshots.steps import Spans, Steps
 
     Ints: TypeAlias = npt.NDArray[Any]
 

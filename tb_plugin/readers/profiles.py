@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
-from tb_plugin.analysis.distributed import ComparedRanks, compared
-from tb_plugin.analysis.trace import NOTHING
-from tb_plugin.analysis.trace_profile import TraceProfile
+from tb_plugin.analysis.ranks.distributed import ComparedRanks, compared
+from tb_plugin.analysis.trace.profile import TraceProfile
+from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.collectives import RankCollectives
-    from tb_plugin.analysis.trace import Problem
+    from tb_plugin.analysis.ranks.collectives import RankCollectives
+    from tb_plugin.analysis.trace.trace import Problem
     from tb_plugin.readers.trace_sources import (
         FoundSource,
         Opening,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from collector.format.columns import STEP_TABLE
-from tb_plugin.analysis.rows import Rows
+from tb_plugin.analysis.series.rows import Rows
 from tb_plugin.readers.columns import ColumnReader, as_values, read_chunks
 from tb_plugin.readers.directory import chunks_between
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from collector.format.records import CaptureEntry, CaptureTable
     from tb_plugin.budget import Budget
+    from tb_plugin.index.run import Run
     from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.run import Run
 
     Ints: TypeAlias = npt.NDArray[Any]
 

@@ -16,12 +16,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from tb_plugin import api
-from tb_plugin.analysis.device_counters import with_device_use
-from tb_plugin.analysis.span_events import events_of
-from tb_plugin.analysis.span_tracks import SpanFile, span_trace
-from tb_plugin.analysis.trace_memory import with_memory
-from tb_plugin.analysis.trace_steps import Steps, steps_of
-from tb_plugin.analysis.trace_tiles import TraceTiles
+from tb_plugin.analysis.spans.events import events_of
+from tb_plugin.analysis.spans.tracks import SpanFile, span_trace
+from tb_plugin.analysis.time.device_counters import with_device_use
+from tb_plugin.analysis.trace.steps import Steps, steps_of
+from tb_plugin.analysis.trace.tiles import TraceTiles
+from tb_plugin.analysis.trace_memory.totals import with_memory
 from tb_plugin.readers.captures import capture_of, captures_of
 from tb_plugin.server.errors import NotReadyError
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.records import Capture, CaptureEntry
-    from tb_plugin.analysis.span_events import SpanEvent
-    from tb_plugin.analysis.trace import Trace
+    from tb_plugin.analysis.spans.events import SpanEvent
+    from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.budget import Budget
+    from tb_plugin.index.run import Run
     from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.run import Run
 
     Note: TypeAlias = Callable[[float, str], None]
 
@@ -105,7 +105,7 @@ class OpenSource:
 
     def matching(self, text: str) -> npt.NDArray[Any]:
         """By string: whether it holds a text; the last text is remembered."""
-        from tb_plugin.analysis.trace_totals import matching
+        from tb_plugin.analysis.trace.totals import matching
 
         known = self._searched
         if known is None or known[0] != text:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from tb_plugin import api
-from tb_plugin.listing import FoundRun
+from tb_plugin.index.listing import FoundRun
+from tb_plugin.index.run_names import run_id
 from tb_plugin.readers.snapshot_files.found import snapshot_id
 from tb_plugin.readers.snapshot_files.heads import fault_of
 from tb_plugin.readers.snapshot_files.listing import Candidate, SnapshotListing
@@ -25,7 +26,6 @@ from tb_plugin.readers.trace_files.found import trace_id
 from tb_plugin.readers.trace_files.heads import looks_like_trace
 from tb_plugin.readers.trace_files.listing import Candidate as TraceCandidate
 from tb_plugin.readers.trace_files.listing import TraceListing
-from tb_plugin.run_names import run_id
 from tb_plugin.server.errors import (
     BadRequestError,
     BusyError,

@@ -1,7 +1,7 @@
 """The routes: which there are, what declares one, and how one is answered.
 
 A route, its parameters and what builds its answer stand together, in a module of
-`tb_plugin.views` that is imported when the route is first asked for: what stands between
+`tb_plugin.pages` that is imported when the route is first asked for: what stands between
 a start and its first picture is all that a start pays for.
 """
 
@@ -22,28 +22,55 @@ if TYPE_CHECKING:
     from tb_plugin.server.parameters import Query
     from tb_plugin.server.state import State
 
-_NAMES: Final = (
-    *("runs", "overview", "verdict", "timeline", "heatmap", "host", "functions"),
-    *("steps", "step", "step_heatmap", "stragglers"),
-    *("modules", "module", "module_timeline", "module_times"),
-    *("histories", "history", "rank_histories", "compare", "stacks"),
-    *("allocations", "allocation_block", "allocation_holders", "allocation_live"),
-    *("allocation_range", "segments", "segment_timeline", "allocator_events"),
-    *("trace", "trace_slices", "trace_slice", "trace_merged", "traces"),
-    *("trace_reports", "profile", "operators", "kernels", "operator_memory"),
-    *("distributed", "distributed_heatmap"),
-)
-
 ROUTES: Final = {
-    **{name: name for name in _NAMES},
-    "operator": "operators",
-    "trace_file": "traces",
-    "trace_instant": "trace_instants",
-    "trace_range": "trace_totals",
-    "trace_report": "trace_reports",
-    "trace_search": "trace_totals",
+    "allocation_block": "memory.block",
+    "allocation_holders": "memory.holders",
+    "allocation_live": "memory.live",
+    "allocation_range": "memory.range",
+    "allocations": "memory.allocations",
+    "allocator_events": "memory.events",
+    "compare": "histories.compare",
+    "distributed": "distributed.distributed",
+    "distributed_heatmap": "distributed.heatmap",
+    "functions": "functions.functions",
+    "heatmap": "timeline.heatmap",
+    "histories": "histories.histories",
+    "history": "histories.history",
+    "host": "timeline.host",
+    "kernels": "operators.kernels",
+    "module": "modules.module",
+    "module_timeline": "modules.timeline",
+    "module_times": "operators.module_times",
+    "modules": "modules.modules",
+    "operator": "operators.operators",
+    "operator_memory": "operators.memory",
+    "operators": "operators.operators",
+    "overview": "overview.overview",
+    "profile": "profile.profile",
+    "rank_histories": "histories.rank_histories",
+    "runs": "overview.runs",
+    "segment_timeline": "memory.segment_timeline",
+    "segments": "memory.segments",
+    "stacks": "memory.stacks",
+    "step": "steps.step",
+    "step_heatmap": "steps.heatmap",
+    "steps": "steps.steps",
+    "stragglers": "distributed.stragglers",
+    "timeline": "timeline.timeline",
+    "trace": "trace.trace",
+    "trace_file": "trace_files.traces",
+    "trace_instant": "trace.instants",
+    "trace_merged": "trace_files.merged",
+    "trace_range": "trace.totals",
+    "trace_report": "trace_files.reports",
+    "trace_reports": "trace_files.reports",
+    "trace_search": "trace.totals",
+    "trace_slice": "trace.slice",
+    "trace_slices": "trace.slices",
+    "traces": "trace_files.traces",
+    "verdict": "verdict.verdict",
 }
-"""By the name of each data route: the module of `tb_plugin.views` that declares it."""
+"""By the name of each data route: the module of `tb_plugin.pages` that declares it."""
 
 Q = TypeVar("Q", bound="Query")
 Q_co = TypeVar("Q_co", bound="Query", covariant=True)
@@ -101,8 +128,8 @@ def respond(state: State, name: str, request: Request) -> Response:
         RequestError: what was asked for is invalid, is not there, or is not open yet.
         HeldError: the client holds the answer already.
     """
+    from tb_plugin.contract.wire import envelope
     from tb_plugin.server.parameters import parse
-    from tb_plugin.wire import envelope
 
     query, answer = _declared(name)
     asked = Asked(state, name, parse(query, request.args), request)
@@ -113,5 +140,5 @@ def respond(state: State, name: str, request: Request) -> Response:
 
 
 def _declared(name: str) -> tuple[type[Any], Callable[[Asked[Any]], object]]:
-    import_module(f"tb_plugin.views.{ROUTES[name]}")
+    import_module(f"tb_plugin.pages.{ROUTES[name]}")
     return _DECLARED[name]

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from tb_plugin.budget import Budget
+from tb_plugin.contract.wire import envelope
+from tb_plugin.index.store import CHECK_SECONDS, Store, glance
+from tb_plugin.pages.overview.facts import FactsReader
+from tb_plugin.pages.overview.runs import summary_of
+from tb_plugin.pages.timeline.selection import DrawnQuery, prefetcher
 from tb_plugin.readers.histories import HistoriesReader
 from tb_plugin.readers.imports.importer import Importer
 from tb_plugin.readers.kept import Kept
 from tb_plugin.server.drop import Drops
 from tb_plugin.server.respond import fresh_answer
 from tb_plugin.server.routes import respond
-from tb_plugin.store import CHECK_SECONDS, Store, glance
-from tb_plugin.views.facts import FactsReader
-from tb_plugin.views.runs import summary_of
-from tb_plugin.views.selection import DrawnQuery, prefetcher
-from tb_plugin.wire import envelope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Request, Response
 
     from tb_plugin import api
-    from tb_plugin.listing import FoundRun
-    from tb_plugin.logdirs import Logdir
+    from tb_plugin.index.listing import FoundRun
+    from tb_plugin.index.logdirs import Logdir
+    from tb_plugin.index.run import Run
+    from tb_plugin.pages.trace.asked import RunTraces
     from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.run import Run
-    from tb_plugin.views.of_traces import RunTraces
 
 PICKER_SECONDS: Final = 0.5
 """What the run picker may spend on reading."""
@@ -95,7 +95,7 @@ class State:
         """The traces of runs, and what is open of them."""
 
         def make() -> RunTraces:
-            from tb_plugin.views.of_traces import RunTraces
+            from tb_plugin.pages.trace.asked import RunTraces
 
             return RunTraces(self)
 
@@ -127,13 +127,13 @@ class State:
 
     def open_ahead(self, path: str) -> None:
         """Begin to open a history's file that was named one by one; nobody waits."""
-        from tb_plugin.views.of_history import begin
+        from tb_plugin.pages.histories.asked import begin
 
         begin(self, path)
 
     def open_trace_ahead(self, run_id: str) -> None:
         """Begin to open the trace that a run's Overview shows first, if it has any."""
-        from tb_plugin.views.of_profile import begin
+        from tb_plugin.pages.profile.asked import begin
 
         if self.store.run(run_id).traces:
             begin(self, run_id)

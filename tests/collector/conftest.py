@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from collector import lifecycle
+from collector.core import lifecycle
 from tests.examples_of_properties import load_profile
 from tests.patience.sitecustomize import LIMITS
 
@@ -17,8 +17,12 @@ LAUNCHERS = ("OMPI_", "MV2_", "PMI_", "PMIX_", "PALS_", "SLURM_", "TORCHELASTIC_
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK")
 NAMES += ("NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
 
-ENDS = ("collector.engine", "collector.writer", "collector.profiling.windows")
-ENDS += ("collector.recording", "collector.cli.open_files")
+ENDS = (
+    "collector.core.engine",
+    "collector.writing.writer",
+    "collector.functions.windows",
+)
+ENDS += ("collector.core.recording", "tb_plugin.cli.open_files")
 """What waits at the end of a recording, and of a search, for what may hang."""
 
 

@@ -24,8 +24,8 @@ from collector.config import (
 )
 from collector.config import layers as config_layers
 from collector.config.table import as_yaml
+from collector.core.warn_once import Troubles
 from collector.errors import ConfigError, MemBoardError
-from collector.trouble import Troubles
 
 
 @pytest.fixture(autouse=True)

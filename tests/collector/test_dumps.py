@@ -16,15 +16,15 @@ import pytest
 import yaml
 
 import collector
-from collector import detached, dumps
-from collector.cli import dumps_process, main
+from collector.afterwards import detached, dumps
 from collector.format.names import EXPORT_MARK
+from tb_plugin.cli import dumps_process, main
 from tests.collector.recordings import ONLY_STEPS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.dumps import Pending
+    from collector.afterwards.dumps import Pending
 
 ROOT = Path(__file__).parents[2]
 

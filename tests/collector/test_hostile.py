@@ -15,11 +15,11 @@ import pytest
 import torch
 
 import collector
-from collector.loop.progress import PhaseBlock
-from collector.loop.span_how import troubles
-from collector.loop.spans import Span
-from tests.collector.loop.test_span_log import ALWAYS, record
+from collector.steps.progress import PhaseBlock
+from collector.steps.spans.how import troubles
+from collector.steps.spans.spans import Span
 from tests.collector.recordings import read_only_file
+from tests.collector.steps.test_span_log import ALWAYS, record
 
 SPECIAL = (
     *("str", "repr", "format", "hash", "eq", "ne", "lt", "bool", "len", "iter", "next"),

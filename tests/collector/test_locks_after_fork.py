@@ -1,6 +1,6 @@
 """Locks that serve the whole process, in a child forked while a thread holds them.
 
-That of `collector.sources.peak_wrapping` has its test there.
+That of `collector.sources.device.peak_wrapping` has its test there.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import threading
 
 import pytest
 
+from collector.functions.saved import stack as saved_stack
 from collector.history import recording
-from collector.loop import torch_points
+from collector.hooks import torch_points
+from collector.modules.watching import resizing
 from collector.oom import observer
-from collector.profiling import saved_stack
-from collector.tracker import resizing
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

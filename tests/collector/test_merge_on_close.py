@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector import detached
+from collector.afterwards import detached
 from tests.collector.recordings import wait_until
 from tests.conftest import with_patience
 

@@ -91,7 +91,7 @@ strict = True
 follow_imports = silent
 ignore_missing_imports = True
 
-[mypy-torch.*,numpy.*,collector.recording]
+[mypy-torch.*,numpy.*,collector.core.recording]
 follow_imports = skip
 """
 """What lies behind a recorder is nothing to its user's checker."""

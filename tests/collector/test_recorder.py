@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import collector
-from collector.null_recorder import NullRecorder
+from collector.core.null_recorder import NullRecorder
 from collector.recorder import Recorder
 from tests.collector.recordings import (
     ONLY_STEPS,
@@ -527,7 +527,7 @@ def test_a_working_directory_that_is_gone_is_told(tmp_path, monkeypatch):
 def test_recording_that_cannot_start_is_told_and_training_goes_on(
     tmp_path, monkeypatch, caplog
 ):
-    from collector.writer import Writer
+    from collector.writing.writer import Writer
 
     def start(self):
         raise RuntimeError("can't start new thread")

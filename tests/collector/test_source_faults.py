@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from collector import retry
+from collector.core import retry
 from collector.format.columns import RSS, SWAP
-from collector.sampler import Sampler, next_due
+from collector.sampling.sampler import Sampler, next_due
 from collector.sources.contract import SourceInfo
 from tests.collector.recordings import (
     read,
@@ -55,7 +55,7 @@ def fail():
 def test_a_step_source_that_fails_is_switched_off_and_the_rest_goes_on(
     tmp_path, monkeypatch, caplog, behave
 ):
-    from collector import engine
+    from collector.core import engine
     from collector.sources import Opened, open_step_sources
 
     bad = Source("bad", SWAP)
@@ -98,7 +98,7 @@ def test_a_fault_of_ours_in_a_step_is_told_once_with_its_traceback(tmp_path, cap
 
 
 def test_a_device_that_does_not_answer_is_told_once(tmp_path, monkeypatch, caplog):
-    from collector.sources.accelerator import Device
+    from collector.sources.device.accelerator import Device
 
     def identity(self):
         raise RuntimeError("driver shut down")
@@ -172,7 +172,7 @@ def test_pauses_double_and_end_somewhere():
 
 
 def test_a_step_source_that_failed_comes_back(tmp_path, monkeypatch):
-    from collector import engine
+    from collector.core import engine
     from collector.sources import Opened
 
     monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
@@ -197,7 +197,8 @@ def test_a_step_source_that_failed_comes_back(tmp_path, monkeypatch):
 def test_a_step_source_that_did_not_open_is_opened_later(
     tmp_path, monkeypatch, caplog, name
 ):
-    from collector.sources import device, rss
+    from collector.sources.device import used as device
+    from collector.sources.host import rss
 
     module, num_calls = {"rss": rss, "device": device}[name], 0
     before = module.open_source
@@ -306,7 +307,7 @@ def test_a_source_that_does_not_come_back_is_left_behind():
 
 
 def test_a_hanging_source_delays_neither_flushes_nor_close(tmp_path, monkeypatch):
-    from collector import engine
+    from collector.core import engine
     from collector.sources import Opened
 
     release, stuck = threading.Event(), Source("stuck", SWAP)

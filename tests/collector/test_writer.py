@@ -13,25 +13,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collector import retry
-from collector.cli.recordings import read_whole, run_of_file
 from collector.clock.process_clock import PROCESS_CLOCK
 from collector.config import load
+from collector.core import retry
+from collector.core.rank import Identity, new_attempt
+from collector.core.warn_once import Troubles
 from collector.format.codec import decode_chunk
 from collector.format.columns import AXES, RSS, TIMING
 from collector.format.framing import Damage, read_frames
 from collector.format.names import rank_file_name
 from collector.format.numeric import ABSENT
 from collector.format.records import Note, Schema
-from collector.rank import Identity, new_attempt
-from collector.sources.accelerator import DeviceIdentity
-from collector.trouble import Troubles
-from collector.writer import Writer, WriterPlan
+from collector.sources.device.accelerator import DeviceIdentity
 from collector.writing.append import AppendFile, DeletedError
 from collector.writing.header import make_header
 from collector.writing.notebook import Notebook
 from collector.writing.rank_file import RankFile
 from collector.writing.tables import Table, to_column
+from collector.writing.writer import Writer, WriterPlan
+from tb_plugin.cli.recordings import read_whole, run_of_file
 from tests.collector.recordings import rank_files, read, read_only_file, wait_until
 
 STEP = Schema(schema_id=0, table="step", phase="train", columns=(*AXES, *TIMING, *RSS))

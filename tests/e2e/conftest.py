@@ -57,7 +57,7 @@ def demo(tmp_path_factory) -> Path:
     """A logdir of the real demo: two FSDP2 ranks, trained and recorded just now."""
     logdir = tmp_path_factory.mktemp("demo") / "runs"
     arguments = ("--no-serve", "--ranks", "2", "--steps", "40", "--out", logdir)
-    run(sys.executable, "-m", "collector.cli", "demo", *arguments, cwd=ROOT)
+    run(sys.executable, "-m", "tb_plugin.cli", "demo", *arguments, cwd=ROOT)
     return logdir
 
 
@@ -66,7 +66,7 @@ def simulated(tmp_path_factory) -> Path:
     """A logdir of 64 simulated ranks with planted faults."""
     logdir = tmp_path_factory.mktemp("simulated") / "runs"
     arguments = ("--no-serve", "--simulate", "64", "--out", logdir)
-    run(sys.executable, "-m", "collector.cli", "demo", *arguments, cwd=ROOT)
+    run(sys.executable, "-m", "tb_plugin.cli", "demo", *arguments, cwd=ROOT)
     return logdir
 
 

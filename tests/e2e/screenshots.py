@@ -55,7 +55,7 @@ PLACES = {"-held": ".ledger"}
 
 
 def record(logdir: Path, ranks: int) -> None:
-    demo = [sys.executable, "-m", "collector.cli", "demo", "--no-serve"]
+    demo = [sys.executable, "-m", "tb_plugin.cli", "demo", "--no-serve"]
     out = ["--out", str(logdir)]
     subprocess.run(
         [*demo, "--ranks", "2", "--steps", "150", *out], cwd=ROOT, check=True

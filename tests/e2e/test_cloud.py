@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("moto.server", reason="moto[server] is not installed")
 
+from tests.collector.mirror.s3_server import S3, SECRET
 from tests.collector.recordings import wait_until
-from tests.collector.remote.s3_server import S3, SECRET
 from tests.e2e.conftest import ROOT, Board, run, serving
 from tests.e2e.looking import PATIENCE_MS, enter, painted, see, tab
 from tests.made_snapshots import long_history

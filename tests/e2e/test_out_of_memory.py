@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from collector.simulate import oom_case
-from tb_plugin.views.verdict_words import size_words
+from tb_plugin.pages.verdict.words import size_words
 from tests.e2e.looking import (
     PATIENCE_MS,
     eventually,

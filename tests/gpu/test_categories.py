@@ -9,8 +9,8 @@ import pytest
 
 import collector
 from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.attribution import attribution
-from tb_plugin.analysis.live import live_rows
+from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.categories.attribution import attribution
 from tests.collector.recordings import read_only_file
 from tests.gpu.test_snapshots import of_device
 from tests.recordings import read_run

@@ -10,7 +10,7 @@ import pytest
 
 from collector.config import load
 from collector.sources import open_step_sources, open_timed_sources
-from collector.sources.accelerator import find_device, original
+from collector.sources.device.accelerator import find_device, original
 
 torch = pytest.importorskip("torch")
 
@@ -218,7 +218,7 @@ OPEN = """
 import os, torch
 from collector.config import load
 from collector.sources import open_step_sources, open_timed_sources
-from collector.sources.accelerator import find_device
+from collector.sources.device.accelerator import find_device
 device = find_device("auto", local_rank=0)
 sources = [*open_step_sources(load(), device).sources,
            *open_timed_sources(load(), device).sources]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector.tracker.log import EventLog
-from tests.collector.tracker.models import Transformer, tokens
+from collector.modules.log import EventLog
+from tests.collector.modules.models import Transformer, tokens
 
 torch = pytest.importorskip("torch")
 

@@ -22,13 +22,13 @@ import pytest
 import collector
 from collector.format.memory import CATEGORIES
 from collector.format.snapshots import tables_of
-from tb_plugin.analysis.attribution import OTHER, attribution
-from tb_plugin.analysis.ledger import RESERVED_KEYS, ledger
-from tb_plugin.analysis.lifetimes import SEGMENT_MAP
-from tb_plugin.analysis.live import live_rows
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot import DEFAULT_POOL, MAX_BYTES
-from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.allocator.ledger import RESERVED_KEYS, ledger
+from tb_plugin.analysis.allocator.lifetimes import SEGMENT_MAP
+from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.categories.attribution import OTHER, attribution
+from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL, MAX_BYTES
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tb_plugin.readers.snapshots.snapshot_file import read_snapshot
 from tests.gpu.allocating import MIB, RING
 from tests.recordings import read_run

@@ -11,16 +11,16 @@ import sys
 from importlib.machinery import PathFinder
 
 LIMITS = {
-    "collector.engine": {"STOP_SECONDS": 60.0},
-    "collector.writer": {"_CAPTURE_SECONDS": (60.0, 300.0)},
-    "collector.profiling.windows": {"CLOSE_SECONDS": 60.0},
+    "collector.core.engine": {"STOP_SECONDS": 60.0},
+    "collector.writing.writer": {"_CAPTURE_SECONDS": (60.0, 300.0)},
+    "collector.functions.windows": {"CLOSE_SECONDS": 60.0},
     "collector.torch_profiler.exporting": {"PLACE_SECONDS": 60.0},
-    "collector.recording": {"_WAIT_SECONDS": 600},
-    "collector.remote.finishing": {"_START_SECONDS": 300.0},
+    "collector.core.recording": {"_WAIT_SECONDS": 600},
+    "collector.mirror.finishing": {"_START_SECONDS": 300.0},
     "collector.oom.reporting": {"REPORT_SECONDS": 60.0},
     "collector.oom.witness": {"SIGNAL_SECONDS": 60.0},
     "collector.cli.demo_launch": {"_STOP_SECONDS": 300.0},
-    "collector.cli.open_files": {"_SEARCH_SECONDS": 300.0},
+    "tb_plugin.cli.open_files": {"_SEARCH_SECONDS": 300.0},
     "collector.cli.tensorboard": {"START_SECONDS": 300.0},
 }
 """What each module's limits are, in place of those it sets."""

@@ -19,10 +19,10 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
+from collector.core.warn_once import Troubles  # noqa: E402
 from collector.format.capture import decode_body, encode_body  # noqa: E402
 from collector.format.columns import Column  # noqa: E402
 from collector.format.records import Capture  # noqa: E402
-from collector.trouble import Troubles  # noqa: E402
 from collector.writing.captures import Captures  # noqa: E402
 from tests.builders import START_NS, RunBuilder  # noqa: E402
 from tests.tb_plugin.client import Page  # noqa: E402

@@ -116,7 +116,7 @@ def floors(empty: Path, cache: Path) -> dict[str, dict[str, float]]:
 
 def opened(path: Path, cache: Path) -> contextlib.AbstractContextManager[str]:
     """`memboard open PATH`; the URL of the picture."""
-    command = ["collector.cli", "open", path, "--no-browser"]
+    command = ["tb_plugin.cli", "open", path, "--no-browser"]
     return _started(command, r"Serving (http\S+)", cache)
 
 

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tb_plugin import api, wire  # noqa: E402
+from tb_plugin import api  # noqa: E402
+from tb_plugin.contract import wire  # noqa: E402
 from tests.browser import launch, tensorboard  # noqa: E402
 
 FRAMES = 300

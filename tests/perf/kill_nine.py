@@ -41,9 +41,9 @@ BOUND_SECONDS = 2.0
 NURSERY = """
 import json, os, sys, time
 sys.path.insert(0, sys.argv[1])
-import collector, collector.engine, torch
+import collector, collector.core.engine, torch
 MORE = json.loads(sys.argv[2])
-collector.engine.SEGMENT_SECONDS = 0.1
+collector.core.engine.SEGMENT_SECONDS = 0.1
 OFF = dict.fromkeys(("process_full", "disk", "network"), False)
 
 def train(run_dir):

@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 import collector  # noqa: E402
-from collector import engine  # noqa: E402
-from tests.collector.remote.s3_server import S3  # noqa: E402
+from collector.core import engine  # noqa: E402
+from tests.collector.mirror.s3_server import S3  # noqa: E402
 
 OFF = dict.fromkeys(("process_full", "disk", "network", "functions"), False)
 STEP_SECONDS = 0.005

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from collector.cli import main as main_of_memboard  # noqa: E402
+from tb_plugin.cli import main as main_of_memboard  # noqa: E402
 from tests.oom_cases import dump  # noqa: E402
 from tests.oom_cases.cases import KINDS, make  # noqa: E402
 from tests.oom_cases.truth import Judgement, judge  # noqa: E402

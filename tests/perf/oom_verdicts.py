@@ -17,7 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from collector.simulate import OOM_CAUSES
-from tb_plugin.analysis.verdict import CAUSES, verdict
+from tb_plugin.analysis.oom.verdict import CAUSES, verdict
 from tests.tb_plugin.analysis.oom_cases import HELD_BACK, cases, judged, without_size
 
 if TYPE_CHECKING:

@@ -137,7 +137,7 @@ def in_fresh_process(code: str, *arguments: object) -> dict:
 
 def write_ours(folder: Path, ranks: int, steps: int) -> float:
     start = time.perf_counter()
-    command = [sys.executable, "-m", "collector.cli", "demo", "--no-serve"]
+    command = [sys.executable, "-m", "tb_plugin.cli", "demo", "--no-serve"]
     command += ["--simulate", str(ranks), "--steps", str(steps), "--metrics", "8"]
     subprocess.run([*command, "--out", str(folder)], cwd=ROOT, check=True,
                    stdout=subprocess.DEVNULL)  # fmt: skip

@@ -16,15 +16,15 @@ import numpy as np
 
 from collector.simulate import Form, trained_rank
 from collector.simulate.allocator_settings import parse_settings
-from tb_plugin.analysis.attribution import attribution
-from tb_plugin.analysis.free_blocks import arenas, fit, free_histogram, pins
-from tb_plugin.analysis.holders import holders
-from tb_plugin.analysis.ledger import ledger
-from tb_plugin.analysis.live import by_stack, live_rows, range_sums
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot_tables import snapshot_of
-from tb_plugin.analysis.stacking import columns
-from tb_plugin.analysis.steps import steps_of
+from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_histogram, pins
+from tb_plugin.analysis.allocator.holders import holders
+from tb_plugin.analysis.allocator.ledger import ledger
+from tb_plugin.analysis.allocator.live import by_stack, live_rows, range_sums
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.allocator.stacking import columns
+from tb_plugin.analysis.categories.attribution import attribution
+from tb_plugin.analysis.snapshots.steps import steps_of
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tb_plugin.readers.snapshots.snapshot_file import read_snapshot
 
 NUM_MOMENTS = 50

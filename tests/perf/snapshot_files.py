@@ -20,8 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tb_plugin.index import Index  # noqa: E402
-from tb_plugin.logdirs import Logdir  # noqa: E402
+from tb_plugin.index.logdirs import Logdir  # noqa: E402
+from tb_plugin.index.walk import Index  # noqa: E402
 
 RANKS = 64
 LATER_S = 100.0

@@ -23,11 +23,11 @@ import collector
 from collector.clock.process_clock import PROCESS_CLOCK
 from collector.config import load
 from collector.config.schedule import Action
+from collector.core.rank import identify, new_attempt
 from collector.format import columns as catalogue
 from collector.format.records import Schema
-from collector.rank import identify, new_attempt
 from collector.sources import TIMED
-from collector.sources.accelerator import DeviceIdentity
+from collector.sources.device.accelerator import DeviceIdentity
 from collector.writing.header import make_header
 from collector.writing.rank_file import RankFile
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import collector
-from collector.rank import is_distributed
+from collector.core.rank import is_distributed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

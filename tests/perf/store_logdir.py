@@ -20,10 +20,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from collector.cli import main as cli  # noqa: E402
 from tb_plugin import storage  # noqa: E402
+from tb_plugin.cli import main as cli  # noqa: E402
 from tests.builders import RunBuilder  # noqa: E402
-from tests.collector.remote.s3_server import S3, SECRET  # noqa: E402
+from tests.collector.mirror.s3_server import S3, SECRET  # noqa: E402
 from tests.tb_plugin.storage.stores import StorePage  # noqa: E402
 
 DELAY_SECONDS = 0.02

@@ -24,9 +24,8 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 
-from tb_plugin.analysis.trace import Counters, Flows, Instants, Slices, Trace, Track  # noqa: E402
-from tb_plugin.analysis.trace_build import no_rows  # noqa: E402
-from tb_plugin.analysis.trace_details import (  # noqa: E402
+from tb_plugin.analysis.trace.build import no_rows  # noqa: E402
+from tb_plugin.analysis.trace.details import (  # noqa: E402
     Collectives,
     DeviceWork,
     Launches,
@@ -34,15 +33,23 @@ from tb_plugin.analysis.trace_details import (  # noqa: E402
     Operators,
     PythonCalls,
 )
-from tb_plugin.readers.trace_sources import FoundSource, OpenSource  # noqa: E402
-from tb_plugin.views.trace_axis import Tracks, placed  # noqa: E402
-from tb_plugin.views.trace_slices import SlicesQuery, trace_slices  # noqa: E402
-from tb_plugin.views.trace_totals import (  # noqa: E402
+from tb_plugin.analysis.trace.trace import (  # noqa: E402
+    Counters,
+    Flows,
+    Instants,
+    Slices,
+    Trace,
+    Track,
+)
+from tb_plugin.contract.wire import envelope  # noqa: E402
+from tb_plugin.pages.trace.axis import Tracks, placed  # noqa: E402
+from tb_plugin.pages.trace.slices import SlicesQuery, trace_slices  # noqa: E402
+from tb_plugin.pages.trace.totals import (  # noqa: E402
     SearchQuery,
     trace_range,
     trace_search,
 )
-from tb_plugin.wire import envelope  # noqa: E402
+from tb_plugin.readers.trace_sources import FoundSource, OpenSource  # noqa: E402
 
 START_NS = 1_780_000_000 * 10**9
 LEVELS = 6

@@ -27,9 +27,9 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from collector.config.settings import ModulesConfig  # noqa: E402
-from collector.profiling.contract import Call  # noqa: E402
-from collector.tracker.kind import ModulesKind  # noqa: E402
-from tests.collector.tracker import models  # noqa: E402
+from collector.functions.contract import Call  # noqa: E402
+from collector.modules.kind import ModulesKind  # noqa: E402
+from tests.collector.modules import models  # noqa: E402
 
 LAYERS = (2, 32, 96)
 TARGET = 1.5

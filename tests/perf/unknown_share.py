@@ -23,10 +23,10 @@ import numpy as np
 
 from collector.format.snapshots import tables_of
 from collector.simulate import Form, SimulatedRun, trained_rank, write_run
-from tb_plugin.analysis.attribution import attribution
-from tb_plugin.analysis.live import live_rows
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.categories.attribution import attribution
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.collector.recordings import rank_files, read
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
@@ -38,7 +38,7 @@ from tests.tb_plugin.analysis.snapshots import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.analysis.snapshot import DeviceSnapshot, Snapshot
+    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
 
 WANTED = 0.05
 """At most so much on our own captures."""

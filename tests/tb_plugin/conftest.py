@@ -44,8 +44,8 @@ def _patient():
         patch.setattr(Budget, "__init__", begin_later)
         patch.setattr(Limits, "of", limits_of_slow_ones)
         for name in (
-            "views.of_history.PICTURE_SECONDS",
-            "index._WALK_SECONDS",
+            "pages.histories.asked.PICTURE_SECONDS",
+            "index.walk._WALK_SECONDS",
             "plugin._FIRST_LOOK_SECONDS",
             "server.read_ahead._MOST_SECONDS",
             "server.read_ahead._WALKING_SECONDS",
@@ -53,7 +53,7 @@ def _patient():
             "readers.trace_files.listing.LOOK_SECONDS",
             "readers.snapshot_files.walked.LOOK_SECONDS",
             "storage.blocks.WAIT_SECONDS",
-            "views.of_traces.PICTURE_SECONDS",
+            "pages.trace.asked.PICTURE_SECONDS",
         ):
             patch.setattr(f"tb_plugin.{name}", PATIENCE_SECONDS)
         yield

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tb_plugin import bundle
+from tb_plugin.contract import bundle
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ ZOOMED = {"x0": 1000, "x1": 1400, "px": 40}
 """More buckets than pixels, so that lines stay coarse; more steps than buckets."""
 
 DRAWN = [
-    ("/timeline", "tb_plugin.views.timeline.Budget"),
-    ("/steps", "tb_plugin.views.steps.Budget"),
-    ("/heatmap", "tb_plugin.views.of_run.Budget"),
-    ("/step_heatmap", "tb_plugin.views.of_run.Budget"),
+    ("/timeline", "tb_plugin.pages.timeline.timeline.Budget"),
+    ("/steps", "tb_plugin.pages.steps.steps.Budget"),
+    ("/heatmap", "tb_plugin.pages.of_run.Budget"),
+    ("/step_heatmap", "tb_plugin.pages.of_run.Budget"),
 ]
 """Routes, and the budget that is spent before anything was read."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from werkzeug.test import Client
 
-from tb_plugin.given import Given, runs_of
+from tb_plugin.index.given import Given, runs_of
 from tb_plugin.plugin import MemBoardPlugin
 from tb_plugin.readers.snapshot_files.found import snapshot_id
 from tests.builders import RunBuilder

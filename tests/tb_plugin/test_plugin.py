@@ -165,7 +165,7 @@ def test_whatever_goes_wrong_behind_the_border_is_logged_and_answered(
         raise ZeroDivisionError("planted")
 
     run_id = page.run_id("exp")
-    monkeypatch.setattr("tb_plugin.views.heatmap.chosen_ranks", fail)
+    monkeypatch.setattr("tb_plugin.pages.timeline.heatmap.chosen_ranks", fail)
     response = page.raw("/heatmap", run=run_id)
     assert response.status_code == 500
     assert "ZeroDivisionError" in json.loads(response.data)["what"]

@@ -12,15 +12,15 @@ from tensorboard.plugins import base_plugin
 
 from tb_plugin import plugin as plugin_module
 from tb_plugin.budget import Budget
-from tb_plugin.given import Given
+from tb_plugin.index.given import Given
+from tb_plugin.index.logdirs import Logdir
 from tb_plugin.loader import Loader
-from tb_plugin.logdirs import Logdir
+from tb_plugin.pages.profile import asked as of_profile
 from tb_plugin.plugin import MemBoardPlugin
 from tb_plugin.readers.history_list import listed
 from tb_plugin.server import read_ahead
 from tb_plugin.server.read_ahead import ReadAhead
 from tb_plugin.server.state import State
-from tb_plugin.views import of_profile
 from tests.builders import START_NS, RunBuilder
 from tests.made_snapshots import long_history
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tb_plugin.budget import Budget
-from tb_plugin.listing import FoundRun
-from tb_plugin.run import Run
+from tb_plugin.index.listing import FoundRun
+from tb_plugin.index.run import Run
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page, decode, refresh
 
@@ -85,7 +85,7 @@ def test_ranks_not_read_yet_are_not_lost_but_not_counted(
     (known,) = page.store.runs()
     known.files.clear()
     known._listing = -1
-    monkeypatch.setattr("tb_plugin.views.of_run.Budget", lambda _: Steps(5))
+    monkeypatch.setattr("tb_plugin.pages.of_run.Budget", lambda _: Steps(5))
     answer = page.get(route, run=run_id)
     assert known.unread_ranks
     if route == "/overview":
@@ -108,7 +108,7 @@ def test_an_overview_cut_short_is_completed_by_the_next_polls(
     run.simple(6, 5)
     page = Page(tmp_path)
     run_id = page.run_id("exp")
-    monkeypatch.setattr("tb_plugin.views.of_run.Budget", lambda _: Steps(2))
+    monkeypatch.setattr("tb_plugin.pages.of_run.Budget", lambda _: Steps(2))
     counted, tags = [], set()
     for _ in range(6):
         response = page.raw("/overview", run=run_id)

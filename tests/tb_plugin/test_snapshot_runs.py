@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import fsspec
 import pytest
 
-from tb_plugin.index import Index
-from tb_plugin.logdirs import logdirs_of
+from tb_plugin.index.logdirs import logdirs_of
+from tb_plugin.index.walk import Index
 from tb_plugin.readers.snapshot_files import walked
 from tb_plugin.readers.snapshot_files.found import snapshot_id
 from tests.builders import RunBuilder

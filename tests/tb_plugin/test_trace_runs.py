@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tb_plugin.index import Index
-from tb_plugin.logdirs import logdirs_of
+from tb_plugin.index.logdirs import logdirs_of
+from tb_plugin.index.walk import Index
 from tests.builders import RunBuilder
 from tests.tb_plugin.client import Page, Ticking, answered, refresh
 from tests.tb_plugin.readers.traces.reading import document, event

@@ -6,15 +6,16 @@ import re
 
 import pytest
 
-from tb_plugin import api, typescript
-from tb_plugin.contract import (
+from tb_plugin import api
+from tb_plugin.contract import typescript
+from tb_plugin.contract.declarations import (
     API_FILES,
     Contract,
     ContractError,
     parse,
     read_contract,
 )
-from tb_plugin.typescript import readers_file, types_file
+from tb_plugin.contract.typescript import readers_file, types_file
 
 HEAD = "from dataclasses import dataclass\nAPI_VERSION = 3\n"
 

@@ -10,7 +10,7 @@ from werkzeug.test import Client
 
 from collector.simulate import Form
 from tests.tb_plugin.client import Page
-from tests.tb_plugin.views.history_runs import captured, trained
+from tests.tb_plugin.pages.history_runs import captured, trained
 
 if TYPE_CHECKING:
     from pathlib import Path

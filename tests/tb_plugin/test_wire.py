@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin import api, wire
+from tb_plugin.contract import wire
 from tests.tb_plugin.client import decode_envelope
+
+if TYPE_CHECKING:
+    from tb_plugin import api
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class Ran:
     def verdict(self) -> dict[str, Any]:
         """The one out-of-memory error, as `memboard report --json` tells it."""
         done = subprocess.run(
-            [sys.executable, "-m", "collector.cli", "report", "--json", str(self.run)],
+            [sys.executable, "-m", "tb_plugin.cli", "report", "--json", str(self.run)],
             capture_output=True,
             text=True,
             check=True,

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.lifetimes import ACTIONS
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot import STATES
-from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.snapshots.snapshot import STATES
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tb_plugin.readers.imports.column_cache import ColumnCache
 from tb_plugin.readers.imports.importer import Importer
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from collector.cli.report import report_of
+from tb_plugin.cli.report.command import report_of
 from tests.recordings import read_run
 from tests.virtual.running import PATIENCE_S, ROOT, python
 
@@ -85,7 +85,7 @@ def run(folder):
 
     def run_it(text: str, *words: str, code: int) -> subprocess.CompletedProcess[str]:
         (folder / "train.py").write_text(text)
-        command = [sys.executable, "-m", "collector.cli", "run", "--python", python()]
+        command = [sys.executable, "-m", "tb_plugin.cli", "run", "--python", python()]
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
             [*command, *words],

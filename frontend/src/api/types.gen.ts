@@ -319,7 +319,7 @@ export type StackMatch =
   | "function";
 
 /**
- * Why a request could not be served; `tb_plugin.analysis.verdict` says how each is told.
+ * Why a request could not be served; `tb_plugin.analysis.oom.verdict` says how each is told.
  *
  * really_full         what the training holds at once is more than the device has
  * fragmented          enough is free where the request belongs, in pieces too small
@@ -1618,7 +1618,7 @@ export interface AllocationCategory {
 export interface LedgerEntry {
   /**
    * live, rounding, pending_free, inactive_split, free_segments, private_pools,
-   * non_torch; see `tb_plugin.analysis.ledger`.
+   * non_torch; see `tb_plugin.analysis.allocator.ledger`.
    */
   readonly key: string;
   /** None: nothing recorded it. */

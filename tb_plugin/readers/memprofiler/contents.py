@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tb_plugin import api, storage
-from tb_plugin.analysis.functions import CONTEXTS, Snap, SnapTable, table_of
+from tb_plugin.analysis.series.functions import CONTEXTS, Snap, SnapTable, table_of
 from tb_plugin.readers.memprofiler.errors import UnreadableError
 from tb_plugin.readers.memprofiler.modules_yaml import find_calls, read_call
 from tb_plugin.readers.memprofiler.names import FunctionKey, split_phase

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tb_plugin import api
-    from tb_plugin.analysis.functions import SnapTable
+    from tb_plugin.analysis.series.functions import SnapTable
     from tb_plugin.budget import Budget
     from tb_plugin.readers.memprofiler.listing import ImportFile
     from tb_plugin.readers.memprofiler.modules_yaml import Call

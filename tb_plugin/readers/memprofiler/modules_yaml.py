@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import yaml
 
-from tb_plugin.analysis.module_states import ALL_STATES
+from tb_plugin.analysis.modules.states import ALL_STATES
 from tb_plugin.readers.memprofiler.errors import UnreadableError
 from tb_plugin.readers.memprofiler.names import MAX_NAME, FunctionKey, split_phase
 from tb_plugin.readers.memprofiler.report_rows import WHOLE_WINDOW, Rows

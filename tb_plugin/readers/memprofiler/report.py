@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.analysis.module_states import ALL_STATES
+from tb_plugin.analysis.modules.states import ALL_STATES
 from tb_plugin.readers.memprofiler.report_rows import WHOLE_WINDOW, Rows
 from tb_plugin.readers.memprofiler.report_words import size_of, state_of
 from tb_plugin.readers.memprofiler.stats import shown

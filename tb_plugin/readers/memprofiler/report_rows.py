@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.module_states import ALL_STATES, ModuleStates
-from tb_plugin.analysis.module_tree import tree_of_names
+from tb_plugin.analysis.modules.states import ALL_STATES, ModuleStates
+from tb_plugin.analysis.modules.tree import tree_of_names
 from tb_plugin.readers.memprofiler.errors import UnreadableError
 from tb_plugin.readers.memprofiler.report_words import TOTAL, UNITS, category_of
 from tb_plugin.readers.memprofiler.stats import shown

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tb_plugin.analysis.functions import HOOK_PREFIX
+from tb_plugin.analysis.series.functions import HOOK_PREFIX
 
 _PROCESS: Final = {"rss": "rss_bytes", "vms": "vms_bytes"}
 _PROCESS_BACK: Final = {ours: theirs for theirs, ours in _PROCESS.items()}

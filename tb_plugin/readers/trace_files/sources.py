@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tb_plugin.analysis.rank_share import share_of
+from tb_plugin.analysis.ranks.share import share_of
 from tb_plugin.readers.imports.kinds import TRACE
 from tb_plugin.readers.trace_files.captured import CapturedTraces
 from tb_plugin.readers.trace_sources import FoundSource
@@ -14,12 +14,12 @@ from tb_plugin.readers.traces import open_trace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tb_plugin.analysis.trace import Trace
+    from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.budget import Budget
+    from tb_plugin.index.run import Run
     from tb_plugin.readers.imports.importer import Importer
     from tb_plugin.readers.trace_files.found import FoundTrace
     from tb_plugin.readers.trace_sources import Note
-    from tb_plugin.run import Run
 
 
 class TraceFiles:

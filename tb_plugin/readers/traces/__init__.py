@@ -2,7 +2,7 @@
 
 For whoever wants one:
 
-- `open_trace`: a file to a `tb_plugin.analysis.trace.Trace`, from the cache or by a worker;
+- `open_trace`: a file to a `tb_plugin.analysis.trace.trace.Trace`, from the cache or by a worker;
 - `args`: all arguments of one event, read again from where it stands in the file.
 
 Reading, inside the worker:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tb_plugin.analysis.trace import Trace
+    from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.readers.imports.column_cache import FileKey
     from tb_plugin.readers.imports.importer import Importer
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.trace_build import Placed, place
+from tb_plugin.analysis.trace.build import Placed, place
 from tb_plugin.readers.traces.begin_end import slices_of
 from tb_plugin.readers.traces.flow_ends import arrows_of
 from tb_plugin.readers.traces.track_names import tracks_of

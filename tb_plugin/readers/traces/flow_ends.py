@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.analysis.trace_build import Placed
+    from tb_plugin.analysis.trace.build import Placed
     from tb_plugin.readers.traces.growing import Growing
 
     Ints: TypeAlias = npt.NDArray[Any]

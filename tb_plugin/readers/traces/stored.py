@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from tb_plugin.analysis.trace import (
+from tb_plugin.analysis.trace.build import no_rows
+from tb_plugin.analysis.trace.details import (
+    Collectives,
+    DeviceWork,
+    Launches,
+    MemoryEvents,
+    Operators,
+    PythonCalls,
+)
+from tb_plugin.analysis.trace.trace import (
     Counters,
     Flows,
     Instants,
@@ -19,22 +28,13 @@ from tb_plugin.analysis.trace import (
     TraceFacts,
     Track,
 )
-from tb_plugin.analysis.trace_build import no_rows
-from tb_plugin.analysis.trace_details import (
-    Collectives,
-    DeviceWork,
-    Launches,
-    MemoryEvents,
-    Operators,
-    PythonCalls,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.trace import ArgsSource
+    from tb_plugin.analysis.trace.trace import ArgsSource
     from tb_plugin.readers.imports.column_file import ColumnTables
 
     Ints: TypeAlias = npt.NDArray[Any]

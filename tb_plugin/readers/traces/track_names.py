@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.trace import NOTHING, Track
+from tb_plugin.analysis.trace.trace import NOTHING, Track
 from tb_plugin.readers.traces.gathering import table_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.analysis.trace import TrackKind
+    from tb_plugin.analysis.trace.trace import TrackKind
     from tb_plugin.readers.traces.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[Any]

@@ -19,12 +19,13 @@ import numpy as np
 import psutil
 import pytest
 
-from collector.cli import demo_launch, main
+from collector.cli import demo_launch
 from collector.cli.demo_launch import TrainingPlan, plan_training
 from collector.cli.failure import Failure
+from tb_plugin.cli import main
 from tests.recordings import read_run
 
-DEMO = [sys.executable, "-u", "-m", "collector.cli", "demo"]
+DEMO = [sys.executable, "-u", "-m", "tb_plugin.cli", "demo"]
 ROOT = Path(__file__).parent.parent.parent.parent
 
 
@@ -361,7 +362,7 @@ def test_an_unknown_verb_or_option_exits_with_2(capsys):
 
 def test_help_loads_nothing_heavy():
     script = (
-        "import sys\nfrom collector.cli import main\n"
+        "import sys\nfrom tb_plugin.cli import main\n"
         "try: main(['demo', '--help'])\n"
         "except SystemExit: pass\n"
         "heavy = {'torch', 'numpy', 'tensorboard', 'google'} & set(sys.modules)\n"

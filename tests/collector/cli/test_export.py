@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.cli import main
 from collector.config import RecordConfig
 from collector.config.table import as_yaml
 from collector.format.names import EXPORT_MARK
-from tb_plugin.analysis.functions import calls_of, sides
+from tb_plugin.analysis.series.functions import calls_of, sides
+from tb_plugin.cli import main
 from tb_plugin.readers.memprofiler.imports import Imports, Window
 from tb_plugin.readers.memprofiler.listing import ImportListing
 from tb_plugin.readers.memprofiler.names import FunctionKey

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.cli import main
-from collector.cli.export_modules import COLUMNS, module_rows, window_report
 from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.module_states import ALL_STATES, ModuleStates
-from tb_plugin.analysis.module_tree import tree_of_names
+from tb_plugin.analysis.modules.states import ALL_STATES, ModuleStates
+from tb_plugin.analysis.modules.tree import tree_of_names
+from tb_plugin.cli import main
+from tb_plugin.cli.export.tables import COLUMNS, module_rows, window_report
 from tb_plugin.readers.memprofiler.report import read_report
 
 

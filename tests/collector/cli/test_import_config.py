@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from collector.cli import main
 from collector.config import load
+from tb_plugin.cli import main
 
 DEMO = """\
 trainer.profiler: pytorch_profiler.yaml

@@ -8,10 +8,11 @@ import pickle
 
 import pytest
 
-from collector.cli import import_snapshots, main
 from collector.format.names import parse_rank_file_name
 from collector.format.snapshots import rebuilt
 from collector.simulate import oom_case
+from tb_plugin.cli import main
+from tb_plugin.cli.bring import snapshots as import_snapshots
 from tests.made_snapshots import everything, long_history
 from tests.recordings import read_run
 from tests.tb_plugin.client import Page, answered

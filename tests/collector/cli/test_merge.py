@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from collector.cli import main
+from tb_plugin.cli import main
 from tests.builders import START_NS, RunBuilder
 from tests.tb_plugin.merging.chrome import check, events, slice_of, torch_trace
 

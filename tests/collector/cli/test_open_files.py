@@ -16,9 +16,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from collector.cli import main, open_files
-from collector.cli.open_files import first_place
-from tb_plugin.given import Given
+from tb_plugin.cli import main, open_files
+from tb_plugin.cli.open_files import first_place
+from tb_plugin.index.given import Given
 from tb_plugin.plugin import MemBoardPlugin
 from tb_plugin.readers.snapshot_files.found import snapshot_id
 from tests.builders import RunBuilder
@@ -137,7 +137,7 @@ def test_no_browser_takes_over_the_terminal(monkeypatch):
 @contextmanager
 def running(*arguments: str, temporary: Path):
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "collector.cli", "open", *arguments],
+        [sys.executable, "-u", "-m", "tb_plugin.cli", "open", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -182,9 +182,9 @@ def test_it_serves_what_was_named_and_tidies_up(tmp_path):
 def test_torch_is_not_loaded(tmp_path):
     path = write(tmp_path / "memory_snapshot.pickle")
     code = (
-        "import sys; from collector.cli.open_files import first_place\n"
-        "import collector.cli.named_files, collector.cli.import_snapshots\n"
-        "from tb_plugin.given import Given; from tb_plugin.server.standalone import Standalone\n"
+        "import sys; from tb_plugin.cli.open_files import first_place\n"
+        "import tb_plugin.cli.named_files, tb_plugin.cli.bring.snapshots\n"
+        "from tb_plugin.index.given import Given; from tb_plugin.server.standalone import Standalone\n"
         f"given = Given(files=({str(path)!r},))\n"
         "with Standalone(given, 'localhost', 0) as alone:\n"
         "    assert first_place(given, lambda: alone.plugin.state().store)\n"

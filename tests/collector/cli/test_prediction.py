@@ -6,15 +6,15 @@ import sys
 
 import pytest
 
-from collector.cli import main
-from collector.cli.prediction.answer import Answer, answered
-from collector.cli.prediction.estimates import estimates_of
-from collector.cli.prediction.ranks import Ranks, parse_ranks
-from collector.cli.prediction.request import size_of
-from collector.cli.prediction.sweep import search
 from collector.format.prediction import DeviceFigures, prediction_of, worst
 from collector.running.plan import Outcome, Plan
 from collector.virtual.devices import parse_device
+from tb_plugin.cli import main
+from tb_plugin.cli.prediction.answer import Answer, answered
+from tb_plugin.cli.prediction.estimates import estimates_of
+from tb_plugin.cli.prediction.ranks import Ranks, parse_ranks
+from tb_plugin.cli.prediction.request import size_of
+from tb_plugin.cli.prediction.sweep import search
 
 GIB = 1 << 30
 DEVICE = parse_device("24GiB,8.9")

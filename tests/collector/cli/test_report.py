@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from collector.cli import main, report
-from collector.cli.report_values import named, number
 from collector.format.sizes import bytes_text
+from tb_plugin.cli import main
+from tb_plugin.cli.report import command as report
+from tb_plugin.cli.report.values import named, number
 from tests.builders import GIB, RunBuilder, flip_bit, peak_of
 from tests.collector.cli.recorded import KIB, add_history, add_modules, add_snaps
 from tests.memprofiler_files import sizes_of, write_report, write_stats
@@ -323,7 +324,7 @@ def test_errors_say_what_where_and_what_to_do(tmp_path: Path, capsys):
 
 def test_a_reader_that_has_enough_is_no_error(tmp_path):
     RunBuilder(tmp_path / "a").simple(64, 50)
-    command = [sys.executable, "-m", "collector.cli", "report", "--json", str(tmp_path)]
+    command = [sys.executable, "-m", "tb_plugin.cli", "report", "--json", str(tmp_path)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.cli import main
+from tb_plugin.cli import main
 from tests.made_snapshots import long_history
 from tests.tb_plugin.analysis.snapshots import EXPECTED, REAL
 from tests.tb_plugin.analysis.test_conformance import ONLY_COMPLETED

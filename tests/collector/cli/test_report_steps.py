@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.cli import main
-from collector.cli.report_steps import rate_text
+from tb_plugin.cli import main
+from tb_plugin.cli.report.steps import rate_text
 from tests.builders import RunBuilder
 from tests.tb_plugin.step_runs import CONFIG, Story, write
 

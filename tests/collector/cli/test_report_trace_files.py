@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.cli import main
-from collector.cli.open_files import first_place
-from tb_plugin.given import Given
+from tb_plugin.cli import main
+from tb_plugin.cli.open_files import first_place
+from tb_plugin.index.given import Given
 from tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.tb_plugin.readers.traces.reading import document, event

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.cli import main
-from collector.cli.report_traces import traces_text
+from tb_plugin.cli import main
+from tb_plugin.cli.report.traces import traces_text
 from tests.builders import RunBuilder
 from tests.collector.torch_profiler.training import train
 

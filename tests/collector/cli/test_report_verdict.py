@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from collector.cli import main
 from collector.simulate import oom_case
+from tb_plugin.cli import main
 from tests.builders import GIB, RunBuilder
 from tests.oom_reports import add_error, add_report
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import collector
-from collector.cli import main
+from tb_plugin.cli import main
 
 SPEC = "label=virtual H100 80GB;name=NVIDIA H100 80GB HBM3;memory=85899345920"
 

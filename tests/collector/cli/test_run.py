@@ -15,7 +15,7 @@ from tests.conftest import with_patience
 from tests.recordings import read_run
 
 ROOT = Path(__file__).parent.parent.parent.parent
-RUN = ["-m", "collector.cli", "run"]
+RUN = ["-m", "tb_plugin.cli", "run"]
 NOTHING = "nothing is recorded: the program ended before it imported torch."
 
 ABOUT_ITSELF = """

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import fsspec
 import pytest
 
-from collector.cli import main
 from collector.format.names import EXPORT_MARK
 from tb_plugin import storage
+from tb_plugin.cli import main
 from tb_plugin.merging import merged as merging
 from tests.builders import START_NS, RunBuilder
 from tests.collector.cli.recorded import add_history, add_modules, add_snaps
@@ -209,7 +209,7 @@ def s3(monkeypatch, tmp_path):
     """A server that speaks S3, and credentials as users set them."""
     pytest.importorskip("s3fs", reason="s3fs is not installed")
     pytest.importorskip("moto.server", reason="moto[server] is not installed")
-    from tests.collector.remote.s3_server import S3
+    from tests.collector.mirror.s3_server import S3
 
     server = S3()
     server.bucket = f"commands{uuid.uuid4().hex}"

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import fsspec
 import pytest
 
-from collector.cli import main, open_files
+from tb_plugin.cli import main, open_files
 from tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.made_snapshots import long_history

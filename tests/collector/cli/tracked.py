@@ -18,11 +18,11 @@ import torch.distributed as dist
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from collector.config.sections import ModulesConfig
-from collector.profiling.contract import Call
-from collector.tracker.kind import ModulesKind
+from collector.functions.contract import Call
+from collector.modules.kind import ModulesKind
 from tests.builders import RunBuilder
-from tests.collector.tracker import oracle
-from tests.collector.tracker.models import Transformer, mlp, plain_step, tokens
+from tests.collector.modules import oracle
+from tests.collector.modules.models import Transformer, mlp, plain_step, tokens
 
 
 class Sink:
@@ -76,7 +76,7 @@ def main(folder: Path) -> None:
     import torch
     from torch.distributed.fsdp import fully_shard
 
-    from tests.collector.tracker.models import train_step
+    from tests.collector.modules.models import train_step
 
     dist.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
 

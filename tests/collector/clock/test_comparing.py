@@ -12,9 +12,9 @@ from collector.clock.comparing import ClockComparing
 from collector.clock.process_clock import ProcessClock
 from collector.config.schedule import Action
 from collector.config.sections import ClockConfig, ScheduleConfig
-from collector.loop.cycles import Cycles
-from collector.loop.progress import Progress
-from collector.trouble import Troubles
+from collector.core.warn_once import Troubles
+from collector.steps.cycles import Cycles
+from collector.steps.progress import Progress
 
 SECOND = 10**9
 

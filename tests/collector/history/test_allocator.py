@@ -85,7 +85,7 @@ def test_this_torch_without_an_accelerator_is_unavailable():
 def test_an_accelerator_whose_torch_keeps_no_history_is_unavailable(monkeypatch):
     torch = pytest.importorskip("torch")
     from collector.history import allocator
-    from collector.sources.accelerator import Device
+    from collector.sources.device.accelerator import Device
 
     class Backend:
         type = "mps"
@@ -100,7 +100,7 @@ def test_an_accelerator_whose_torch_keeps_no_history_is_unavailable(monkeypatch)
 def test_this_torch_has_what_our_advice_says_of_its_version(monkeypatch, kind):
     torch = pytest.importorskip("torch")
     from collector.history import allocator
-    from collector.sources.accelerator import Device
+    from collector.sources.device.accelerator import Device
 
     backend = type("Backend", (), {"type": kind, "in_use": lambda self: False})()
     monkeypatch.setattr(allocator, "find_device", lambda *_, **__: Device(backend, 0))

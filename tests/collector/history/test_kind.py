@@ -9,16 +9,16 @@ import types
 import pytest
 
 from collector.config.sections import HistoryConfig
+from collector.core.warn_once import logger
 from collector.format.capture import decode_body, encode_body
 from collector.format.snapshots import rebuilt
 from collector.format.snapshots.tags import tag_data
+from collector.functions.contract import Call
 from collector.history import keeping, kind
 from collector.history.captures import LaterTables, keep_last, num_events
 from collector.history.kind import History
 from collector.history.pickles import pickle_name, write_pickle
 from collector.history.recording import Recording
-from collector.profiling.contract import Call
-from collector.trouble import logger
 from tests.collector.history.fakes import FakeSink, FakeTorch
 from tests.made_snapshots import everything, long_history, releases
 

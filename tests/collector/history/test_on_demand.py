@@ -7,11 +7,11 @@ import copy
 import pytest
 
 import collector
+from collector.core.null_recorder import NullRecorder
+from collector.core.warn_once import logger
 from collector.format.snapshots import rebuilt
 from collector.history import allocator as seam
 from collector.history import kind
-from collector.null_recorder import NullRecorder
-from collector.trouble import logger
 from tests.collector.history.fakes import FakeTorch
 from tests.collector.recordings import read
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import collector
+from collector.core.warn_once import logger
 from collector.errors import ConfigError
 from collector.format.names import RANK_FILES_DIR
-from collector.loop.span_log import STATES
-from collector.trouble import logger
+from collector.steps.spans.log import STATES
 from tests.collector.integrations import composer_standin as standin
-from tests.collector.loop.test_span_log import named, spans_of
 from tests.collector.recordings import read
+from tests.collector.steps.test_span_log import named, spans_of
 
 
 @pytest.fixture

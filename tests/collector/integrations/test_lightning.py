@@ -18,17 +18,17 @@ pl = pytest.importorskip("lightning.pytorch")
 import torch  # noqa: E402
 
 import collector  # noqa: E402
+from collector.core.warn_once import logger  # noqa: E402
 from collector.errors import ConfigError  # noqa: E402
 from collector.format.names import RANK_FILES_DIR  # noqa: E402
 from collector.integrations.lightning import MemBoardCallback  # noqa: E402
-from collector.trouble import logger  # noqa: E402
 from tests.collector.integrations.models import (  # noqa: E402
     Regression,
     TwoOptimizers,
     batches,
 )
-from tests.collector.loop.test_span_log import named, spans_of  # noqa: E402
 from tests.collector.recordings import read  # noqa: E402
+from tests.collector.steps.test_span_log import named, spans_of  # noqa: E402
 from tests.conftest import with_patience  # noqa: E402
 
 # Lightning and torch warn of things that are no business of the callback.

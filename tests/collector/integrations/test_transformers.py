@@ -19,13 +19,13 @@ from torch import nn  # noqa: E402
 from torch.utils.data import Dataset  # noqa: E402
 
 import collector  # noqa: E402
+from collector.core.warn_once import logger  # noqa: E402
 from collector.errors import ConfigError  # noqa: E402
 from collector.format.names import RANK_FILES_DIR  # noqa: E402
 from collector.integrations import transformers as module  # noqa: E402
 from collector.integrations.transformers import MemBoardCallback  # noqa: E402
-from collector.trouble import logger  # noqa: E402
-from tests.collector.loop.test_span_log import spans_of  # noqa: E402
 from tests.collector.recordings import read  # noqa: E402
+from tests.collector.steps.test_span_log import spans_of  # noqa: E402
 
 # Transformers and torch warn of things that are no business of the callback.
 pytestmark = pytest.mark.filterwarnings("ignore")

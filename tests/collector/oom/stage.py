@@ -12,12 +12,12 @@ import itertools
 from types import SimpleNamespace
 from typing import Any
 
-from collector import engine
+from collector.core import engine
 from collector.history import allocator as history_seam
 from collector.oom import observer, watched_device
 from collector.oom.torch_side import TorchSide
 from collector.simulate import Form, oom_case
-from collector.sources.accelerator import Device, DeviceIdentity
+from collector.sources.device.accelerator import Device, DeviceIdentity
 
 _numbers = itertools.count()
 

@@ -11,7 +11,7 @@ import pytest
 
 from collector.format import oom
 from collector.format.records import Close
-from collector.loop.progress import PhaseBlock, Progress
+from collector.steps.progress import PhaseBlock, Progress
 from tests.collector.oom.test_turns import ended, found, of, started
 from tests.collector.recordings import rank_files, read
 

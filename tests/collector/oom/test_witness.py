@@ -13,12 +13,12 @@ import time
 import pytest
 
 import collector
+from collector.core.warn_once import logger
 from collector.format import oom
 from collector.format.memory import CATEGORIES
 from collector.format.snapshots import rebuilt
 from collector.oom import facts, reporting, watched_device
 from collector.oom.torch_side import TorchSide
-from collector.trouble import logger
 from tests.collector.recordings import ONLY_STEPS, read, wait_until
 
 torch = pytest.importorskip("torch")

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector.sources import peak_wrapping
-from collector.sources.accelerator import DeviceIdentity, EntryPoint
+from collector.sources.device import peak_wrapping
+from collector.sources.device.accelerator import DeviceIdentity, EntryPoint
 
 BY_POOL = (
     "allocation",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.sources.control_group import find_group
+from collector.sources.host.control_group import find_group
 
 GIB = 2**30
 UNLIMITED_V1 = 9223372036854771712

@@ -9,15 +9,16 @@ import pytest
 
 from collector.config import load
 from collector.format.columns import DEVICE_COUNTERS, device_byte_columns
-from collector.sources import accelerator, device_free, pinned
-from collector.sources.accelerator import (
+from collector.sources.contract import Unavailable
+from collector.sources.device import accelerator, pinned
+from collector.sources.device import free as device_free
+from collector.sources.device.accelerator import (
     AcceleratorBackend,
     CudaBackend,
     Device,
     find_device,
 )
-from collector.sources.contract import Unavailable
-from collector.sources.device import DeviceSource, open_source
+from collector.sources.device.used import DeviceSource, open_source
 
 
 @pytest.fixture

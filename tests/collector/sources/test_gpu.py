@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from collector.config import load
-from collector.sources import gpu
-from collector.sources.accelerator import Device
 from collector.sources.contract import Unavailable
+from collector.sources.device import sensors as gpu
+from collector.sources.device.accelerator import Device
 
 
 class NvmlError(Exception):

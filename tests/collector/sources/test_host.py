@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.config import load
-from collector.sources import cpu, disk, memory, network, swap
-from collector.sources.accelerator import Device
 from collector.sources.contract import Unavailable
-from collector.sources.rates import Rates
+from collector.sources.device.accelerator import Device
+from collector.sources.host import cpu, disk, memory, network, swap
+from collector.sources.host.rates import Rates
 
 MIB = 2**20
 DEVICE = Device(absent=Unavailable("none"))

@@ -13,15 +13,16 @@ from collector.config import RecordConfig, load
 from collector.config.sections import Pace
 from collector.format import columns
 from collector.sources import (
+    HOMES,
     HOST_WIDE,
     STEP,
     TIMED,
-    cpu,
     open_step_sources,
     open_timed_sources,
 )
-from collector.sources.accelerator import Device
 from collector.sources.contract import Unavailable
+from collector.sources.device.accelerator import Device
+from collector.sources.host import cpu
 
 ABSENT = Device(absent=Unavailable("no accelerator here", "buy one"))
 
@@ -126,7 +127,7 @@ def test_every_timed_source_has_a_field_and_every_such_field_a_source():
 
 def test_names_are_one_word_in_every_layer():
     for name in (*STEP, *TIMED):
-        module = importlib.import_module(f"collector.sources.{name}")
+        module = importlib.import_module(f"collector.sources.{HOMES[name]}")
         assert module.INFO.name == name
         assert module.INFO.cost
 
@@ -147,7 +148,7 @@ def test_switched_off_sources_import_nothing():
     code = (
         "import sys; from collector.config import load; from collector.sources import *;"
         "from collector.sources import TIMED, open_step_sources, open_timed_sources;"
-        "from collector.sources.accelerator import find_device;"
+        "from collector.sources.device.accelerator import find_device;"
         "c = load({**dict.fromkeys(TIMED, False), 'device': 'off'});"
         "d = find_device(c.device, local_rank=0);"
         "print(len(open_step_sources(c, d).sources), open_timed_sources(c, d).sources);"

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from collector.sources import peak_wrapping
-from collector.sources.accelerator import CudaBackend, Device
-from collector.sources.device import DeviceSource
+from collector.sources.device import peak_wrapping
+from collector.sources.device.accelerator import CudaBackend, Device
+from collector.sources.device.used import DeviceSource
 
 
 def spike(allocator, size):

@@ -7,9 +7,9 @@ import threading
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.sources.accelerator import Device
-from collector.sources.device import DeviceSource
-from collector.sources.peaks import KEYS, PeakLedger, peaks_of, picked
+from collector.sources.device.accelerator import Device
+from collector.sources.device.peaks import KEYS, PeakLedger, peaks_of, picked
+from collector.sources.device.used import DeviceSource
 
 SIZES = st.integers(1, 3 * 2**20)
 ACTIONS = st.lists(

@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 from collector.config import load
-from collector.sources import process, process_full, rss
-from collector.sources.accelerator import Device
 from collector.sources.contract import Unavailable
+from collector.sources.device.accelerator import Device
+from collector.sources.host import process, process_full, rss
 from tests.collector.recordings import wait_until
 
 pytestmark = pytest.mark.usefixtures("no_garbage")

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from collector.config import load
-from collector.sources import workers
-from collector.sources.accelerator import Device
 from collector.sources.contract import Unavailable
+from collector.sources.device.accelerator import Device
+from collector.sources.host import workers
 
 DEVICE = Device(absent=Unavailable("none"))
 MIB = 2**20

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import collector
-from collector import retry
+from collector.core import retry
 from collector.torch_profiler import exporting, files, others
 from collector.torch_profiler.session import Session
 from tests.collector.recordings import wait_until
@@ -306,7 +306,9 @@ def test_a_part_that_fails_leaves_the_others(tmp_path, monkeypatch):
     def failing(*_args, **_kwargs):
         raise ValueError("planted")
 
-    monkeypatch.setattr("collector.torch_profiler.digest.operators_table", failing)
+    monkeypatch.setattr(
+        "collector.torch_profiler.digest.digest.operators_table", failing
+    )
     train(tmp_path, 4, with_stack=True, stacks_filename="s.txt")
     (capture,) = traces(tmp_path)
     assert capture.meta["problem"] == "no operators: ValueError: planted"

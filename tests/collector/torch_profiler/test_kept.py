@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.loop.progress import Progress
-from collector.rank import Identity
+from collector.core.rank import Identity
+from collector.steps.progress import Progress
 from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
 from collector.torch_profiler.kept import Kept
 from collector.torch_profiler.moments import Moments, identity_values

@@ -11,8 +11,8 @@ import torch
 
 from collector.format.memory import CATEGORIES as KNOWN
 from collector.sources.contract import Unavailable
-from collector.torch_profiler import memory_timeline
-from collector.torch_profiler.memory_timeline import (
+from collector.torch_profiler.digest import memory_timeline
+from collector.torch_profiler.digest.memory_timeline import (
     CATEGORIES,
     CATEGORY_OF,
     DeviceTimeline,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import collector
-from collector.null_recorder import NullRecorder
+from collector.core.null_recorder import NullRecorder
 from tests.collector.torch_profiler.training import (
     Training,
     artifacts,

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from collector.core.warn_once import Troubles
 from collector.format import capture as body_codec
 from collector.format.capture_parts import PART_BYTES
 from collector.format.columns import AXES, Column
 from collector.format.framing import Damage, read_frames
 from collector.format.records import Capture
 from collector.sources.contract import SourceInfo
-from collector.trouble import Troubles
 from collector.writing.append import AppendFile
 from collector.writing.captures import Captures
 from collector.writing.rank_file import RankFile
@@ -358,7 +358,7 @@ def test_the_end_does_not_wait_for_captures_that_are_not_written(tmp_path, monke
         release.wait(60)
         return append(file, data)
 
-    monkeypatch.setattr("collector.writer._CAPTURE_SECONDS", (0.1, 10.0))
+    monkeypatch.setattr("collector.writing.writer._CAPTURE_SECONDS", (0.1, 10.0))
     writer = Clockwork(tmp_path, flush_seconds=30).writer
     writer.start()
     wait_until(lambda: writer.path is not None)

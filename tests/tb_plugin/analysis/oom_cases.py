@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 from collector.format.snapshots import tables_of
 from collector.simulate import OOM_CAUSES, oom_case, second_causes
-from tb_plugin.analysis.lifetimes import OOM
-from tb_plugin.analysis.oom_at import facts_at
-from tb_plugin.analysis.oom_holders import Lines
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot_tables import snapshot_of
-from tb_plugin.analysis.steps import steps_of
-from tb_plugin.analysis.verdict import verdict
+from tb_plugin.analysis.allocator.lifetimes import OOM
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.oom.at import facts_at
+from tb_plugin.analysis.oom.holders import Lines
+from tb_plugin.analysis.oom.verdict import verdict
+from tb_plugin.analysis.snapshots.steps import steps_of
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.simulate import OomCase, OomCause, OomLabel
-    from tb_plugin.analysis.oom import OomFacts
-    from tb_plugin.analysis.verdict import Verdict
+    from tb_plugin.analysis.oom.error import OomFacts
+    from tb_plugin.analysis.oom.verdict import Verdict
 
 HELD_BACK: int = 10_000
 """Seeds from here on were never looked at while the rules were made."""

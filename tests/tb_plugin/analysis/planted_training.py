@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tb_plugin.analysis.trace_details import MemoryEvents
+from tb_plugin.analysis.trace.details import MemoryEvents
 from tests.traces_builder import MadeTrace
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.trace import Trace
+    from tb_plugin.analysis.trace.trace import Trace
 
 Layout: TypeAlias = Literal["plain", "zero_grad_late", "closure", "other_thread"]
 LAYOUTS: tuple[Layout, ...] = ("plain", "zero_grad_late", "closure", "other_thread")

@@ -20,13 +20,13 @@ from collector.simulate.history import History
 from collector.simulate.history_sites import Frame, Site, Sites
 from collector.simulate.snapshot_events import snapshot
 from collector.simulate.snapshot_form import segments_of
-from tb_plugin.analysis.attribution import OTHER, Attribution
-from tb_plugin.analysis.snapshot import STATES, Snapshot
-from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.categories.attribution import OTHER, Attribution
+from tb_plugin.analysis.snapshots.snapshot import STATES, Snapshot
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.collector.simulate.allocator_checks import apply
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.replay import Replay
+    from tb_plugin.analysis.allocator.replay import Replay
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"), "snapshots")
 EXPECTED: dict[str, Any] = (

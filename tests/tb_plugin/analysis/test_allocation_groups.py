@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.format.memory import CATEGORIES
-from tb_plugin.analysis import allocation_groups as groups
-from tb_plugin.analysis.lifetimes import Lifetimes
+from tb_plugin.analysis.allocator import groups
+from tb_plugin.analysis.allocator.lifetimes import Lifetimes
 from tests.tb_plugin.analysis.test_forward_modules import forward, stacks_of
 
 NUM_EVENTS = 100

@@ -11,7 +11,10 @@ from collector.format.memory import CATEGORIES
 from collector.format.snapshots import tables_of
 from collector.simulate import Form, oom_case, trained_rank
 from collector.simulate.allocator_settings import GIB
-from tb_plugin.analysis.attribution import (
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.categories.attribution import (
     EVIDENCE,
     OF_RECORDED,
     OTHER,
@@ -20,12 +23,9 @@ from tb_plugin.analysis.attribution import (
     Attribution,
     attribution,
 )
-from tb_plugin.analysis.lifetimes import ACTIONS
-from tb_plugin.analysis.live import live_rows
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot import NOTHING
-from tb_plugin.analysis.snapshot_extras import Tensors
-from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.snapshots.extras import Tensors
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.made_programs import MIB, Training, in_module
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,

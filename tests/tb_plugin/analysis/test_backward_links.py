@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.backward_links import arrows, backward_links
-from tb_plugin.analysis.trace import Flows
-from tb_plugin.analysis.trace_build import no_rows
-from tb_plugin.analysis.trace_details import Operators
+from tb_plugin.analysis.time.backward_links import arrows, backward_links
+from tb_plugin.analysis.trace.build import no_rows
+from tb_plugin.analysis.trace.details import Operators
+from tb_plugin.analysis.trace.trace import Flows
 from tests.tb_plugin.analysis.test_profile_conformance import (
     needs_real,
     profile_of,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tb_plugin.analysis.bands import spread
-from tb_plugin.analysis.heatmap import pooled_ranks, quantized, step_edges
+from tb_plugin.analysis.ranks.bands import spread
+from tb_plugin.analysis.series.heatmap import pooled_ranks, quantized, step_edges
 
 MATRIX = arrays(
     float,

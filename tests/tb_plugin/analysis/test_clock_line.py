@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.clock_line import (
+from tb_plugin.analysis.ranks.clock_line import (
     SAME,
     Offset,
     Reading,

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from collector.format.snapshots import tables_of
 from collector.simulate import Form, trained_rank
 from collector.simulate.allocator_settings import parse_settings
-from tb_plugin.analysis.frames import stack_label, user_frames
-from tb_plugin.analysis.lifetimes import ACTIONS
-from tb_plugin.analysis.live import by_stack, live_rows, live_totals
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot import ALLOCATED, NOTHING, Snapshot
-from tb_plugin.analysis.snapshot_tables import snapshot_of
-from tb_plugin.analysis.stacking import stacked
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from tb_plugin.analysis.allocator.live import by_stack, live_rows, live_totals
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.allocator.stacking import stacked
+from tb_plugin.analysis.categories.frames import stack_label, user_frames
+from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, NOTHING, Snapshot
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
     INCONSISTENT,

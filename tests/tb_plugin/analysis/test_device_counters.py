@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.device_counters import (
+from tb_plugin.analysis.time.device_counters import (
     MAX_BUCKETS,
     PROCESS,
     utilization_buckets,
     with_device_use,
 )
-from tb_plugin.analysis.device_use import device_use
-from tb_plugin.analysis.intervals import total_ns
-from tb_plugin.analysis.profiled_steps import profiled_steps
-from tb_plugin.analysis.slice_roles import slice_roles
+from tb_plugin.analysis.time.device_use import device_use
+from tb_plugin.analysis.time.intervals import total_ns
+from tb_plugin.analysis.time.profiled_steps import profiled_steps
+from tb_plugin.analysis.time.slice_roles import slice_roles
 from tests.traces_builder import MadeTrace
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.device_use import DeviceSteps, device_steps, device_use
-from tb_plugin.analysis.profiled_steps import profiled_steps
-from tb_plugin.analysis.slice_roles import slice_roles
+from tb_plugin.analysis.time.device_use import DeviceSteps, device_steps, device_use
+from tb_plugin.analysis.time.profiled_steps import profiled_steps
+from tb_plugin.analysis.time.slice_roles import slice_roles
 from tests.traces_builder import MadeTrace
 
 KERNELS = st.lists(

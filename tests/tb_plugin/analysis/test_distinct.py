@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis import distinct as module
-from tb_plugin.analysis.distinct import distinct, grouped
+from tb_plugin.analysis.series import distinct as module
+from tb_plugin.analysis.series.distinct import distinct, grouped
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 3)))

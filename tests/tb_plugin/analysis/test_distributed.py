@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.collectives import item_bytes, kind_of, rank_collectives
-from tb_plugin.analysis.distributed import (
+from tb_plugin.analysis.ranks.collectives import item_bytes, kind_of, rank_collectives
+from tb_plugin.analysis.ranks.distributed import (
     collective_rows,
     compared,
     group_rows,
     matched,
 )
-from tb_plugin.analysis.slice_roles import slice_roles
-from tb_plugin.analysis.trace_details import Collectives
+from tb_plugin.analysis.time.slice_roles import slice_roles
+from tb_plugin.analysis.trace.details import Collectives
 from tests.traces_builder import MadeTrace
 
 

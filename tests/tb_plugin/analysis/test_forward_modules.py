@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.forward_modules import forward_modules
-from tb_plugin.analysis.snapshot import Stacks
+from tb_plugin.analysis.categories.forward_modules import forward_modules
+from tb_plugin.analysis.snapshots.snapshot import Stacks
 
 TORCH_NN = "/env/lib/python3.11/site-packages/torch/nn/modules/"
 CALL = ("_call_impl", TORCH_NN + "module.py", 1784)

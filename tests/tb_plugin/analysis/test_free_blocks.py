@@ -14,16 +14,16 @@ from collector.simulate.allocator import SimulatedOutOfMemoryError
 from collector.simulate.allocator_settings import MIB, parse_settings
 from collector.simulate.history import SEGMENT_ALLOC, SEGMENT_MAP
 from collector.simulate.stats import LARGE, RESERVED
-from tb_plugin.analysis.free_blocks import (
+from tb_plugin.analysis.allocator.free_blocks import (
     arenas,
     fit,
     free_histogram,
     pins,
     releasable,
 )
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.rounding import Rounding, rounding_of
-from tb_plugin.analysis.snapshot import INACTIVE, NOTHING
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.allocator.rounding import Rounding, rounding_of
+from tb_plugin.analysis.snapshots.snapshot import INACTIVE, NOTHING
 from tests.tb_plugin.analysis.snapshots import SETTINGS, Modelled, operations
 
 endings = st.tuples(

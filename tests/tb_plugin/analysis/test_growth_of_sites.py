@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.growth_of_sites import MAX_LOOKS, growth_of_sites
-from tb_plugin.analysis.lifetimes import BEFORE, Lifetimes
-from tb_plugin.analysis.rounds import rounds_by_memory, rounds_by_steps
+from tb_plugin.analysis.allocator.growth_of_sites import MAX_LOOKS, growth_of_sites
+from tb_plugin.analysis.allocator.lifetimes import BEFORE, Lifetimes
+from tb_plugin.analysis.allocator.rounds import rounds_by_memory, rounds_by_steps
 
 MIB = 1 << 20
 FOR_EVER = 1 << 40

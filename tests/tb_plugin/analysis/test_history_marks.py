@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.format.snapshots.tags import tag_text
-from tb_plugin.analysis.history_marks import KINDS, Marks, _merged, _steps, _tags
-from tb_plugin.analysis.steps import Steps
+from tb_plugin.analysis.snapshots.marks import KINDS, Marks, _merged, _steps, _tags
+from tb_plugin.analysis.snapshots.steps import Steps
 
 TEXTS = ("warm up", "eval", tag_text(step=3, phase="train", function="step"))
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.intervals import Overlay, clipped, total_ns, union
+from tb_plugin.analysis.time.intervals import Overlay, clipped, total_ns, union
 
 END = 40
 RANGES = st.lists(

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tb_plugin.analysis.verdict import verdict
+from tb_plugin.analysis.oom.verdict import verdict
 from tests.tb_plugin.analysis.made_programs import (
     GIB,
     MIB,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis import ledger as ledgers
-from tb_plugin.analysis.ledger import KEYS, RESERVED_KEYS, ledger
-from tb_plugin.analysis.lifetimes import ACTIONS
-from tb_plugin.analysis.replay import Replay
+from tb_plugin.analysis.allocator import ledger as ledgers
+from tb_plugin.analysis.allocator.ledger import KEYS, RESERVED_KEYS, ledger
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from tb_plugin.analysis.allocator.replay import Replay
 from tests.tb_plugin.analysis.snapshots import (
     Modelled,
     histories,

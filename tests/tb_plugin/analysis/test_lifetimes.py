@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.lifetimes import (
+from tb_plugin.analysis.allocator.lifetimes import (
     ACTIONS,
     BEFORE,
     Blocks,

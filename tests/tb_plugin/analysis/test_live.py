@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis import holders as holding
-from tb_plugin.analysis.holders import holders
-from tb_plugin.analysis.lifetimes import Lifetimes
-from tb_plugin.analysis.live import (
+from tb_plugin.analysis.allocator import holders as holding
+from tb_plugin.analysis.allocator.holders import holders
+from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+from tb_plugin.analysis.allocator.live import (
     born_in,
     by_stack,
     largest,

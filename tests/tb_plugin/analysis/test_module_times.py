@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.module_times import ModuleTimes, module_times
-from tb_plugin.analysis.operator_times import operator_times
-from tb_plugin.analysis.slice_roles import slice_roles
+from tb_plugin.analysis.time.module_times import ModuleTimes, module_times
+from tb_plugin.analysis.time.operator_times import operator_times
+from tb_plugin.analysis.time.slice_roles import slice_roles
 from tests.traces_builder import MadeTrace
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.event_sums import depths, descendants
-from tb_plugin.analysis.module_tree import MAX_DEPTH, module_tree, tree_of_names
+from tb_plugin.analysis.modules.event_sums import depths, descendants
+from tb_plugin.analysis.modules.tree import MAX_DEPTH, module_tree, tree_of_names
 
 
 def names(num: int) -> list[str]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 from collector.format.snapshots import tables_of
-from tb_plugin.analysis.oddities import oddities_of
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.allocator.oddities import oddities_of
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.snapshots import (
     INCONSISTENT,
     Modelled,

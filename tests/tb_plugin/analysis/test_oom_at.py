@@ -11,12 +11,12 @@ import pytest
 
 from collector.format.snapshots import tables_of
 from collector.simulate import OOM_CAUSES, oom_case
-from tb_plugin.analysis.lifetimes import OOM
-from tb_plugin.analysis.oom_at import facts_at
-from tb_plugin.analysis.oom_holders import Lines, holders
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot_tables import snapshot_of
-from tb_plugin.analysis.verdict import verdict
+from tb_plugin.analysis.allocator.lifetimes import OOM
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.oom.at import facts_at
+from tb_plugin.analysis.oom.holders import Lines, holders
+from tb_plugin.analysis.oom.verdict import verdict
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tb_plugin.readers.snapshots.snapshot_file import read_snapshot
 from tests.tb_plugin.analysis.oom_cases import HELD_BACK, cases, judged, replayed
 

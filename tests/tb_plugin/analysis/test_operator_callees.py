@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_plugin.analysis import operator_callees
-from tb_plugin.analysis.operator_callees import callees
-from tb_plugin.analysis.operator_times import operator_times
-from tb_plugin.analysis.slice_roles import slice_roles
+from tb_plugin.analysis.time import operator_callees
+from tb_plugin.analysis.time.operator_callees import callees
+from tb_plugin.analysis.time.operator_times import operator_times
+from tb_plugin.analysis.time.slice_roles import slice_roles
 from tests.traces_builder import MadeTrace
 
 

@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.memory_devices import memory_devices
-from tb_plugin.analysis.memory_pairs import memory_pairs
-from tb_plugin.analysis.operator_memory import event_operators, operator_memory
-from tb_plugin.analysis.operator_times import operator_times
-from tb_plugin.analysis.slice_roles import slice_roles
-from tb_plugin.analysis.trace_details import MemoryEvents
+from tb_plugin.analysis.time.operator_times import operator_times
+from tb_plugin.analysis.time.slice_roles import slice_roles
+from tb_plugin.analysis.trace.details import MemoryEvents
+from tb_plugin.analysis.trace_memory.devices import memory_devices
+from tb_plugin.analysis.trace_memory.operators import event_operators, operator_memory
+from tb_plugin.analysis.trace_memory.pairs import memory_pairs
 from tests.traces_builder import MadeTrace
 
 CPU, CUDA = (0, -1), (1, 0)

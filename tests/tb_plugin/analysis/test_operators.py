@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.kernels import kernel_table
-from tb_plugin.analysis.operator_times import operator_times
-from tb_plugin.analysis.operators import is_eligible, operator_table
-from tb_plugin.analysis.slice_roles import slice_roles
-from tb_plugin.analysis.slice_tree import SliceTree
+from tb_plugin.analysis.time.kernels import kernel_table
+from tb_plugin.analysis.time.operator_times import operator_times
+from tb_plugin.analysis.time.operators import is_eligible, operator_table
+from tb_plugin.analysis.time.slice_roles import slice_roles
+from tb_plugin.analysis.time.slice_tree import SliceTree
 from tests.traces_builder import MadeTrace
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.device_counters import utilization_buckets
-from tb_plugin.analysis.device_use import filled_levels
-from tb_plugin.analysis.distributed import collective_rows, matched
-from tb_plugin.analysis.intervals import ranges_of, total_ns
-from tb_plugin.analysis.memory_curve import memory_curve
-from tb_plugin.analysis.trace import NOTHING
+from tb_plugin.analysis.allocator.curve import memory_curve
+from tb_plugin.analysis.ranks.distributed import collective_rows, matched
+from tb_plugin.analysis.time.device_counters import utilization_buckets
+from tb_plugin.analysis.time.device_use import filled_levels
+from tb_plugin.analysis.time.intervals import ranges_of, total_ns
+from tb_plugin.analysis.trace.trace import NOTHING
 from tests.tb_plugin.analysis.test_profile_conformance import (
     COSTS,
     OVERLAP,

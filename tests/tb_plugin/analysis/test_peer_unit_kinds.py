@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.distributed import collective_rows, matched
-from tb_plugin.analysis.memory_curve import memory_curve
-from tb_plugin.analysis.operators import is_eligible
-from tb_plugin.analysis.trace_profile import TraceProfile
+from tb_plugin.analysis.allocator.curve import memory_curve
+from tb_plugin.analysis.ranks.distributed import collective_rows, matched
+from tb_plugin.analysis.time.operators import is_eligible
+from tb_plugin.analysis.trace.profile import TraceProfile
 from tests.kineto_files import KinetoFile
 from tests.tb_plugin.analysis.planted_operators import PlantedFile
 from tests.tb_plugin.readers.traces.reading import document, read

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from collector.format.memory import CATEGORIES
-from tb_plugin.analysis.collectives import rank_collectives
-from tb_plugin.analysis.distributed import collective_rows, matched
-from tb_plugin.analysis.memory_holders import memory_holders
-from tb_plugin.analysis.trace_figures import trace_figures
-from tb_plugin.analysis.trace_profile import TraceProfile
+from tb_plugin.analysis.ranks.collectives import rank_collectives
+from tb_plugin.analysis.ranks.distributed import collective_rows, matched
+from tb_plugin.analysis.trace.figures import trace_figures
+from tb_plugin.analysis.trace.profile import TraceProfile
+from tb_plugin.analysis.trace_memory.holders import memory_holders
 from tb_plugin.readers.imports.importer import Importer
 from tb_plugin.readers.traces import open_trace
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from collector.format.records import Note
-from tb_plugin.analysis.clock_line import SAME
-from tb_plugin.analysis.rank_clocks import RankClock, recorded_clocks
+from tb_plugin.analysis.ranks.clock_line import SAME
+from tb_plugin.analysis.ranks.clocks import RankClock, recorded_clocks
 
 
 def told(*notes, wall_ns=0, monotonic_ns=0):

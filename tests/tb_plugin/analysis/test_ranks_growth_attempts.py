@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.attempts import Start, grouped
-from tb_plugin.analysis.growth import slope, trend
-from tb_plugin.analysis.ranks import extremes, outliers
+from tb_plugin.analysis.ranks.attempts import Start, grouped
+from tb_plugin.analysis.ranks.outliers import extremes, outliers
+from tb_plugin.analysis.series.growth import slope, trend
 
 SECOND = 10**9
 

@@ -6,14 +6,19 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.attribution import attribution
-from tb_plugin.analysis.free_blocks import arenas, fit, free_histogram, pins
-from tb_plugin.analysis.holders import holders
-from tb_plugin.analysis.ledger import RESERVED_KEYS, ledger
-from tb_plugin.analysis.lifetimes import ACTIONS
-from tb_plugin.analysis.live import by_stack, live_rows, live_totals, range_sums
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.steps import spans_of, steps_of
+from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_histogram, pins
+from tb_plugin.analysis.allocator.holders import holders
+from tb_plugin.analysis.allocator.ledger import RESERVED_KEYS, ledger
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from tb_plugin.analysis.allocator.live import (
+    by_stack,
+    live_rows,
+    live_totals,
+    range_sums,
+)
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.categories.attribution import attribution
+from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
 from tests.tb_plugin.analysis.snapshots import (
     SETTINGS,
     Modelled,

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis import segment_spans as cutting
-from tb_plugin.analysis.live import live_rows, live_totals
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.reserved import reserved
-from tb_plugin.analysis.segment_spans import SpanIndex, segment_spans
-from tb_plugin.analysis.snapshot import NOTHING
+from tb_plugin.analysis.allocator import segment_spans as cutting
+from tb_plugin.analysis.allocator.live import live_rows, live_totals
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.allocator.reserved import reserved
+from tb_plugin.analysis.allocator.segment_spans import SpanIndex, segment_spans
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
 from tests.tb_plugin.analysis.snapshots import (
     INCONSISTENT,
     Modelled,

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.lifetimes import ACTIONS, lifetimes
-from tb_plugin.analysis.reserved import reserved
-from tb_plugin.analysis.segment_spans import segment_spans
-from tb_plugin.analysis.segments import SegmentReplay
-from tb_plugin.analysis.snapshot import NOTHING, STATES
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS, lifetimes
+from tb_plugin.analysis.allocator.reserved import reserved
+from tb_plugin.analysis.allocator.segment_spans import segment_spans
+from tb_plugin.analysis.allocator.segments import SegmentReplay
+from tb_plugin.analysis.snapshots.snapshot import NOTHING, STATES
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
     INCONSISTENT,

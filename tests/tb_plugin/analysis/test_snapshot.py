@@ -14,10 +14,15 @@ from collector.format.memory import CATEGORIES
 from collector.format.snapshots import tables_of
 from collector.simulate import Form, trained_rank
 from collector.simulate.allocator_settings import parse_settings
-from tb_plugin.analysis.lifetimes import ACTIONS
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot import DEFAULT_POOL, NOTHING, STATES, Snapshot
-from tb_plugin.analysis.snapshot_tables import SnapshotError, snapshot_of
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.snapshots.snapshot import (
+    DEFAULT_POOL,
+    NOTHING,
+    STATES,
+    Snapshot,
+)
+from tb_plugin.analysis.snapshots.tables import SnapshotError, snapshot_of
 from tests.tb_plugin.analysis.snapshots import EXPECTED, pickled, real
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.snapshot_columns import Table, constant, distinct
+from tb_plugin.analysis.snapshots.columns import Table, constant, distinct
 
 wide = st.integers(-(2**63), 2**63 - 1)
 narrow = st.integers(-3, 40)

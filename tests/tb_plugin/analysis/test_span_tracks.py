@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from collector.format.records import Capture, Note
-from tb_plugin.analysis.span_events import MAX_EVENTS, SpanEvent, events_of
-from tb_plugin.analysis.span_tracks import SpanFile, span_trace
+from tb_plugin.analysis.spans.events import MAX_EVENTS, SpanEvent, events_of
+from tb_plugin.analysis.spans.tracks import SpanFile, span_trace
 from tests.builders import START_NS
-from tests.tb_plugin.views.test_trace import MS, STEPS, spans_of
+from tests.tb_plugin.pages.test_trace import MS, STEPS, spans_of
 
 FILE = SpanFile(0, 1, "spans of rank 0")
 

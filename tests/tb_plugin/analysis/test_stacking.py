@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis import stacking
-from tb_plugin.analysis.lifetimes import Lifetimes
-from tb_plugin.analysis.stacking import columns, seen, stacked, time_columns
+from tb_plugin.analysis.allocator import stacking
+from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+from tb_plugin.analysis.allocator.stacking import columns, seen, stacked, time_columns
 
 
 def lives_of(rows: list[tuple[int, int, int]]) -> Lifetimes:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.step_findings import growing, slow_every, waiting_for_data
-from tb_plugin.analysis.stragglers import StepTimes, stragglers
+from tb_plugin.analysis.ranks.stragglers import StepTimes, stragglers
+from tb_plugin.analysis.series.step_findings import (
+    growing,
+    slow_every,
+    waiting_for_data,
+)
 from tests.tb_plugin.step_runs import MS, PARTS, REST, Story, Told
 
 

@@ -7,11 +7,8 @@ import pytest
 
 from collector.format.snapshots import tables_of
 from collector.format.snapshots.tags import tag_text
-from tb_plugin.analysis.phases import PHASES, phases_of
-from tb_plugin.analysis.replay import Replay
-from tb_plugin.analysis.snapshot import NOTHING
-from tb_plugin.analysis.snapshot_tables import snapshot_of
-from tb_plugin.analysis.stack_marks import (
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.categories.marks import (
     ACCUMULATE,
     BACKWARD,
     DATA,
@@ -23,7 +20,10 @@ from tb_plugin.analysis.stack_marks import (
     OPTIMIZER_STATE,
     stack_marks,
 )
-from tb_plugin.analysis.steps import spans_of, steps_of
+from tb_plugin.analysis.categories.phases import PHASES, phases_of
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.analysis.snapshots import named, needs_real, real
 from tests.tb_plugin.analysis.test_frames import stacks_of
 

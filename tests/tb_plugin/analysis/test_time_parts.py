@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.device_use import TENSOR_CORE_KERNEL, device_use
-from tb_plugin.analysis.profiled_steps import profiled_steps
-from tb_plugin.analysis.slice_roles import Role, slice_roles
-from tb_plugin.analysis.time_parts import time_parts
+from tb_plugin.analysis.time.device_use import TENSOR_CORE_KERNEL, device_use
+from tb_plugin.analysis.time.profiled_steps import profiled_steps
+from tb_plugin.analysis.time.slice_roles import Role, slice_roles
+from tb_plugin.analysis.time.time_parts import time_parts
 from tests.traces_builder import MadeTrace
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb_plugin.analysis import trace_findings as findings
-from tb_plugin.analysis.slice_roles import Role
-from tb_plugin.analysis.trace import TraceFacts
-from tb_plugin.analysis.trace_details import MemoryEvents
-from tb_plugin.analysis.trace_profile import TraceProfile
+from tb_plugin.analysis.time import findings
+from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.analysis.trace.details import MemoryEvents
+from tb_plugin.analysis.trace.profile import TraceProfile
+from tb_plugin.analysis.trace.trace import TraceFacts
 from tests.traces_builder import MadeTrace
 
 V100 = {"id": 0, "computeMajor": 7, "computeMinor": 0, "totalGlobalMem": 1000}

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.trace import Instants
-from tb_plugin.analysis.trace_instants import found_instants, marks, slices_around
+from tb_plugin.analysis.trace.instants import found_instants, marks, slices_around
+from tb_plugin.analysis.trace.trace import Instants
 from tests.tb_plugin.analysis.traces import trace_of
 
 

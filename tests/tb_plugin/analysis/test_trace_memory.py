@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_plugin.analysis.trace import NOTHING
-from tb_plugin.analysis.trace_details import MemoryEvents
-from tb_plugin.analysis.trace_memory import with_memory
+from tb_plugin.analysis.trace.details import MemoryEvents
+from tb_plugin.analysis.trace.trace import NOTHING
+from tb_plugin.analysis.trace_memory.totals import with_memory
 from tests.tb_plugin.analysis.traces import trace_of
 
 

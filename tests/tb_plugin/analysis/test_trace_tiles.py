@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis import trace_tiles
-from tb_plugin.analysis.trace_tiles import Lane, TraceTiles, zoom_of
+from tb_plugin.analysis.trace import tiles as trace_tiles
+from tb_plugin.analysis.trace.tiles import Lane, TraceTiles, zoom_of
 from tests.tb_plugin.analysis.traces import trace_of
 
 slices = st.lists(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.trace_families import family_of
-from tb_plugin.analysis.trace_steps import steps_of
-from tb_plugin.analysis.trace_totals import hits, matching, totals
+from tb_plugin.analysis.trace.families import family_of
+from tb_plugin.analysis.trace.steps import steps_of
+from tb_plugin.analysis.trace.totals import hits, matching, totals
 from tests.tb_plugin.analysis.traces import trace_of
 
 

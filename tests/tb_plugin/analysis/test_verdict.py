@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.oom import Elsewhere, FreeBlocks, Growth, OomFacts, filled
-from tb_plugin.analysis.verdict import (
+from tb_plugin.analysis.oom.error import Elsewhere, FreeBlocks, Growth, OomFacts, filled
+from tb_plugin.analysis.oom.verdict import (
     CAUSES,
     USUAL_NON_TORCH_BYTES,
     full_share,

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tb_plugin.analysis.trace import (
+from tb_plugin.analysis.trace.details import (
+    Collectives,
+    DeviceWork,
+    Launches,
+    MemoryEvents,
+    Operators,
+    PythonCalls,
+)
+from tb_plugin.analysis.trace.nesting import nest
+from tb_plugin.analysis.trace.trace import (
     Counters,
     Flows,
     Instants,
@@ -16,15 +25,6 @@ from tb_plugin.analysis.trace import (
     Trace,
     Track,
 )
-from tb_plugin.analysis.trace_details import (
-    Collectives,
-    DeviceWork,
-    Launches,
-    MemoryEvents,
-    Operators,
-    PythonCalls,
-)
-from tb_plugin.analysis.trace_nesting import nest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,9 @@ import pytest
 
 from collector.format.records import ClockAnchor
 from tb_plugin.budget import Budget
-from tb_plugin.listing import FoundRun
+from tb_plugin.index.listing import FoundRun
+from tb_plugin.index.run import Run
 from tb_plugin.merging.finding import inputs_of_run
-from tb_plugin.run import Run
 from tests.builders import START_NS, RunBuilder
 from tests.tb_plugin.merging.chrome import (
     events,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.clock_line import Reading, clock_line
-from tb_plugin.analysis.rank_clocks import RankClock
+from tb_plugin.analysis.ranks.clock_line import Reading, clock_line
+from tb_plugin.analysis.ranks.clocks import RankClock
 from tb_plugin.merging.finding import inputs_of_files, traces_below
 from tests.tb_plugin.merging.chrome import (
     events,

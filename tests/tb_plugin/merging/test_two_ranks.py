@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.cli import main
+from tb_plugin.cli import main
 from tests.tb_plugin.merging.chrome import check, events, ns_of, rank_of
 
 ROOT = Path(__file__).parents[3]

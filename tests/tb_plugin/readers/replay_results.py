@@ -10,7 +10,7 @@ import numpy as np
 from tb_plugin.readers.open_history import OpenHistory
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.snapshot import Snapshot
+    from tb_plugin.analysis.snapshots.snapshot import Snapshot
 
 
 def fresh(snapshot: Snapshot) -> OpenHistory:

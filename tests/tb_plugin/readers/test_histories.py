@@ -19,7 +19,7 @@ from tb_plugin.readers.imports.errors import FileError, LimitError
 from tb_plugin.readers.snapshot_files.found import FoundSnapshot
 from tb_plugin.server.errors import NotReadyError
 from tests.collector.recordings import wait_until
-from tests.tb_plugin.views.history_runs import trained
+from tests.tb_plugin.pages.history_runs import trained
 
 if TYPE_CHECKING:
     from tb_plugin.readers.imports.column_cache import FileKey

@@ -21,9 +21,9 @@ from tb_plugin.readers.imports.importer import Importer
 from tb_plugin.readers.kept_replays import OF_CAPTURES, key_of_content
 from tb_plugin.readers.snapshot_files.found import FoundSnapshot
 from tests.builders import RunBuilder
+from tests.tb_plugin.pages.history_runs import captured, trained
 from tests.tb_plugin.readers.replay_results import results, same
 from tests.tb_plugin.readers.test_rank_file import opened as rank_file
-from tests.tb_plugin.views.history_runs import captured, trained
 
 if TYPE_CHECKING:
     from pathlib import Path

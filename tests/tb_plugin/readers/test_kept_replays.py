@@ -14,7 +14,8 @@ import pytest
 
 from collector.format.snapshots import tables_of
 from collector.simulate import Form, oom_case
-from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.snapshots.tables import snapshot_of
+from tb_plugin.pages.histories.history import facts_of
 from tb_plugin.readers import kept_replays as module
 from tb_plugin.readers.histories import HistoriesReader
 from tb_plugin.readers.history_list import FoundHistory, reference_of_file
@@ -26,7 +27,6 @@ from tb_plugin.readers.open_history import OpenHistory
 from tb_plugin.readers.snapshot_files.found import FoundSnapshot
 from tb_plugin.server.parameters import parse
 from tb_plugin.server.routes import query_of
-from tb_plugin.views.history import facts_of
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
     Modelled,
@@ -34,11 +34,11 @@ from tests.tb_plugin.analysis.snapshots import (
     operations,
     real,
 )
+from tests.tb_plugin.pages.history_runs import PICTURES, trained, view_of
 from tests.tb_plugin.readers.replay_results import fresh, results, same
-from tests.tb_plugin.views.history_runs import PICTURES, trained, view_of
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.snapshot import Snapshot
+    from tb_plugin.analysis.snapshots.snapshot import Snapshot
 
 KEY = FileKey(1, 2, 3, 4)
 COLOURS = ("category", "module", "stack", "age", "stream", "pool")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from collector.format.snapshots import tables_of
-from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tb_plugin.readers.held_bytes import held_bytes
 from tb_plugin.readers.open_history import Capacity, OpenHistory
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from collector.format.snapshots import tables_of
-from tb_plugin.analysis import replayed
-from tb_plugin.analysis.snapshot_tables import snapshot_of
+from tb_plugin.analysis.allocator import replayed
+from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.tb_plugin.readers.replay_results import fresh, results
 
 KNOWN = {1: "78e25ebd9631fb2c"}

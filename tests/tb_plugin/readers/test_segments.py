@@ -14,7 +14,7 @@ from collector.format.errors import CorruptError
 from collector.format.framing import read_frames
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
-from tb_plugin.listing import FoundRun
+from tb_plugin.index.listing import FoundRun
 from tb_plugin.readers.captures import captures_of, read_capture
 from tb_plugin.readers.layout import end_to_end, in_words, lay_out
 from tb_plugin.readers.parts import Part, PartsReader

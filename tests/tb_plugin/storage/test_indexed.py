@@ -13,12 +13,12 @@ pytest.importorskip("s3fs", reason="s3fs is not installed")
 pytest.importorskip("moto.server", reason="moto[server] is not installed")
 
 import collector
-from collector.cli import main
 from collector.format.names import RUN_INDEX
 from tb_plugin import storage
+from tb_plugin.cli import main
 from tests.builders import RunBuilder
+from tests.collector.mirror.s3_server import S3
 from tests.collector.recordings import ONLY_STEPS, wait_until
-from tests.collector.remote.s3_server import S3
 from tests.tb_plugin.storage.stores import StorePage
 
 NUM_RANKS = 12

@@ -19,8 +19,8 @@ from moto.s3.models import s3_backends
 import collector
 from tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
+from tests.collector.mirror.s3_server import S3, SECRET
 from tests.collector.recordings import ONLY_STEPS, wait_until
-from tests.collector.remote.s3_server import S3, SECRET
 from tests.made_snapshots import long_history
 from tests.tb_plugin.storage.stores import StorePage, fill, names, whats
 
@@ -74,9 +74,9 @@ def test_all_that_lies_in_a_bucket_is_shown(s3, tmp_path):
 
 def test_a_mirror_is_followed_while_training_runs(s3, tmp_path, monkeypatch):
     # A store that takes seconds to list is listed that much more rarely.
-    monkeypatch.setattr("tb_plugin.run.LIVE_SECONDS", 600.0)
-    monkeypatch.setattr("collector.engine.SEGMENT_SECONDS", 0.3)
-    monkeypatch.setattr("collector.remote.uploads.RETRY_SECONDS", 0.5)
+    monkeypatch.setattr("tb_plugin.index.run.LIVE_SECONDS", 600.0)
+    monkeypatch.setattr("collector.core.engine.SEGMENT_SECONDS", 0.3)
+    monkeypatch.setattr("collector.mirror.uploads.RETRY_SECONDS", 0.5)
     config = {
         **ONLY_STEPS,
         "remote": {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collector.format.names import EXPORT_MARK
-from tb_plugin.analysis.functions import calls_of, sides
+from tb_plugin.analysis.series.functions import calls_of, sides
 from tb_plugin.budget import Budget
 from tb_plugin.readers.memprofiler.imports import Imports, Window
 from tb_plugin.readers.memprofiler.listing import ImportListing

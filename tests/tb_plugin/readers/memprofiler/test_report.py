@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.format.memory import TORCH_CATEGORIES, TORCH_STATES
-from tb_plugin.analysis.module_states import ALL_STATES
+from tb_plugin.analysis.modules.states import ALL_STATES
 from tb_plugin.readers.memprofiler import report_rows
 from tb_plugin.readers.memprofiler.errors import UnreadableError
 from tb_plugin.readers.memprofiler.report import read_report

@@ -15,7 +15,7 @@ from tb_plugin.readers.traces.stored import trace_of
 from tb_plugin.readers.traces.trace_file import imported
 
 if TYPE_CHECKING:
-    from tb_plugin.analysis.trace import Trace
+    from tb_plugin.analysis.trace.trace import Trace
 
 
 def read(content: bytes | Path) -> Trace:

@@ -1,0 +1,163 @@
+"""Files for other tools at the end of a recording: `memboard export`, run beside it.
+
+What is to be written is noted in a small file beside the rank's own, and a process of its
+own writes it, so that neither its memory, its time nor any fault of it is training's. A
+process that was killed leaves the note: the next start of the same rank in that directory
+finishes what is left, and so does `memboard report`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from collector.afterwards import detached
+from collector.core.warn_once import warn
+from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.config.sections import DumpsConfig
+
+NOTHING: Final = "the recording holds nothing"
+"""How `memboard export` says that what was asked for was never recorded."""
+
+SUFFIX: Final = ".dumps.json"
+"""Behind the name that the rank's file has without its ending."""
+
+MAX_TRIES: Final = 3
+"""What fails so often is given up."""
+
+_KINDS: Final = ("yaml", "modules", "history")
+_MAX_BYTES: Final = 1 << 20
+
+Status: TypeAlias = Literal["waiting", "written", "done", "failed"]
+"""`written`: the mirror may not have the files yet."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Pending:
+    """What is to be written of one recording, and how far that is."""
+
+    recorded: str
+    """Name of the rank's file, beside this one."""
+    folder: str
+    """Where the files go, absolute."""
+    options: list[str]
+    """Of `memboard export`."""
+    status: Status = "waiting"
+    num_tries: int = 0
+    into: str = ""
+    """Where they go in fact, once they are made: beside those of an earlier start."""
+    files: list[str] = field(default_factory=list)
+    """Their paths."""
+    problem: str = ""
+    """What could not be written, and why."""
+
+    def save(self, path: Path) -> None:
+        """Write it, whole or not at all.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        begun = path.with_name(f".{path.name}")
+        begun.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+        begun.replace(path)
+
+
+def load(path: Path) -> Pending | None:
+    """What a file says; None where it is none of ours."""
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            return None
+        plain = json.loads(path.read_bytes())
+        known = {item.name for item in fields(Pending)}
+        pending = Pending(**{key: plain[key] for key in plain if key in known})
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    texts = (pending.recorded, pending.folder, pending.into, *pending.options)
+    is_sane = all(isinstance(text, str) for text in texts)
+    is_sane = is_sane and Path(pending.recorded).name == pending.recorded
+    return pending if is_sane and isinstance(pending.num_tries, int) else None
+
+
+def notes_of(run_dir: Path, rank: int | None = None) -> Iterator[tuple[Path, Pending]]:
+    """The notes of a run, or of one rank of it, the oldest first."""
+    folder = run_dir.joinpath(*RANK_FILES_DIR)
+    for path in sorted(folder.glob(f"rank*{SUFFIX}")):
+        name = parse_rank_file_name(path.name.removesuffix(SUFFIX) + ".events")
+        pending = load(path) if name is not None else None
+        if name is not None and pending is not None and rank in (None, name.rank):
+            yield path, pending
+
+
+def log_of(run_dir: Path, rank: int) -> Path:
+    """Where the process writes what went wrong with itself."""
+    return run_dir.joinpath(*RANK_FILES_DIR, f"rank{rank:05d}.dumps.log")
+
+
+class Dumps:
+    """What a recording leaves besides its own file."""
+
+    def __init__(self, settings: DumpsConfig, run_dir: Path) -> None:
+        """`settings.dir` is taken now: training may change the working directory."""
+        self._options = [f"--{kind}" for kind in _KINDS if getattr(settings, kind)]
+        self._run_dir = run_dir
+        folder = Path(settings.dir).expanduser() if settings.dir else None
+        self._folder = run_dir / "memprofiler" if folder is None else folder.absolute()
+        self.is_on = any(getattr(settings, kind) for kind in _KINDS)
+
+    def leave(self, recorded: Path | None, stem: str, rank: int, task: bytes) -> None:
+        """Note what is to be written, and start writing it. Never raises, waits for none.
+
+        Args:
+            recorded: the rank's file, which is complete.
+            stem: its name without ending and segment.
+            rank: this process's.
+            task: what takes the files to the mirror; empty: they stay here.
+        """
+        if not self.is_on or recorded is None:
+            return
+        pending = Pending(
+            recorded=recorded.name, folder=str(self._folder), options=self._options
+        )
+        try:
+            pending.save(recorded.with_name(f"{stem}{SUFFIX}"))
+            start_writing(self._run_dir, rank, task)
+        except Exception as error:  # noqa: BLE001  # the border to training
+            warn(
+                "the files for other tools that dumps asks for are not being written:"
+                " %s. The recording itself is complete; write them with: memboard export"
+                " %s -o %s %s",
+                f"{type(error).__name__}: {error}"[:500],
+                recorded,
+                self._folder,
+                " ".join(self._options),
+            )
+
+
+def start_writing(run_dir: Path, rank: int, task: bytes = b"") -> None:
+    """Start the process that writes what is noted of a rank.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    log = log_of(run_dir, rank)
+    detached.start("tb_plugin.cli.dumps_process", [str(run_dir), str(rank)], log, task)
+
+
+def resume(run_dir: Path, rank: int, task: bytes = b"") -> None:
+    """Finish what earlier starts of a rank left. Never raises, waits for nothing."""
+    try:
+        if any(is_left(pending, task) for _, pending in notes_of(run_dir, rank)):
+            start_writing(run_dir, rank, task)
+    except Exception as error:  # noqa: BLE001  # the border to training
+        warn("files for other tools of an earlier start are not written", error=error)
+
+
+def is_left(pending: Pending, task: bytes = b"") -> bool:
+    """Whether there is anything to do; `task`: as for `Dumps.leave`."""
+    return pending.status == "waiting" or (bool(task) and pending.status == "written")

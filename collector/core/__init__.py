@@ -1,0 +1,1 @@
+"""The engine of one recording: session, threads, rank, process, and the guard."""

@@ -1,0 +1,423 @@
+"""What works behind a recorder: device, sources, sampler and writer of one recording.
+
+The recorder knows what training says; the engine knows what is measured and where it
+goes. A source that fails is switched off here, with a note and one warning, and its
+columns are absent from then on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.afterwards.dumps import Dumps, resume
+from collector.clock.comparing import ClockComparing
+from collector.clock.process_clock import PROCESS_CLOCK, now_ns
+from collector.core import lifecycle
+from collector.core.rank import identify, is_distributed, new_attempt
+from collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
+from collector.mirror.contract import REMOTE
+from collector.mirror.mirror import open_mirror
+from collector.sampling.notes import SourceNotes
+from collector.sampling.sampler import Sampler
+from collector.sampling.step_sources import StepSources
+from collector.sources import HOMES, TIMED, open_step_sources, open_timed_sources
+from collector.sources.device.accelerator import DeviceIdentity, find_device
+from collector.sources.late import LateSource, LateStepSource
+from collector.steps.cycles import Cycles
+from collector.steps.progress import TRAIN
+from collector.steps.timing import Timing
+from collector.writing.header import (
+    device_fields,
+    host_memory,
+    make_header,
+)
+from collector.writing.schemas import Schemas
+from collector.writing.segments import SegmentPlan
+from collector.writing.writer import Writer, WriterPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from collector.config import RecordConfig
+    from collector.core.rank import Identity
+    from collector.core.warn_once import Troubles
+    from collector.format.columns import Column
+    from collector.format.records import Capture, Header, How
+    from collector.mirror.contract import Kind as RemoteKind
+    from collector.sources.contract import SourceInfo, TimedSource
+    from collector.steps.progress import Progress
+
+QUEUE_ROWS: Final = 8192
+"""Rows that may wait for a slow disk; what does not fit is dropped and counted."""
+
+SEGMENT_BYTES: Final = 2**24
+SEGMENT_SECONDS: Final = 60.0
+"""A segment that has grown to this, or is this old and holds anything new, is finished. In
+a long run segments last longer, so that their number stays bounded."""
+
+STOP_SECONDS: Final = 2.0
+"""The longest that the end of a recording waits for sources and the disk; while captures
+are being written, a few seconds more."""
+
+_SAMPLER_SHARE: Final = 0.25
+"""Of `STOP_SECONDS`: what a slow source may take; the rest is the disk's."""
+
+_HEAD: Final = (*AXES, *TIMING, *PROGRESS)
+"""The columns of a step's row that the recorder itself fills, besides `Timing.columns`."""
+
+
+class Engine:
+    """Runs from its making to `stop`. Safe to use from any thread."""
+
+    def __init__(
+        self,
+        run_dir: Path,
+        config: RecordConfig,
+        mesh: dict[str, int],
+        progress: Progress,
+        troubles: Troubles,
+    ) -> None:
+        self.mesh = mesh
+        self._run_dir = run_dir
+        self._config = config
+        self._progress = progress
+        self._troubles = troubles
+        if not lifecycle.all_live():
+            PROCESS_CLOCK.restart()
+        self._started = PROCESS_CLOCK.anchor()
+        self._dumps = Dumps(config.dumps, run_dir)
+        self.cycles = Cycles(
+            config.schedule, progress, troubles, needed=config.spans.enabled
+        )
+        """Where the schedule stands; the recorder tells it of steps."""
+        self.watchers: list[Callable[[], None]] = []
+        """Called on the writer's thread before each flush; may neither raise nor block."""
+        self._last_row: Sequence[int | float | None] | None = None
+        """The last finished training step's, as it was queued."""
+        self._step_schemas: dict[str, int] = {}
+        """Of rows of steps, by phase."""
+        self._timed_schemas: dict[str, int] = {}
+        """Of rows of timed sources, by name."""
+        self._notes = SourceNotes(self._note_of_no_step, troubles)
+        identity = self._identity = identify(config)
+        self.device = find_device(config.device, local_rank=identity.local_rank)
+        self._told_device = self._known_device()
+        plan = WriterPlan(
+            run_dir=run_dir,
+            flush_seconds=config.flush_seconds,
+            queue_rows=QUEUE_ROWS,
+            max_file_bytes=config.max_file_bytes,
+            scalars=config.scalars,
+            identify=self._identify,
+            make_header=self._header,
+            watch=self._watch,
+            segments=self._segment_plan(),
+        )
+        attempt = new_attempt(self._started.wall_ns)
+        self.writer = Writer(plan, identity, attempt, troubles)
+        self._schemas = Schemas(self.writer.put_schema, troubles)
+        self.remote = open_mirror(
+            config.remote,
+            run_dir,
+            identify=self._identify,
+            stem=lambda: self.writer.stem,
+            troubles=troubles,
+            note=self._note_remote,
+        )
+        """Takes finished files to the mirror, where there is one."""
+        if self.remote.is_on:
+            self._note_remote("recorded", "", "")
+        opened = open_step_sources(config, self.device)
+        self._notes.opened(opened)
+        late = (
+            LateStepSource(missing.info, missing.columns, missing.again)
+            for missing in opened.not_opened
+            if missing.again is not None and missing.columns
+        )
+        self._sources = StepSources((*opened.sources, *late), self._notes, troubles)
+        self._samples = self._sources.samples
+        self.timing = Timing(
+            config,
+            self.device,
+            self.cycles,
+            progress,
+            troubles,
+            self._started,
+            put=self.writer.put_capture,
+            wake=self.writer.wake,
+            note=self.note_kind,
+        )
+        """Spans, and what a step's time goes to; the recorder tells it of steps."""
+        self._columns: tuple[Column, ...] = (
+            *_HEAD,
+            *self.timing.columns,
+            *self._sources.columns,
+        )
+        self._width = len(self._columns)
+        self._sampler = Sampler(self._open_timed, self)
+        self._clocks = ClockComparing(
+            config.clock, self._note_of_no_step, self.cycles, troubles
+        )
+        self.watchers.append(self._clocks.look)
+        _import_ahead()
+        if self._dumps.is_on:
+            resume(run_dir, identity.rank, self.remote.task_for_later())
+        try:
+            self.writer.start()
+            self._sampler.start()
+            self._clocks.start()
+        except BaseException:  # no thread to be had: leave torch as it was
+            self._sources.close()
+            self.remote.forget()
+            raise
+
+    def write_step(self, phase: str, row: list[int | float | None]) -> None:
+        """Queue a step's row: `row` holds the head's values, the sources add theirs."""
+        for index, sample in enumerate(self._samples):
+            try:
+                row += sample()
+            except Exception as error:  # noqa: BLE001, PERF203  # one must not cost all
+                row += self._sources.switch_off(index, error)
+        if len(row) != self._width:
+            self._sources.switch_off_odd()
+            return
+        # Here too, because the process group may be gone before the next flush.
+        if not self._identity.settled and is_distributed():
+            self._identify()
+        schema_id = self._step_schemas.get(phase)
+        if schema_id is None:
+            schema_id = self._schemas.add(STEP_TABLE, phase, self._columns)
+            self._step_schemas[phase] = schema_id
+        self.writer.put_row(schema_id, row)
+        if phase == TRAIN:
+            self._last_row = row
+
+    def last_step(self) -> dict[str, int | float | None] | None:
+        """The last finished training step's row by column; None before the first."""
+        if self._last_row is None:
+            return None
+        names = (column.name for column in self._columns)
+        return dict(zip(names, self._last_row, strict=True))
+
+    def note(
+        self, kind: str, data: dict[str, Any], *, step: int | None, user: bool = False
+    ) -> None:
+        """Queue a note; `user`: a user's loop may cause it, so it is bounded."""
+        self.writer.put_note(kind, step, data, user=user)
+
+    # For kinds: see `profiling.contract.Sink`.
+
+    def put_capture(self, capture: Capture) -> bool:
+        """Queue a capture; False where it was dropped (and counted)."""
+        return self.writer.put_capture(capture)
+
+    def put_urgent(self, capture: Capture, seconds: float) -> bool:
+        """Have a small capture on the disk before all else, within `seconds`."""
+        return self.writer.put_urgent(capture, seconds)
+
+    def put_row(
+        self,
+        table: str,
+        phase: str,
+        columns: tuple[Column, ...],
+        row: Sequence[int | float | None],
+        *,
+        rolled_up: bool = True,
+    ) -> None:
+        """Queue a row; a table whose columns change gets another schema."""
+        if len(row) != len(columns) or columns[:2] != AXES:
+            self._troubles.tell(
+                f"table {table}",
+                "rows of %s do not fit their columns and are dropped. Please report"
+                " this.",
+                table,
+            )
+            return
+        schema_id = self._schemas.of_kind(table, phase, columns, rolled_up=rolled_up)
+        if schema_id is not None:
+            self.writer.put_row(schema_id, row)
+
+    def note_kind(
+        self, info: SourceInfo, status: str, reason: str, remedy: str
+    ) -> None:
+        """Say that a kind records, or why it does not."""
+        self._notes.say(info, status, reason, remedy)
+
+    @property
+    def rank(self) -> int:
+        """This process's rank, as far as it is known by now."""
+        return self.writer.identity.rank
+
+    def artifact_dir(self) -> Path | None:
+        """Where files of the rank's go; None as long as it has no file of its own."""
+        path = self.writer.path
+        return None if path is None else path.with_name(self.writer.stem)
+
+    def mirror(self, kind: RemoteKind, path: Path) -> None:
+        """Have a finished file copied to the mirror, where there is one."""
+        self.remote.put(kind, path)
+
+    def step_values(self) -> dict[str, int | float | None]:
+        """What the step sources say now, by column; those that fail are left out."""
+        return self._sources.values()
+
+    def stop(self, how: How, message: str, phase: str = "") -> None:
+        """Stop sampling, write what is queued and end the file, in bounded time.
+
+        Then what the mirror does not have yet, and what is left for a process of its own.
+        """
+        deadline = time.monotonic() + STOP_SECONDS
+        self._sampler.stop(STOP_SECONDS * _SAMPLER_SHARE)
+        self._sources.close()
+        rest = max(0.1, deadline - time.monotonic())
+        step = self._progress.train_step
+        self.writer.close(how, message, rest, step=step, phase=phase)
+        self.remote.close()
+        if self._dumps.is_on:
+            path, stem = self.writer.path, self.writer.stem
+            task = self.remote.task_for_later()
+            self._dumps.leave(path, stem, self.rank, task)
+
+    def end_by(self, signal_name: str) -> None:
+        """A signal ends the process: write what is queued and end the file, no more."""
+        progress = self._progress
+        self.writer.close(
+            "signal",
+            signal_name,
+            STOP_SECONDS,
+            step=progress.train_step,
+            phase=progress.phase.name,
+        )
+
+    def forget(self) -> None:
+        """In a forked child: nothing here is ours."""
+        self.remote.forget()
+        self.cycles.forget()
+        self._sampler.forget()
+        self.writer.forget()
+
+    # For the sampler, on its thread.
+
+    def _open_timed(self) -> Sequence[TimedSource]:
+        # Where the rank is not known yet it counts as the host's first: better told twice.
+        rank = self._identity.local_rank
+        opened = open_timed_sources(self._config, self.device, rank)
+        self._notes.opened(opened)
+        late = (
+            LateSource(missing.info, missing.again)
+            for missing in opened.not_opened
+            if missing.again is not None
+        )
+        return (*opened.sources, *late)
+
+    def sampled(
+        self, source: TimedSource, values: Sequence[int | float | None]
+    ) -> None:
+        """See `sampler.Listener`."""
+        table = source.info.name
+        schema_id = self._timed_schemas.get(table)
+        if schema_id is None:
+            columns = (*AXES, *source.columns)
+            seconds = source.interval_seconds
+            schema_id = self._schemas.add(table, TRAIN, columns, seconds)
+            self._timed_schemas[table] = schema_id
+        row = [now_ns(), self._progress.train_step, *values]
+        self.writer.put_row(schema_id, row)
+
+    def works(self, source: TimedSource) -> None:
+        """See `sampler.Listener`."""
+        self._notes.works(source.info)
+
+    def failed(self, source: TimedSource, error: BaseException) -> None:
+        """See `sampler.Listener`."""
+        self._notes.failed(source.info, error)
+
+    # For the writer, on its thread.
+
+    def _segment_plan(self) -> SegmentPlan | None:
+        """How the rank's file is cut, where it is: by itself or for the mirror."""
+        remote = self._config.remote
+        is_mirrored = bool(remote.url) and remote.events is not None
+        if not (self._config.segments or is_mirrored):
+            return None
+        return SegmentPlan(
+            max_bytes=SEGMENT_BYTES,
+            seconds=SEGMENT_SECONDS,
+            finished=self._mirror_segment,
+        )
+
+    def _mirror_segment(self, path: Path) -> None:
+        self.remote.put("events", path)
+
+    def _identify(self) -> Identity:
+        """Who this process is; the first settled answer stands."""
+        if not self._identity.settled:
+            self._identity = identify(self._config)
+        return self._identity
+
+    def _header(self, identity: Identity, attempt: str) -> Header:
+        return make_header(
+            run_dir=self._run_dir,
+            attempt=attempt,
+            identity=identity,
+            started=self._started,
+            device=self._known_device(),
+            memory=host_memory(),
+            mesh=self.mesh,
+            config=self._config,
+        )
+
+    def _known_device(self) -> DeviceIdentity:
+        try:
+            return self.device.identity()
+        except Exception as error:  # noqa: BLE001  # a driver's trouble is not ours
+            self._troubles.tell("device", "the device does not answer", error=error)
+            return DeviceIdentity(
+                device_type=self.device.type, device_index=self.device.index
+            )
+
+    def _watch(self) -> None:
+        stuck = self._sampler.replace_if_stuck()
+        if stuck is not None:
+            self._notes.failed(stuck.info, TimeoutError("a sample did not come back"))
+        for watcher in self.watchers:
+            watcher()
+        self.timing.write()
+        if self.timing.log.num_dropped:
+            lost = self.timing.log.num_dropped
+            self.writer.lost[
+                "spans", "too many: faster than kept, or beyond their budget"
+            ] = lost
+        for data in self.timing.log.totals.take():
+            self.note("span", data, step=self._progress.train_step)
+        known = self._known_device()
+        if known != self._told_device:  # training has begun to use it
+            self._told_device = known
+            self.note("device", device_fields(known), step=None)
+
+    # Notes.
+
+    def _note_remote(self, status: str, reason: str, remedy: str) -> None:
+        self._notes.say(REMOTE, status, reason, remedy)
+
+    def _note_of_no_step(self, kind: str, data: dict[str, Any]) -> None:
+        self.note(kind, data, step=None)
+
+
+def _import_ahead() -> None:
+    """Import on this thread what the sampler would import on its own.
+
+    A module half imported by another thread at a fork stays locked in the child for
+    ever: a dataloader worker that imports it too would hang.
+    """
+    for name in (
+        *(f"collector.sources.{HOMES[name]}" for name in TIMED),
+        "psutil",
+        "pynvml",
+    ):
+        with contextlib.suppress(Exception):  # told when the source opens
+            import_module(name)

@@ -1,0 +1,152 @@
+"""The live recorders of this process, and what happens to them at its turns.
+
+- At exit, a recorder that nobody closed is closed, as ended by the exception that ends
+  the program where there is one; so by `sys.exit` with a code other than 0.
+- A signal that ends the program, where it is listened to, ends the file and no more.
+- In a forked child (a dataloader worker), every recorder of the parent is dead: its
+  calls return at once, nothing is written. The child may start one of its own.
+
+The newest live recorder is the active one: `collector.span` and `collector.active` mean
+it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from collector.core import exit_code
+from collector.core.plain import own_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from collector.format.records import How
+    from collector.recorder import Recorder
+
+_MAX_MESSAGE: Final = 500
+
+
+Note: TypeAlias = "Callable[[str, dict[str, Any]], None]"
+"""Queues a note of this kind, with this data."""
+
+
+class Living(Protocol):
+    """What a recording must do at the turns of the process."""
+
+    run_dir: Path
+    recorder: Recorder
+
+    def close_for(self, error: BaseException | None) -> None:
+        """Close, saying how it ended."""
+
+    def end_by(self, signal_name: str) -> None:
+        """End the file: a signal ends the process now. Called in its handler."""
+
+    def forget(self) -> None:
+        """Be dead: this is a forked child."""
+
+
+class Launcher(Protocol):
+    """Who runs the program and records it, where it is not the program itself."""
+
+    def recording_begins(self, run_dir: Path) -> Path:
+        """A recorder is about to be made for a directory; returns the one to take."""
+
+    def recording_begun(self, note: Note) -> None:
+        """A recorder lives; `note` writes notes into its file."""
+
+    def step_taken(self, recorder: Recorder) -> None:
+        """A step of a live recorder is done; may raise what is no Exception."""
+
+    def recording_ends(self, note: Note, error: BaseException | None) -> None:
+        """A live recorder is about to close, by the exception where there is one."""
+
+
+launcher: Launcher | None = None
+"""Of this process; None: the program was started by itself."""
+
+_live: list[Living] = []
+_hooked = False
+
+
+def add(recorder: Living) -> None:
+    """A recorder has started."""
+    global _hooked  # noqa: PLW0603  # hooks are per process and cannot be removed
+    if not _live:
+        exit_code.watch()
+        _close_in_multiprocessing()
+    if not _hooked:
+        _hooked = True
+        atexit.register(_at_exit)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_after_fork)
+    _live.append(recorder)
+
+
+def remove(recorder: Living) -> None:
+    """A recorder has closed."""
+    if recorder in _live:
+        _live.remove(recorder)
+        if not _live:
+            exit_code.leave()
+
+
+def all_live() -> tuple[Living, ...]:
+    """Every live recorder, the oldest first."""
+    return tuple(_live)
+
+
+def newest() -> Living | None:
+    """The active recorder, or None."""
+    return _live[-1] if _live else None
+
+
+def ending(
+    error: BaseException | None,
+) -> tuple[How, str]:
+    """How a recording ended, and the first line of why. `sys.exit(0)` is no error."""
+    if error is None or (isinstance(error, SystemExit) and not error.code):
+        return "closed", ""
+    text = (own_text(error) or "").strip().split("\n", 1)[0]
+    name = type(error).__name__
+    return "exception", (f"{name}: {text}" if text else name)[:_MAX_MESSAGE]
+
+
+def _at_exit() -> None:
+    error = exit_code.ended_by() or _last_uncaught()
+    for recorder in reversed(_live.copy()):
+        recorder.close_for(error)
+
+
+def _close_in_multiprocessing() -> None:
+    """A process that multiprocessing has forked skips `atexit`, but not its own."""
+    util: Any = sys.modules.get("multiprocessing.util")
+    process: Any = sys.modules.get("multiprocessing.process")
+    if util is not None and process.parent_process() is not None:
+        util.Finalize(None, _at_process_exit, exitpriority=0)
+
+
+def _at_process_exit() -> None:
+    # Before Python 3.13 it is still on its way out of the process's function.
+    error = exit_code.ended_by() or sys.exc_info()[1]
+    for recorder in reversed(_live.copy()):
+        recorder.close_for(error)
+
+
+def _last_uncaught() -> BaseException | None:
+    """The exception that ends the program; the interpreter leaves it in `sys`."""
+    if hasattr(sys, "ps1"):
+        return None  # an interactive session goes on after its errors
+    error: object = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    return error if isinstance(error, BaseException) else None
+
+
+def _after_fork() -> None:
+    for recorder in _live:
+        recorder.forget()
+    _live.clear()
+    exit_code.leave()

@@ -1,0 +1,119 @@
+"""`collector.profiled`: a function whose calls are collected on the schedule.
+
+    @collector.profiled                 # methods, coroutines and generators too
+    def training_step(self, batch): ...
+
+    @collector.profiled("forward pass") # under a name of your own
+
+Without a live recorder the call goes straight through: one look at an empty list.
+
+Defined where one might wonder:
+
+- A function is called by its own name in the settings and on the page. Where another
+  function has taken that name already, by the qualified one (`Model.training_step`).
+- Every call counts, also a recursive one, a nested one and one on another thread; they
+  are numbered in the order they begin, for each function and phase by themselves.
+- A generator's call lasts from the first item that is asked for to its end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+
+from collector.core.guard import guarded
+from collector.core.plain import text_of
+from collector.functions.contract import WHOLE_STEP
+from collector.hooks.wrapping import wrapped
+from collector.steps.spans.how import tell
+from collector.steps.spans.spans import active_sink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from collector.steps.spans.spans import SpanSink
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+_MAX_NAME: Final = 200
+
+_names: dict[str, str] = {WHOLE_STEP: ""}
+"""Whose each name is: the function's module and qualified name."""
+
+
+@overload
+def profiled(function: Function, /) -> Function: ...
+@overload
+def profiled(name: str = "", /) -> Callable[[Function], Function]: ...
+def profiled(function_or_name: Any = "", /) -> Any:
+    """Decorate a function so that the active recorder collects its calls.
+
+    What is collected, of which functions and which calls, is said by the settings
+    `functions`, `schedule` and those of each kind (`hooks`, `activations`, `modules`,
+    `history`). The function keeps its signature, its results and its errors.
+
+    Args:
+        function_or_name: the function itself, or a name for it: then what is returned
+            is the decorator.
+    """
+    if issubclass(type(function_or_name), str):
+        name = text_of(function_or_name, _MAX_NAME)
+        return lambda function: _profiled(function, name)
+    return _profiled(function_or_name, "")
+
+
+def name_of(function: Any) -> str:
+    """The function's own name, or the qualified one where it is another function's."""
+    function = getattr(function, "__func__", function)  # static and class methods
+    short = getattr(function, "__name__", type(function).__name__)
+    qualified = getattr(function, "__qualname__", short)
+    identity = f"{getattr(function, '__module__', '')}.{qualified}"
+    for candidate in (short, qualified):
+        name = str(candidate)[-_MAX_NAME:]
+        if _names.setdefault(name, identity) == identity:
+            return name
+    return identity[-_MAX_NAME:]
+
+
+def _itself(function: Any, *_: Any) -> Any:
+    return function
+
+
+@guarded(tell, instead=_itself)
+def _profiled(function: Function, name: str) -> Function:
+    name = name or name_of(function)
+    return wrapped(function, lambda: _block(name))
+
+
+def _block(name: str) -> ProfiledCall | None:
+    sink = active_sink()
+    return None if sink is None else ProfiledCall(sink, name)
+
+
+class ProfiledCall:
+    """One call: it begins and ends at its recorder."""
+
+    __slots__ = ("_call", "_name", "_sink")
+
+    def __init__(self, sink: SpanSink, name: str) -> None:
+        self._sink = sink
+        self._name = name
+        self._call: Any = None
+
+    @guarded(tell, traced=_itself)
+    def __enter__(self) -> None:
+        self._call = self._sink.begin_call(self._name)
+
+    @guarded(tell)
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self._sink.passed(error)
+        if self._call is not None:
+            # A consumer that asks for no more items is no error of the generator.
+            ended = None if isinstance(error, GeneratorExit) else error
+            self._sink.end_call(self._call, ended)

@@ -1,0 +1,1 @@
+"""What hooks on modules say through each collected call."""

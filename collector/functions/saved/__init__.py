@@ -1,0 +1,1 @@
+"""What autograd saves for backward in each collected call."""

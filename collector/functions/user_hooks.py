@@ -1,0 +1,107 @@
+"""The user's own hooks, and the attributes that they leave on modules.
+
+A hook that raises is switched off with a warning and a note; the others go on. What a
+hook adds to a module is taken away again when the last window ends, and nothing else is:
+training may set attributes of its own meanwhile.
+"""
+
+from __future__ import annotations
+
+import numbers
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from collector.config.values import code_name, resolve
+from collector.core.warn_once import warn
+from collector.sources.contract import SourceInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from collector.config.values import Code
+    from collector.functions.contract import Sink
+
+
+class Attributes:
+    """What hooks have added to modules."""
+
+    def __init__(self) -> None:
+        self._added: dict[int, tuple[weakref.ref[Any], set[str]]] = {}
+
+    def run(self, hook: Callable[..., Any], module: Any, *arguments: Any) -> None:
+        """Call a hook, and remember the attributes that are new after it."""
+        own = vars(module)
+        before = len(own)
+        try:
+            hook(module, *arguments)
+        finally:
+            if len(own) > before:
+                known = self._added.get(id(module))
+                if known is None:
+                    known = self._added[id(module)] = weakref.ref(module), set()
+                known[1].update(list(own)[before:])
+
+    def remove(self) -> None:
+        """Take them away."""
+        for reference, names in self._added.values():
+            module = reference()
+            if module is not None:
+                for name in names:
+                    vars(module).pop(name, None)
+        self._added = {}
+
+
+class UserHooks:
+    """The hooks of one key, in their order."""
+
+    def __init__(
+        self, key: str, codes: Sequence[Code], attributes: Attributes, sink: Sink
+    ) -> None:
+        """`key`: of the configuration, e.g. `hooks.pre_forward`.
+
+        Raises:
+            ConfigError: a dotted name does not import.
+        """
+        self._key = key
+        self._hooks = tuple(resolve(code, key) for code in codes)
+        self._attributes = attributes
+        self._sink = sink
+
+    def __bool__(self) -> bool:
+        return bool(self._hooks)
+
+    def run(self, module: Any, *arguments: Any) -> None:
+        """Call each of them; what they return is ignored."""
+        for hook in self._hooks:
+            try:
+                self._attributes.run(hook, module, *arguments)
+            except Exception as error:  # noqa: BLE001, PERF203  # not training's fault
+                self._switch_off(hook, error)
+
+    def _switch_off(self, hook: Any, error: BaseException) -> None:
+        self._hooks = tuple(known for known in self._hooks if known is not hook)
+        switch_off(self._sink, self._key, hook, error)
+
+
+def switch_off(sink: Sink, key: str, hook: Any, error: BaseException) -> None:
+    """Say that code of the user's, named by the setting `key`, failed and is off."""
+    name = code_name(hook)
+    remedy = f"Correct {name}, or remove it from {key}."
+    reason = f"{name}: {type(error).__name__}: {error}"
+    sink.note_kind(SourceInfo(name=key, cost=""), "failed", reason, remedy)
+    warn(
+        "%s in %s failed and is off from now on; training and the rest go on. %s",
+        name,
+        key,
+        remedy,
+        error=error,
+    )
+
+
+def number_of(module: Any, name: str) -> float | None:
+    """A module's attribute as a number; None where there is none, or it is no number.
+
+    A tensor is none: reading it may wait for the device.
+    """
+    value = getattr(module, name, None)
+    return float(value) if isinstance(value, numbers.Real) else None

@@ -1,0 +1,1 @@
+"""Hooks on modules, autograd and optimizers, for whoever listens."""

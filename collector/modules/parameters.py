@@ -1,0 +1,201 @@
+"""Parameters, gradients, buffers and optimizer states, by name.
+
+What is alive is named at the start, the rest as it comes.
+A gradient of a parameter that nobody shards is named when autograd has accumulated it,
+by a hook on the parameter that is taken off again, dictionary and all. FSDP names its
+own. Optimizers are seen by the hook that torch calls for every optimizer's step, so
+none is missed and nothing stands on the user's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from collector.modules.log import CATEGORY, STATE
+from collector.modules.tensors import tensors_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import torch
+
+    from collector.modules.ledger import Ledger
+    from collector.modules.log import EventLog
+    from collector.modules.tree import ModuleTree
+    from collector.modules.watching.backward import Link
+    from collector.modules.watching.fsdp import ShardingWatch
+    from collector.modules.watching.stack import ModuleStack
+
+_PARAM: Final = CATEGORY["param"]
+_BUFFER: Final = CATEGORY["buffer"]
+_GRAD: Final = CATEGORY["grad"]
+_OPTIMIZER: Final = CATEGORY["optimizer"]
+
+
+class ParameterWatch:
+    """Parameters nobody shards, their gradients, and all buffers."""
+
+    def __init__(
+        self, tree: ModuleTree, ledger: Ledger, sharding: ShardingWatch, link: Link
+    ) -> None:
+        self._ledger = ledger
+        self._link = link
+        self._buffers = list(tree.buffers())
+        managed = sharding.managed()
+        self._own = [(i, p) for i, p in tree.parameters() if id(p) not in managed]
+        self.owners = {id(p): i for i, p in (*self._own, *sharding.parameters())}
+        """Module by `id` of a parameter as optimizers know it."""
+        self._all = [*self._own, *sharding.parameters()]
+        self._hooked: list[tuple[Any, Any]] = []
+
+    def own_bytes(self, num_modules: int) -> tuple[list[int], list[int]]:
+        """By module: bytes of its own parameters (local shards) and buffers.
+
+        A storage counts once, for the first module that has it.
+        """
+        seen: set[int] = set()
+        return (
+            self._bytes_by_owner(self._all, num_modules, seen),
+            self._bytes_by_owner(self._buffers, num_modules, seen),
+        )
+
+    def assign_all(self) -> None:
+        """Name what is alive."""
+        for owner, parameter in self._own:
+            self._ledger.assign(parameter, _PARAM, owner)
+            if parameter.grad is not None:
+                self._ledger.assign(parameter.grad, _GRAD, owner)
+        for owner, buffer in self._buffers:
+            self._ledger.assign(buffer, _BUFFER, owner)
+
+    def install(self) -> None:
+        """Name gradients as they come."""
+        link = self._link
+
+        def accumulated(parameter: torch.Tensor) -> None:
+            stack = link.stack
+            if stack is None:
+                return
+            try:
+                self._name_gradient(parameter)
+            except Exception as error:  # noqa: BLE001  # training goes on
+                stack.failed(error)
+
+        for _, parameter in self._own:
+            if parameter.requires_grad and parameter.is_leaf:
+                had_none = parameter._post_accumulate_grad_hooks is None  # noqa: SLF001
+                handle = cast("Any", parameter).register_post_accumulate_grad_hook(
+                    accumulated
+                )
+                self._hooked.append((handle, parameter if had_none else None))
+
+    def remove(self) -> None:
+        """Leave the parameters as they were."""
+        for handle, parameter in self._hooked:
+            handle.remove()
+            if parameter is not None and not parameter._post_accumulate_grad_hooks:  # noqa: SLF001
+                parameter._post_accumulate_grad_hooks = None  # noqa: SLF001
+        self._hooked.clear()
+
+    def _bytes_by_owner(
+        self, tensors: Iterable[tuple[int, Any]], num_modules: int, seen: set[int]
+    ) -> list[int]:
+        found = [0] * num_modules
+        for owner, tensor in tensors:
+            for key, num_bytes in self._ledger.storages(tensor):
+                if key not in seen:
+                    seen.add(key)
+                    found[owner] += num_bytes
+        return found
+
+    def _name_gradient(self, parameter: torch.Tensor) -> None:
+        gradient = parameter.grad
+        if gradient is not None:  # an optimizer inside backward may have taken it
+            owner = self.owners.get(id(parameter), -1)
+            self._ledger.assign(gradient, _GRAD, owner)
+
+
+class OptimizerWatch:
+    """The states of all optimizers, and when they step."""
+
+    def __init__(
+        self,
+        optimizers: Iterable[Any],
+        owners: dict[int, int],
+        ledger: Ledger,
+        log: EventLog,
+        stack: ModuleStack,
+    ) -> None:
+        # Trainers wrap optimizers; torch tells of the steps of those inside.
+        inside = (getattr(one, "optimizer", one) for one in optimizers)
+        self._known = {id(optimizer): optimizer for optimizer in inside}
+        self._num_named: dict[int, int] = {}
+        """By `id` of the optimizer: how many parameters had states at the last look."""
+        self._owners = owners
+        self._ledger = ledger
+        self._log = log
+        self._stack = stack
+        self._num_steps = 0
+        self._handles: list[Any] = []
+
+    @property
+    def num_optimizers(self) -> int:
+        """How many are known."""
+        return len(self._known)
+
+    def assign_all(self) -> None:
+        """Name the states that are alive."""
+        for optimizer in tuple(self._known.values()):
+            self._name_states(optimizer)
+
+    def install(self) -> None:
+        """Follow every optimizer's steps."""
+        link = self._stack.link
+
+        def begin(optimizer: Any, _args: Any, _kwargs: Any) -> None:
+            stack = link.stack
+            if stack is not None:
+                stack.guard(lambda: self._begin(optimizer))
+
+        def end(optimizer: Any, _args: Any, _kwargs: Any) -> None:
+            stack = link.stack
+            if stack is not None:
+                stack.guard(lambda: self._end(optimizer))
+
+        self._handles = [
+            register_optimizer_step_pre_hook(begin),
+            register_optimizer_step_post_hook(end),
+        ]
+
+    def remove(self) -> None:
+        """Leave torch as it was."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+    def _begin(self, optimizer: Any) -> None:
+        if id(optimizer) not in self._known:
+            self._known[id(optimizer)] = optimizer
+            self._name_states(optimizer)
+        self._log.mark(STATE["before_optimizer"], -1, self._num_steps, False)
+        self._stack.begin_optimizer()
+
+    def _end(self, optimizer: Any) -> None:
+        self._stack.end_optimizer()
+        if len(optimizer.state) != self._num_named.get(id(optimizer)):
+            self._name_states(optimizer)
+        self._log.mark(STATE["after_optimizer"], -1, self._num_steps, False)
+        self._num_steps += 1
+
+    def _name_states(self, optimizer: Any) -> None:
+        states = getattr(optimizer, "state", {})
+        for parameter, state in states.items():
+            owner = self._owners.get(id(parameter), -1)
+            for tensor in tensors_in(state):
+                self._ledger.assign(tensor, _OPTIMIZER, owner)
+        self._num_named[id(optimizer)] = len(states)

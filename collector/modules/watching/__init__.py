@@ -1,0 +1,1 @@
+"""What the tracker of module memory watches: dispatch, hooks, FSDP2, storages."""

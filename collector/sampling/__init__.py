@@ -1,0 +1,1 @@
+"""When sources are asked, and what is said of them."""

@@ -1,0 +1,93 @@
+"""torch's allocator on this rank's device, at every step: current and peak bytes.
+
+The statistics are taken as the nested dict that torch's C code builds, without the
+flattening and sorting that `torch.cuda.memory_stats` adds (75 us). They are the host's
+own books: nothing waits for the device.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from collector.format.columns import DEVICE_COUNTERS, device_byte_columns
+from collector.sources.contract import SourceInfo, StepSource
+from collector.sources.device.peak_wrapping import open_ledger, release_ledger
+from collector.sources.device.peaks import picked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.config import RecordConfig
+    from collector.format.columns import Column
+    from collector.sources.device.accelerator import Device
+
+INFO: Final = SourceInfo(name="device", cost="20 us per step")
+
+_RESERVED: Final = 2
+"""Where the total reserved bytes stand in the order of `peaks.KEYS`."""
+
+
+def columns_of(config: RecordConfig) -> tuple[Column, ...]:
+    """What it will give."""
+    return _columns(resets=config.device_peaks == "step")
+
+
+def _columns(*, resets: bool) -> tuple[Column, ...]:
+    peak = device_byte_columns("peak" if resets else "cumulative_peak")
+    return (*peak, *DEVICE_COUNTERS)
+
+
+def open_source(config: RecordConfig, device: Device) -> StepSource:
+    """Open the device's statistics and its peak ledger.
+
+    Raises:
+        Unavailable: there is no accelerator.
+    """
+    if device.absent is not None:
+        raise device.absent
+    return DeviceSource(device, resets=config.device_peaks == "step")
+
+
+class DeviceSource:
+    """Samples nothing (None) until training uses the device."""
+
+    info = INFO
+
+    def __init__(self, device: Device, *, resets: bool) -> None:
+        """`resets`: peaks are per step; else cumulative, and nothing is wrapped."""
+        self.columns = _columns(resets=resets)
+        self._nothing = (None,) * len(self.columns)
+        self._device = device
+        self._resets = resets
+        self._open_ledger()
+
+    def sample(self) -> Sequence[int | float | None]:
+        """Close the step's peak scope and begin the next one's."""
+        reading = self._ledger.cut(self._scope)
+        if reading is None:
+            return self._nothing
+        stats = reading.stats
+        current = picked(stats, "current")
+        if not current[_RESERVED] and self._device.settle():
+            self.close()
+            self._open_ledger()
+        values: list[int | None] = []
+        for now, peak in zip(current, reading.peaks, strict=True):
+            values += (now, peak)
+        values += (stats.get("num_alloc_retries"), stats.get("num_ooms"))
+        return values
+
+    def close(self) -> None:
+        """Give the peak counters back to the user; twice is harmless."""
+        if self._device.ledger is None:
+            return
+        self._device.ledger = None
+        try:
+            self._ledger.close(self._scope)
+        finally:  # a driver that does not answer must not leave torch wrapped
+            release_ledger(self._ledger)
+
+    def _open_ledger(self) -> None:
+        self._ledger = open_ledger(self._device, resets=self._resets)
+        self._scope = self._ledger.open()
+        self._device.ledger = self._ledger

@@ -1,0 +1,167 @@
+"""Resident memory of the process, cheap enough for every step.
+
+On Linux it is one `pread` of a kept descriptor on /proc/self/statm: 1.5-3 us, where
+psutil takes 12-24 us. A descriptor opened before a fork would go on reporting the
+parent, so a forked child opens its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import weakref
+from typing import TYPE_CHECKING, Final
+
+from collector.format.columns import RSS
+from collector.sources.contract import SourceInfo, StepSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from collector.config import RecordConfig
+    from collector.format.columns import Column
+    from collector.sources.device.accelerator import Device
+
+INFO: Final = SourceInfo(name="rss", cost="2 us per step (20 us without /proc)")
+
+_STATM: Final = "/proc/self/statm"
+
+PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+def columns_of(_config: RecordConfig) -> tuple[Column, ...]:
+    """What it will give."""
+    return RSS
+
+
+def open_source(_config: RecordConfig, _device: Device) -> StepSource:
+    """Open the statm descriptor, or psutil's view where there is no /proc."""
+    return open_sizes()
+
+
+def open_sizes() -> StatmSource | PsutilSource:
+    """What reads the process's sizes whenever it is asked; to be closed."""
+    return StatmSource() if os.path.exists(_STATM) else PsutilSource()  # noqa: PTH110
+
+
+def resident_bytes(reading: bytes | int) -> int | None:
+    """What a reading says of resident memory; None where it says nothing."""
+    if isinstance(reading, int):
+        return reading
+    try:
+        return int(reading.split(b" ", 2)[1]) * PAGE_BYTES
+    except (ValueError, IndexError):
+        return None  # the descriptor had been closed, and was another file's
+
+
+class StatmSource:
+    """Linux: the second number of /proc/self/statm, in pages."""
+
+    info = INFO
+    columns = RSS
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+        self._identity = (-1, -1)
+        self._open()
+        _open_sources.add(self)
+
+    def sample(self) -> Sequence[int | float | None]:
+        """The process's resident bytes."""
+        try:
+            # As `sizes` has it; written out, as every step asks.
+            pages = os.pread(self._descriptor, 64, 0).split(b" ", 2)[1]
+            return (int(pages) * PAGE_BYTES,)
+        except (OSError, ValueError, IndexError):
+            return (self.sizes()[0],)
+
+    def sizes(self) -> tuple[int, int]:
+        """The process's resident and virtual bytes."""
+        try:
+            virtual, resident, _ = self.read().split(b" ", 2)
+            return int(resident) * PAGE_BYTES, int(virtual) * PAGE_BYTES
+        except (OSError, ValueError):
+            if self._descriptor < 0:
+                raise
+            # The program closed all descriptors; the number may be a file of its own.
+            self._open()
+            virtual, resident, _ = self.read().split(b" ", 2)
+            return int(resident) * PAGE_BYTES, int(virtual) * PAGE_BYTES
+
+    def read(self) -> bytes:
+        """A reading to be looked at later; see `resident_bytes`."""
+        return os.pread(self._descriptor, 64, 0)
+
+    def reader(self) -> Callable[[], bytes]:
+        """What `read` does, without a call of Python's; good until it is reopened."""
+        return functools.partial(os.pread, self._descriptor, 64, 0)
+
+    def close(self) -> None:
+        """Close the descriptor; twice is harmless."""
+        descriptor, self._descriptor = self._descriptor, -1
+        with contextlib.suppress(OSError):
+            if _identity(descriptor) == self._identity:
+                os.close(descriptor)
+
+    def reopen(self) -> None:
+        """Replace the parent's descriptor in a forked child."""
+        if self._descriptor >= 0:
+            self.close()
+            self._open()
+
+    def _open(self) -> None:
+        self._descriptor = os.open(_STATM, os.O_RDONLY | os.O_CLOEXEC)
+        self._identity = _identity(self._descriptor)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
+
+
+class PsutilSource:
+    """Elsewhere: psutil, whose Process object too would report a fork's parent."""
+
+    info = INFO
+    columns = RSS
+
+    def __init__(self) -> None:
+        self._pid = -1
+
+    def sample(self) -> Sequence[int | float | None]:
+        """The process's resident bytes."""
+        return (self.sizes()[0],)
+
+    def read(self) -> int:
+        """A reading to be looked at later; see `resident_bytes`."""
+        return self.sizes()[0]
+
+    def reader(self) -> Callable[[], int]:
+        """What `read` does."""
+        return self.read
+
+    def sizes(self) -> tuple[int, int]:
+        """The process's resident and virtual bytes."""
+        if self._pid != os.getpid():
+            import psutil
+
+            self._pid = os.getpid()
+            self._process = psutil.Process()
+        found = self._process.memory_info()
+        return found.rss, found.vms
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+_open_sources: weakref.WeakSet[StatmSource] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for source in tuple(_open_sources):
+        source.reopen()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,141 @@
+"""The dataloader workers: how many there are and what memory they hold.
+
+They are the processes that torch's DataLoader starts to load batches. Each gives itself a
+name that the system shows, so that other children (pools, subprocesses, forks, servers)
+are told from them however they were started. Resident memory counts a page that several
+processes share in each of them: `process_full` does not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from collector.format.columns import WORKERS
+from collector.sources.contract import FunctionSource, SourceInfo, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from collector.config import RecordConfig
+    from collector.sources.device.accelerator import Device
+
+INFO: Final = SourceInfo(
+    name="workers", cost="0.1 ms and 0.05 ms per child process and sample"
+)
+
+MAX_PROCESSES: Final = 1024
+"""More are not looked at: a runaway must not slow the recorder down."""
+
+_MAX_DEPTH: Final = 3
+"""Workers may be children of a server that forks them."""
+
+_NAME: Final = "pt_data_worker"
+"""What torch names a worker, from 2.5 on."""
+
+_GONE: Final = (FileNotFoundError, ProcessLookupError, PermissionError)
+"""It has ended meanwhile, or is not ours to look at. All else is no answer at all, and
+not the answer that there are no workers."""
+
+
+def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
+    """Open the view of this process's children.
+
+    Raises:
+        Unavailable: this system does not show what a process names itself.
+    """
+    if sys.platform != "linux":
+        raise Unavailable(
+            "dataloader workers cannot be told from other children on this system",
+            "Record on Linux.",
+        )
+    own_children = Path(f"/proc/self/task/{os.getpid()}/children")
+    family = ProcFamily() if own_children.exists() else PsutilFamily()
+
+    def sample() -> Sequence[int]:
+        sizes = family.worker_sizes(os.getpid())
+        return len(sizes), sum(sizes), max(sizes, default=0)
+
+    return FunctionSource(
+        info=INFO,
+        columns=WORKERS,
+        interval_seconds=config.workers,
+        sample=sample,
+    )
+
+
+class ProcFamily:
+    """Every thread's own list of children, without a walk over all processes."""
+
+    def __init__(self, proc: Path = Path("/proc")) -> None:
+        """`proc` stands in for /proc, for tests."""
+        self._proc = proc
+        self._page_bytes = os.sysconf("SC_PAGE_SIZE")
+
+    def worker_sizes(self, pid: int) -> list[int]:
+        """Resident bytes of each worker below `pid`."""
+        sizes: list[int] = []
+        num_seen = 0
+        level = [pid]
+        for _ in range(_MAX_DEPTH):
+            below: list[int] = []
+            for child in self._children(level):
+                if num_seen >= MAX_PROCESSES:
+                    break
+                num_seen += 1
+                try:
+                    is_worker = self._name(child) == _NAME
+                    size = self._resident_bytes(child) if is_worker else 0
+                except (*_GONE, ValueError, IndexError):
+                    continue  # it has ended meanwhile
+                if not is_worker:
+                    below.append(child)
+                elif size:  # one that has ended but is not collected yet holds nothing
+                    sizes.append(size)
+            level = below
+        return sizes
+
+    def _children(self, parents: Iterable[int]) -> Iterable[int]:
+        for parent in parents:
+            try:
+                threads = list((self._proc / str(parent) / "task").iterdir())
+            except _GONE:
+                continue
+            for thread in threads:
+                try:
+                    text = (thread / "children").read_bytes()
+                except _GONE:
+                    continue
+                yield from map(int, text.split())
+
+    def _name(self, pid: int) -> str:
+        name = (self._proc / str(pid) / "comm").read_bytes()
+        return name.decode(errors="replace").strip()
+
+    def _resident_bytes(self, pid: int) -> int:
+        pages = int((self._proc / str(pid) / "statm").read_bytes().split()[1])
+        return pages * self._page_bytes
+
+
+class PsutilFamily:
+    """Where the kernel lists no children: psutil's walk over all processes."""
+
+    def worker_sizes(self, pid: int) -> list[int]:
+        """Resident bytes of each worker below `pid`."""
+        import psutil
+
+        found: dict[int, tuple[str, int, int]] = {}
+        for child in psutil.Process(pid).children(recursive=True)[:MAX_PROCESSES]:
+            try:
+                name, parent = child.name(), child.ppid()
+                size = child.memory_info().rss if name == _NAME else 0
+            except psutil.Error:
+                continue  # it has ended meanwhile, or is not ours to look at
+            found[child.pid] = (name, parent, size)
+        return [
+            size
+            for _, parent, size in found.values()
+            if size and found.get(parent, ("",))[0] != _NAME  # what a worker forks
+        ]

@@ -1,0 +1,1 @@
+"""Spans, instants and counters: named stretches and moments of the training loop."""

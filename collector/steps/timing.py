@@ -1,0 +1,232 @@
+"""What a recording keeps of time: spans one by one, and the parts of each step.
+
+- `span_log`, `span_captures`: what happened, and how it gets to the disk;
+- `parts`: the training thread's time by part, for the step's row;
+- `automatic`, `torch_points`, `forwards`: the parts that are timed without a word from
+  training;
+- `flops`: what a step needed, as the settings say.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.format.columns import FLOPS, PARTS
+from collector.hooks import torch_points
+from collector.sources.contract import SourceInfo
+from collector.steps.automatic import Automatic
+from collector.steps.progress import TRAIN
+from collector.steps.spans.log import (
+    KEPT,
+    STEPS,
+    SUMMED,
+    SpanLog,
+    clock_ns,
+    states_mask,
+)
+from collector.steps.spans.spans import TorchProfiler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.config import RecordConfig
+    from collector.config.sections import FlopsConfig
+    from collector.core.warn_once import Troubles
+    from collector.format.columns import Column
+    from collector.format.records import Capture, ClockAnchor
+    from collector.sources.device.accelerator import Device
+    from collector.steps.automatic import Note
+    from collector.steps.cycles import Cycles
+    from collector.steps.progress import Progress
+    from collector.steps.spans.how import How
+    from collector.steps.spans.spans import SpanSink
+
+STEP: Final = "step"
+
+_SPANS: Final = SourceInfo(name="spans", cost="2 us per span on the training thread")
+
+
+class Timing:
+    """Of one recording. What training calls is guarded by the recorder or here."""
+
+    def __init__(
+        self,
+        config: RecordConfig,
+        device: Device,
+        cycles: Cycles,
+        progress: Progress,
+        troubles: Troubles,
+        started: ClockAnchor,
+        *,
+        put: Callable[[Capture], bool],
+        wake: Callable[[], None],
+        note: Note,
+    ) -> None:
+        """`put` takes a capture, False: it was dropped; `wake` the writer.
+
+        `note` says that something is recorded, or why it is not.
+        """
+        spans = config.spans
+        offset_ns = clock_ns() - time.monotonic_ns()
+        self.to_wall_ns = started.wall_ns - started.monotonic_ns - offset_ns
+        """Add it to a time of `clock_ns` to get a recorded one."""
+        self.log = SpanLog(states=states_mask(spans.states), device=device, wake=wake)
+        self.automatic: Automatic | None = None
+        """What is timed by itself; None: nothing is."""
+        self.columns: tuple[Column, ...] = ()
+        """Of the step's row."""
+        self._is_on = spans.enabled
+        self._cycles = cycles
+        self._progress = progress
+        self._troubles = troubles
+        self._flops = config.flops if _knows_any(config.flops) else None
+        self._captures: Any = None
+        if spans.enabled:
+            # Here and not above: it needs numpy, and a recorder that is off does not.
+            from collector.steps.spans.captures import SpanCaptures
+
+            self._captures = SpanCaptures(self.log, self.to_wall_ns, put)
+            note(_SPANS, "recorded", "", "")
+            if spans.automatic:
+                self.automatic = Automatic(self.log, troubles, note)
+                self.columns += PARTS
+                self.log.parts = self.automatic.parts
+        else:
+            remedy = "Set spans: true to record it."
+            note(_SPANS, "off", "switched off in the configuration", remedy)
+        if self._flops is not None:
+            self.columns += FLOPS
+
+    def join(self, sink: SpanSink) -> None:
+        """The recorder lives: time what is timed by itself."""
+        if "torch" in sys.modules:
+            TorchProfiler.find()
+        if self.automatic is not None:
+            self.automatic.join(sink)
+
+    def close(self) -> None:
+        """It does no more: leave torch and the models as they were."""
+        if self.automatic is not None:
+            self.automatic.close()
+
+    def open_span(self, name: str, how: How) -> Any:
+        """All that goes on beside a span; what is returned is for `close_span`."""
+        ledger = self.log.device.ledger
+        scope = function = None
+        try:
+            if ledger is not None and how.flags & SUMMED:
+                scope = ledger, ledger.open()
+            profiler = TorchProfiler.module
+            if profiler._is_profiler_enabled:  # noqa: SLF001
+                function = profiler.record_function(name)
+                function.__enter__()
+        except Exception as error:  # noqa: BLE001  # the border to training
+            self._tell_fault(error)
+        return scope, function
+
+    def close_span(self, opened: Any) -> int | None:
+        """It is over; the peak of its time in bytes, where there is one."""
+        scope, function = opened
+        try:
+            if function is not None:
+                function.__exit__(None, None, None)
+            reading = None if scope is None else scope[0].close(scope[1])
+            return None if reading is None else reading.peaks[0]
+        except Exception as error:  # noqa: BLE001  # the border to training
+            self._tell_fault(error)
+            return None
+
+    def _tell_fault(self, error: BaseException) -> None:
+        self._troubles.tell(
+            "fault span",
+            "something beside a span failed; training goes on, and so does the rest of"
+            " the recording. Please report this.",
+            error=error,
+        )
+
+    def turn(self) -> None:
+        """The current phase's next step begins."""
+        if self._is_on:
+            cycles = self._cycles
+            self.log.turn(self._progress.train.next_step, cycles.action, cycles.cycle)
+
+    def end_step(
+        self,
+        number: int,
+        since_ns: int | None,
+        now_ns: int,
+        samples: int | None,
+        tokens: int | None,
+    ) -> list[float | None]:
+        """The step under way is done: the values of `columns`."""
+        log, phase = self.log, self._progress.phase.name
+        if phase == TRAIN:
+            log.at[0] = number
+        if log.keeps and since_ns is not None:
+            if STEPS not in log.threads:
+                thread = threading.current_thread()
+                native = thread.native_id or -1
+                log.threads[STEPS] = (native, f"{thread.name[:200]} steps")
+            name = STEP if phase == TRAIN else f"{phase} {STEP}"
+            took = now_ns - since_ns
+            log.add_span(name, STEP, STEPS, since_ns, took, 0, log.at, KEPT, None, None)
+        automatic = self.automatic
+        if automatic is None:
+            row: list[float | None] = []
+        else:
+            if not automatic.has_told:
+                automatic.tell_of_forward()
+            row = automatic.parts.take(now_ns)
+        if self._flops is not None:
+            is_training = phase == TRAIN
+            row.append(flops_of(self._flops, samples, tokens) if is_training else None)
+        return row
+
+    def enter_phase(self, name: str, now_ns: int) -> None:
+        """Another phase begins: what was under way of a step is none."""
+        if self.automatic is not None:
+            self.automatic.enter_phase(name, now_ns)
+
+    def write(self) -> None:
+        """Hand over what has come, on the writer's thread. Never raises."""
+        log = self.log
+        try:
+            if self.automatic is not None:
+                torch_points.install()  # of what was imported since
+            if self._captures is not None:
+                self._captures.write(self._progress.phase.name)
+            else:
+                log.take_spans()
+        except Exception as error:  # noqa: BLE001  # the rest of the round goes on
+            self._captures, log.keeps, self._is_on = None, 0, False
+            self._troubles.tell(
+                "spans",
+                "spans could not be written and are only summed up from now on; the"
+                " rest of the recording goes on. Please report this.",
+                error=error,
+            )
+
+
+def _knows_any(flops: FlopsConfig) -> bool:
+    return any(
+        value is not None
+        for value in (flops.per_step, flops.per_sample, flops.per_token)
+    )
+
+
+def flops_of(
+    flops: FlopsConfig, samples: int | None, tokens: int | None
+) -> float | None:
+    """Operations of a step of so many samples and tokens; None where nothing is known."""
+    total = None
+    for each, number in (
+        (flops.per_step, 1),
+        (flops.per_sample, samples),
+        (flops.per_token, tokens),
+    ):
+        if each is not None and number is not None:
+            total = (total or 0.0) + each * number
+    return total

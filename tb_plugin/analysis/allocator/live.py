@@ -1,0 +1,162 @@
+"""What lives at a moment, or over a range of events, summed by whatever one asks for.
+
+Sizes are as asked for (of blocks from before the recording: as rounded), so sums here
+and the heights of the picture (`stacking`) are the same numbers. What is freed but not
+yet gone, because another stream uses it, still lives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTotals:
+    """What lives at a moment."""
+
+    num: int
+    active_bytes: int
+    allocated_bytes: int
+    """Without what was freed and is not yet gone."""
+
+    @property
+    def pending_bytes(self) -> int:
+        """Freed, but still used by another stream."""
+        return self.active_bytes - self.allocated_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Bytes and number by group."""
+
+    num_bytes: Ints
+    num: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class StackSums:
+    """Bytes and number by stack, of those that occur; most bytes first."""
+
+    stack: Ints
+    """NOTHING: without a stack."""
+    num_bytes: Ints
+    num: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSums:
+    """What became, by group, of what was allocated in a range of events."""
+
+    allocated: Sums
+    freed: Sums
+    """Gone again by the end of the range."""
+    live: Sums
+    """Still there at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """Allocations of one stack."""
+
+    num: int
+    """That live at a moment."""
+    num_bytes: int
+    num_ever: int
+
+
+def live_rows(lives: Lifetimes, moment: int) -> Ints:
+    """Rows of what lives just after an event, in order of birth."""
+    # Of those born by then, which come first, the ones that are not gone.
+    born = int(np.searchsorted(lives.born, moment, "right"))
+    return np.flatnonzero(lives.gone[:born] > moment)
+
+
+def live_totals(lives: Lifetimes, rows: Ints, moment: int) -> LiveTotals:
+    """Totals of `live_rows`, or of some of them."""
+    size = lives.size[rows]
+    allocated = size[lives.freed[rows] > moment]
+    return LiveTotals(len(rows), int(size.sum()), int(allocated.sum()))
+
+
+def summed(lives: Lifetimes, rows: Ints, group: Ints, num_groups: int) -> Sums:
+    """Bytes and number by group; `group` is a column over all lives."""
+    return _sums(group[rows], lives.size[rows], num_groups)
+
+
+def by_stack(lives: Lifetimes, rows: Ints) -> StackSums:
+    """Bytes and number by stack."""
+    stack, place = np.unique(lives.stack[rows], return_inverse=True)
+    sums = _sums(place.reshape(-1), lives.size[rows], len(stack))
+    order = np.argsort(-sums.num_bytes, kind="stable")
+    return StackSums(stack[order], sums.num_bytes[order], sums.num[order])
+
+
+def heaviest_groups(
+    lives: Lifetimes, rows: Ints, stacks: Ints, group: Ints, num_groups: int
+) -> Ints:
+    """By stack of `stacks`: the group that most of its bytes are of, among some rows.
+
+    `group`: a column over all lives.
+    """
+    if not len(stacks):
+        return np.empty(0, np.int64)
+    order = np.argsort(stacks, kind="stable")
+    place = np.searchsorted(stacks, lives.stack[rows], sorter=order)
+    place = order[np.minimum(place, len(order) - 1)]
+    is_known = stacks[place] == lives.stack[rows]
+    rows, place = rows[is_known], place[is_known]
+    sums = np.zeros(len(stacks) * num_groups, np.int64)
+    np.add.at(sums, place * num_groups + group[rows].astype(np.int64), lives.size[rows])
+    heaviest: Ints = np.argmax(sums.reshape(len(stacks), num_groups), axis=1)
+    return heaviest
+
+
+def born_in(lives: Lifetimes, first: int, last: int) -> Ints:
+    """Rows of what the events `first` to `last`, inclusive, allocated."""
+    start = int(np.searchsorted(lives.born, max(first, 0), "left"))
+    return np.arange(start, int(np.searchsorted(lives.born, last, "right")))
+
+
+def range_sums(
+    lives: Lifetimes, first: int, last: int, group: Ints, num_groups: int
+) -> RangeSums:
+    """What was allocated from the event `first` to `last`, inclusive, by group."""
+    rows = born_in(lives, first, last)
+    is_live = lives.gone[rows] > last
+    return RangeSums(
+        allocated=summed(lives, rows, group, num_groups),
+        freed=summed(lives, rows[~is_live], group, num_groups),
+        live=summed(lives, rows[is_live], group, num_groups),
+    )
+
+
+def largest(lives: Lifetimes, rows: Ints, most: int) -> Ints:
+    """At most so many of the rows, the largest first; of equal ones the oldest."""
+    if len(rows) > most:
+        least = np.partition(lives.size[rows], -most)[-most] if most else 0
+        rows = rows[lives.size[rows] >= least]
+    return rows[np.argsort(-lives.size[rows], kind="stable")][:most]
+
+
+def siblings(lives: Lifetimes, life: int, moment: int) -> Siblings:
+    """Allocations of the stack of one, itself included."""
+    rows = np.flatnonzero(lives.stack == lives.stack[life])
+    alive = rows[(lives.born[rows] <= moment) & (lives.gone[rows] > moment)]
+    return Siblings(len(alive), int(lives.size[alive].sum()), len(rows))
+
+
+def _sums(group: Ints, size: Ints, num_groups: int) -> Sums:
+    num_bytes = np.zeros(num_groups, np.int64)
+    np.add.at(num_bytes, group, size)
+    return Sums(num_bytes, np.bincount(group, minlength=num_groups))

@@ -1,0 +1,144 @@
+"""One device of a snapshot, replayed: what lived and what was reserved, at any event.
+
+Made once per device; what takes long and is seldom asked for is made when it first is.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.allocator.lifetimes import levels, lifetimes
+from tb_plugin.analysis.allocator.reserved import Changes, reserved, reserved_by
+from tb_plugin.analysis.allocator.segment_spans import SpanIndex, segment_spans
+from tb_plugin.analysis.allocator.segments import SegmentReplay
+from tb_plugin.analysis.categories.marks import stack_marks
+from tb_plugin.analysis.categories.phases import phases_of
+from tb_plugin.analysis.categories.workspaces import workspaces
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
+    from tb_plugin.analysis.allocator.replayed import Replayed
+    from tb_plugin.analysis.allocator.reserved import Reserved
+    from tb_plugin.analysis.allocator.segment_spans import Spans
+    from tb_plugin.analysis.allocator.segments import SegmentState
+    from tb_plugin.analysis.categories.phases import Phases
+    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+class Replay:
+    """All that follows from the events and the end of one device."""
+
+    def __init__(
+        self, snapshot: Snapshot, device: DeviceSnapshot, known: Replayed | None = None
+    ) -> None:
+        """`known`: what it came to before; nothing of that is made again."""
+        self.snapshot = snapshot
+        self.device = device
+        self.num_events = len(device.events)
+        self.known = known
+        self.lives: Lifetimes = (
+            lifetimes(device.history(), device.active_blocks())
+            if known is None
+            else known.lives
+        )
+
+    @cached_property
+    def active(self) -> Levels:
+        """Active bytes after each event."""
+        if self.known is not None:
+            return self.known.active
+        return levels(
+            self.lives, self.num_events, self.device.active_bytes, active=True
+        )
+
+    @cached_property
+    def allocated(self) -> Levels:
+        """Allocated bytes after each event."""
+        if self.known is not None:
+            return self.known.allocated
+        return levels(
+            self.lives, self.num_events, self.device.allocated_bytes, active=False
+        )
+
+    @cached_property
+    def reserved(self) -> Reserved:
+        """Reserved bytes after each event."""
+        return reserved(self.device) if self.known is None else self.known.reserved
+
+    @cached_property
+    def spans(self) -> Spans:
+        """What memory it held from when to when."""
+        return segment_spans(self.device)
+
+    @cached_property
+    def segments(self) -> SegmentReplay:
+        """Gives segments and blocks at any moment."""
+        settings = self.snapshot.settings
+        return SegmentReplay(self.device, self.lives, self.spans, settings)
+
+    def at(self, moment: int) -> SegmentState:
+        """Segments and blocks just after an event."""
+        return self.segments.at(moment)
+
+    @cached_property
+    def span(self) -> Ints:
+        """By life: the row of `spans` it was born in; NOTHING: of none."""
+        index = SpanIndex(self.spans, self.num_events)
+        return index.rows(self.lives.addr, self.lives.born)
+
+    @cached_property
+    def stream(self) -> Ints:
+        """By life: row of `Snapshot.streams`; NOTHING where nothing says it."""
+        return self._told(self.device.events.stream, self.spans.stream)
+
+    @cached_property
+    def pool(self) -> Ints:
+        """By life: row of `Snapshot.pools`; NOTHING where nothing says it."""
+        return self._told(self.device.events.pool, self.spans.pool)
+
+    @cached_property
+    def marks(self) -> Ints:
+        """By stack; see `stack_marks`."""
+        return stack_marks(self.snapshot.stacks)
+
+    @cached_property
+    def phases(self) -> Phases:
+        """Forwards, backwards and optimizers."""
+        return phases_of(self, self.marks)
+
+    @cached_property
+    def workspaces(self) -> Flags:
+        """By life: whether it is a library's workspace."""
+        return workspaces(self, self.marks)
+
+    def reserved_by_pool(self) -> Changes:
+        """Reserved bytes by row of `Snapshot.pools`."""
+        return self._reserved_by(self.spans.pool, len(self.snapshot.pools))
+
+    def reserved_by_stream(self) -> Changes:
+        """Reserved bytes by row of `Snapshot.streams`."""
+        return self._reserved_by(self.spans.stream, len(self.snapshot.streams))
+
+    def _reserved_by(self, group: Ints, num_groups: int) -> Changes:
+        return reserved_by(self.spans, group, num_groups, self.num_events)
+
+    def _told(self, of_event: Ints, of_span: Ints) -> Ints:
+        """By life: what its alloc says, else what the span it was born in does."""
+        found = np.full(len(self.lives), NOTHING, np.int64)
+        born = self.lives.born
+        by_event = born >= 0
+        found[by_event] = of_event[born[by_event]]
+        missing = np.flatnonzero(found == NOTHING)
+        if len(missing) and len(of_span):
+            span = self.span[missing]
+            found[missing] = np.where(span >= 0, of_span[span], NOTHING)
+        return found

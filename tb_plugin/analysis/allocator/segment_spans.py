@@ -1,0 +1,277 @@
+"""From an allocator's events to which memory it held from when to when.
+
+A *span* is a piece of the device that was the allocator's from one event to another: a
+segment from its segment_alloc to its segment_free, or a part of an expandable segment
+from a segment_map to the segment_unmap that took it back. An unmap need not cover what
+one map covered, so the addresses of expandable segments are cut wherever any of their
+events, or a segment at the end, begins or ends; each piece then has a history of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.allocator.lifetimes import (
+    ALLOC,
+    BEFORE,
+    FREE,
+    SEGMENT_ALLOC,
+    SEGMENT_FREE,
+    SEGMENT_MAP,
+    SEGMENT_UNMAP,
+    Blocks,
+    History,
+    lifetimes,
+)
+from tb_plugin.analysis.series.distinct import distinct
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+MAX_PIECES: Final = 4_000_000
+"""Pieces of all maps and unmaps together; real traces have some thousands."""
+
+SMALL_SEGMENT_BYTES: Final = 2 << 20
+"""A segment of the small pool, or a page of an expandable one."""
+LARGE_PAGE_BYTES: Final = 20 << 20
+"""A page of an expandable segment of the large pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Columns of equal length, in order of address and then of time."""
+
+    address: Ints
+    size: Ints
+    stream: Ints
+    pool: Ints
+    """NOTHING where neither an event nor the end says it."""
+    is_large: Flags
+    is_expandable: Flags
+    opened: Ints
+    """The event that brought it, or `BEFORE`."""
+    closed: Ints
+    """The event that took it; the number of events where none did."""
+    stack: Ints
+    num_lost: int
+    """Events that free or unmap what was not there, and maps that could not be followed."""
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+    def at(self, moment: int) -> Ints:
+        """The rows that are there just after an event, by address."""
+        return np.flatnonzero((self.opened <= moment) & (self.closed > moment))
+
+
+def segment_spans(device: DeviceSnapshot) -> Spans:
+    """Pair the segment events of a device, anchored to its segments at the end.
+
+    What is there at the end and was brought by no event was there before; so was what
+    is taken by an event and was brought by none.
+    """
+    whole = _followed(
+        device,
+        (SEGMENT_ALLOC, SEGMENT_FREE),
+        ~device.segments.is_expandable,
+    )
+    pieces = _followed(
+        device,
+        (SEGMENT_MAP, SEGMENT_UNMAP),
+        device.segments.is_expandable,
+    )
+    columns = {
+        name: np.concatenate([getattr(whole, name), getattr(pieces, name)])
+        for name in Spans.__slots__
+        if name != "num_lost"
+    }
+    order = np.lexsort((columns["opened"], columns["address"]))
+    columns = {name: column[order] for name, column in columns.items()}
+    columns["pool"] = _shared_pools(columns)
+    return Spans(**columns, num_lost=whole.num_lost + pieces.num_lost)
+
+
+class SpanIndex:
+    """Which span an address was in at a moment, for many at once."""
+
+    def __init__(self, spans: Spans, num_events: int) -> None:
+        self._spans = spans
+        self._step = num_events + 2
+        ends = spans.address + spans.size
+        self._cuts = distinct(np.concatenate([spans.address, ends]))
+        first = np.searchsorted(self._cuts, spans.address)
+        counts = np.searchsorted(self._cuts, ends) - first
+        self.is_complete = int(counts.sum()) <= MAX_PIECES
+        """Whether every span could be cut up; else each is known by its start alone."""
+        counts = counts if self.is_complete else np.minimum(counts, 1)
+        row = np.repeat(np.arange(len(spans)), counts)
+        cell = np.repeat(first, counts) + _within(counts)
+        keys = cell * self._step + spans.opened[row] + 1
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._rows, self._cells = keys[order], row[order], cell[order]
+
+    def rows(self, address: Ints, moment: Ints) -> Ints:
+        """Rows of the spans; NOTHING where the address was not the allocator's."""
+        if not len(self._keys):
+            return np.full(len(address), NOTHING, np.int64)
+        cell = np.searchsorted(self._cuts, address, "right") - 1
+        wanted = cell * self._step + moment + 1
+        place = np.searchsorted(self._keys, wanted, "right") - 1
+        found = np.maximum(place, 0)
+        row = self._rows[found]
+        is_there = (place >= 0) & (self._cells[found] == cell)
+        is_there &= self._spans.closed[row] > moment
+        return np.where(is_there, row, NOTHING)
+
+
+def _followed(device: DeviceSnapshot, actions: tuple[int, int], ending: Flags) -> Spans:
+    """Spans of one kind: `actions` are what brings it and what takes it."""
+    events, segments = device.events, device.segments
+    brings, takes = actions
+    at = np.flatnonzero((events.action == brings) | (events.action == takes))
+    last = np.flatnonzero(ending)
+    address = np.concatenate([events.addr[at], segments.address[last]])
+    size = np.concatenate([events.size[at], segments.total_size[last]])
+    num_lost = 0
+    if brings == SEGMENT_MAP:
+        owner, address, size = _cut(address.astype(np.int64), size.astype(np.int64))
+        if owner is None:
+            num_lost = len(at)
+            at = at[:0]
+            owner = np.arange(len(last))
+            address, size = segments.address[last], segments.total_size[last]
+    else:
+        owner = np.arange(len(address))
+    is_event = owner < len(at)
+    row = at[owner[is_event]]
+    end = last[owner[~is_event] - len(at)]
+    history = History(
+        action=np.where(events.action[row] == brings, ALLOC, FREE),
+        addr=address[is_event],
+        size=size[is_event],
+        stack=events.stack[row].astype(np.int64),
+    )
+    blocks = Blocks(
+        addr=address[~is_event],
+        size=size[~is_event],
+        is_allocated=np.ones(len(end), np.bool_),
+        stack=segments.stack[end],
+    )
+    found = _on_time(lifetimes(history, blocks), row, len(events))
+    told = _described(device, found, blocks.addr, end)
+    return replace(told, num_lost=told.num_lost + num_lost)
+
+
+def _cut(address: Ints, size: Ints) -> tuple[Ints | None, Ints, Ints]:
+    """Ranges cut at every place where one begins or ends.
+
+    For each piece, range by range: which range it is of (None: there are too many
+    pieces), its address and its size.
+    """
+    ends = address + size
+    cuts = distinct(np.concatenate([address, ends]))
+    first = np.searchsorted(cuts, address)
+    counts = np.maximum(np.searchsorted(cuts, ends) - first, 0)
+    if int(counts.sum()) > MAX_PIECES:
+        return None, address, size
+    owner = np.repeat(np.arange(len(address)), counts)
+    cell = np.repeat(first, counts) + _within(counts)
+    return owner, cuts[cell], np.diff(cuts, append=0)[cell]
+
+
+def _within(counts: Ints) -> Ints:
+    """0, 1, ... of each, `counts` long, one after the other."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    within: Ints = np.arange(total) - np.repeat(ends - counts, counts)
+    return within
+
+
+def _on_time(found: Lifetimes, row: Ints, num_events: int) -> Lifetimes:
+    """The same with events of the device in place of those that were paired."""
+    times = np.concatenate([row, [num_events, BEFORE]])  # the last one is for -1
+    return replace(found, born=times[found.born], gone=times[found.gone])
+
+
+def _described(
+    device: DeviceSnapshot, found: Lifetimes, end_address: Ints, end_row: Ints
+) -> Spans:
+    """What the segments at the end say of each span, else the events."""
+    events, segments = device.events, device.segments
+    # The event that brought it; of what was there before, the one that took it.
+    event = np.where(found.born >= 0, found.born, found.gone)
+    by_event = event < len(events)
+    end, by_end = _end_rows(found, end_address, end_row, len(events))
+
+    def told(nobody: Ints, of_event: Ints, of_end: Ints) -> Ints:
+        nobody = _filled(nobody, by_event, of_event, event)
+        return _filled(nobody, by_end, of_end, end)
+
+    size = _filled(found.size, by_event, events.size, event)
+    action = _filled(np.full(len(found), NOTHING), by_event, events.action, event)
+    # The small pool maps page by page, so only what it unmaps is larger.
+    is_large = np.where(
+        action == SEGMENT_UNMAP,
+        size % LARGE_PAGE_BYTES == 0,
+        size > SMALL_SEGMENT_BYTES,
+    )
+    is_paged = np.isin(action, (SEGMENT_MAP, SEGMENT_UNMAP))
+    nothing = np.full(len(found), NOTHING, np.int64)
+    return Spans(
+        address=found.addr,
+        size=found.size,
+        stream=told(np.zeros(len(found), np.int64), events.stream, segments.stream),
+        pool=told(nothing, events.pool, segments.pool),
+        is_large=_filled(is_large, by_end, segments.is_large, end),
+        is_expandable=_filled(is_paged, by_end, segments.is_expandable, end),
+        opened=found.born,
+        closed=found.gone,
+        stack=found.stack,
+        num_lost=found.num_lost,
+    )
+
+
+def _shared_pools(columns: dict[str, Ints]) -> Ints:
+    """Pools of all spans: one expandable segment, whose parts touch, is of one pool."""
+    pool: Ints = columns["pool"].copy()
+    rows = np.flatnonzero(columns["is_expandable"])
+    if not len(rows):
+        return pool
+    address = columns["address"][rows]
+    end = np.maximum.accumulate(address + columns["size"][rows])
+    first = np.flatnonzero(np.append(True, address[1:] > end[:-1]))
+    known = np.maximum.reduceat(pool[rows], first)
+    shared = np.repeat(known, np.diff(np.append(first, len(rows))))
+    pool[rows] = np.where(pool[rows] == NOTHING, shared, pool[rows])
+    return pool
+
+
+def _end_rows(
+    found: Lifetimes, end_address: Ints, end_row: Ints, num_events: int
+) -> tuple[Ints, Flags]:
+    """Row of the segment at the end that each is a part of, and whether there is one."""
+    order = np.argsort(end_address, kind="stable")
+    place = np.searchsorted(end_address[order], found.addr)
+    is_there = (found.gone == num_events) & (place < len(order))
+    row = np.zeros(len(found), np.int64)
+    candidate = order[place[is_there]]
+    row[is_there] = end_row[candidate]
+    is_there[is_there] = end_address[candidate] == found.addr[is_there]
+    return row, is_there
+
+
+def _filled(otherwise: Ints, where: Flags, column: Ints, rows: Ints) -> Ints:
+    """`column[rows]` in some places, what was there before in the others."""
+    filled: Ints = otherwise.copy()
+    filled[where] = column[rows[where]]
+    return filled

@@ -1,0 +1,396 @@
+"""Segments and blocks of one device at any moment.
+
+The segments of a moment are the spans that are there (`segment_spans`); those of an
+expandable segment that touch are one, as torch shows them. The blocks in them are what
+lives then, and between any two of these, and at both ends, one free block: the allocator
+joins free neighbours always. How long a live block is follows from its request
+(`rounding`) and, where a rest was not split off, from what stood behind it when it was
+allocated. So blocks fill their segments and never overlap, whatever the events say;
+where these contradict themselves, that is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.allocator.lifetimes import BEFORE
+from tb_plugin.analysis.allocator.rounding import SMALL_BYTES, rounding_of
+from tb_plugin.analysis.snapshots.snapshot import (
+    ALLOCATED,
+    INACTIVE,
+    NOTHING,
+    PENDING_FREE,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from tb_plugin.analysis.allocator.rounding import Rounding
+    from tb_plugin.analysis.allocator.segment_spans import Spans
+    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+MAX_LOOKUPS: Final = 4_000_000
+"""Addresses looked at behind blocks of one moment; real ones need some hundreds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRows:
+    """Segments in order of their addresses."""
+
+    address: Ints
+    total_size: Ints
+    stream: Ints
+    pool: Ints
+    """NOTHING where neither an event nor the end says it."""
+    is_large: Flags
+    is_expandable: Flags
+    opened: Ints
+    """The event that brought it, or its first part; `BEFORE`."""
+    stack: Ints
+    """Of that event."""
+    allocated_size: Ints
+    """Bytes of allocated blocks, as rounded; the next two likewise."""
+    pending_size: Ints
+    free_size: Ints
+    requested_size: Ints
+    """Bytes as asked for, of allocated and pending blocks."""
+    largest_free: Ints
+    num_active: Ints
+    first_block: Ints
+    """Row of `BlockRows`; the next segment's, or their number, is its end."""
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRows:
+    """Blocks of the segments in order of their addresses."""
+
+    segment: Ints
+    """Row of `SegmentRows`."""
+    address: Ints
+    size: Ints
+    requested_size: Ints
+    """0 of free blocks."""
+    state: Ints
+    """Index in `snapshot.STATES`."""
+    life: Ints
+    """Row of `Lifetimes`; NOTHING of free blocks."""
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentState:
+    """All segments and blocks just after an event."""
+
+    moment: int
+    segments: SegmentRows
+    blocks: BlockRows
+    oddities: Mapping[str, int]
+    """What does not fit together or had to be assumed, in words, and how often."""
+
+    def only(self, rows: Ints) -> SegmentState:
+        """The same with these segments alone, in order of their addresses."""
+        rows = np.sort(rows)
+        place = np.full(len(self.segments), NOTHING, np.int64)
+        place[rows] = np.arange(len(rows))
+        segment = place[self.blocks.segment]
+        kept = np.flatnonzero(segment != NOTHING)
+        blocks = BlockRows(
+            segment[kept],
+            *(getattr(self.blocks, name)[kept] for name in BlockRows.__slots__[1:]),
+        )
+        columns = {name: getattr(self.segments, name) for name in SegmentRows.__slots__}
+        segments = SegmentRows(
+            **{name: values[rows] for name, values in columns.items()}
+        )
+        first = np.searchsorted(blocks.segment, np.arange(len(rows)))
+        return replace(
+            self, segments=replace(segments, first_block=first), blocks=blocks
+        )
+
+    @property
+    def reserved_bytes(self) -> int:
+        """Sum of the segments."""
+        return int(self.segments.total_size.sum())
+
+    @property
+    def allocated_bytes(self) -> int:
+        """Sum of the allocated blocks, as rounded."""
+        return int(self.segments.allocated_size.sum())
+
+    @property
+    def pending_bytes(self) -> int:
+        """Sum of the blocks that were freed and wait for another stream."""
+        return int(self.segments.pending_size.sum())
+
+    @property
+    def free_bytes(self) -> int:
+        """Sum of the free blocks."""
+        return int(self.segments.free_size.sum())
+
+
+class SegmentReplay:
+    """Gives the state at any moment; made once per device."""
+
+    def __init__(
+        self,
+        device: DeviceSnapshot,
+        lives: Lifetimes,
+        spans: Spans,
+        settings: Mapping[str, Any],
+    ) -> None:
+        self.spans = spans
+        self.rounding: Rounding = rounding_of(settings)
+        self._num_events = len(device.events)
+        # By address and birth: the lives of one address follow each other.
+        order = np.lexsort((lives.born, lives.addr))
+        self._life = order
+        self._addr = lives.addr[order]
+        self._born = lives.born[order]
+        self._freed = lives.freed[order]
+        self._gone = lives.gone[order]
+        self._size = lives.size[order]
+        self._address, first = np.unique(self._addr, return_index=True)
+        self._first_use = np.append(first, len(order))
+        known, requested = _at_end(device, self._addr, self._gone == self._num_events)
+        self._known = known
+        """Sizes of blocks that the snapshot itself shows; 0 of others."""
+        self._requested = np.where(known > 0, requested, self._size)
+
+    def at(self, moment: int) -> SegmentState:
+        """The state just after an event."""
+        oddities: dict[str, int] = {}
+        segments = self._segments(moment, oddities)
+        rows = np.flatnonzero((self._born <= moment) & (self._gone > moment))
+        segment, inside = _placed(self._addr[rows], segments)
+        _note(oddities, "live blocks in no segment", ~inside)
+        rows, segment = rows[inside], segment[inside]
+        twice = np.zeros(len(rows), np.bool_)
+        twice[1:] = self._addr[rows[1:]] == self._addr[rows[:-1]]
+        _note(oddities, "live blocks at one address", twice)
+        rows, segment = rows[~twice], segment[~twice]
+        size = self._block_sizes(rows, segment, segments, oddities)
+        blocks = self._blocks(rows, segment, size, segments, moment)
+        return SegmentState(moment, _summed(segments, blocks), blocks, oddities)
+
+    def _segments(self, moment: int, oddities: dict[str, int]) -> SegmentRows:
+        spans = self.spans
+        rows = spans.at(moment)
+        end = np.maximum.accumulate(spans.address[rows] + spans.size[rows])
+        before = np.concatenate([spans.address[rows[:1]], end[:-1]])
+        overlaps = spans.address[rows] < before
+        _note(oddities, "segments that overlap", overlaps)
+        rows = rows[~overlaps & (spans.size[rows] > 0)]
+        # Parts of one expandable segment that touch.
+        goes_on = np.zeros(len(rows), np.bool_)
+        if len(rows):
+            left, right = rows[:-1], rows[1:]
+            touches = spans.address[left] + spans.size[left] == spans.address[right]
+            touches &= spans.is_expandable[left] & spans.is_expandable[right]
+            for same in (spans.stream, spans.pool, spans.is_large):
+                touches &= same[left] == same[right]
+            goes_on[1:] = touches
+        first = np.flatnonzero(~goes_on)
+        head = rows[first]
+        total = (
+            np.add.reduceat(spans.size[rows], first) if len(rows) else spans.size[:0]
+        )
+        nothing = np.zeros(len(head), np.int64)
+        return SegmentRows(
+            address=spans.address[head],
+            total_size=total,
+            stream=spans.stream[head],
+            pool=spans.pool[head],
+            is_large=spans.is_large[head],
+            is_expandable=spans.is_expandable[head],
+            opened=spans.opened[head],
+            stack=spans.stack[head],
+            allocated_size=nothing,
+            pending_size=nothing,
+            free_size=nothing,
+            requested_size=nothing,
+            largest_free=nothing,
+            num_active=nothing,
+            first_block=nothing,
+        )
+
+    def _block_sizes(
+        self,
+        rows: Ints,
+        segment: Ints,
+        segments: SegmentRows,
+        oddities: dict[str, int],
+    ) -> Ints:
+        """How long each live block is; `rows` are in order of address."""
+        start = self._addr[rows]
+        room = _next_start(start, segment, segments) - start
+        known = self._known[rows]
+        size = np.where(known > 0, known, self.rounding.sizes(self._requested[rows]))
+        rest = room - size
+        _note(oddities, "live blocks that overlap", rest < 0)
+        # Only there may a rest belong to the block: see `rounding`.
+        keeps = segments.is_large[segment] & ~segments.is_expandable[segment]
+        keeps &= (known == 0) & (not self.rounding.expandable)
+        whole = keeps & ((rest <= SMALL_BYTES) | self.rounding.has_whole(size))
+        unsure = np.flatnonzero(keeps & ~whole & (rest > 0))
+        if len(unsure):
+            found, assumed = self._rests(rows[unsure], start[unsure] + size[unsure])
+            size[unsure] += found
+            _note(oddities, "rests of blocks from before that are not known", assumed)
+        size = np.where(whole, room, size)
+        return np.minimum(size, room)
+
+    def _rests(self, rows: Ints, end: Ints) -> tuple[Ints, Flags]:
+        """What was not split off behind each block, whose request ends at `end`.
+
+        It reached to what lived next behind it when it was allocated, if that was at
+        most `SMALL_BYTES` away. For blocks from before the first event, the state
+        before it shows a rest only while what stood behind still stands there: whether
+        nothing was found for such a block is said too.
+        """
+        low = np.searchsorted(self._address, end, "left")
+        high = np.searchsorted(self._address, end + SMALL_BYTES, "right")
+        counts = high - low
+        if int(counts.sum()) > MAX_LOOKUPS:
+            return np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_)
+        which = np.repeat(np.arange(len(rows)), counts)
+        ends = np.cumsum(counts)
+        address = np.arange(len(which)) - np.repeat(ends - counts - low, counts)
+        born = self._born[rows]
+        alive = self._was_alive(address, np.maximum(born, 0)[which])
+        nearest = np.full(len(rows), SMALL_BYTES + 1, np.int64)
+        gap = self._address[address] - end[which]
+        np.minimum.at(nearest, which[alive], gap[alive])
+        is_near = nearest <= SMALL_BYTES
+        return np.where(is_near, nearest, 0), ~is_near & (born == BEFORE)
+
+    def _was_alive(self, address: Ints, event: Ints) -> Flags:
+        """Whether something lived at an address (a row) just before an event."""
+        low, high = self._first_use[address], self._first_use[address + 1]
+        # The last use born before the event, by halving: all queries at once.
+        while np.any(high - low > 1):
+            middle = (low + high) // 2
+            is_before = self._born[middle] < event
+            low = np.where(is_before, middle, low)
+            high = np.where(is_before, high, middle)
+        alive: Flags = (self._born[low] < event) & (self._gone[low] > event)
+        return alive
+
+    def _blocks(
+        self,
+        rows: Ints,
+        segment: Ints,
+        size: Ints,
+        segments: SegmentRows,
+        moment: int,
+    ) -> BlockRows:
+        """The live blocks, and the free ones between them."""
+        start = self._addr[rows]
+        behind = start + size
+        rest = _next_start(start, segment, segments) - behind
+        in_front = segments.total_size.copy()
+        is_first = np.diff(segment, prepend=NOTHING) != 0
+        in_front[segment[is_first]] = (
+            start[is_first] - segments.address[segment[is_first]]
+        )
+        led, followed = np.flatnonzero(in_front > 0), np.flatnonzero(rest > 0)
+        num_free = len(led) + len(followed)
+        pending = self._freed[rows] <= moment
+        free = np.zeros(num_free, np.int64)
+        columns = {
+            "segment": [segment, led, segment[followed]],
+            "address": [start, segments.address[led], behind[followed]],
+            "size": [size, in_front[led], rest[followed]],
+            "requested_size": [np.minimum(self._requested[rows], size), free],
+            "state": [np.where(pending, PENDING_FREE, ALLOCATED), free + INACTIVE],
+            "life": [self._life[rows], free + NOTHING],
+        }
+        order = np.argsort(np.concatenate(columns["address"]), kind="stable")
+        return BlockRows(
+            **{name: np.concatenate(parts)[order] for name, parts in columns.items()}
+        )
+
+
+def _at_end(device: DeviceSnapshot, addr: Ints, is_open: Flags) -> tuple[Ints, Ints]:
+    """Size and requested size that the snapshot shows of what lives at its end; or 0."""
+    blocks = device.blocks
+    active = np.flatnonzero(blocks.state != INACTIVE)
+    active = active[np.argsort(blocks.address[active], kind="stable")]
+    place = np.searchsorted(blocks.address[active], addr[is_open])
+    row = np.append(active, NOTHING)[np.minimum(place, len(active))]
+    is_there = row != NOTHING
+    is_there[is_there] = blocks.address[row[is_there]] == addr[is_open][is_there]
+    shown = np.flatnonzero(is_open)[is_there]
+    size, requested = np.zeros((2, len(addr)), np.int64)
+    size[shown] = blocks.size[row[is_there]]
+    requested[shown] = blocks.requested_size[row[is_there]]
+    return size, requested
+
+
+def _placed(address: Ints, segments: SegmentRows) -> tuple[Ints, Flags]:
+    """The segment that each address is in, and whether there is one."""
+    row = np.searchsorted(segments.address, address, "right") - 1
+    if not len(segments):
+        return row, np.zeros(len(address), np.bool_)
+    end = segments.address[row] + segments.total_size[row]
+    return row, (row >= 0) & (address < end)
+
+
+def _next_start(start: Ints, segment: Ints, segments: SegmentRows) -> Ints:
+    """Where the next live block, or the end of the segment, is."""
+    end = segments.address[segment] + segments.total_size[segment]
+    if not len(start):
+        return end
+    after = np.append(start[1:], 0)
+    same = np.append(segment[1:] == segment[:-1], False)
+    return np.where(same, after, end)
+
+
+def _summed(segments: SegmentRows, blocks: BlockRows) -> SegmentRows:
+    """The segments with what their blocks add up to."""
+    num = len(segments)
+
+    def sums(values: Ints, rows: Flags) -> Ints:
+        found = np.zeros(num, np.int64)
+        np.add.at(found, blocks.segment[rows], values[rows])
+        return found
+
+    is_free = blocks.state == INACTIVE
+    largest = np.zeros(num, np.int64)
+    np.maximum.at(largest, blocks.segment[is_free], blocks.size[is_free])
+    return SegmentRows(
+        address=segments.address,
+        total_size=segments.total_size,
+        stream=segments.stream,
+        pool=segments.pool,
+        is_large=segments.is_large,
+        is_expandable=segments.is_expandable,
+        opened=segments.opened,
+        stack=segments.stack,
+        allocated_size=sums(blocks.size, blocks.state == ALLOCATED),
+        pending_size=sums(blocks.size, blocks.state == PENDING_FREE),
+        free_size=sums(blocks.size, is_free),
+        requested_size=sums(blocks.requested_size, ~is_free),
+        largest_free=largest,
+        num_active=np.bincount(blocks.segment[~is_free], minlength=num),
+        first_block=np.searchsorted(blocks.segment, np.arange(num)),
+    )
+
+
+def _note(oddities: dict[str, int], what: str, wrong: Flags) -> None:
+    count = int(np.count_nonzero(wrong))
+    if count:
+        oddities[what] = count

@@ -1,0 +1,295 @@
+"""Live allocations as a picture: which lies where in each pixel column.
+
+No polygon per allocation: a column of pixels stands for the one event inside it at
+which the total is highest, so no peak is ever lost, and what lived at that event is
+stacked in it. Allocations lie in bands, one upon the other, and in their band in order
+of birth. Neighbouring columns in which an allocation lies at the same height of its band
+make one run. What is thinner than a fraction of a pixel is summed up on top of its band.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+MAX_COLUMNS: Final = 1 << 13
+
+MAX_PAIRS: Final = 2_000_000
+"""Allocations times columns that are laid out; beyond it the thinnest are summed up."""
+
+_THIN_FACTOR: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Pixel columns from left to right."""
+
+    at: Ints
+    """The event each stands for: the first of the highest in it; where it holds none,
+    the last one before it, -1 before all."""
+    start: Ints
+    """The first event in it, or after it where it holds none."""
+    edge: Floats
+    """(columns + 1,): where each begins on the axis, and the end of the last."""
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Stacking:
+    """Runs of one allocation at one height over columns `first` to `last`, inclusive."""
+
+    life: Ints
+    """Row of `Lifetimes`; bands ascend, in each the rows, for each its columns."""
+    first: Ints
+    last: Ints
+    offset: Ints
+    """Bytes below it in its band."""
+    rest: Ints
+    """(bands, columns): bytes of what was summed up, on top of its band."""
+    band_bytes: Ints
+    """(bands, columns): all bytes of each band, rests included."""
+    min_bytes: int
+    """What is smaller is in `rest`."""
+
+    @property
+    def total(self) -> Ints:
+        """(columns,): bytes of all."""
+        return np.asarray(self.band_bytes.sum(axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Allocations that live in some column: most live between two columns alone."""
+
+    rows: Ints
+    """Rows of `Lifetimes`, ascending."""
+    first: Ints
+    """The first column each is seen in."""
+    end: Ints
+    """The one behind the last."""
+
+    def take(self, kept: Ints) -> Seen:
+        """Some of them."""
+        return Seen(self.rows[kept], self.first[kept], self.end[kept])
+
+
+def columns(after: Ints, start: int, stop: int, num_columns: int) -> Columns:
+    """At most `num_columns` equally wide columns over the events `start` to `stop`.
+
+    Where there are no events one column stands for what was there all the time.
+    """
+    stop, start = min(stop, len(after)), max(start, 0)
+    if stop <= start:
+        moment = np.array([min(start, len(after)) - 1])
+        return Columns(moment, moment + 1, np.array([start, start + 1], np.float64))
+    num_columns = max(1, min(num_columns, stop - start, MAX_COLUMNS))
+    edges = np.linspace(start, stop, num_columns + 1).astype(np.int64)
+    at = _highest(after, edges[:-1], stop)
+    return Columns(at, edges[:-1], edges.astype(np.float64))
+
+
+def time_columns(
+    after: Ints, time_us: Ints, start_us: float, stop_us: float, num_columns: int
+) -> Columns:
+    """Columns that are equally long in time.
+
+    Args:
+        after: bytes after each event.
+        time_us: of each event, ascending.
+        start_us: where the first column begins, in the unit of `time_us`.
+        stop_us: where the last one ends.
+        num_columns: how many.
+    """
+    num_columns = max(1, min(num_columns, MAX_COLUMNS))
+    edge = np.linspace(start_us, max(stop_us, start_us), num_columns + 1)
+    # The last column holds the events at its end too: there is none after it.
+    bounds = np.searchsorted(time_us, edge, "left")
+    bounds[-1] = np.searchsorted(time_us, edge[-1], "right")
+    start, end = bounds[:-1], bounds[1:]
+    at = start - 1
+    held = np.flatnonzero(end > start)
+    if len(held):
+        at[held] = _highest(after, start[held], int(end[held[-1]]))
+    return Columns(at, start, edge)
+
+
+def _highest(after: Ints, starts: Ints, stop: int) -> Ints:
+    """The first of the highest events from each start to the next one, or to `stop`."""
+    first = int(starts[0])
+    levels = after[first:stop]
+    highest = np.maximum.reduceat(levels, starts - first)
+    widths = np.diff(starts, append=stop)
+    places = np.flatnonzero(levels == np.repeat(highest, widths))
+    return places[np.searchsorted(places, starts - first)] + first
+
+
+def seen(lives: Lifetimes, at: Ints) -> Seen:
+    """What lives at any of the events `at`, which ascend; lives are in order of birth."""
+    if not len(at):
+        nothing = np.empty(0, np.int64)
+        return Seen(nothing, nothing, nothing)
+    stop = int(np.searchsorted(lives.born, at[-1], "right"))
+    rows = np.flatnonzero(lives.gone[:stop] > at[0])
+    # By event from the first column's on: how many columns lie before it. Looking up is
+    # several times faster than searching for each of millions of lives.
+    lengths = np.diff(at, prepend=at[0] - 1, append=at[-1] + 1)
+    before = np.repeat(np.arange(len(at) + 1, dtype=np.uint16), lengths)
+    first = before[np.maximum(lives.born[rows] - at[0], 0)]
+    end = before[np.minimum(lives.gone[rows] - at[0], len(before) - 1)]
+    is_seen = np.flatnonzero(end > first)
+    return Seen(
+        rows[is_seen], first[is_seen].astype(np.int64), end[is_seen].astype(np.int64)
+    )
+
+
+def stacked(
+    lives: Lifetimes,
+    band: Ints,
+    num_bands: int,
+    at: Ints,
+    min_bytes: int,
+    *,
+    bottom: int = 0,
+    top: int | None = None,
+) -> Stacking:
+    """Stack what lives at the events `at`: band by band, in each in order of birth.
+
+    Args:
+        lives: the allocations, in order of birth.
+        band: by allocation, to which of `num_bands` it belongs; 0 lies lowest. One
+            below 0 is not in the picture.
+        num_bands: how many.
+        at: the events of the columns, ascending; at least one.
+        min_bytes: what is smaller is summed up.
+        bottom: runs that lie below it in all are left out.
+        top: those above it likewise.
+    """
+    found = _seen(lives, band, at)
+    rows, first, end = found.rows, found.first, found.end
+    size = lives.size[rows]
+    counts = end - first
+    while True:
+        drawn = size >= min_bytes
+        if int(counts[drawn].sum()) <= MAX_PAIRS:
+            break
+        min_bytes = max(1, min_bytes) * _THIN_FACTOR
+    thin = ~drawn
+    rest = _summed(
+        band[rows[thin]], num_bands, first[thin], end[thin], size[thin], len(at)
+    )
+    rows, first, counts = rows[drawn], first[drawn], counts[drawn]
+    order = np.argsort(band[rows], kind="stable")
+    rows, first, counts = rows[order], first[order], counts[order]
+    pairs = _laid_out(lives.size[rows], band[rows], num_bands, first, counts, len(at))
+    band_bytes = pairs.band_bytes + rest
+    kept = None
+    if bottom > 0 or top is not None:
+        base = np.cumsum(band_bytes, axis=0) - band_bytes
+        lower = pairs.offset + base[band[rows[pairs.place]], pairs.column]
+        kept = lower + lives.size[rows[pairs.place]] > bottom
+        if top is not None:
+            kept &= lower < top
+    place, begin, last, offset = pairs.runs(kept)
+    return Stacking(rows[place], begin, last, offset, rest, band_bytes, min_bytes)
+
+
+def band_bytes(lives: Lifetimes, band: Ints, num_bands: int, at: Ints) -> Ints:
+    """(bands, columns): bytes that live at the events `at`, without laying them out."""
+    found = _seen(lives, band, at)
+    size = lives.size[found.rows]
+    return _summed(band[found.rows], num_bands, found.first, found.end, size, len(at))
+
+
+def pending_bytes(lives: Lifetimes, at: Ints) -> Ints:
+    """(columns,): bytes that were freed by the events `at`, and not gone yet."""
+    rows = np.flatnonzero((lives.freed <= at[-1]) & (lives.gone > at[0]))
+    rows = rows[lives.gone[rows] > lives.freed[rows]]
+    # Those that were freed before they were born are of contradicting files.
+    since = np.maximum(lives.freed[rows], lives.born[rows])
+    first = np.searchsorted(at, since, "left")
+    end = np.searchsorted(at, lives.gone[rows], "left")
+    seen = end > first
+    rows, zero = rows[seen], np.zeros(int(np.count_nonzero(seen)), np.int64)
+    return np.asarray(
+        _summed(zero, 1, first[seen], end[seen], lives.size[rows], len(at))[0]
+    )
+
+
+def _seen(lives: Lifetimes, band: Ints, at: Ints) -> Seen:
+    """What lives in some column and is in a band."""
+    found = seen(lives, at)
+    kept = band[found.rows] >= 0
+    return found if kept.all() else found.take(kept)
+
+
+def _summed(
+    band: Ints, num_bands: int, first: Ints, end: Ints, size: Ints, num_columns: int
+) -> Ints:
+    """Bytes by band and column."""
+    width = num_columns + 1
+    change = np.zeros(num_bands * width, np.int64)
+    begins = band.astype(np.int64) * width  # bands may be of 16 bits
+    np.add.at(change, begins + first, size)
+    np.subtract.at(change, begins + end, size)
+    return np.cumsum(change.reshape(num_bands, width), axis=1)[:, :-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Allocations in columns, one by one: by allocation, then by column."""
+
+    place: Ints
+    column: Ints
+    offset: Ints
+    band_bytes: Ints
+
+    def runs(self, kept: Ints | None) -> tuple[Ints, Ints, Ints, Ints]:
+        """Allocation, first and last column and offset of each run."""
+        place, column, offset = self.place, self.column, self.offset
+        if kept is not None:
+            place, column, offset = place[kept], column[kept], offset[kept]
+        ends = np.ones(len(place), np.bool_)
+        ends[:-1] = (
+            (place[1:] != place[:-1])
+            | (offset[1:] != offset[:-1])
+            | (column[1:] != column[:-1] + 1)
+        )
+        last = np.flatnonzero(ends)
+        begin = np.concatenate([[0], last[:-1] + 1])[: len(last)]
+        return place[begin], column[begin], column[last], offset[begin]
+
+
+def _laid_out(
+    size: Ints, band: Ints, num_bands: int, first: Ints, counts: Ints, width: int
+) -> _Pairs:
+    """Where each lies in each of its columns; they are given by band, then by birth."""
+    place = np.repeat(np.arange(len(size), dtype=np.int32), counts)
+    ends = np.cumsum(counts)
+    column = (np.arange(len(place)) - np.repeat(ends - counts - first, counts)).astype(
+        np.int32
+    )
+    # Within a column by band, then by birth: a stable sort of what is in that order.
+    # Of 16 bits it goes by digits.
+    order = np.argsort(column.astype(np.uint16), kind="stable")
+    sizes = size[place[order]]
+    below = np.cumsum(sizes) - sizes
+    band_bytes = _summed(band, num_bands, first, first + counts, size, width)
+    # A column's bands begin where what was summed up to there ends.
+    begins = np.cumsum(band_bytes.T.reshape(-1))
+    begins -= band_bytes.T.reshape(-1)
+    offset = np.empty(len(place), np.int64)
+    offset[order] = below
+    offset -= begins[column * np.int64(num_bands) + band[place]]
+    return _Pairs(place, column, offset, band_bytes)

@@ -1,0 +1,1 @@
+"""What an allocation was: parameter, gradient, activation, optimizer state ..."""

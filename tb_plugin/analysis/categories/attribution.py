@@ -1,0 +1,138 @@
+"""What each allocation was: parameter, gradient, activation ... and how that is known.
+
+First by what the training recorded: the tensors it knew at the end, and other
+allocations of their stacks. Then, as for snapshots of others, by rules about stacks and
+lives (`attribution_rules`, the first that fits decides). What a life that was cut short
+would have been is told by others of its stack, if nearly all their bytes were the same.
+Where no rule fits it is `other`: nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from collector.format.memory import CATEGORIES
+from tb_plugin.analysis.allocator.lifetimes import BEFORE
+from tb_plugin.analysis.categories.marks import MODULE
+from tb_plugin.analysis.categories.phases import FORWARD
+from tb_plugin.analysis.categories.rules import RULES, facts_of
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.snapshots.extras import Tensors
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+OTHER: Final = CATEGORIES.index("other")
+
+NEARLY_ALL: Final = 0.9
+"""Share of the bytes of a stack that has to be of one category to speak for the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Columns over all lives of a device."""
+
+    category: npt.NDArray[np.int8]
+    """Index in `collector.format.memory.CATEGORIES`."""
+    evidence: npt.NDArray[np.int8]
+    """Index in `EVIDENCE`."""
+    tensor: Ints
+    """Row of `Snapshot.tensors`; NOTHING: none was known there."""
+
+
+NOTHING_FITS: Final = "no rule fits"
+RECORDED: Final = "recorded as a tensor"
+OF_RECORDED: Final = "as a recorded tensor of the same stack"
+AS_OTHERS: Final = "as nearly all of the same stack that were not cut short"
+UNDER_WAY: Final = "made in a forward that was cut short"
+
+EVIDENCE: Final = (
+    NOTHING_FITS,
+    RECORDED,
+    OF_RECORDED,
+    AS_OTHERS,
+    UNDER_WAY,
+    *(words for words, _, _ in RULES),
+)
+"""How a category is known, in words."""
+
+_FIRST_RULE: Final = len(EVIDENCE) - len(RULES)
+
+
+def attribution(replay: Replay) -> Attribution:
+    """Category and evidence of every life of a device."""
+    lives = replay.lives
+    num = len(lives)
+    category = np.full(num, OTHER, np.int8)
+    evidence = np.zeros(num, np.int8)
+    tensor = np.full(num, NOTHING, np.int64)
+    tensors = replay.snapshot.tensors
+    if tensors is not None:
+        tensor = _recorded(replay, tensors)
+        known = tensor != NOTHING
+        category[known] = tensors.category[tensor[known]]
+        evidence[known] = EVIDENCE.index(RECORDED)
+        speaks = lives.gone == replay.num_events
+        _follow_stack(replay, category, evidence, speaks, EVIDENCE.index(OF_RECORDED))
+    facts = facts_of(replay)
+    for row, (_, name, fits) in enumerate(RULES):
+        decided = (evidence == 0) & fits(facts)
+        category[decided] = CATEGORIES.index(name)
+        evidence[decided] = _FIRST_RULE + row
+    speaks = ~facts.is_cut & (lives.born != BEFORE)
+    _follow_stack(replay, category, evidence, speaks, EVIDENCE.index(AS_OTHERS))
+    under_way = (evidence == 0) & facts.is_cut & (facts.made == FORWARD)
+    under_way &= facts.has(MODULE)
+    category[under_way] = CATEGORIES.index("activation")
+    evidence[under_way] = EVIDENCE.index(UNDER_WAY)
+    return Attribution(category, evidence, tensor)
+
+
+def _recorded(replay: Replay, tensors: Tensors) -> Ints:
+    """By life: the tensor that lay in it at the end; of several the largest."""
+    lives = replay.lives
+    rows = np.flatnonzero(lives.gone == replay.num_events)
+    rows = rows[np.argsort(lives.addr[rows], kind="stable")]
+    found = np.full(len(lives), NOTHING, np.int64)
+    if not len(rows):
+        return found
+    own = np.flatnonzero(np.isin(tensors.device, (replay.device.device, NOTHING)))
+    own = own[np.argsort(tensors.num_bytes[own], kind="stable")]
+    place = np.searchsorted(lives.addr[rows], tensors.address[own], "right") - 1
+    row = rows[np.maximum(place, 0)]
+    inside = tensors.address[own] < lives.addr[row] + np.maximum(lives.size[row], 1)
+    inside &= place >= 0
+    found[row[inside]] = own[inside]  # the last one written is the largest
+    return found
+
+
+def _follow_stack(
+    replay: Replay, category: Ints, evidence: Ints, speaks: Flags, words: int
+) -> None:
+    """Give undecided lives what nearly all of their stack, that may speak, have."""
+    lives = replay.lives
+    num_stacks = len(replay.snapshot.stacks)
+    with_stack = (lives.stack >= 0) & (lives.born != BEFORE)
+    voices = np.flatnonzero(speaks & with_stack)
+    if not len(voices):
+        return
+    num_bytes = np.bincount(
+        lives.stack[voices] * len(CATEGORIES) + category[voices],
+        weights=lives.size[voices],
+        minlength=num_stacks * len(CATEGORIES),
+    ).reshape(num_stacks, len(CATEGORIES))
+    best = num_bytes.argmax(axis=1)
+    share = num_bytes.max(axis=1) / np.maximum(num_bytes.sum(axis=1), 1)
+    is_clear = (share >= NEARLY_ALL) & (num_bytes.sum(axis=1) > 0) & (best != OTHER)
+    undecided = np.flatnonzero((evidence == 0) & with_stack)
+    chosen = undecided[is_clear[lives.stack[undecided]]]
+    category[chosen] = best[lives.stack[chosen]]
+    evidence[chosen] = words

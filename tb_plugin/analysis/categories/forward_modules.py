@@ -1,0 +1,145 @@
+"""Which module's forward a stack was in, told from the lines of the frames alone.
+
+A frame names a function and a line, but no class, and the source may not be at hand. So
+this is a rule: lines of functions `forward` in one file are of one module where they
+
+- were called from the same lines (what runs one line of a `forward` runs the others),
+- follow each other among all lines of that file that occur in any frame, and
+- lie at most `MAX_GAP` lines apart.
+
+torch's own modules are told by their file, each of which holds one family. What backward
+and optimizers allocate has no frame of a `forward`: that is of no module.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.categories.frames import LIBRARY, TORCH, frame_kinds
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.snapshots.snapshot import Stacks
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+_FORWARD: Final = "forward"
+_TORCH_MODULE: Final = re.compile(r"[/\\]nn[/\\]modules[/\\](\w+)\.py$")
+
+MAX_GAP: Final = 12
+"""Between two classes there is more, or an `__init__` that occurs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardModules:
+    """The modules that stacks were in."""
+
+    of_stack: Ints
+    """(stacks,): row of `labels`; NOTHING: in no module's forward."""
+    labels: tuple[str, ...]
+    """`model.py:31-40 forward`, or `torch.nn linear`."""
+
+
+def forward_modules(stacks: Stacks, kinds: Ints | None = None) -> ForwardModules:
+    """The innermost module of each stack; the user's own and libraries' before torch's."""
+    if not len(stacks) or not len(stacks.frame):
+        return ForwardModules(np.full(len(stacks), NOTHING), ())
+    kinds = frame_kinds(stacks) if kinds is None else kinds
+    is_forward = np.array([name == _FORWARD for name in stacks.name], np.bool_)
+    families = [_TORCH_MODULE.search(name) for name in stacks.filename]
+    is_family = np.array([found is not None for found in families], np.bool_)
+    own = _innermost(stacks, (is_forward & (kinds <= LIBRARY))[stacks.frame])
+    of_torch = _innermost(
+        stacks, (is_forward & (kinds == TORCH) & is_family)[stacks.frame]
+    )
+    caller = _callers(stacks, (kinds <= LIBRARY)[stacks.frame], own)
+    known: dict[str, int] = {}
+    of_stack = np.full(len(stacks), NOTHING)
+    families_of = {
+        frame: f"torch.nn {found.group(1)}"
+        for frame, found in enumerate(families)
+        if found is not None
+    }
+    together = _together(stacks, own, caller)
+    for stack in np.flatnonzero((own != NOTHING) | (of_torch != NOTHING)).tolist():
+        if own[stack] != NOTHING:
+            label = together[int(own[stack])]
+        else:
+            label = families_of[int(of_torch[stack])]
+        of_stack[stack] = known.setdefault(label, len(known))
+    return ForwardModules(of_stack, tuple(known))
+
+
+def _innermost(stacks: Stacks, wanted: Ints) -> Ints:
+    """By stack: its first frame of those that are wanted; NOTHING: it has none."""
+    num = len(stacks.frame)
+    places = np.append(np.where(wanted, np.arange(num), num), num)
+    first = np.minimum.reduceat(places, stacks.start[:-1])
+    found = (first < stacks.start[1:]) & (np.diff(stacks.start) > 0)
+    return np.where(found, stacks.frame[np.minimum(first, num - 1)], NOTHING)
+
+
+def _callers(stacks: Stacks, is_code: Ints, own: Ints) -> Ints:
+    """By stack: the frame that called its module, past torch's; NOTHING: none."""
+    num = len(stacks.frame)
+    # From each place the next one outwards that is code and not torch's.
+    after = np.append(np.where(is_code, np.arange(num), num), num)
+    after = np.minimum.accumulate(after[::-1])[::-1]
+    # Where the module's frame lies: the first place of it in the stack.
+    stack_of = np.repeat(np.arange(len(stacks)), np.diff(stacks.start))
+    is_own = stacks.frame == own[stack_of]
+    place = np.append(np.where(is_own, np.arange(num), num), num)
+    first = np.minimum.reduceat(place, stacks.start[:-1])
+    outer = after[np.minimum(first + 1, num)]
+    found = (own != NOTHING) & (outer < stacks.start[1:])
+    return np.where(found, stacks.frame[np.minimum(outer, num - 1)], NOTHING)
+
+
+def _together(stacks: Stacks, own: Ints, caller: Ints) -> dict[int, str]:
+    """By frame of a forward: the label of all lines that belong to it."""
+    callers: dict[tuple[str, int], set[int]] = {}
+    frames: dict[int, tuple[str, int]] = {}
+    for frame, site in {*zip(own.tolist(), caller.tolist(), strict=True)}:
+        if frame != NOTHING:
+            at = frames[frame] = (stacks.filename[frame], int(stacks.line[frame]))
+            callers.setdefault(at, set()).add(site)
+    files = {name for name, _ in callers}
+    known = sorted(
+        {
+            (name, line)
+            for name, line in zip(stacks.filename, stacks.line.tolist(), strict=True)
+            if name in files
+        }
+    )
+    labels: dict[tuple[str, int], str] = {}
+    lines: list[tuple[str, int]] = []
+    for at in known:
+        of = callers.get(at)
+        if lines and (
+            of != callers[lines[-1]]
+            or at[0] != lines[-1][0]
+            or at[1] - lines[-1][1] > MAX_GAP
+        ):
+            labels.update(dict.fromkeys(lines, _label(lines)))
+            lines = []
+        if of is not None:
+            lines.append(at)
+    labels.update(dict.fromkeys(lines, _label(lines)))
+    return {frame: labels[at] for frame, at in frames.items()}
+
+
+def _label(lines: Sequence[tuple[str, int]]) -> str:
+    if not lines:
+        return ""
+    short = re.split(r"[/\\]", lines[0][0])[-1]
+    first, last = lines[0][1], lines[-1][1]
+    span = str(first) if first == last else f"{first}-{last}"
+    return f"{short}:{span} {_FORWARD}"

@@ -1,0 +1,154 @@
+"""Frames: whose they are, what they are called in short, and paths for flamegraphs.
+
+A stack has frames of Python and of C++, innermost first. Its *user frame* is the line to
+look at: the innermost frame of the user's own, else the innermost of any library but
+torch, else the innermost of Python's. A frame is
+
+- **native**: its file is not Python's (C++ frames name `??`, nothing, or a source file);
+- **torch**: its file lies in a package `torch` of an installation, or in one of torch's
+  own subpackages anywhere (so that a torch built from source counts), or inductor
+  wrote it;
+- **library**: its file lies in `site-packages` or `dist-packages`, is the standard
+  library's (under `lib/pythonX.Y`, in a zipped one, or frozen into the interpreter) or
+  the debugger's;
+- the **user's** otherwise: also a cell of a notebook, or what was given to `exec`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.snapshots.snapshot import Stacks
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+KINDS: Final = ("user", "library", "torch", "native")
+"""Whose a frame is; a kind is its index here, the more interesting the lower."""
+
+USER: Final = 0
+LIBRARY: Final = 1
+TORCH: Final = 2
+NATIVE: Final = 3
+
+NO_STACK: Final = "no stack recorded"
+
+_PYTHON_FILE: Final = re.compile(r"\.py[wx]?$|^<[^>]*>$|ipykernel_")
+_STANDARD: Final = re.compile(
+    r"[/\\]lib(64)?[/\\]python\d[\d.]*[/\\]"  # Unix
+    r"|[/\\]c?python[-\w.]*[/\\]lib[/\\]"  # Windows
+    r"|python\d+\.zip|^<frozen",
+    re.IGNORECASE,
+)
+_INSTALLED: Final = re.compile(r"[/\\](site|dist)-packages[/\\]|[/\\]debugpy[/\\]")
+_TORCH: Final = re.compile(
+    r"[/\\](site|dist)-packages[/\\]torch[/\\]"
+    r"|[/\\]torchinductor_[^/\\]*[/\\]"
+    r"|[/\\]torch[/\\](nn|optim|autograd|cuda|distributed|utils|fx|amp|_dynamo|_inductor"
+    r"|_functorch|_ops\.py|_tensor\.py|functional\.py)([/\\]|$)"
+)
+
+_ARGUMENTS: Final = re.compile(r"\(.*$", re.DOTALL)
+_OPERATOR: Final = re.compile(r"^at::_ops::(\w+?)(?:_\w+)?::(?:call|redispatch)")
+_NODE: Final = re.compile(
+    r"(?:^|::)(\w+Backward\w*|AccumulateGrad)::(?:apply|release_variables)"
+)
+_ENGINE: Final = re.compile(r"^(torch::autograd::Engine)::")
+
+
+def frame_kinds(stacks: Stacks) -> npt.NDArray[np.int8]:
+    """By frame: whose it is, an index in `KINDS`."""
+    known: dict[str, int] = {}
+    kinds = np.empty(len(stacks.filename), np.int8)
+    for row, filename in enumerate(stacks.filename):
+        if filename not in known:
+            known[filename] = kind_of(filename)
+        kinds[row] = known[filename]
+    return kinds
+
+
+def kind_of(filename: str) -> int:
+    """Whose a frame of this file is: see the module."""
+    if not _PYTHON_FILE.search(filename):
+        return NATIVE
+    if _TORCH.search(filename):
+        return TORCH
+    is_library = _STANDARD.search(filename) or _INSTALLED.search(filename)
+    return LIBRARY if is_library else USER
+
+
+def user_frames(stacks: Stacks, kinds: Ints | None = None) -> Ints:
+    """By stack: its user frame; NOTHING where it has no frame of Python's."""
+    if not len(stacks):
+        return np.empty(0, np.int64)
+    of_frame = frame_kinds(stacks) if kinds is None else kinds
+    num = len(stacks.frame)
+    # The best is the least of (kind, place in the stack), and the last one for none.
+    keys = of_frame[stacks.frame].astype(np.int64) * (num + 1) + np.arange(num)
+    keys = np.append(keys, NATIVE * (num + 1) + num)
+    best = np.minimum.reduceat(keys, stacks.start[:-1])
+    is_empty = np.diff(stacks.start) == 0
+    place = np.minimum(best % (num + 1), max(num - 1, 0))
+    found = stacks.frame[place] if num else np.full(len(stacks), NOTHING)
+    nothing = is_empty | (best >= NATIVE * (num + 1))
+    return np.where(nothing, NOTHING, found)
+
+
+def stacks_by_line(user_frame: Ints) -> Ints:
+    """By stack: the first one whose line is the same; `user_frame` from `user_frames`.
+
+    A stack without a line of the user's own stands for itself.
+    """
+    _, first, line = np.unique(user_frame, return_index=True, return_inverse=True)
+    own = np.arange(len(user_frame))
+    return np.where(user_frame == NOTHING, own, first[line.reshape(-1)])
+
+
+def frame_label(name: str, filename: str, line: int) -> str:
+    """A frame in short: `models.py:121 forward`; of C++ the function without arguments."""
+    if kind_of(filename) == NATIVE:
+        return native_label(name)
+    short = re.split(r"[/\\]", filename)[-1]
+    return f"{short}:{line} {name}"
+
+
+def native_label(name: str) -> str:
+    """A function of C++'s in short: the operator, the graph's node, or its name."""
+    operator = _OPERATOR.search(name)
+    if operator is not None:
+        return operator.group(1)
+    node = _NODE.search(name)
+    if node is not None:
+        return node.group(1)
+    plain = _ARGUMENTS.sub("", name.replace("(anonymous namespace)::", ""))
+    return plain.rsplit("::", 1)[-1] or name
+
+
+def stack_label(stacks: Stacks, stack: int, user_frame: int) -> str:
+    """A stack in short: its user frame, else the operator or node it was made by.
+
+    `user_frame`: of this stack, from `user_frames`.
+    """
+    if user_frame != NOTHING:
+        return _label(stacks, user_frame)
+    frames = stacks.of(stack).tolist()
+    names = [stacks.name[frame] for frame in frames]
+    for pattern in (_NODE, _OPERATOR, _ENGINE):
+        for name in names:
+            found = pattern.search(name)
+            if found is not None:
+                return found.group(1)
+    return native_label(names[0]) if names else NO_STACK
+
+
+def _label(stacks: Stacks, frame: int) -> str:
+    return frame_label(
+        stacks.name[frame], stacks.filename[frame], int(stacks.line[frame])
+    )

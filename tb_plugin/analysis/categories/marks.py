@@ -1,0 +1,170 @@
+"""What stacks say about where a training was: marks, found in names of their frames.
+
+Each mark has a rule about one frame: a function's name, and where it matters the file it
+is in. A stack bears the marks of all its frames. Frames are Python's or C++'s; a history
+recorded with Python stacks alone has none of C++, and stacks of the autograd engine's
+threads are then empty, which is a mark as well (`NO_PYTHON`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.categories.frames import NATIVE, USER, frame_kinds, user_frames
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.snapshots.snapshot import Stacks
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+MODULE: Final = 1 << 0
+BACKWARD: Final = 1 << 1
+ACCUMULATE: Final = 1 << 2
+OPTIMIZER: Final = 1 << 3
+OPTIMIZER_STATE: Final = 1 << 4
+ALL_GATHER: Final = 1 << 5
+REDUCE_SCATTER: Final = 1 << 6
+UNSHARD: Final = 1 << 7
+SHARD: Final = 1 << 8
+BUCKET: Final = 1 << 9
+MOVE: Final = 1 << 10
+MAKE: Final = 1 << 11
+DATA: Final = 1 << 12
+COPY: Final = 1 << 13
+WORKSPACE: Final = 1 << 14
+NO_PYTHON: Final = 1 << 15
+
+
+class _Rule(NamedTuple):
+    mark: int
+    name: str
+    """What the function's name has to match."""
+    filename: str
+    """What the file has to match; empty: any."""
+
+
+_MODULES: Final = r"[/\\]torch[/\\]nn[/\\]modules[/\\]"
+
+_PYTHON_RULES: Final = (
+    _Rule(MODULE, r"^(_call_impl|_wrapped_call_impl|_slow_forward)$", _MODULES),
+    _Rule(MODULE, r"^forward$", ""),
+    _Rule(BACKWARD, r"^(backward|_engine_run_backward|grad)$", r"[/\\]torch[/\\]"),
+    _Rule(BACKWARD, r"^_?(pre|post)_backward(_\w+)?$", ""),
+    _Rule(BACKWARD, r"^(unpack_hook|recompute_fn)$", r"[/\\]checkpoint\.py$"),
+    _Rule(
+        OPTIMIZER, "", r"[/\\]torch[/\\]optim[/\\]|[/\\](apex|bitsandbytes)[/\\]optim"
+    ),
+    _Rule(
+        OPTIMIZER_STATE, r"^(_init_group|init_state|initialize_optimizer_states)$", ""
+    ),
+    _Rule(ALL_GATHER, r"all_?gather", r"fsdp|fully_shard|distributed|deepspeed"),
+    _Rule(
+        REDUCE_SCATTER,
+        r"reduce_scatter|^foreach_reduce$",
+        r"fsdp|distributed|deepspeed",
+    ),
+    _Rule(
+        UNSHARD,
+        r"^(_alloc_padded_unsharded_flat_param|init_unsharded_param"
+        r"|(init|alloc)_all_gather_outputs)$",
+        "",
+    ),
+    _Rule(
+        SHARD, r"^(_init_sharded_param|_init_sharded_post_forward_param|shard)$", "fsdp"
+    ),
+    _Rule(MOVE, r"^(_apply|to_empty|load_state_dict)$", _MODULES),
+    _Rule(
+        MOVE, r"^(set_module_tensor_to_device|_load_state_dict_into_meta_model)$", ""
+    ),
+    _Rule(MAKE, r"^(__init__|reset_parameters)$", _MODULES),
+    _Rule(MAKE, r"", r"[/\\]torch[/\\]nn[/\\]init\.py$"),
+    _Rule(MAKE, r"^(from_pretrained|(build|create|make|load|init|setup)_model)$", ""),
+    _Rule(DATA, "", r"[/\\]torch[/\\]utils[/\\]data[/\\]"),
+    _Rule(
+        DATA,
+        r"^(_?(move_|send_|batch_|transfer_batch_|move_data_)?to_device"
+        r"|_prepare_inputs?|\w*collate\w*|prefetch)$",
+        "",
+    ),
+)
+
+_NATIVE_RULES: Final = (
+    _Rule(BACKWARD, r"^torch::autograd::Engine::|Backward\w*::(apply|release_var)", ""),
+    _Rule(ACCUMULATE, r"\bAccumulateGrad::apply", ""),
+    _Rule(BUCKET, r"^c10d::Reducer::", ""),
+    _Rule(ALL_GATHER, r"^c10d::.*all_?gather", ""),
+    _Rule(REDUCE_SCATTER, r"^c10d::.*reduce_scatter", ""),
+    _Rule(COPY, r"^at::_ops::(_to_copy|to_device|to_dtype_layout)\w*::", ""),
+    _Rule(WORKSPACE, r"getCUDABlas\w*Workspace|getCurrentCUDABlas|getCurrentCudnn", ""),
+)
+
+_MADE_HERE: Final = "__init__"
+"""A user frame of this name makes something that lasts."""
+
+
+def stack_marks(stacks: Stacks) -> Ints:
+    """(stacks,): the marks of each, as bits."""
+    num = len(stacks)
+    if not num:
+        return np.empty(0, np.int64)
+    kinds = frame_kinds(stacks)
+    marks = _frame_marks(stacks, kinds)
+    user = user_frames(stacks, kinds)
+    found = np.zeros(num, np.int64)
+    if len(stacks.frame):
+        padded = np.append(marks[stacks.frame], 0)
+        found = np.bitwise_or.reduceat(padded, stacks.start[:-1])
+    is_empty = np.diff(stacks.start) == 0
+    found = np.where(is_empty, 0, found)
+    if not np.any(kinds == NATIVE):
+        found |= np.where(is_empty, NO_PYTHON, 0)
+    made = np.array(
+        [
+            frame >= 0 and kinds[frame] == USER and stacks.name[frame] == _MADE_HERE
+            for frame in user.tolist()
+        ],
+        np.bool_,
+    )
+    marked: Ints = found | np.where(made, MAKE, 0)
+    return marked
+
+
+def _frame_marks(stacks: Stacks, kinds: Ints) -> Ints:
+    marks = np.zeros(len(stacks.name), np.int64)
+    for frame, (name, filename) in enumerate(
+        zip(stacks.name, stacks.filename, strict=True)
+    ):
+        rules = _NATIVE if kinds[frame] == NATIVE else _PYTHON
+        marks[frame] = _marks_by(rules, name, filename)
+    return marks
+
+
+def python_marks(name: str, filename: str) -> int:
+    """The marks of one frame of Python, as bits."""
+    return _marks_by(_PYTHON, name, filename)
+
+
+_Compiled: TypeAlias = tuple[tuple[int, re.Pattern[str], re.Pattern[str]], ...]
+
+
+def _compiled(rules: tuple[_Rule, ...]) -> _Compiled:
+    return tuple(
+        (rule.mark, re.compile(rule.name), re.compile(rule.filename)) for rule in rules
+    )
+
+
+_PYTHON: Final = _compiled(_PYTHON_RULES)
+_NATIVE: Final = _compiled(_NATIVE_RULES)
+
+
+def _marks_by(rules: _Compiled, name: str, filename: str) -> int:
+    marks = 0
+    for mark, of_name, of_file in rules:
+        if of_name.search(name) and of_file.search(filename):
+            marks |= mark
+    return marks

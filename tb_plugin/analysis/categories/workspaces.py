@@ -1,0 +1,94 @@
+"""Workspaces of cuBLAS among the allocations: by frames, and by size where there are none.
+
+torch allocates one for each handle and stream the first time it multiplies matrices
+there, and keeps it. Stacks of C++ name the function; stacks of Python end at the line
+that multiplied, or are empty in autograd's threads. Then the size tells: that of
+CUBLAS_WORKSPACE_CONFIG's default `:4096:2:16:8`, which no tensor is likely to have, or
+the 32 MiB of newer devices, which many a tensor has: so only the first such allocation
+of a stream counts, where it was never freed and came of a multiplication. Threads have
+handles of their own: where one stack has them on many streams, all count, as no
+tensor is kept once on each of them. Stacks with C++ that name no cuBLAS are of tensors,
+unless they are on many streams: symbols may be missing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.allocator.lifetimes import BEFORE
+from tb_plugin.analysis.categories.frames import NATIVE, frame_kinds
+from tb_plugin.analysis.categories.marks import BACKWARD, NO_PYTHON, WORKSPACE
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.replay import Replay
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+DEFAULT_BYTES: Final = (2 * 4096 + 8 * 16) << 10
+NEWER_BYTES: Final = 32 << 20
+
+_MANY: Final = 8
+"""Streams on which one stack keeps a block of a workspace's size."""
+
+_MULTIPLIES: Final = re.compile(
+    r"^_*(linear|matmul|mm|bmm|addmm|baddbmm|einsum|multi_head_attention\w*"
+    r"|scaled_dot_product\w*)_*$"
+)
+_OF_TORCH: Final = re.compile(
+    r"[/\\]torch[/\\]nn[/\\]modules[/\\](linear|activation|transformer|rnn)\.py$"
+)
+
+
+def workspaces(replay: Replay, marks: Ints) -> Flags:
+    """By life: whether it is a workspace; `marks`: of the stacks, see `stack_marks`."""
+    lives = replay.lives
+    of_life = np.append(marks, 0)[lives.stack]
+    kept = lives.freed >= replay.num_events
+    found: Flags = (of_life & WORKSPACE) != 0
+    if found.any():
+        return found
+    found = kept & (lives.size == DEFAULT_BYTES)
+    newer = np.flatnonzero(kept & (lives.size == NEWER_BYTES) & (lives.born != BEFORE))
+    if len(newer):
+        multiplies, is_told = _multiplies(replay, marks)
+        newer = newer[np.append(multiplies, True)[lives.stack[newer]]]
+        single = newer[~np.append(is_told, False)[lives.stack[newer]]]
+        # Autograd's thread has a handle of its own, and a stack without Python: none at
+        # all, or an empty one.
+        has_frames = np.append(np.diff(replay.snapshot.stacks.start) > 0, False)
+        has_stack = has_frames[lives.stack[single]]
+        keys = np.stack([replay.stream[single], has_stack], axis=1)
+        _, first = np.unique(keys, axis=0, return_index=True)
+        found[single[first]] = True
+        of_many = [
+            stack
+            for stack in np.unique(lives.stack[newer]).tolist()
+            if len(np.unique(replay.stream[newer[lives.stack[newer] == stack]]))
+            >= _MANY
+        ]
+        found[newer[np.isin(lives.stack[newer], of_many)]] = True
+    return found
+
+
+def _multiplies(replay: Replay, marks: Ints) -> tuple[Flags, Flags]:
+    """By stack: whether its innermost Python multiplies, or may; and whether C++ is told."""
+    stacks = replay.snapshot.stacks
+    kinds = frame_kinds(stacks)
+    found: Flags = (marks & (NO_PYTHON | BACKWARD)) != 0
+    is_told = np.zeros(len(stacks), np.bool_)
+    for stack in np.flatnonzero(np.diff(stacks.start)).tolist():
+        frames = stacks.of(stack)
+        python = frames[kinds[frames] != NATIVE]
+        is_told[stack] = len(python) < len(frames)
+        if not len(python):
+            continue
+        name, filename = stacks.name[python[0]], stacks.filename[python[0]]
+        if _MULTIPLIES.match(name) or _OF_TORCH.search(filename):
+            found[stack] = True
+    return found, is_told

@@ -1,0 +1,1 @@
+"""Memory by module over one window."""

@@ -1,0 +1,246 @@
+"""What a rank held at module states: the one shape that event logs and reports share.
+
+`ModuleMemory` is what views ask. Two things answer: `ModuleStates`, a table of states as
+an imported report has it, and `module_log.ModuleLog`, which computes the states asked for
+from a recorded event log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tb_plugin.analysis.modules.tree import Floats, Ints, ModuleTree
+
+MODULE_STATES: Final = (
+    "before_pre_forward",
+    "after_pre_forward",
+    "before_post_forward",
+    "after_post_forward",
+    "peak_forward",
+    "before_pre_backward",
+    "after_pre_backward",
+    "before_post_backward",
+    "after_post_backward",
+    "peak_backward",
+    "pre_forward_ac",
+    "post_forward_ac",
+)
+"""Each module's own moments, in the order they come."""
+
+WINDOW_STATES: Final = (
+    "window_start",
+    "window_peak",
+    "before_optimizer",
+    "after_optimizer",
+    "window_end",
+)
+"""One moment for all modules."""
+
+ALL_STATES: Final = (*MODULE_STATES, *WINDOW_STATES)
+
+MAX_CALLS_LISTED: Final = 64
+"""Calls of one module whose moments are listed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateTable:
+    """One state of every module; all arrays have a value per module of the tree."""
+
+    num_calls: Ints
+    """Calls with this state; 0: the module has none."""
+    call: Ints
+    """The one shown, from 0; -1 for none."""
+    time_us: Floats
+    """Since the window began; NaN where unknown."""
+    total_bytes: Floats
+    """All the rank held then, NaN where there is no such state."""
+    totals: Floats
+    """By (category, module): of `total_bytes`, in the order of the source's categories."""
+    event: Ints
+    """In event logs: number of events before that moment, -1 for none; else empty."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MomentTable:
+    """One module: a row per state and call, in order of time."""
+
+    state: Ints
+    """Index into `ALL_STATES`."""
+    call: Ints
+    time_us: Floats
+    total_bytes: Floats
+    totals: Floats
+    """By (category, row)."""
+    held: Floats | None
+    """By (category, row): of the module and those below it; None where unknown."""
+    num_left_out: int
+    """Rows of further calls."""
+
+
+class ModuleMemory(Protocol):
+    """One rank's memory by module through one window."""
+
+    @property
+    def tree(self) -> ModuleTree:
+        """The modules."""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Names; a device is chosen by its index."""
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Fine names of the categories that occur, in their fixed order."""
+
+    @property
+    def num_bytes(self) -> int:
+        """What it holds, for a cache's accounts."""
+
+    def peak(self, device: int) -> tuple[float, float]:
+        """The highest total of the window and when it was; NaN where unknown."""
+
+    def states(self, device: int) -> tuple[str, ...]:
+        """Of `ALL_STATES`, those that have values."""
+
+    def max_calls(self, state: str) -> int:
+        """Most calls that any module has at a state."""
+
+    def at(
+        self, state: str, device: int, call: int | None, module: int | None = None
+    ) -> StateTable:
+        """A state of every module; without `call`, of each the call that held most.
+
+        Of one `module` alone that is cheaper, and the others have no values.
+        """
+
+    def default_state(self, device: int) -> str:
+        """The state shown where none is chosen."""
+
+    def own(self, table: StateTable, device: int) -> Floats | None:
+        """By (category, module): what each module held by itself of `totals`."""
+
+    def held(self, table: StateTable, device: int) -> Floats | None:
+        """By (category, module): what it and those below it held of `totals`."""
+
+    def moments(self, module: int, device: int) -> MomentTable:
+        """Every state and call of one module."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleStates:
+    """States as a report lists them: one row per (module, state, call, device)."""
+
+    tree: ModuleTree
+    devices: tuple[str, ...]
+    categories: tuple[str, ...]
+    """Fine names (collector.format.memory.CATEGORIES), one per column of `bytes`."""
+    module: Ints
+    """Row of the tree; whatever, for one of `WINDOW_STATES`."""
+    state: Ints
+    """Index into `ALL_STATES`."""
+    call: Ints
+    """From 0."""
+    device: Ints
+    """Index into `devices`."""
+    bytes: Floats
+    """By (row, category); NaN where the report has no number."""
+    total_bytes: Floats
+    """By row, as the report has it."""
+
+    @property
+    def num_bytes(self) -> int:
+        """What it holds, for a cache's accounts."""
+        return self.bytes.nbytes + 5 * self.total_bytes.nbytes + self.tree.num_bytes
+
+    def peak(self, device: int) -> tuple[float, float]:
+        """The highest total listed for a device; a report does not say when."""
+        totals = self.total_bytes[self.device == device]
+        known = totals[~np.isnan(totals)]
+        return (float(known.max()) if len(known) else np.nan), np.nan
+
+    def states(self, device: int) -> tuple[str, ...]:
+        """Of `ALL_STATES`, those that the report lists for a device."""
+        present = set(self.state[self.device == device].tolist())
+        return tuple(s for index, s in enumerate(ALL_STATES) if index in present)
+
+    def max_calls(self, state: str) -> int:
+        """Most calls that any module has at a state."""
+        calls = self.call[self.state == ALL_STATES.index(state)]
+        return int(calls.max(initial=-1)) + 1
+
+    def at(
+        self, state: str, device: int, call: int | None, module: int | None = None
+    ) -> StateTable:
+        """A state of every module, or of one; see `ModuleMemory.at`."""
+        chosen = (self.state == ALL_STATES.index(state)) & (self.device == device)
+        if module is not None and state not in WINDOW_STATES:
+            chosen &= self.module == module
+        rows = np.flatnonzero(chosen)
+        num = len(self.tree)
+        whole_window = state in WINDOW_STATES
+        modules = np.zeros(len(rows), np.int64) if whole_window else self.module[rows]
+        inside = (modules >= 0) & (modules < num)
+        rows, modules = rows[inside], modules[inside]
+        num_calls = np.bincount(modules, minlength=num).astype(np.int64)
+        if call is not None:
+            kept = self.call[rows] == call
+            rows, modules = rows[kept], modules[kept]
+        # Ascending by total, the first call last among equals: the last write stays.
+        order = np.lexsort((-self.call[rows], self.total_bytes[rows]))
+        row_of = np.full(num, -1, np.int64)
+        row_of[modules[order]] = rows[order]
+        if whole_window and num:
+            row_of[:], num_calls[:] = row_of[0], num_calls[0]
+        return self._table(row_of, num_calls)
+
+    def default_state(self, device: int) -> str:
+        """A moment of each module's own: at the peak all would have one number."""
+        states = self.states(device)
+        for wanted in ("after_post_forward", "peak_forward", "window_peak"):
+            if wanted in states:
+                return wanted
+        return states[0] if states else "window_peak"
+
+    def own(self, table: StateTable, device: int) -> None:
+        """Reports hold the rank's totals alone."""
+
+    def held(self, table: StateTable, device: int) -> None:
+        """Reports hold the rank's totals alone."""
+
+    def moments(self, module: int, device: int) -> MomentTable:
+        """Every state and call of one module, in the order of `ALL_STATES`."""
+        mine = (self.module == module) & (self.device == device)
+        mine &= self.state < len(MODULE_STATES)
+        rows = np.flatnonzero(mine)
+        kept = rows[self.call[rows] < MAX_CALLS_LISTED]
+        kept = kept[np.lexsort((self.state[kept], self.call[kept]))]
+        return MomentTable(
+            state=self.state[kept],
+            call=self.call[kept],
+            time_us=np.full(len(kept), np.nan),
+            total_bytes=self.total_bytes[kept],
+            totals=self.bytes[kept].T,
+            held=None,
+            num_left_out=len(rows) - len(kept),
+        )
+
+    def _table(self, row_of: Ints, num_calls: Ints) -> StateTable:
+        num = len(row_of)
+        found = row_of >= 0
+        total, call = np.full(num, np.nan), np.full(num, -1, np.int64)
+        totals = np.full((len(self.categories), num), np.nan)
+        total[found] = self.total_bytes[row_of[found]]
+        call[found] = self.call[row_of[found]]
+        totals[:, found] = self.bytes[row_of[found]].T
+        return StateTable(
+            num_calls=num_calls,
+            call=call,
+            time_us=np.full(num, np.nan),
+            total_bytes=total,
+            totals=totals,
+            event=np.empty(0, np.int64),
+        )

@@ -1,0 +1,1 @@
+"""Out-of-memory errors: their state, their holders and the verdict."""

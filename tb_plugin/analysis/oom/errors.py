@@ -1,0 +1,187 @@
+"""All out-of-memory errors that one history tells of, each with its state and holders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+import numpy as np
+
+from collector.format.memory import CATEGORIES, FOLDS_INTO
+from tb_plugin.analysis.allocator.lifetimes import ALLOC, OOM
+from tb_plugin.analysis.allocator.live import live_rows
+from tb_plugin.analysis.categories.frames import NATIVE, frame_label, kind_of
+from tb_plugin.analysis.categories.phases import PHASES, asked_in
+from tb_plugin.analysis.oom.at import facts_at
+from tb_plugin.analysis.oom.holders import Lines, holders
+from tb_plugin.analysis.oom.holdings import holdings, makes_model, trains
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.replay import Replay
+    from tb_plugin.analysis.categories.attribution import Attribution
+    from tb_plugin.analysis.oom.error import OomFacts
+    from tb_plugin.analysis.oom.holders import Holder
+    from tb_plugin.analysis.oom.holdings import Holding
+    from tb_plugin.analysis.snapshots.snapshot import Snapshot
+    from tb_plugin.analysis.snapshots.steps import Steps
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+MAX_ERRORS: Final = 8
+"""Of one device: the first and the last ones. A program that tries smaller batches until
+one fits makes many, and they are alike."""
+
+MAX_STACK: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class OomError:
+    """One error."""
+
+    device: int
+    event: int
+    facts: OomFacts
+    holders: tuple[Holder, ...]
+    live_bytes: int
+    """What the holders are shares of."""
+    by_category: Mapping[str, int]
+    """Live bytes by category, as pages colour it."""
+    stack: tuple[str, ...]
+    """Of the request, innermost frame first."""
+    asked_at: str
+    """The line that asked."""
+    step: int | None
+    phase: str
+    """`forward`, `backward`, `optimizer`, as stacks tell; empty: they do not."""
+    asked_in: str
+    """The same of the request alone."""
+    time_us: int | None
+    expandable: bool | None
+    holdings: tuple[Holding, ...] = ()
+    """Kinds of things that hold much."""
+    trains: bool = True
+    """A backward was seen, or a graph is kept for one."""
+    makes_model: bool = False
+    """The request came of making or loading a model."""
+    num_later: int = 0
+    """Allocations that followed, as far as the history goes."""
+
+
+class Device(Protocol):
+    """A device of a history, replayed."""
+
+    @property
+    def replay(self) -> Replay:
+        """Its events and what follows from them."""
+
+    @property
+    def steps(self) -> Steps:
+        """Which step each event belongs to."""
+
+    @property
+    def attribution(self) -> Attribution:
+        """What each allocation is."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryErrors:
+    """What a history says of memory running out."""
+
+    errors: tuple[OomError, ...]
+    """In order of time where it is known, else by device and event."""
+    num_errors: int
+    """All there are."""
+    peak_active_bytes: Mapping[int, int]
+    """By device."""
+    num_stacks: int
+    """0: lines are not known."""
+
+
+def errors_of(snapshot: Snapshot, devices: Iterable[Device]) -> HistoryErrors:
+    """Every error of a snapshot, judged by the state at its own event."""
+    lines = Lines.of(snapshot.stacks)
+    found: list[OomError] = []
+    num_errors, peaks = 0, {}
+    for device in devices:
+        replay = device.replay
+        peaks[replay.device.device] = replay.active.peak[0]
+        events = replay.device.events.of_action(OOM)
+        num_errors += len(events)
+        found += [
+            state_at(snapshot, device, lines, event) for event in _ends(events).tolist()
+        ]
+    found.sort(key=lambda one: (one.time_us or 0, one.device, one.event))
+    return HistoryErrors(
+        errors=tuple(found),
+        num_errors=num_errors,
+        peak_active_bytes=peaks,
+        num_stacks=len(snapshot.stacks),
+    )
+
+
+def _ends(events: Ints) -> Ints:
+    half = MAX_ERRORS // 2
+    if len(events) <= MAX_ERRORS:
+        return events
+    return np.concatenate([events[:half], events[-half:]])
+
+
+def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> OomError:
+    """What is known of the moment of an event."""
+    replay = device.replay
+    events, lives = replay.device.events, replay.lives
+    category = device.attribution.category
+    step = device.steps.step
+    rows = live_rows(lives, event)
+    rows = rows[lives.freed[rows] > event]
+    stack = int(events.stack[event])
+    phases = replay.phases
+    expandable = snapshot.settings.get("expandable_segments")
+    if not isinstance(expandable, bool):
+        # Older snapshots do not say it, but show it.
+        expandable = bool(replay.device.segments.is_expandable.any()) or None
+    return OomError(
+        device=replay.device.device,
+        event=event,
+        facts=facts_at(replay, event, lines, step),
+        holders=tuple(holders(lives, lines, event, category)),
+        live_bytes=int(lives.size[rows].sum()),
+        by_category=_by_category(category[rows], lives.size[rows]),
+        stack=_frames(snapshot, stack),
+        asked_at=lines.label(stack),
+        step=int(step[event]) if step[event] >= 0 else None,
+        phase=PHASES[int(phases.kind[int(phases.of_event[event])])],
+        asked_in=asked_in(int(lines.marks[stack]) if stack >= 0 else 0),
+        time_us=None if events.time_us is None else int(events.time_us[event]),
+        expandable=expandable,
+        holdings=holdings(replay, lines, event, step),
+        trains=trains(replay, lines, event),
+        makes_model=makes_model(replay, lines, event),
+        num_later=int(np.count_nonzero(events.action[event:] == ALLOC)),
+    )
+
+
+def _by_category(category: Ints, size: Ints) -> dict[str, int]:
+    sums = np.zeros(len(CATEGORIES), np.int64)
+    np.add.at(sums, category, size)
+    found: dict[str, int] = {}
+    for name, num_bytes in zip(CATEGORIES, sums.tolist(), strict=True):
+        if num_bytes:
+            folded = FOLDS_INTO[name]
+            found[folded] = found.get(folded, 0) + num_bytes
+    return found
+
+
+def _frames(snapshot: Snapshot, stack: int) -> tuple[str, ...]:
+    """A stack's frames in short: Python's where it has any."""
+    stacks = snapshot.stacks
+    rows = stacks.of(stack).tolist()
+    python = [row for row in rows if kind_of(stacks.filename[row]) != NATIVE]
+    return tuple(
+        frame_label(stacks.name[row], stacks.filename[row], int(stacks.line[row]))
+        for row in (python or rows)[:MAX_STACK]
+    )

@@ -1,0 +1,1 @@
+"""Several ranks beside each other: clocks, collectives, stragglers, outliers."""

@@ -1,0 +1,213 @@
+"""The collectives of one rank: what, in which group, how many bytes, how long.
+
+On a device they are kernels, known by `slice_roles`; what they did is said by the
+profiler's metadata on the kernel, or on the call that launched it, else by the kernel's
+name. Without a device they are the slices of the host's backend (`gloo:all_reduce`),
+and bytes come from the shapes of their inputs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.analysis.time.slice_tree import SliceTree
+from tb_plugin.analysis.trace.trace import NOTHING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.trace.trace import Trace
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+_WORDS: Final = (
+    # The first that a name contains decides, in lower case and without `_`.
+    ("allgather", "all_gather"),
+    ("reducescatter", "reduce_scatter"),
+    ("allreduce", "all_reduce"),
+    ("alltoall", "all_to_all"),
+    ("broadcast", "broadcast"),
+    ("sendrecv", "send_recv"),
+    ("gather", "gather"),
+    ("scatter", "scatter"),
+    ("reduce", "reduce"),
+    ("barrier", "barrier"),
+    ("send", "send"),
+    ("recv", "recv"),
+)
+
+_ITEM_BYTES: Final = {
+    **dict.fromkeys(("double", "long", "longint", "complexfloat", "int64"), 8),
+    **dict.fromkeys(("complexdouble", "complex<double>"), 16),
+    **dict.fromkeys(("complex<float>", "uint64", "unsignedlong"), 8),
+    **dict.fromkeys(("float", "int", "int32", "uint32", "unsignedint"), 4),
+    **dict.fromkeys(("half", "bfloat16", "short", "shortint", "uint16"), 2),
+    **dict.fromkeys(("byte", "char", "bool", "unsignedchar", "signedchar"), 1),
+}
+"""By torch's names of types, in lower case, without `c10::` and spaces."""
+
+_FLOAT8: Final = re.compile(r"float8|float4|e4m3|e5m2|e8m0")
+
+_FROM_INPUT: Final = frozenset(
+    {"reduce_scatter", "all_reduce", "reduce", "broadcast", "scatter", "send"}
+)
+"""Collectives whose size is that of their input; of others their output's."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankCollectives:
+    """By collective, in order of time; unknown numbers are -1."""
+
+    row: Ints
+    """Slice."""
+    kind: tuple[str, ...]
+    """`all_reduce`, `all_gather`, ...; `other` where nothing says it."""
+    group: tuple[str, ...]
+    """Name of the process group; empty where it is not said."""
+    start_ns: Ints
+    duration_ns: Ints
+    num_bytes: Ints
+    group_size: Ints
+    sequence: Ints
+    """Number within the group, the same on each of its ranks."""
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def rank_collectives(trace: Trace, roles: Ints) -> RankCollectives:
+    """All collectives of a trace; `roles` by slice."""
+    rows = _rows(trace, roles)
+    rows = rows[np.argsort(trace.slices.start_ns[rows], kind="stable")]
+    said = _metadata(trace, rows)
+    operators = _at(trace.operators.row, rows)
+    names = [_kind(trace, row, at) for row, at in zip(rows, said, strict=True)]
+    known = trace.collectives
+
+    def column(values: Ints) -> Ints:
+        found = np.full(len(rows), NOTHING, dtype=np.int64)
+        found[said != NOTHING] = values[said[said != NOTHING]]
+        return found
+
+    group = column(known.group)
+    num_bytes = [
+        _moved_bytes(trace, kind, at, operator)
+        for kind, at, operator in zip(names, said, operators, strict=True)
+    ]
+    return RankCollectives(
+        row=rows,
+        kind=tuple(names),
+        group=tuple(trace.strings[text] if text >= 0 else "" for text in group),
+        start_ns=trace.slices.start_ns[rows].astype(np.int64),
+        duration_ns=trace.slices.duration_ns[rows].astype(np.int64),
+        num_bytes=np.array(num_bytes, dtype=np.int64),
+        group_size=column(known.group_size),
+        sequence=column(known.sequence),
+    )
+
+
+def kind_of(name: str) -> str:
+    """The collective that a kernel's or an operator's name says."""
+    plain = name.lower().replace("_", "")
+    return next((kind for word, kind in _WORDS if word in plain), "other")
+
+
+def item_bytes(dtype: str) -> int:
+    """Bytes of one element; 0 where the type is not known."""
+    plain = dtype.lower().replace("c10::", "").replace(" ", "")
+    return _ITEM_BYTES.get(plain) or int(bool(_FLOAT8.search(plain)))
+
+
+def _rows(trace: Trace, roles: Ints) -> Ints:
+    communicating: Ints = np.flatnonzero(roles == Role.COMMUNICATION)
+    on_device = np.isin(communicating, trace.device_work.row)
+    if on_device.any():
+        found: Ints = communicating[on_device]
+    else:
+        # One inside another (a wrapper around the backend's) is the same one.
+        tree = SliceTree(trace.slices, roles == Role.COMMUNICATION)
+        found = communicating[tree.parent[communicating] == NOTHING]
+    return found
+
+
+def _at(known: Ints, rows: Ints) -> Ints:
+    """Where rows stand in an ascending column, or NOTHING."""
+    if not len(known):
+        return np.full(len(rows), NOTHING, dtype=np.int64)
+    at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+    found: Ints = np.where(known[at] == rows, at, NOTHING)
+    return found
+
+
+def _metadata(trace: Trace, rows: Ints) -> Ints:
+    """Row of `trace.collectives` that describes each slice, or NOTHING."""
+    known = trace.collectives.row
+    found = _at(known, rows)
+    described = np.zeros(len(trace.slices), dtype=bool)
+    described[known] = True
+    around = SliceTree(trace.slices, described).parent
+    lost = np.flatnonzero(found == NOTHING)
+    pairs = trace.launch_pairs
+    launch = dict(zip(pairs[:, 1].tolist(), pairs[:, 0].tolist(), strict=True))
+    outer = [int(around[launch.get(row, row)]) for row in rows[lost].tolist()]
+    found[lost] = _at(known, np.array(outer, dtype=np.int64))
+    return found
+
+
+def _kind(trace: Trace, row: int, said: int) -> str:
+    if said != NOTHING:
+        name = int(trace.collectives.name[said])
+        kind = kind_of(trace.strings[name]) if name >= 0 else "other"
+        if kind != "other":
+            return kind
+    return kind_of(trace.name_of(row))
+
+
+def _moved_bytes(trace: Trace, kind: str, said: int, operator: int) -> int:
+    known = trace.collectives
+    if said != NOTHING and known.dtype[said] >= 0:
+        size = item_bytes(trace.strings[int(known.dtype[said])])
+        sides = int(known.in_elements[said]), int(known.out_elements[said])
+        elements = sides[0] if kind in _FROM_INPUT else max(sides)
+        if size and elements >= 0:
+            return size * elements
+    if operator != NOTHING:
+        dims, types = trace.operators.input_dims, trace.operators.input_types
+        return _shape_bytes(
+            trace.strings[int(dims[operator])], trace.strings[int(types[operator])]
+        )
+    return NOTHING
+
+
+def _shape_bytes(dims: str, types: str) -> int:
+    """Bytes of an operator's inputs from its shapes and types as written."""
+    try:
+        shapes, names = json.loads(dims), json.loads(types)
+    except ValueError:
+        return NOTHING
+    if not isinstance(shapes, list) or not isinstance(names, list):
+        return NOTHING
+    total, known = 0, False
+    for shape, name in zip(shapes, names, strict=False):
+        for one, dtype in _tensors(shape, name):
+            size = item_bytes(dtype)
+            if size and all(type(n) is int and n >= 0 for n in one):
+                total += size * int(np.prod(one, dtype=object) if one else 1)
+                known = True
+    return min(total, (1 << 62)) if known else NOTHING
+
+
+def _tensors(shape: Any, name: Any) -> list[tuple[list[Any], str]]:
+    """A shape and its type; of a list of tensors each."""
+    if not isinstance(shape, list) or not isinstance(name, str):
+        return []
+    if shape and isinstance(shape[0], list):
+        dtype = name.removeprefix("TensorList").strip("[]<> ")
+        return [(one, dtype) for one in shape if isinstance(one, list)]
+    return [(shape, name)] if shape else []

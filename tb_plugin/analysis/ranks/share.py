@@ -1,0 +1,139 @@
+"""One rank's share of a merged trace: a trace of its own, as if it had been read alone.
+
+Merging puts each rank's processes under names that begin with the rank.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+import numpy as np
+
+from tb_plugin.analysis.trace.trace import NOTHING, Counters, Flows, Series, Trace
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.trace.details import MemoryEvents
+    from tb_plugin.analysis.trace.trace import Instants, Slices
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+Table = TypeVar("Table")
+OnTracks = TypeVar("OnTracks", "Instants", "MemoryEvents")
+_PROCESS: Final = re.compile(r"Rank (\d{1,7})(?!\d)")
+_DETAILS: Final = ("operators", "python", "launches", "device_work", "collectives")
+
+
+def share_of(trace: Trace, rank: int | None) -> Trace:
+    """What is of one rank's processes; of None what is of no rank's."""
+    number = NOTHING if rank is None else rank
+    kept = np.array([_rank_of(one.process) == number for one in trace.tracks], bool)
+    place = np.cumsum(kept) - 1  # of each track that is kept
+    rows = np.flatnonzero(kept[trace.slices.track]) if len(trace.slices) else _none()
+    row_of = np.full(len(trace.slices) + 1, NOTHING, np.int64)  # the last is NOTHING's
+    row_of[rows] = np.arange(len(rows))
+    tracks = []
+    for at in np.flatnonzero(kept).tolist():
+        track = trace.tracks[at]
+        moved = int(np.searchsorted(rows, track.first_row)) - track.first_row
+        levels = tuple(row + moved for row in track.level_rows)
+        first = track.first_row + moved
+        tracks.append(replace(track, rank=number, first_row=first, level_rows=levels))
+    series, counters = _counters(trace, kept, place)
+    share = replace(
+        trace,
+        tracks=tuple(tracks),
+        slices=_slices(trace.slices, rows, row_of, place),
+        instants=_of_tracks(trace.instants, kept, place),
+        memory=_of_tracks(trace.memory, kept, place),
+        series=series,
+        counters=counters,
+        flows=_flows(trace.flows, row_of, kept, place),
+        facts=replace(trace.facts, rank=number),
+        **{name: _details(getattr(trace, name), row_of) for name in _DETAILS},
+    )
+    start, end = _window(share)
+    return replace(share, start_ns=start, end_ns=end)
+
+
+def _rank_of(process: str) -> int:
+    found = _PROCESS.match(process)
+    return NOTHING if found is None else int(found[1])
+
+
+def _none() -> Ints:
+    return np.empty(0, np.int64)
+
+
+def _rows(table: Table, rows: Ints, **changed: Ints) -> Table:
+    """Some rows of a table, in which some columns become others."""
+    names = [one.name for one in fields(table)]  # type: ignore[arg-type]  # a dataclass
+    columns = {
+        name: getattr(table, name)[rows] for name in names if name not in changed
+    }
+    return type(table)(**columns, **changed)
+
+
+def _slices(slices: Slices, rows: Ints, row_of: Ints, place: Ints) -> Slices:
+    return _rows(
+        slices,
+        rows,
+        track=place[slices.track[rows]],
+        parent=row_of[slices.parent[rows]],
+    )
+
+
+def _of_tracks(table: OnTracks, kept: Ints, place: Ints) -> OnTracks:
+    track = table.track
+    rows = np.flatnonzero(kept[track]) if len(track) else _none()
+    return _rows(table, rows, track=place[track[rows]])
+
+
+def _details(table: Any, row_of: Ints) -> Any:
+    """What is known of slices: of those that are left."""
+    row = row_of[table.row]
+    rows = np.flatnonzero(row != NOTHING)
+    return _rows(table, rows, row=row[rows])
+
+
+def _flows(flows: Flows, row_of: Ints, kept: Ints, place: Ints) -> Flows:
+    rows = _none()
+    if len(flows):
+        rows = np.flatnonzero(kept[flows.from_track] & kept[flows.to_track])
+    return _rows(
+        flows,
+        rows,
+        from_row=row_of[flows.from_row[rows]],
+        to_row=row_of[flows.to_row[rows]],
+        from_track=place[flows.from_track[rows]],
+        to_track=place[flows.to_track[rows]],
+    )
+
+
+def _counters(
+    trace: Trace, kept: Ints, place: Ints
+) -> tuple[tuple[Series, ...], Counters]:
+    series: list[Series] = []
+    rows: list[Ints] = [_none()]
+    num = 0
+    for one in trace.series:
+        if kept[one.track]:
+            rows.append(np.arange(one.first_row, one.first_row + one.num_points))
+            track = int(place[one.track])
+            series.append(Series(track, one.name, num, one.num_points))
+            num += one.num_points
+    return tuple(series), _rows(trace.counters, np.concatenate(rows))
+
+
+def _window(trace: Trace) -> tuple[int, int]:
+    """First and last time of what is there."""
+    slices = trace.slices
+    times = (trace.instants.time_ns, trace.memory.time_ns, trace.counters.time_ns)
+    firsts = [int(time.min()) for time in (slices.start_ns, *times) if len(time)]
+    lasts = [int(time.max()) for time in times if len(time)]
+    if len(slices):
+        lasts.append(int((slices.start_ns + slices.duration_ns).max()))
+    return min(firsts, default=0), max(lasts, default=0)

@@ -1,0 +1,161 @@
+"""Which ranks make the others wait, and what they spend the time on.
+
+Ranks that train together end a step together: who is late is waited for, in
+communication or in a backward that holds it. A late rank may therefore show in the
+step's time (nobody waits inside the step), or only in the part it is late with. Both
+are looked at, always against the rank in the middle of the same steps.
+
+A rank stands out where its median excess over the steps is at least `FLOOR` of the
+middle step time, and more than `DEVIATIONS` robust standard deviations beyond the
+excess of the middle rank. Time in communication never counts against a rank: that is
+where ranks wait. They wait in a backward too (DDP and FSDP communicate there), so that
+a longer backward counts only as far as the step is longer.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.series.step_parts import OTHER, middle_values, other_part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+FLOOR: Final = 0.05
+DEVIATIONS: Final = 5.0
+_WAITS: Final = "communication"
+_HOLDS_WAITS: Final = "backward"
+_MIN_COLUMNS: Final = 8
+"""Of fewer steps a median says little."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepTimes:
+    """Step times of a run: (ranks, columns) each, means of the steps of a column."""
+
+    ranks: Sequence[int]
+    seconds: Floats
+    parts: Mapping[str, Floats]
+    """By name, `other` not among them; columns may be fewer than those of `seconds`."""
+    coarse_seconds: Floats
+    """As `seconds`, with the columns of `parts`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """One rank beside the one in the middle."""
+
+    rank: int
+    slowest_share: float
+    """Share of the columns where its step took longest."""
+    excess_seconds: float
+    """Median over the columns, beyond the middle rank's step."""
+    part: str
+    """The part that is longest beyond the middle rank's; empty: none is."""
+    part_excess_seconds: float
+    stands_out: bool
+    by_part: bool
+    """It stands out by the part, not by its step: the others wait for it."""
+
+
+def step_seconds(times: StepTimes) -> float:
+    """The middle rank's step time, at the median; NaN where there is none."""
+    return _median(middle_values(times.seconds))
+
+
+def stragglers(times: StepTimes) -> list[Straggler]:
+    """Every rank, those that cost most first."""
+    num_ranks, num_columns = times.seconds.shape
+    if num_ranks < 2 or num_columns < _MIN_COLUMNS:
+        return []
+    usual = step_seconds(times)
+    excess = _excess(times.seconds)
+    shares = _slowest_shares(times.seconds)
+    by_part = _part_excesses(times)
+    limit = _limit(excess, usual)
+    part_limits = {name: _limit(values, usual) for name, values in by_part.items()}
+    found = []
+    for row, rank in enumerate(times.ranks):
+        own = {name: values[row] for name, values in by_part.items()}
+        if _HOLDS_WAITS in own:
+            # Who waits there for others has the same step time as they.
+            own[_HOLDS_WAITS] = min(own[_HOLDS_WAITS], excess[row])
+        part = max(own, key=lambda name: own[name], default="")
+        part_excess = own.get(part, np.nan)
+        if not part_excess > 0:
+            part, part_excess = "", np.nan
+        by_step = bool(excess[row] >= limit)
+        late = bool(part) and bool(part_excess >= part_limits[part])
+        found.append(
+            Straggler(
+                rank=rank,
+                slowest_share=float(shares[row]),
+                excess_seconds=float(excess[row]),
+                part=part,
+                part_excess_seconds=float(part_excess),
+                stands_out=by_step or late,
+                by_part=late and not by_step,
+            )
+        )
+    return sorted(found, key=_cost, reverse=True)
+
+
+def _cost(one: Straggler) -> tuple[bool, float]:
+    worst = np.fmax(one.excess_seconds, one.part_excess_seconds)
+    return one.stands_out, float(np.nan_to_num(worst, nan=-np.inf))
+
+
+def _part_excesses(times: StepTimes) -> dict[str, Floats]:
+    """By part: the median excess of every rank, NaN becoming -inf."""
+    if not times.parts:
+        return {}
+    held = dict(times.parts)
+    stacked = np.stack(list(held.values()))
+    held[OTHER] = other_part(times.coarse_seconds, stacked)
+    found = {}
+    for name, values in held.items():
+        if name != _WAITS:
+            found[name] = np.nan_to_num(_excess(values), nan=-np.inf)
+    return found
+
+
+def _excess(values: Floats) -> Floats:
+    """Median over the columns of what each rank takes beyond the middle one."""
+    beyond = values - middle_values(values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a rank without any value
+        median: Floats = np.nanmedian(beyond, axis=1)
+    return median
+
+
+def _limit(excess: Floats, usual: float) -> float:
+    present = excess[np.isfinite(excess)]
+    if not len(present) or not usual > 0:
+        return np.inf
+    middle = float(np.sort(present)[(len(present) - 1) // 2])
+    deviation = 1.4826 * _median(np.abs(present - middle))
+    if len(present) < 4:
+        deviation = 0.0  # among so few, one that differs is half of the spread
+    return max(FLOOR * usual, middle + DEVIATIONS * deviation)
+
+
+def _slowest_shares(seconds: Floats) -> Floats:
+    filled = np.where(np.isnan(seconds), -np.inf, seconds)
+    known = ~np.isinf(filled.max(axis=0))
+    worst = filled.argmax(axis=0)[known]
+    counts = np.bincount(worst, minlength=len(seconds))
+    share: Floats = counts / max(1, len(worst))
+    return share
+
+
+def _median(values: Floats) -> float:
+    present = values[~np.isnan(values)]
+    return float(np.median(present)) if len(present) else float("nan")

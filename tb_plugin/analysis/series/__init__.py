@@ -1,0 +1,1 @@
+"""Series over steps and time: reduction to pixels, growth, heatmaps, step findings."""

@@ -1,0 +1,1 @@
+"""A snapshot of the allocator in columns, and its marks and steps."""

@@ -1,0 +1,233 @@
+"""One table of a snapshot, column by column, each as the type that is asked for."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from collector.format.errors import CorruptError
+from collector.format.snapshots.plain_text import plain_value
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[Any]
+
+_ABSENT: Final = -(2**63)
+"""What stands where a row lacks an optional whole number."""
+MAX_LINE: Final = 2**31 - 1
+"""Of a file; what is larger becomes this."""
+_WIDE: Final = 8
+_FEW: Final = 64
+_TURN: Final = 1 << 16
+_MAX_SPREAD: Final = 1 << 20
+
+
+class Table:
+    """The columns of one table; a table that is not there has no rows."""
+
+    def __init__(
+        self,
+        name: str,
+        tables: Mapping[str, Mapping[str, Any]],
+        texts: Sequence[str],
+    ) -> None:
+        self._name = name
+        self._columns = tables.get(name, {})
+        self._texts = texts
+        self._kinds = _kinds(tables, name)
+        self._num = max((len(column) for column in self._columns.values()), default=0)
+
+    def __len__(self) -> int:
+        return self._num
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._columns
+
+    def ints(self, name: str, missing: int) -> Ints:
+        """Whole numbers; `missing` where a row, or the whole table, has none.
+
+        Raises:
+            ValueError: the column holds something else.
+        """
+        values = self._numbers(name, ("text", "value", "float"))
+        if values is None:
+            return np.full(self._num, missing, np.int64)
+        if values.dtype.itemsize < _WIDE:  # no room for what stands for absent
+            return values.astype(np.int64)
+        values = values.astype(np.int64, copy=False)
+        absent = values == _ABSENT
+        return np.where(absent, missing, values) if absent.any() else values
+
+    def narrow(self, name: str, missing: int) -> Ints:
+        """The same as `ints`, in as few bits as they lie in the file."""
+        values = self._numbers(name, ("text", "value", "float"))
+        if values is not None and values.dtype.itemsize < _WIDE:
+            return values
+        return self.ints(name, missing)
+
+    def rows(self, name: str, num: int) -> tuple[Ints, int]:
+        """Rows of something that has `num`, narrow; and how many lead nowhere.
+
+        NOTHING where there is none, and where it leads nowhere. A column that says
+        nothing at all takes no memory.
+        """
+        values = self._numbers(name, ("value", "float"))
+        if values is None or not len(values):
+            return constant(NOTHING, self._num), 0
+        least, most = int(values.min()), int(values.max())
+        if least == most == NOTHING:
+            return constant(NOTHING, self._num), 0
+        if least >= NOTHING and most < num:
+            return values.astype(np.int32), 0
+        leads = (values >= 0) & (values < num)
+        says = (values != NOTHING) & (values != _ABSENT)
+        wrong = int(np.count_nonzero(says & ~leads))
+        rows = values.astype(np.int32)
+        rows[~leads] = NOTHING
+        return rows, wrong
+
+    def text_rows(self, name: str) -> Ints:
+        """Rows of the texts; NOTHING where there is none."""
+        if self._kinds.get(name) != "text":
+            return constant(NOTHING, self._num)
+        return self.rows(name, len(self._texts))[0]
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The texts themselves; empty where there is none."""
+        texts = [*self._texts, ""]
+        return tuple(texts[row] for row in self.text_rows(name).tolist())
+
+    def values(self, name: str) -> tuple[Ints, list[Any]]:
+        """Values of any kind: for each row which of the distinct ones, and these.
+
+        -1 where a row has none, or one that cannot be read.
+        """
+        none = np.full(self._num, NOTHING, np.int64)
+        if self._kinds.get(name) != "value":
+            return none, []
+        rows = np.asarray(self._columns[name]).astype(np.int64, copy=False)
+        if len(rows) != self._num:
+            raise ValueError(f"{self._name}.{name} has {len(rows)} rows")
+        found, values = none, []
+        for row in np.unique(rows).tolist():
+            if 0 <= row < len(self._texts):
+                with suppress(CorruptError):
+                    values.append(plain_value(self._texts[row]))
+                    found[rows == row] = len(values) - 1
+        return found, values
+
+    def coded(self, name: str, words: Sequence[str]) -> npt.NDArray[np.int8]:
+        """Which of some words each text is; NOTHING: none of them."""
+        known = {word: code for code, word in enumerate(words)}
+        of_texts = (known.get(text, NOTHING) for text in self._texts)
+        codes = np.fromiter([*of_texts, NOTHING], np.int8)  # the last: where -1 looks
+        values = self._numbers(name, ("value", "float"))
+        is_text = self._kinds.get(name) == "text"
+        if is_text and values is not None and len(values):
+            least, most = int(values.min()), int(values.max())
+            if least >= NOTHING and most < len(self._texts):
+                return codes[values]  # as narrow as they are
+        return codes[self.text_rows(name)]
+
+    def pair(self, name: str) -> tuple[Ints | None, Ints | None]:
+        """A pair of whole numbers in two columns, below 0 in rows without."""
+        kinds = ("text", "value", "float")
+        first = self._numbers(f"{name}.0", kinds)
+        return first, self._numbers(f"{name}.1", kinds)
+
+    def _numbers(self, name: str, others: tuple[str, ...]) -> Ints | None:
+        """A column as it is; None where it is not there, or is of one of `others`."""
+        column = self._columns.get(name)
+        if column is None or self._kinds.get(name) in others:
+            return None
+        values = np.asarray(column)
+        if values.ndim != 1 or values.dtype.kind not in "iu":
+            raise ValueError(f"{self._name}.{name} does not hold whole numbers")
+        if len(values) != self._num:
+            raise ValueError(f"{self._name}.{name} has {len(values)} rows")
+        return values
+
+
+def constant(value: int, num: int) -> Ints:
+    """A column of one number, which takes no memory; read-only."""
+    return np.broadcast_to(np.int32(value), num)
+
+
+def distinct(values: Ints) -> tuple[Ints, Ints]:
+    """The distinct values, ascending, and which of them each one is.
+
+    As `np.unique` with its inverse, but without sorting millions of rows where few
+    values occur, as in columns of streams and pools.
+    """
+    if not len(values):
+        return values[:0], np.empty(0, np.int32)
+    least, most = int(values.min()), int(values.max())
+    if least == most:
+        return values[:1], constant(0, len(values))
+    if most - least < _MAX_SPREAD:
+        place = np.subtract(values, least, dtype=np.int64)
+        occurs = np.zeros(most - least + 1, np.bool_)
+        occurs[place] = True
+        number = (np.cumsum(occurs) - 1).astype(np.int32)
+        return np.flatnonzero(occurs) + least, number[place]
+    return _few(values) or _many(values)
+
+
+def _few(values: Ints) -> tuple[Ints, Ints] | None:
+    """The same of values that lie far apart; None where there are many."""
+    place = np.empty(len(values), np.int32)
+    found: list[int] = []
+    # In pieces that stay near the processor: memory that is used once costs most.
+    for start in range(0, len(values), _TURN):
+        piece, own = values[start : start + _TURN], place[start : start + _TURN]
+        known, row = np.zeros(len(piece), np.bool_), 0
+        while not known.all():
+            if row == len(found):
+                if row == _FEW:
+                    return None
+                found.append(int(piece[np.argmin(known)]))
+            same = piece == found[row]
+            own[same] = row
+            known |= same
+            row += 1
+    order = sorted(range(len(found)), key=found.__getitem__)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order))
+    if order != sorted(order):
+        for start in range(0, len(place), _TURN):
+            place[start : start + _TURN] = rank[place[start : start + _TURN]]
+    return np.array([found[row] for row in order], np.int64), place
+
+
+def _many(values: Ints) -> tuple[Ints, Ints]:
+    kept, inverse = np.unique(values, return_inverse=True)
+    return kept, inverse.reshape(-1).astype(np.int32)
+
+
+def texts_of(
+    tables: Mapping[str, Mapping[str, Any]], table: str, column: str
+) -> tuple[str, ...]:
+    """A column of texts; none where it is not there.
+
+    Raises:
+        ValueError: it holds numbers.
+    """
+    found = tables.get(table, {}).get(column, ())
+    if isinstance(found, np.ndarray):
+        raise ValueError(f"{table}.{column} does not hold texts")  # noqa: TRY004  # data is wrong, not a call
+    return tuple(str(text) for text in found)
+
+
+def _kinds(tables: Mapping[str, Mapping[str, Any]], table: str) -> dict[str, str]:
+    """By column: its kind, as `layout` says."""
+    layout = {
+        key: texts_of(tables, "layout", key) for key in ("table", "column", "kind")
+    }
+    rows = zip(layout["table"], layout["column"], layout["kind"], strict=True)
+    return {column: kind for of, column, kind in rows if of == table}

@@ -1,0 +1,89 @@
+"""What a snapshot says beside its events and blocks: annotations, settings, tensors."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from collector.format.errors import CorruptError
+from collector.format.memory import CATEGORIES
+from collector.format.snapshots.plain_text import plain_value
+from tb_plugin.analysis.snapshots.columns import Table, texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensors:
+    """What the training knew of addresses when the snapshot was taken."""
+
+    address: Ints
+    num_bytes: Ints
+    category: Ints
+    """Index in `collector.format.memory.CATEGORIES`."""
+    name: Sequence[str]
+    device: Ints
+    """Number of the device; -1: not said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """`external_annotations`: begin and end of named spans, in order of time."""
+
+    is_start: Flags
+    name: Sequence[str]
+    device: Ints
+    time_us: Ints
+
+
+def annotations_of(
+    tables: Mapping[str, Mapping[str, Any]], texts: Sequence[str]
+) -> Annotations:
+    """`external_annotations` in order of time."""
+    table = Table("annotations", tables, texts)
+    time_us = table.ints("time_us", 0)
+    order = np.argsort(time_us, kind="stable")
+    names = table.texts("name")
+    return Annotations(
+        is_start=(table.coded("stage", ("END", "START")) == 1)[order],
+        name=tuple(names[row] for row in order.tolist()),
+        device=table.ints("device", -1)[order],
+        time_us=time_us[order],
+    )
+
+
+def tensors_of(tables: Mapping[str, Mapping[str, Any]]) -> Tensors | None:
+    """What the training knew of addresses; None where it said nothing."""
+    if "tensors" not in tables:
+        return None
+    table = Table("tensors", tables, ())
+    category = table.ints("category", len(CATEGORIES) - 1)
+    unknown = (category < 0) | (category >= len(CATEGORIES))
+    names = texts_of(tables, "tensors", "name")
+    return Tensors(
+        address=table.ints("address", 0),
+        num_bytes=table.ints("num_bytes", 0),
+        category=np.where(unknown, CATEGORIES.index("other"), category),
+        name=names if len(names) == len(table) else ("",) * len(table),
+        device=table.ints("device", -1),
+    )
+
+
+def settings_of(tables: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """`allocator_settings`; empty where the file has none."""
+    keys = texts_of(tables, "root", "key")
+    for key, value in zip(keys, texts_of(tables, "root", "value"), strict=True):
+        if key == "allocator_settings":
+            with suppress(CorruptError):
+                found = plain_value(value)
+                return found if isinstance(found, dict) else {}
+    return {}

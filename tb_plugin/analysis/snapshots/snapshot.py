@@ -1,0 +1,199 @@
+"""An allocator snapshot as analyses take it; `snapshot_tables` makes it.
+
+Every column has its type, every index leads somewhere, every size is one that memory
+can have; what had to be set right for that is counted in `Snapshot.oddities`.
+
+A *moment* is the index of an event of one device and means the state just after it;
+`lifetimes.BEFORE` is the state before all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.allocator.lifetimes import Blocks, History
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.snapshots.extras import Annotations, Tensors
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+NOTHING: Final = -1
+"""In columns of indices."""
+
+MAX_BYTES: Final = 1 << 48
+"""No allocation is larger."""
+
+STATES: Final = ("inactive", "active_allocated", "active_pending_free")
+"""A block's state is its index here; `active_awaiting_free` is the third as well."""
+
+INACTIVE: Final = 0
+ALLOCATED: Final = 1
+PENDING_FREE: Final = 2
+
+DEFAULT_POOL: Final = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """Distinct stacks and their frames, innermost frame first."""
+
+    name: Sequence[str]
+    """Function, by frame."""
+    filename: Sequence[str]
+    line: Ints
+    start: Ints
+    """(stacks + 1,): where each begins in `frame`."""
+    frame: Ints
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def of(self, stack: int) -> Ints:
+        """The frames of one stack; none of NOTHING."""
+        if stack < 0:
+            return self.frame[:0]
+        return self.frame[int(self.start[stack]) : int(self.start[stack + 1])]
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What one device's allocator did, in order; columns of equal length."""
+
+    action: Ints
+    """Index in `lifetimes.ACTIONS`; -1: one that is not known."""
+    addr: Ints
+    """As signed 64 bits."""
+    size: Ints
+    """Bytes as asked for; of segment_*: the segment's; of oom: what was asked for."""
+    stream: Ints
+    """Row of `Snapshot.streams`."""
+    time_us: Ints | None
+    """None where the file has no times."""
+    stack: Ints
+    tag: Ints
+    """`user_metadata`: row of `Snapshot.texts`, or NOTHING."""
+    compile_context: Ints
+    """Likewise."""
+    pool: Ints
+    """Row of `Snapshot.pools`, or NOTHING where the event does not say."""
+    device_free: Ints
+    """Bytes the device had free, of oom events; NOTHING elsewhere."""
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    def of_action(self, action: int) -> Ints:
+        """The events of one action, ascending."""
+        return np.flatnonzero(self.action == action)
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Device allocations when the snapshot was taken, in order of their addresses."""
+
+    address: Ints
+    total_size: Ints
+    stream: Ints
+    pool: Ints
+    is_large: Flags
+    is_expandable: Flags
+    stack: Ints
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTable:
+    """Pieces of the segments, in order of their addresses."""
+
+    segment: Ints
+    """Row of `Segments`."""
+    address: Ints
+    size: Ints
+    """Rounded."""
+    requested_size: Ints
+    """As asked for; equal to `size` where the file does not say."""
+    state: Ints
+    """Index in `STATES`."""
+    stack: Ints
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSnapshot:
+    """All that a snapshot says of one device."""
+
+    device: int
+    events: Events
+    segments: Segments
+    blocks: BlockTable
+
+    def history(self) -> History:
+        """The events as `lifetimes` takes them."""
+        return History(
+            action=self.events.action,
+            addr=self.events.addr,
+            size=self.events.size,
+            stack=self.events.stack,
+        )
+
+    def active_blocks(self) -> Blocks:
+        """The blocks that were active at the end, as `lifetimes` takes them."""
+        rows = np.flatnonzero(self.blocks.state != INACTIVE)
+        return Blocks(
+            addr=self.blocks.address[rows],
+            size=self.blocks.size[rows],
+            is_allocated=self.blocks.state[rows] == ALLOCATED,
+            stack=self.blocks.stack[rows],
+        )
+
+    @property
+    def reserved_bytes(self) -> int:
+        """Sum of the segments at the end."""
+        return int(self.segments.total_size.sum())
+
+    @property
+    def active_bytes(self) -> int:
+        """Bytes of active blocks at the end, rounded."""
+        return int(self.blocks.size[self.blocks.state != INACTIVE].sum())
+
+    @property
+    def allocated_bytes(self) -> int:
+        """Bytes of allocated blocks at the end, rounded."""
+        return int(self.blocks.size[self.blocks.state == ALLOCATED].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One snapshot."""
+
+    devices: tuple[DeviceSnapshot, ...]
+    """Those with events or segments, by number."""
+    stacks: Stacks
+    texts: Sequence[str]
+    streams: tuple[int, ...]
+    """Pointers of streams; 0 is the default one."""
+    pools: tuple[tuple[int, int], ...]
+    """Ids of memory pools; (0, 0), the ordinary one, comes first."""
+    annotations: Annotations
+    tensors: Tensors | None
+    settings: Mapping[str, Any]
+    """`allocator_settings`, plain values."""
+    oddities: Mapping[str, int]
+    """What was set right, in words, and how often."""
+
+    def device(self, number: int) -> DeviceSnapshot | None:
+        """One device, or None."""
+        return next((d for d in self.devices if d.device == number), None)

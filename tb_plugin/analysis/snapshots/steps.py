@@ -1,0 +1,164 @@
+"""Which training step each event belongs to, from whatever the snapshot says of steps.
+
+In this order: the tags that a recording of ours puts on allocations; `ProfilerStep#N`
+ranges of the profiler; ends of `Optimizer.step` ranges, which are counted from 0 because
+nothing says how many were before. Ranges are placed by their times.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from collector.format.snapshots.tags import tag_data
+from tb_plugin.analysis.snapshots.columns import constant
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+StepsBy: TypeAlias = Literal["tags", "profiler", "optimizer", "nothing"]
+
+_PROFILER_STEP: Final = re.compile(r"^ProfilerStep#(\d{1,15})$")
+_OPTIMIZER_STEP: Final = re.compile(r"^Optimizer\.step#")
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Named ranges of the program, placed among the events of a device."""
+
+    name: Sequence[str]
+    first: Ints
+    """The first event at or after its start."""
+    end: Ints
+    """The first event after its end; their number where the end was not recorded."""
+    depth: Ints
+    """In how many others it lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Steps by event."""
+
+    step: Ints
+    """(events,): NOTHING where it is not known."""
+    phase: Ints
+    """(events,): row of `phases`, as tags say it; NOTHING."""
+    phases: tuple[str, ...]
+    by: StepsBy
+
+    def starts(self) -> tuple[Ints, Ints]:
+        """The events at which another step begins, and which one."""
+        step = self.step
+        changes = np.flatnonzero(step[1:] != step[:-1]) + 1
+        at = np.concatenate([np.arange(min(1, len(step))), changes])
+        at = at[step[at] != NOTHING]
+        # Behind events of no known step the same one may go on.
+        at = at[np.diff(step[at], prepend=NOTHING) != 0]
+        return at, step[at]
+
+
+def steps_of(
+    snapshot: Snapshot, device: DeviceSnapshot, spans: Spans | None = None
+) -> Steps:
+    """The steps of a device's events; `spans`: those of `spans_of`, where known."""
+    num = len(device.events)
+    tagged, phase, phases = _by_tags(snapshot, device)
+    if tagged is not None:
+        return Steps(tagged, phase, phases, "tags")
+    nothing = constant(NOTHING, num)
+    spans = spans_of(snapshot, device) if spans is None else spans
+    numbers = [_PROFILER_STEP.match(name) for name in spans.name]
+    if any(numbers):
+        step = np.full(num, NOTHING, np.int64)
+        for row, found in enumerate(numbers):
+            if found is not None:
+                step[spans.first[row] : spans.end[row]] = int(found.group(1))
+        return Steps(step, nothing, (), "profiler")
+    ends = [
+        int(spans.end[row])
+        for row, name in enumerate(spans.name)
+        if _OPTIMIZER_STEP.match(name)
+    ]
+    if ends:
+        # Where a step has several optimizers, each of them ends one.
+        step = np.searchsorted(np.unique(ends), np.arange(num), "right")
+        return Steps(step, nothing, (), "optimizer")
+    return Steps(nothing, nothing, (), "nothing")
+
+
+def spans_of(snapshot: Snapshot, device: DeviceSnapshot) -> Spans:
+    """The annotated ranges of a device, in order of their starts.
+
+    None where its events have no times. Ends close the last open range of their name;
+    an end without one is left out.
+    """
+    notes, time_us = snapshot.annotations, device.events.time_us
+    rows: list[tuple[str, int, int | None, int]] = []
+    open_rows: dict[str, list[int]] = {}
+    num_open = 0
+    own = (device.device, NOTHING)
+    told = zip(notes.name, notes.device.tolist(), notes.is_start.tolist(), strict=True)
+    for at, (name, number, is_start) in enumerate(told if time_us is not None else ()):
+        if number not in own:
+            continue
+        if is_start:
+            open_rows.setdefault(name, []).append(len(rows))
+            rows.append((name, at, None, num_open))
+            num_open += 1
+        elif open_rows.get(name):
+            row = open_rows[name].pop()
+            rows[row] = (*rows[row][:2], at, rows[row][3])
+            num_open -= 1
+    times = notes.time_us
+    # Clocks that go back would break the search: a time counts from its highest on.
+    clock = np.empty(0) if time_us is None else np.maximum.accumulate(time_us)
+    starts = np.array([row[1] for row in rows], np.int64)
+    ends = [row[2] for row in rows]
+    end = np.searchsorted(
+        clock, times[[0 if at is None else at for at in ends]], "right"
+    )
+    unended = np.array([at is None for at in ends], np.bool_)
+    return Spans(
+        name=[row[0] for row in rows],
+        first=np.searchsorted(clock, times[starts], "left"),
+        end=np.where(unended, len(device.events), end),
+        depth=np.array([row[3] for row in rows], np.int64),
+    )
+
+
+def _by_tags(
+    snapshot: Snapshot, device: DeviceSnapshot
+) -> tuple[Ints | None, Ints, tuple[str, ...]]:
+    """Steps and phases of our tags; an event without one goes on with the last.
+
+    Allocations of autograd's threads bear no tag: they lie between those that do.
+    """
+    tag = device.events.tag
+    phases: list[str] = []
+    step_of = np.full(len(snapshot.texts) + 1, NOTHING, np.int64)
+    phase_of = step_of.copy()
+    for row in np.unique(tag[tag != NOTHING]).tolist():
+        data = tag_data(snapshot.texts[row])
+        if data is None or not 0 <= data["step"] < 1 << 62:
+            continue
+        step_of[row] = data["step"]
+        phase = str(data.get("phase", ""))
+        if phase not in phases:
+            phases.append(phase)
+        phase_of[row] = phases.index(phase)
+    known = step_of[tag] != NOTHING
+    if not known.any():
+        return None, tag, ()
+    last = np.maximum.accumulate(np.where(known, np.arange(len(tag)), NOTHING))
+    carried = np.append(tag, NOTHING)[last]  # before the first tag: the last one, none
+    return step_of[carried], phase_of[carried], tuple(phases)

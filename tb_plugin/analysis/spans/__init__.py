@@ -1,0 +1,1 @@
+"""Spans, instants and counters of a recording as a trace."""

@@ -1,0 +1,1 @@
+"""Where the time of profiled steps went: operators, kernels, devices, idleness."""

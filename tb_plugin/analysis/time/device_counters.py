@@ -1,0 +1,122 @@
+"""Utilization and est. SM efficiency of devices over time, as counters beside kernels.
+
+Both are in per cent; formulas of `device_use`, over pieces of time:
+
+- utilization: of each bucket, the share in which any kernel ran. Buckets are a power of
+  ten microseconds long, the last one up to twice that. A bucket has one value: what is
+  shorter than a bucket is not seen in it.
+- est. SM efficiency: min(1, blocks per SM of the kernels that run), exact, from one start
+  or end of a kernel to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.time.device_use import filled_levels
+from tb_plugin.analysis.time.intervals import covered_ns, ranges_of, union
+from tb_plugin.analysis.time.slice_roles import Role, slice_roles
+from tb_plugin.analysis.trace.trace import Counters, Series, Track
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.time.intervals import Ranges
+    from tb_plugin.analysis.trace.trace import Trace
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+PROCESS: Final = "GPU use"
+"""What the tracks' process is called; their numbers are per cent."""
+
+_FIRST_BUCKET_NS: Final = 10_000
+MAX_BUCKETS: Final = 10_000
+
+
+def with_device_use(trace: Trace) -> Trace:
+    """The trace with two counters for each device that ran kernels.
+
+    They reach from the first kernel's start to the last one's end, whatever the device.
+    Without `blocks per SM` a device has no SM efficiency.
+    """
+    work = trace.device_work
+    if not len(work.row):
+        return trace
+    roles = slice_roles(trace)[work.row]
+    is_kernel = (roles == Role.KERNEL) | (roles == Role.COMMUNICATION)
+    ranges = ranges_of(
+        trace.slices.start_ns[work.row], trace.slices.duration_ns[work.row]
+    )
+    if not is_kernel.any():
+        return trace
+    span = int(ranges[is_kernel, 0].min()), int(ranges[is_kernel, 1].max())
+    tracks, series = list(trace.tracks), list(trace.series)
+    times, values = [trace.counters.time_ns], [trace.counters.value]
+    at = len(trace.counters)
+    for device in np.unique(work.device[is_kernel]).tolist():
+        chosen = is_kernel & (work.device == device)
+        blocks = work.blocks_per_sm[chosen]
+        for word, time_ns, share in _lines(ranges[chosen], blocks, span):
+            series.append(Series(len(tracks), word, at, len(time_ns)))
+            tracks.append(_track(trace, word, device))
+            times.append(time_ns)
+            values.append(100 * share)
+            at += len(time_ns)
+    return replace(
+        trace,
+        tracks=tuple(tracks),
+        series=tuple(series),
+        counters=Counters(np.concatenate(times), np.concatenate(values)),
+    )
+
+
+def utilization_buckets(
+    ranges: Ranges, span_ns: tuple[int, int], most: int = MAX_BUCKETS
+) -> tuple[Ints, Floats]:
+    """Edges (buckets + 1,), and the share of each bucket that the ranges cover.
+
+    None where the span has no length.
+    """
+    start, end = span_ns
+    if end <= start:
+        return np.empty(0, np.int64), np.empty(0)
+    width = _FIRST_BUCKET_NS
+    while (end - start) // width > most:
+        width *= 10
+    num = max((end - start) // width, 1)
+    edges = start + width * np.arange(num + 1, dtype=np.int64)
+    edges[-1] = end
+    share: Floats = np.diff(covered_ns(union(ranges), edges)) / np.diff(edges)
+    return edges, share
+
+
+def _lines(
+    ranges: Ranges, blocks: Floats, span_ns: tuple[int, int]
+) -> Iterator[tuple[str, Ints, Floats]]:
+    """Name, times and shares of each counter; both end at 0."""
+    edges, share = utilization_buckets(ranges, span_ns)
+    if len(edges):
+        yield "utilization", edges, np.append(share, 0.0)
+    known = ~np.isnan(blocks)
+    if known.any():
+        time_ns, level = filled_levels(ranges[known], blocks[known])
+        if time_ns[0] > span_ns[0]:
+            time_ns = np.concatenate((span_ns[:1], time_ns))
+            level = np.concatenate(([0.0], level))
+        yield "est. SM efficiency", time_ns, level
+
+
+def _track(trace: Trace, word: str, device: int) -> Track:
+    return Track(
+        name=f"GPU {device} {word}" if device >= 0 else f"GPU {word}",
+        process=PROCESS,
+        kind="counter",
+        rank=trace.facts.rank,
+        device=device,
+    )

@@ -1,0 +1,250 @@
+"""How well each device was used while it was profiled; formulas of torch-tb-profiler.
+
+Over the span from the first step's start to the last step's end:
+
+- utilization: share of the span in which at least one kernel ran. A kernel of a single
+  thread counts as much as one that fills the device.
+- est. SM efficiency: mean over the span of min(1, blocks per SM of the kernels that run).
+  64 blocks on 80 SMs are 0.8.
+- est. achieved occupancy: of the kernels, weighted by time. 15 to 30 % can be as good as
+  it gets: it is no goal by itself.
+- tensor core share: time of kernels whose names say that they use them, of all kernels'.
+
+The same of each step alone (`device_steps`), with what of kernels lies within it: so the
+steps' figures, weighted, are those of the whole as far as no kernel lies outside of them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.time.intervals import covered_ns, integral, ranges_of, union
+from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.analysis.trace.texts import are
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.time.intervals import Ranges
+    from tb_plugin.analysis.time.profiled_steps import ProfiledSteps
+    from tb_plugin.analysis.trace.trace import Trace
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Floats: TypeAlias = npt.NDArray[np.float64]
+    Bools: TypeAlias = npt.NDArray[np.bool_]
+
+TENSOR_CORE_KERNEL: Final = re.compile(
+    # Volta, Turing and Ampere, as torch-tb-profiler knows them ...
+    r"[hs]884|[hsc]1688|hmma|i8816|16816|dgrad_1x1_stride_2x2"
+    r"|first_layer_wgrad_kernel|conv1x1|conv2d_c1_k1|direct_group"
+    r"|xmma_(?:implicit_gemm|sparse_conv|warp_specialized_implicit_gemm|gemm|sparse_gemm)"
+    # ... and Hopper and Blackwell: warp-group and tcgen05 instructions, cuBLAS' nvjet.
+    r"|imma|bmma|wgmma|gmma|qgmma|tcgen05|utc[a-z]*mma|nvjet|sm(?:90|100|103|120)_xmma"
+    r"|cutlass3x_sm(?:90|100|103|120)_tensorop|tensorop"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """One device; shares from 0 to 1, and None where nothing says them."""
+
+    device: int
+    num_kernels: int
+    kernel_ns: int
+    """Sum over kernels; those that ran at once count each."""
+    busy_ns: int
+    """Time in which any kernel ran, within the span."""
+    span_ns: int
+    utilization: float | None
+    sm_efficiency: float | None
+    occupancy: float | None
+    tensor_core_share: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceSteps:
+    """One device by profiled step; columns of (steps,), NaN where nothing says it."""
+
+    device: int
+    num_kernels: Ints
+    """That began in it."""
+    kernel_ns: Ints
+    """Sum over kernels of what lies in it."""
+    busy_ns: Ints
+    span_ns: Ints
+    """How long it took."""
+    utilization: Floats
+    sm_efficiency: Floats
+    occupancy: Floats
+    tensor_core_share: Floats
+
+    def at(self, step: int) -> DeviceUse:
+        """The one at an index of `ProfiledSteps`."""
+        return DeviceUse(
+            device=self.device,
+            num_kernels=int(self.num_kernels[step]),
+            kernel_ns=int(self.kernel_ns[step]),
+            busy_ns=int(self.busy_ns[step]),
+            span_ns=int(self.span_ns[step]),
+            utilization=_known(self.utilization[step]),
+            sm_efficiency=_known(self.sm_efficiency[step]),
+            occupancy=_known(self.occupancy[step]),
+            tensor_core_share=_known(self.tensor_core_share[step]),
+        )
+
+
+def device_use(
+    trace: Trace, roles: Ints, steps: ProfiledSteps
+) -> tuple[DeviceUse, ...]:
+    """Every device that ran kernels, by its index.
+
+    All of its kernels count for their number, time and tensor cores, as at the peer; for
+    the rest what lies within the steps' span.
+    """
+    return tuple(_use(one, steps) for one in _kernels(trace, roles))
+
+
+def device_steps(
+    trace: Trace, roles: Ints, steps: ProfiledSteps
+) -> tuple[DeviceSteps, ...]:
+    """The same devices, by step."""
+    return tuple(_by_step(one, steps) for one in _kernels(trace, roles))
+
+
+def uses_tensor_cores(trace: Trace, rows: Ints) -> Bools:
+    """Of slices, whether the kernel's name says so."""
+    return are(trace.strings, trace.slices.name[rows], TENSOR_CORE_KERNEL.search)
+
+
+class _Kernels:
+    """The kernels of one device."""
+
+    def __init__(self, trace: Trace, device: int, chosen: Bools, cores: Bools) -> None:
+        """`chosen`, `cores`: of the device work, its kernels, and which use the cores."""
+        work, slices = trace.device_work, trace.slices
+        rows = work.row[chosen]
+        self.device = device
+        self.ranges = ranges_of(slices.start_ns[rows], slices.duration_ns[rows])
+        self.duration_ns = slices.duration_ns[rows].astype(np.int64)
+        self.on_cores = cores[chosen]
+        self._blocks = work.blocks_per_sm[chosen]
+        self._occupancy = work.occupancy_pct[chosen] / 100
+
+    @cached_property
+    def _union(self) -> Ranges:
+        return union(self.ranges)
+
+    @cached_property
+    def _filled(self) -> tuple[Ints, Floats] | None:
+        known = ~np.isnan(self._blocks)
+        if not known.any():
+            return None
+        return filled_levels(self.ranges[known], self._blocks[known])
+
+    def busy_ns(self, starts: Ints, ends: Ints) -> Ints:
+        """How long any of them ran within each range of time."""
+        return covered_ns(self._union, ends) - covered_ns(self._union, starts)
+
+    def run_ns(self, starts: Ints, ends: Ints, chosen: Bools | None = None) -> Ints:
+        """The sum of what of them, or of some, lies within each range."""
+        ranges = self.ranges if chosen is None else self.ranges[chosen]
+        level = stacked_levels(ranges, np.ones(len(ranges), np.int64))
+        return integral(*level, ends) - integral(*level, starts)
+
+    def sm_efficiency(self, starts: Ints, ends: Ints) -> Floats:
+        """Of each range; NaN where no kernel says how it fills the device."""
+        if self._filled is None:
+            return np.full(len(starts), np.nan)
+        filled = integral(*self._filled, ends) - integral(*self._filled, starts)
+        return _ratio(filled, ends - starts)
+
+    def occupancy(self, starts: Ints, ends: Ints) -> Floats:
+        """Of each range; NaN where no kernel in it says its own."""
+        known = np.isfinite(self._occupancy)
+        weighted = stacked_levels(self.ranges[known], self._occupancy[known])
+        inside = integral(*weighted, ends) - integral(*weighted, starts)
+        return _ratio(inside, self.run_ns(starts, ends, known))
+
+
+def _kernels(trace: Trace, roles: Ints) -> Iterator[_Kernels]:
+    """Of every device that ran any, by its index."""
+    rows = trace.device_work.row
+    is_kernel = (roles[rows] == Role.KERNEL) | (roles[rows] == Role.COMMUNICATION)
+    devices = trace.device_work.device
+    on_tensor_cores = uses_tensor_cores(trace, rows)
+    for device in np.unique(devices[is_kernel]).tolist():
+        chosen = is_kernel & (devices == device)
+        yield _Kernels(trace, device, chosen, on_tensor_cores)
+
+
+def _use(kernels: _Kernels, steps: ProfiledSteps) -> DeviceUse:
+    start, end = (np.array([time], np.int64) for time in steps.span_ns)
+    busy_ns, span_ns = kernels.busy_ns(start, end), end - start
+    kernel_ns = kernels.duration_ns.sum()
+    on_cores_ns = kernels.duration_ns[kernels.on_cores].sum()
+    return DeviceUse(
+        device=kernels.device,
+        num_kernels=len(kernels.ranges),
+        kernel_ns=int(kernel_ns),
+        busy_ns=int(busy_ns[0]),
+        span_ns=int(span_ns[0]),
+        utilization=_known(_ratio(busy_ns, span_ns)[0]),
+        sm_efficiency=_known(kernels.sm_efficiency(start, end)[0]),
+        occupancy=_known(kernels.occupancy(start, end)[0]),
+        tensor_core_share=float(on_cores_ns / kernel_ns) if kernel_ns else None,
+    )
+
+
+def _by_step(kernels: _Kernels, steps: ProfiledSteps) -> DeviceSteps:
+    start, end = steps.start_ns, steps.end_ns
+    of = steps.of(kernels.ranges[:, 0]) if len(steps) else np.empty(0, np.int64)
+    kernel_ns = kernels.run_ns(start, end)
+    busy_ns = kernels.busy_ns(start, end)
+    on_cores_ns = kernels.run_ns(start, end, kernels.on_cores)
+    return DeviceSteps(
+        device=kernels.device,
+        num_kernels=np.bincount(of[of >= 0], minlength=len(steps)),
+        kernel_ns=kernel_ns,
+        busy_ns=busy_ns,
+        span_ns=end - start,
+        utilization=_ratio(busy_ns, end - start),
+        sm_efficiency=kernels.sm_efficiency(start, end),
+        occupancy=kernels.occupancy(start, end),
+        tensor_core_share=_ratio(on_cores_ns, kernel_ns),
+    )
+
+
+def filled_levels(ranges: Ranges, blocks: Floats) -> tuple[Ints, Floats]:
+    """Times, ascending, and from each on min(1, blocks per SM of all that run then)."""
+    # One that fills the device alone (a profiler may write Infinity) fills it.
+    times, level = stacked_levels(ranges, np.clip(blocks, 0, 1))
+    return times, np.clip(level, 0, 1)
+
+
+def stacked_levels(ranges: Ranges, weights: Ints) -> tuple[Ints, Ints]:
+    """Times, ascending, and from each on the sum of the weights of what runs then."""
+    times = np.concatenate((ranges[:, 0], ranges[:, 1]))
+    changes = np.concatenate((weights, -weights))
+    order = np.argsort(times, kind="stable")
+    times, level = times[order], np.cumsum(changes[order])
+    # Of changes at one time the last says what holds from then on.
+    last = np.append(np.diff(times) > 0, True)[: len(times)]
+    return times[last], level[last]
+
+
+def _ratio(part: Ints, whole: Ints) -> Floats:
+    """NaN where there is no whole."""
+    found: Floats = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=found, where=whole > 0)
+    return found
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

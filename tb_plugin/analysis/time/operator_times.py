@@ -1,0 +1,189 @@
+"""Time of each operator of a trace, on the host and on devices, its own and in all.
+
+- host total: as long as the slice lasts; host self: without the operators, annotations
+  and runtime calls directly in it.
+- device self: of what its own runtime calls launched; device total: with what operators
+  in it launched. Launches belong to the operator that their external id names, if that
+  is around the call; else to the innermost one around it; where none is (a thread of its
+  own), to the one that is named.
+
+Python frames between operators are looked through. An operator that does nothing but
+call one of its own name (`aten::div` with a rounding mode) counts once: the inner one is
+taken for a part of the outer one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.time.device_use import uses_tensor_cores
+from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.analysis.time.slice_tree import SliceTree
+from tb_plugin.analysis.trace.texts import are
+from tb_plugin.analysis.trace.trace import NOTHING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.trace.trace import Trace
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Bools: TypeAlias = npt.NDArray[np.bool_]
+
+OPERATOR_CATEGORIES: Final = frozenset({"cpu_op", "operator"})
+_NODE_CATEGORIES: Final = OPERATOR_CATEGORIES | {"user_annotation"}
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorTimes:
+    """Columns of (slices,); zero for slices that are no operators or annotations."""
+
+    trace: Trace
+    is_operator: Bools
+    tree: SliceTree
+    """Of operators, annotations and runtime calls."""
+    nodes: SliceTree
+    """Of operators and annotations."""
+    operators: SliceTree
+    """Of operators alone."""
+    owner: Ints
+    """(device work,): the slice that launched each, an operator; or NOTHING."""
+
+    @cached_property
+    def host_self_ns(self) -> Ints:
+        """Never negative."""
+        duration = self.trace.slices.duration_ns.astype(np.int64)
+        own = duration - self.tree.inner_sums(duration)
+        return np.where(self.tree.kept, np.maximum(own, 0), 0)
+
+    @cached_property
+    def device_self_ns(self) -> Ints:
+        """Of kernels, copies and fills that the slice itself launched."""
+        return self._of_work(self._work_ns)
+
+    @cached_property
+    def device_total_ns(self) -> Ints:
+        """With what was launched by slices in it."""
+        return self.tree.total_sums(self.device_self_ns)
+
+    @cached_property
+    def kernel_self_ns(self) -> Ints:
+        """Of kernels alone."""
+        return self._of_work(np.where(self._are_kernels, self._work_ns, 0))
+
+    @cached_property
+    def kernel_total_ns(self) -> Ints:
+        """Likewise, with what was launched by slices in it."""
+        return self.tree.total_sums(self.kernel_self_ns)
+
+    @cached_property
+    def tensor_core_self_ns(self) -> Ints:
+        """Of kernels that use tensor cores."""
+        chosen = self._are_kernels & self.uses_tensor_cores
+        return self._of_work(np.where(chosen, self._work_ns, 0))
+
+    @cached_property
+    def tensor_core_total_ns(self) -> Ints:
+        """Likewise, with what was launched by slices in it."""
+        return self.tree.total_sums(self.tensor_core_self_ns)
+
+    @cached_property
+    def uses_tensor_cores(self) -> Bools:
+        """(device work,): see `device_use.uses_tensor_cores`."""
+        return uses_tensor_cores(self.trace, self.trace.device_work.row)
+
+    @cached_property
+    def _work_ns(self) -> Ints:
+        rows = self.trace.device_work.row
+        return self.trace.slices.duration_ns[rows].astype(np.int64)
+
+    @cached_property
+    def _are_kernels(self) -> Bools:
+        rows = self.trace.device_work.row
+        return _in_categories(self.trace, rows, frozenset({"kernel"}))
+
+    def _of_work(self, values: Ints) -> Ints:
+        sums = np.zeros(len(self.trace.slices), dtype=np.int64)
+        owned = self.owner != NOTHING
+        np.add.at(sums, self.owner[owned], values[owned])
+        return sums
+
+
+def operator_times(trace: Trace, roles: Ints) -> OperatorTimes:
+    """The times of a trace; `roles` by slice."""
+    every = slice(None)
+    nodes = _in_categories(trace, every, _NODE_CATEGORIES)
+    nodes &= ~_repeated(trace, nodes)
+    is_operator = nodes & _in_categories(trace, every, OPERATOR_CATEGORIES)
+    tree = SliceTree(trace.slices, nodes | (roles == Role.RUNTIME))
+    operators = SliceTree(trace.slices, is_operator)
+    owner = _owners(trace, operators)
+    around = SliceTree(trace.slices, nodes)
+    return OperatorTimes(trace, is_operator, tree, around, operators, owner)
+
+
+def _repeated(trace: Trace, nodes: Bools) -> Bools:
+    """The only child of a node that has its name."""
+    tree, names = SliceTree(trace.slices, nodes), trace.slices.name
+    inner = np.flatnonzero(nodes & (tree.parent != NOTHING))
+    parents = tree.parent[inner]
+    num_children = np.bincount(parents, minlength=len(nodes))
+    found = np.zeros(len(nodes), dtype=bool)
+    alone = (num_children[parents] == 1) & (names[inner] == names[parents])
+    found[inner[alone]] = True
+    return found
+
+
+def _in_categories(trace: Trace, rows: Ints | slice, wanted: frozenset[str]) -> Bools:
+    """Of slices, whether their category is one of some."""
+    categories = trace.slices.category[rows]
+    return are(trace.strings, categories, lambda text: text.lower() in wanted)
+
+
+def _owners(trace: Trace, operators: SliceTree) -> Ints:
+    """The operator that launched each device work."""
+    work = trace.device_work
+    owner = np.full(len(work.row), NOTHING, dtype=np.int64)
+    pairs = trace.launch_pairs
+    at = np.searchsorted(work.row, pairs[:, 1])
+    owner[at] = _launching(trace, operators)[pairs[:, 0]]
+    lost = owner == NOTHING
+    return np.where(lost, _by_external_id(trace, work.external_id), owner)
+
+
+def _launching(trace: Trace, operators: SliceTree) -> Ints:
+    """(slices,): of calls of the runtime the operator that made them.
+
+    An external id tells apart what times do not: a call at the very edge of an operator
+    may be its own, or of the one around it. Profilers have also written other numbers
+    there: so it counts only if it names an operator around the call.
+    """
+    slices, launches = trace.slices, trace.launches
+    found: Ints = operators.parent.copy()
+    rows = launches.row.astype(np.int64)
+    named = _by_external_id(trace, launches.external_id)
+    known = (named != NOTHING) & operators.kept[np.maximum(named, 0)]
+    rows, named = rows[known], named[known]
+    start, begin = (slices.start_ns[at].astype(np.int64) for at in (rows, named))
+    around = slices.track[rows] == slices.track[named]
+    around &= begin <= start
+    around &= start + slices.duration_ns[rows] <= begin + slices.duration_ns[named]
+    found[rows[around]] = named[around]
+    return found
+
+
+def _by_external_id(trace: Trace, wanted: Ints) -> Ints:
+    """The operators that external ids name; 0 and less name none."""
+    known = trace.operators
+    named = known.external_id > 0
+    ids, first = np.unique(known.external_id[named], return_index=True)
+    found = np.full(len(wanted), NOTHING, dtype=np.int64)
+    if len(ids):
+        at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+        hit = (ids[at] == wanted) & (wanted > 0)
+        found[hit] = known.row[named][first[at[hit]]]
+    return found

@@ -1,0 +1,173 @@
+"""Training steps of a trace: `ProfilerStep#N`, and how far their device work reaches.
+
+A step of the host begins before its kernels run and ends before they are done. So where
+a trace has device work, a step lasts from its own begin, or the end of the step before,
+to the end of the last work that was launched in it. Steps at the end of a trace whose
+device work is missing, or cut short (less than four fifths of the step before), are left
+out. These are torch-tb-profiler's rules, so its step times are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.trace.texts import are, looked_up
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.trace.trace import Trace
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+_NAME: Final = re.compile(r"ProfilerStep#(\d{1,18})")
+_ON_DEVICE: Final = "gpu_user_annotation"
+"""A copy of the annotation on a stream: no step of its own."""
+_WHOLE_SHARE: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProfiledSteps:
+    """Ascending, and none overlaps another; columns of equal length."""
+
+    number: Ints
+    """N of `ProfilerStep#N`; 0 where the trace has no steps and counts as one."""
+    start_ns: Ints
+    """With what its device work adds; see the module."""
+    end_ns: Ints
+    host_start_ns: Ints
+    """Of the annotation."""
+    host_end_ns: Ints
+    num_works: Ints
+    """Kernels, copies and fills that were launched in it."""
+    are_marked: bool = True
+    """Whether the trace has steps at all."""
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """From the first one's start to the last one's end."""
+        return (int(self.start_ns[0]), int(self.end_ns[-1])) if len(self) else (0, 0)
+
+    def of(self, time_ns: Ints) -> Ints:
+        """Index of the step that holds each time; -1 where none does."""
+        at = np.searchsorted(self.start_ns, time_ns, "right") - 1
+        held = (at >= 0) & (time_ns < self.end_ns[np.maximum(at, 0)])
+        return np.where(held, at, -1)
+
+
+def profiled_steps(trace: Trace) -> ProfiledSteps:
+    """The steps of a trace; all of it as one where it has none."""
+    number, start, end = marked_steps(trace)
+    are_marked = len(number) > 0
+    if not are_marked:
+        number, start, end = _whole(trace)
+    launched, step_of_work = _work_of_steps(trace, start, end)
+    num_works = np.bincount(step_of_work[launched], minlength=len(number))
+    reaching = _reaching(trace, start, end, step_of_work)
+    kept = slice(_num_whole(num_works))
+    return ProfiledSteps(
+        number=number[kept],
+        start_ns=reaching[0][kept],
+        end_ns=reaching[1][kept],
+        host_start_ns=start[kept],
+        host_end_ns=end[kept],
+        num_works=num_works[kept],
+        are_marked=are_marked,
+    )
+
+
+def marked_steps(trace: Trace) -> tuple[Ints, Ints, Ints]:
+    """Number, start and end of every step that the trace marks, in order."""
+    slices, strings = trace.slices, trace.strings
+    rows = np.flatnonzero(are(strings, slices.name, _NAME.fullmatch))
+    rows = rows[~are(strings, slices.category[rows], _is_on_device)]
+    start = slices.start_ns[rows].astype(np.int64)
+    end = start + slices.duration_ns[rows]
+    number = looked_up(strings, slices.name[rows], _number, np.int64)
+    order = np.argsort(start, kind="stable")
+    number, start, end = number[order], start[order], end[order]
+    # One annotation, seen twice (as operator and annotation), is one step.
+    once = np.diff(start, prepend=start[:1] - 1) > 0
+    return number[once], start[once], end[once]
+
+
+def _number(name: str) -> int:
+    found = _NAME.fullmatch(name)
+    return -1 if found is None else int(found[1])
+
+
+def _is_on_device(category: str) -> bool:
+    return category.lower() == _ON_DEVICE
+
+
+def _whole(trace: Trace) -> tuple[Ints, Ints, Ints]:
+    """All that the host did, as one step; where it did nothing, all there is."""
+    spans = [
+        (first, stop)
+        for track in trace.tracks
+        if track.kind in ("host", "python")
+        for first, stop in ((track.first_row, track.first_row + track.num_slices),)
+        if stop > first
+    ]
+    start, end = trace.start_ns, trace.end_ns
+    if spans:
+        starts, durations = trace.slices.start_ns, trace.slices.duration_ns
+        start = min(int(starts[a:b].min()) for a, b in spans)
+        end = max(int((starts[a:b] + durations[a:b]).max()) for a, b in spans)
+    one = np.zeros(1, np.int64)
+    return one, one + start, one + end
+
+
+def _work_of_steps(trace: Trace, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Of the device work: which was launched in a step, and in which (-1: in none)."""
+    work = trace.device_work.row
+    steps = np.full(len(work), -1, np.int64)
+    pairs = trace.launch_pairs
+    if len(pairs) and len(start):
+        launch = trace.slices.start_ns[pairs[:, 0]]
+        at = np.searchsorted(start, launch, "right") - 1
+        inside = (at >= 0) & (launch < end[np.maximum(at, 0)])
+        steps[np.searchsorted(work, pairs[:, 1])] = np.where(inside, at, -1)
+    return steps >= 0, steps
+
+
+def _reaching(
+    trace: Trace, start: Ints, end: Ints, step_of_work: Ints
+) -> tuple[Ints, Ints]:
+    """Starts and ends with the device work that was launched in each step."""
+    if not (step_of_work >= 0).any():
+        return start, end
+    rows = trace.device_work.row
+    begins = trace.slices.start_ns[rows].astype(np.int64)
+    ends = begins + trace.slices.duration_ns[rows]
+    last = np.full(len(start), np.iinfo(np.int64).min)
+    np.maximum.at(last, step_of_work[step_of_work >= 0], ends[step_of_work >= 0])
+    before = int(start[0])
+    in_first = step_of_work == 0
+    if in_first.any():
+        earlier = (step_of_work < 0) & (begins < begins[in_first].min())
+        before = max(before, int(ends[earlier].max(initial=before)))
+    starts, stops = start.copy(), end.copy()
+    for index in range(len(start)):
+        starts[index] = max(before, int(start[index]))
+        stops[index] = max(int(end[index]), int(starts[index]), int(last[index]))
+        before = int(stops[index])
+    return starts, stops
+
+
+def _num_whole(num_works: Ints) -> int:
+    """How many steps are left without those at the end that are not whole."""
+    with_work = np.flatnonzero(num_works)
+    if not len(with_work) or len(num_works) < 2:
+        return len(num_works)
+    last = int(with_work[-1])
+    if last > 0 and num_works[last] < _WHOLE_SHARE * num_works[last - 1]:
+        return last
+    return last + 1

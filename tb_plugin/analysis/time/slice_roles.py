@@ -1,0 +1,106 @@
+"""What kind of time a slice of a trace is: kernels, copies, communication, operators ...
+
+Communication is known by what ran, never by external ids, which profilers have written
+in too many ways: on a device the collective's kernels (by name, or by the metadata of
+the collective), on the host the work of backends that have no device.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.trace.texts import looked_up
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.trace.trace import Trace
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+
+class Role(IntEnum):
+    """In the order in which they claim time: what is lower is counted first."""
+
+    KERNEL = 0
+    """Computation on a device: kernels other than those of collectives."""
+    MEMCPY = 1
+    MEMSET = 2
+    COMMUNICATION = 3
+    RUNTIME = 4
+    """Calls of a device's runtime or driver."""
+    DATALOADER = 5
+    CPU_EXEC = 6
+    """Operators and annotations on the host."""
+    OTHER = 7
+    """Nothing of the above; of a slice: it has no role."""
+
+
+_BY_CATEGORY: Final = {
+    "kernel": Role.KERNEL,
+    "memcpy": Role.MEMCPY,
+    "gpu_memcpy": Role.MEMCPY,
+    "memset": Role.MEMSET,
+    "gpu_memset": Role.MEMSET,
+    "runtime": Role.RUNTIME,
+    "cuda_runtime": Role.RUNTIME,
+    "cuda_driver": Role.RUNTIME,
+    "xpu_runtime": Role.RUNTIME,
+    "xpu_driver": Role.RUNTIME,
+    "mtia_runtime": Role.RUNTIME,
+    "glow_runtime": Role.RUNTIME,
+    "privateuse1_runtime": Role.RUNTIME,
+    "privateuse1_driver": Role.RUNTIME,
+    "operator": Role.CPU_EXEC,
+    "cpu_op": Role.CPU_EXEC,
+    "user_annotation": Role.CPU_EXEC,
+}
+"""By category in lower case; of torch 1.8 to 2.15."""
+
+COLLECTIVE_KERNEL: Final = re.compile(r"nccl|rccl|oneccl|ccl_kernel", re.IGNORECASE)
+_DEVICE_BACKEND: Final = re.compile(r"(?:nccl|rccl|xccl|hccl|ccl):\w")
+_HOST_BACKEND: Final = re.compile(r"(?:gloo|mpi|ucc):\w")
+_LOADING: Final = re.compile(
+    r"enumerate\(Data(?:Loader|Pipe)\)#.*|DataLoader.*__next__"
+)
+_STEP: Final = re.compile(r"ProfilerStep#\d+")
+
+
+def slice_roles(trace: Trace) -> Ints:
+    """(slices,) uint8: the `Role` of each."""
+    slices, strings = trace.slices, trace.strings
+    roles = looked_up(
+        strings,
+        slices.category,
+        lambda text: _BY_CATEGORY.get(text.lower(), Role.OTHER),
+    )
+    has_devices = len(trace.device_work.row) > 0
+    host = np.flatnonzero(roles == Role.CPU_EXEC)
+    roles[host] = looked_up(
+        strings, slices.name[host], lambda text: _on_host(text, has_devices)
+    )
+    kernels = np.flatnonzero(roles == Role.KERNEL)
+    roles[kernels] = looked_up(strings, slices.name[kernels], _on_device)
+    described = trace.collectives.row
+    described = described[roles[described] == Role.KERNEL]
+    roles[described] = Role.COMMUNICATION
+    return roles
+
+
+def _on_host(name: str, has_devices: bool) -> Role:
+    if _STEP.fullmatch(name):
+        return Role.OTHER
+    if _LOADING.fullmatch(name):
+        return Role.DATALOADER
+    # Where there are devices their kernels are the communication; this only starts it.
+    if _HOST_BACKEND.match(name) or (_DEVICE_BACKEND.match(name) and not has_devices):
+        return Role.COMMUNICATION
+    return Role.CPU_EXEC
+
+
+def _on_device(name: str) -> Role:
+    return Role.COMMUNICATION if COLLECTIVE_KERNEL.search(name) else Role.KERNEL

@@ -1,0 +1,52 @@
+"""The nesting of slices as a tree: skipping some of them, and adding up along it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.trace.trace import NOTHING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.trace.trace import Slices
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Bools: TypeAlias = npt.NDArray[np.bool_]
+
+
+class SliceTree:
+    """The kept slices of a trace, each below the nearest kept one around it."""
+
+    def __init__(self, slices: Slices, kept: Bools) -> None:
+        """`kept`: (slices,). Those that are not kept have a place, and nothing below."""
+        self.kept = kept
+        self._levels = slices.by_level
+        self.parent = self._nearest(slices)
+        """(slices,): the nearest kept slice around each, or NOTHING."""
+
+    def _nearest(self, slices: Slices) -> Ints:
+        found = np.full(len(slices), NOTHING, dtype=np.int64)
+        for rows in self._levels:
+            parents = slices.parent[rows].astype(np.int64)
+            inner = parents != NOTHING
+            rows, parents = rows[inner], parents[inner]  # noqa: PLW2901
+            found[rows] = np.where(self.kept[parents], parents, found[parents])
+        return found
+
+    def inner_sums(self, values: Ints) -> Ints:
+        """By slice, the sum of the values of the kept ones directly below it."""
+        sums = np.zeros(len(self.kept), dtype=np.int64)
+        rows = np.flatnonzero(self.kept & (self.parent != NOTHING))
+        np.add.at(sums, self.parent[rows], values[rows])
+        return sums
+
+    def total_sums(self, values: Ints) -> Ints:
+        """By slice, its own value and those of all kept ones below it."""
+        sums = np.where(self.kept, values, 0).astype(np.int64)
+        for rows in reversed(self._levels):
+            inner = rows[self.kept[rows] & (self.parent[rows] != NOTHING)]
+            np.add.at(sums, self.parent[inner], sums[inner])
+        return sums

@@ -1,0 +1,152 @@
+"""Where the time of each profiled step went, and how much communication is hidden.
+
+Each moment of a step counts for one role: of those under way then the first one of
+`slice_roles.Role` (a kernel before a copy, both before what the host does meanwhile).
+So the parts of a step add up to its length, and its communication is the exposed one.
+
+Computation is kernels; where there are none, operators and annotations on the host, but
+for those that a collective runs itself, and for what only starts communication or waits
+for it (`c10d::`, `FSDP::`): while a thread is in one of these it computes as far as an
+operator inside it does.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.time.intervals import Overlay, ranges_of
+from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.analysis.time.slice_tree import SliceTree
+from tb_plugin.analysis.trace.texts import are
+from tb_plugin.analysis.trace.trace import NOTHING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.time.intervals import Ranges
+    from tb_plugin.analysis.time.profiled_steps import ProfiledSteps
+    from tb_plugin.analysis.trace.trace import Trace
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Bools: TypeAlias = npt.NDArray[np.bool_]
+
+_WRAPPER: Final = re.compile(
+    r"FSDP::|_?c10d(?:_functional)?::|record_param_comms$|DistributedDataParallel\.sync"
+)
+"""Starts communication, or waits for it: neither computation nor communication."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimeParts:
+    """By step."""
+
+    parts_ns: Ints
+    """(steps, 8): of each `Role`; a row adds up to the step's length."""
+    computation_ns: Ints
+    """(steps,): kernels, or where there are none what computes on the host."""
+    communication_ns: Ints
+    """Collectives, hidden or not."""
+    overlap_ns: Ints
+    """Communication while computation ran: hidden."""
+
+    @property
+    def exposed_ns(self) -> Ints:
+        """Communication that nothing hid."""
+        return self.communication_ns - self.overlap_ns
+
+    @property
+    def rest_ns(self) -> Ints:
+        """Of each step, what is neither computation nor communication."""
+        busy = self.computation_ns + self.communication_ns - self.overlap_ns
+        rest: Ints = self.parts_ns.sum(axis=1) - busy
+        return rest
+
+
+def time_parts(trace: Trace, roles: Ints, steps: ProfiledSteps) -> TimeParts:
+    """The parts of each step; `roles` by slice."""
+    order = (*(role for role in Role if role != Role.OTHER),)
+    sets = [_ranges(trace, roles == role) for role in order]
+    whole = np.stack((steps.start_ns, steps.end_ns), axis=1)
+    # The steps as two sets, so that edges between neighbours are kept.
+    on_device = bool((roles == Role.KERNEL).any())
+    computing = sets[Role.KERNEL] if on_device else _computing(trace, roles)
+    overlay = Overlay((*sets, whole[::2], whole[1::2], computing))
+    of = steps.of(overlay.start_ns)
+    inside = of >= 0
+    first = np.minimum(overlay.first(), Role.OTHER)
+    parts = _sums(of, inside, overlay, len(steps), first)
+    computation = overlay.covers[-1]
+    communication = overlay.covers[Role.COMMUNICATION]
+    computation_ns, communication_ns, overlap_ns = (
+        _sums(of, inside & covered, overlay, len(steps))
+        for covered in (computation, communication, computation & communication)
+    )
+    return TimeParts(parts, computation_ns, communication_ns, overlap_ns)
+
+
+def _computing(trace: Trace, roles: Ints) -> Ranges:
+    """When any thread of the host computes."""
+    slices = trace.slices
+    inside = SliceTree(slices, roles == Role.COMMUNICATION).parent != NOTHING
+    # What a collective runs itself hides nothing of it.
+    on_host = (roles == Role.CPU_EXEC) & ~inside
+    wrapper = on_host & are(trace.strings, slices.name, _WRAPPER.match)
+    if not wrapper.any():
+        return _ranges(trace, on_host)
+    tree = SliceTree(slices, on_host)
+    # By track, as another thread may well compute while one waits.
+    found = []
+    for track in trace.tracks:
+        own = slice(track.first_row, track.first_row + track.num_slices)
+        rows = np.flatnonzero(on_host[own]) + track.first_row
+        if len(rows):
+            found.append(_innermost(trace, rows, tree, wrapper))
+    return np.concatenate(found)
+
+
+def _innermost(trace: Trace, rows: Ints, tree: SliceTree, wrapper: Bools) -> Ranges:
+    """When the innermost of some nested slices of a thread is no wrapper."""
+    slices = trace.slices
+    start = slices.start_ns[rows].astype(np.int64)
+    end = start + slices.duration_ns[rows]
+    around = tree.parent[rows]
+    behind = (around != NOTHING) & ~wrapper[np.maximum(around, 0)]
+    # At each edge another slice is the innermost: one that begins, or the one around
+    # what ends. At one time ends come first, of the inner before the outer; then
+    # begins, of the outer before the inner.
+    level = slices.level[rows].astype(np.int64)
+    time_ns = np.concatenate((end, start))
+    is_begin = np.repeat((False, True), len(rows))
+    depth = np.concatenate((-level, level))
+    computes = np.concatenate((behind, ~wrapper[rows]))
+    taken = np.concatenate((slices.duration_ns[rows] > 0,) * 2)
+    order = np.lexsort((depth, is_begin, time_ns))
+    order = order[taken[order]]
+    time_ns, computes = time_ns[order], computes[order]
+    edges = np.stack((time_ns[:-1], time_ns[1:]), axis=1)
+    ranges: Ranges = edges[computes[:-1]]
+    return ranges
+
+
+def _ranges(trace: Trace, chosen: npt.NDArray[np.bool_]) -> Ranges:
+    slices = trace.slices
+    return ranges_of(slices.start_ns[chosen], slices.duration_ns[chosen])
+
+
+def _sums(
+    of: Ints,
+    counted: npt.NDArray[np.bool_],
+    overlay: Overlay,
+    num_steps: int,
+    column: Ints | None = None,
+) -> Ints:
+    """Lengths of the pieces that count, by step, or by step and column."""
+    width = 1 if column is None else len(Role)
+    sums = np.zeros(num_steps * width, dtype=np.int64)
+    at = of if column is None else of * width + column
+    np.add.at(sums, at[counted], overlay.length_ns[counted])
+    return sums if column is None else sums.reshape(num_steps, width)

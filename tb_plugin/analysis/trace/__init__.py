@@ -1,0 +1,1 @@
+"""A timeline of slices, whatever it was read from."""

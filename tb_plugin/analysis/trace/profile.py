@@ -1,0 +1,161 @@
+"""Everything derived from one trace, each made when it is first asked for and kept."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.ranks.collectives import RankCollectives, rank_collectives
+from tb_plugin.analysis.time.device_use import (
+    DeviceSteps,
+    DeviceUse,
+    device_steps,
+    device_use,
+)
+from tb_plugin.analysis.time.kernels import KernelTable, kernel_table
+from tb_plugin.analysis.time.module_times import ModuleTimes, module_times
+from tb_plugin.analysis.time.operator_times import OperatorTimes, operator_times
+from tb_plugin.analysis.time.operators import OperatorTable, operator_table
+from tb_plugin.analysis.time.profiled_steps import ProfiledSteps, profiled_steps
+from tb_plugin.analysis.time.slice_at import innermost
+from tb_plugin.analysis.time.slice_roles import slice_roles
+from tb_plugin.analysis.time.time_parts import TimeParts, time_parts
+from tb_plugin.analysis.trace_memory.attribution import TraceLives, trace_lives
+from tb_plugin.analysis.trace_memory.devices import MemoryDevices, memory_devices
+from tb_plugin.analysis.trace_memory.operators import (
+    Charge,
+    OperatorMemory,
+    event_operators,
+    operator_memory,
+)
+from tb_plugin.analysis.trace_memory.pairs import MemoryPairs, memory_pairs
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.trace.trace import Trace
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+class TraceProfile:
+    """One trace, analysed."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._operator_memory: dict[Charge, OperatorMemory] = {}
+
+    @cached_property
+    def roles(self) -> Ints:
+        """(slices,): see `slice_roles`."""
+        return slice_roles(self.trace)
+
+    @cached_property
+    def steps(self) -> ProfiledSteps:
+        """See `profiled_steps`."""
+        return profiled_steps(self.trace)
+
+    @cached_property
+    def parts(self) -> TimeParts:
+        """See `time_parts`."""
+        return time_parts(self.trace, self.roles, self.steps)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """(8,): of the steps' time, what each `Role` took; NaN without any time."""
+        sums = self.parts.parts_ns.sum(axis=0)
+        total = sums.sum()
+        found: Floats = sums / total if total else np.full(len(sums), np.nan)
+        return found
+
+    @cached_property
+    def devices(self) -> tuple[DeviceUse, ...]:
+        """See `device_use`."""
+        return device_use(self.trace, self.roles, self.steps)
+
+    @cached_property
+    def device_steps(self) -> tuple[DeviceSteps, ...]:
+        """See `device_steps`; as `devices`."""
+        return device_steps(self.trace, self.roles, self.steps)
+
+    @cached_property
+    def times(self) -> OperatorTimes:
+        """See `operator_times`."""
+        return operator_times(self.trace, self.roles)
+
+    @cached_property
+    def operators(self) -> OperatorTable:
+        """By name."""
+        return operator_table(self.times, self.roles)
+
+    @cached_property
+    def operators_by_shapes(self) -> OperatorTable:
+        """By name and input shapes."""
+        return operator_table(self.times, self.roles, by_shapes=True)
+
+    @cached_property
+    def kernels(self) -> KernelTable:
+        """By name."""
+        return kernel_table(self.times, self.roles)
+
+    @cached_property
+    def kernels_by_properties(self) -> KernelTable:
+        """By name, operator and launch properties."""
+        return kernel_table(self.times, self.roles, by_properties=True)
+
+    @cached_property
+    def modules(self) -> ModuleTimes:
+        """See `module_times`."""
+        return module_times(self.times)
+
+    @cached_property
+    def collectives(self) -> RankCollectives:
+        """See `rank_collectives`."""
+        return rank_collectives(self.trace, self.roles)
+
+    @cached_property
+    def memory_pairs(self) -> MemoryPairs:
+        """See `memory_pairs`."""
+        return memory_pairs(self.trace.memory)
+
+    @cached_property
+    def memory_devices(self) -> MemoryDevices:
+        """See `memory_devices`."""
+        return memory_devices(self.trace.memory)
+
+    @cached_property
+    def lives(self) -> TraceLives:
+        """See `trace_lives`."""
+        return trace_lives(self.times, self.memory_pairs, self.steps)
+
+    @cached_property
+    def memory_slices(self) -> Ints:
+        """(memory events,): the innermost slice around each on its thread, or NOTHING."""
+        memory = self.trace.memory
+        return innermost(self.trace, memory.track, memory.time_ns)
+
+    @cached_property
+    def memory_operators(self) -> Ints:
+        """(memory events,): see `event_operators`."""
+        return event_operators(self.times)
+
+    def operator_memory(
+        self, charge: Charge, range_ns: tuple[int, int] | None = None
+    ) -> OperatorMemory:
+        """See `operator_memory`; kept where it is of the whole trace."""
+        known = None if range_ns is not None else self._operator_memory.get(charge)
+        if known is None:
+            known = operator_memory(
+                self.times,
+                self.memory_pairs,
+                self.memory_devices,
+                self.memory_operators,
+                range_ns=range_ns,
+                charge=charge,
+            )
+            if range_ns is None:
+                self._operator_memory[charge] = known
+        return known

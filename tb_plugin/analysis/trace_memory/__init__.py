@@ -1,0 +1,1 @@
+"""The memory events of a trace: whose they are and what they were for."""

@@ -1,0 +1,235 @@
+"""What each allocation of a trace was: parameter, gradient, activation ... and for whom.
+
+By the rules of recorded histories (`attribution_rules`: where it was made, when it went,
+first one that fits), on what the slices around its events say (`trace_marks`) instead of
+stacks, and by some that need what only a trace has. Where none fits it is `other`:
+nothing is guessed. What was allocated before the trace began is known by its release
+alone, and only if that lies in the trace.
+
+Its module is the innermost one around it; in a backward the one of the forward operator
+that an arrow `fwdbwd` names; else the unit of FSDP2 that was under way. Its phase is
+FSDP2's annotation around it, or forward, backward, optimizer, ...
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from collector.format.memory import CATEGORIES
+from tb_plugin.analysis.categories.marks import (
+    ALL_GATHER,
+    MODULE,
+    REDUCE_SCATTER,
+    UNSHARD,
+)
+from tb_plugin.analysis.categories.phases import BACKWARD_PHASE, FORWARD, NONE
+from tb_plugin.analysis.categories.rules import RULES, LifeFacts
+from tb_plugin.analysis.trace.trace import NOTHING
+from tb_plugin.analysis.trace_memory.event_places import EventPlaces
+from tb_plugin.analysis.trace_memory.marks import COLLECTIVE, ZERO_GRAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.time.operator_times import OperatorTimes
+    from tb_plugin.analysis.time.profiled_steps import ProfiledSteps
+    from tb_plugin.analysis.trace_memory.pairs import MemoryPairs
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Flags: TypeAlias = npt.NDArray[np.bool_]
+
+OTHER: Final = CATEGORIES.index("other")
+_MAX_PHASES: Final = 5
+_FSDP_BUFFERS: Final = UNSHARD | ALL_GATHER | REDUCE_SCATTER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TraceLives:
+    """Allocations of a trace on all devices; columns of equal length, by `event`."""
+
+    event: Ints
+    """Memory event that made it; of what was there before, the one that freed it."""
+    born: Ints
+    """That event; NOTHING: before the trace began."""
+    gone: Ints
+    """Event that freed it; the number of events: it was still there."""
+    is_lost: Flags
+    """Its address was allocated again, and no release was seen: nobody knows when it
+    went."""
+    num_bytes: Ints
+    category: Ints
+    """Index in `collector.format.memory.CATEGORIES`."""
+    evidence: Ints
+    """Index in `EVIDENCE`."""
+    module: Ints
+    """Index in `modules`, or NOTHING."""
+    phase: Ints
+    """Index in `phases`, or NOTHING: in none."""
+    modules: tuple[str, ...]
+    phases: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+class _Facts(LifeFacts):
+    """With what only traces have."""
+
+    freed_by: Ints
+    """Marks of what freed it; 0: nothing did, or it was not seen."""
+    step_before_forward: Flags
+    """Made in a step outside of any phase, before a forward that the step ran."""
+    in_operator: Flags
+    """Freed before the outermost operator that made it ended."""
+
+
+_TRACE_RULES: Final[tuple[tuple[str, str, Callable[[_Facts], Flags]], ...]] = (
+    (
+        "a buffer of reduce-scatter's own",
+        "reduce_scatter",
+        lambda facts: facts.has(COLLECTIVE) & facts.has(REDUCE_SCATTER),
+    ),
+    (
+        "freed by zero_grad",
+        "grad",
+        lambda facts: (
+            (facts.freed_by & ZERO_GRAD != 0) & ~facts.has(ZERO_GRAD | _FSDP_BUFFERS)
+        ),
+    ),
+    (
+        "made by a backward, and freed when FSDP had reduced it",
+        "unsharded_grad",
+        lambda facts: (
+            (facts.freed_by & REDUCE_SCATTER != 0)
+            & (facts.made == BACKWARD_PHASE)
+            & ~facts.has(_FSDP_BUFFERS)
+        ),
+    ),
+)
+_LAST_RULES: Final[tuple[tuple[str, str, Callable[[_Facts], Flags]], ...]] = (
+    (
+        "made by a step before its forward, and held for it",
+        "input",
+        lambda facts: (
+            facts.step_before_forward
+            & facts.outlives
+            & (facts.went != NOTHING)
+            & (facts.num_phases <= _MAX_PHASES)
+        ),
+    ),
+    (
+        "freed by the operator that made it",
+        "temp",
+        lambda facts: facts.in_operator,
+    ),
+)
+_ALL_RULES: Final = (*_TRACE_RULES, *RULES, *_LAST_RULES)
+EVIDENCE: Final = ("no rule fits", *(words for words, _, _ in _ALL_RULES))
+"""How a category is known, in words."""
+
+
+def trace_lives(
+    times: OperatorTimes, pairs: MemoryPairs, steps: ProfiledSteps
+) -> TraceLives:
+    """Every allocation of a trace; none where it has no addresses."""
+    memory = times.trace.memory
+    num_events = len(memory)
+    made = (memory.num_bytes > 0) & pairs.are_known
+    lost = (memory.num_bytes < 0) & (pairs.allocation == NOTHING) & pairs.are_known
+    event = np.flatnonzero(made | lost)
+    born = np.where(made[event], event, NOTHING)
+    gone = np.where(made[event], pairs.release[event], event)
+    gone = np.where(gone == NOTHING, num_events, gone)
+    is_lost = pairs.is_reused[event]
+    around = EventPlaces(times)
+    facts = _facts(around, steps, event, born, gone)
+    facts.is_cut |= is_lost
+    category = np.full(len(event), OTHER)
+    evidence = np.zeros(len(event), dtype=np.int64)
+    for row, (_, name, fits) in enumerate(_ALL_RULES):
+        decided = (evidence == 0) & fits(facts)
+        category[decided] = CATEGORIES.index(name)
+        evidence[decided] = row + 1
+    is_seen = born != NOTHING
+    modules, module = _numbered(around.module_names(), event, is_seen)
+    phases, phase = _numbered(around.phase_names(), event, is_seen)
+    return TraceLives(
+        event=event,
+        born=born,
+        gone=gone,
+        is_lost=is_lost,
+        num_bytes=np.abs(memory.num_bytes[event].astype(np.int64)),
+        category=category,
+        evidence=evidence,
+        module=module,
+        phase=phase,
+        modules=modules,
+        phases=phases,
+    )
+
+
+def _numbered(
+    names: list[str], event: Ints, is_seen: Flags
+) -> tuple[tuple[str, ...], Ints]:
+    """The names that occur, and by life its index; NOTHING where it has none."""
+    known: dict[str, int] = {}
+    found = [
+        known.setdefault(names[at], len(known)) if seen and names[at] else NOTHING
+        for at, seen in zip(event.tolist(), is_seen.tolist(), strict=True)
+    ]
+    return tuple(known), np.array(found, dtype=np.int64)
+
+
+def _facts(
+    around: EventPlaces, steps: ProfiledSteps, event: Ints, born: Ints, gone: Ints
+) -> _Facts:
+    memory, phases = around.trace.memory, around.phases
+    marks, is_seen = around.marks, born != NOTHING
+    of_event = np.append(phases.of_event, len(phases))
+    born_in = np.where(is_seen, of_event[event], 0)
+    gone_in = of_event[gone]
+    is_last = (gone_in == len(phases)) & (born_in == len(phases) - 1)
+    facts = _Facts(
+        np.where(is_seen, marks[event], 0),
+        born_in,
+        gone_in,
+        phases.kind,
+        is_last & (phases.kind[born_in] == FORWARD),
+    )
+    is_freed = gone < len(memory)
+    release = np.where(is_freed, gone, 0)
+    if len(memory):
+        is_freed &= (memory.num_bytes < 0)[release]
+        facts.freed_by = np.where(is_freed, marks[release], 0)
+        ends = around.operator_end_ns[event]
+        gone_ns = memory.time_ns[release].astype(np.int64)
+        facts.in_operator = is_seen & is_freed & (gone_ns < ends)
+    else:
+        facts.freed_by, facts.in_operator = np.zeros(0, np.int64), np.zeros(0, bool)
+    facts.step_before_forward = is_seen & _before_forward(around, steps, event, born_in)
+    return facts
+
+
+def _before_forward(
+    around: EventPlaces, steps: ProfiledSteps, event: Ints, born_in: Ints
+) -> Flags:
+    """Made in a step outside of phases, where a forward comes next in the step."""
+    phases, begins_ns = around.phases, around.phase_begins_ns
+    after = np.append(phases.kind[1:], NONE)[born_in] == FORWARD
+    if not len(steps) or not len(event):
+        return np.zeros(len(event), dtype=bool)
+    next_ns = np.append(begins_ns, np.iinfo(np.int64).max)[born_in]
+    time_ns = around.trace.memory.time_ns[event].astype(np.int64)
+    at = np.searchsorted(steps.host_start_ns, time_ns, "right") - 1
+    ends_ns = steps.host_end_ns[np.maximum(at, 0)]
+    outside = around.marks[event] & (MODULE | ZERO_GRAD) == 0
+    outside &= around.kinds[event] == NONE
+    found: Flags = (
+        after & outside & (at >= 0) & (time_ns < ends_ns) & (next_ns < ends_ns)
+    )
+    return found

@@ -1,0 +1,166 @@
+"""Where the memory events of a trace lie: what the slices around each of them say.
+
+From the innermost slice of an event's thread outwards, to the last: marks, the module,
+FSDP2's annotation, the operator that brings everything about.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.categories.marks import COPY, DATA, OPTIMIZER, OPTIMIZER_STATE
+from tb_plugin.analysis.categories.phases import NONE, OPTIMIZER_PHASE, PHASES
+from tb_plugin.analysis.categories.sharding_units import sharding_names, units_under_way
+from tb_plugin.analysis.time.backward_links import arrows
+from tb_plugin.analysis.time.module_times import module_names
+from tb_plugin.analysis.time.slice_at import innermost
+from tb_plugin.analysis.trace.trace import NOTHING
+from tb_plugin.analysis.trace_memory.marks import ZERO_GRAD, trace_marks
+from tb_plugin.analysis.trace_memory.phases import trace_phases
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.time.operator_times import OperatorTimes
+    from tb_plugin.analysis.trace.trace import Trace
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+
+class EventPlaces:
+    """What is around each memory event on its thread; columns of (events,)."""
+
+    def __init__(self, times: OperatorTimes) -> None:
+        self.times, self.trace = times, times.trace
+        self._marks = trace_marks(times)
+        memory = self.trace.memory
+        self.slice = innermost(self.trace, memory.track, memory.time_ns)
+        self._rows, self._of_event = np.unique(self.slice, return_inverse=True)
+        self.phases, self.phase_begins_ns = trace_phases(
+            self.trace, self._marks, memory.time_ns
+        )
+        self._sharding = sharding_names(self.trace)
+        self._modules = module_names(self.trace)
+        self._walk()
+
+    def _walk(self) -> None:
+        """From each slice outwards: marks, and the nearest of what is looked for."""
+        slices, rows = self.trace.slices, self._rows
+        is_module = np.isin(slices.name, list(self._modules))
+        is_sharding = np.isin(slices.name, list(self._sharding))
+        forward = _forward_of(self.trace)
+        self._bits = np.zeros(len(rows), dtype=np.int64)
+        self._kind = np.full(len(rows), NONE)
+        self._module = np.full(len(rows), NOTHING, dtype=np.int64)
+        self._annotation = self._module.copy()
+        self._forward = self._module.copy()
+        self._operator = self._module.copy()
+        at, row = np.arange(len(rows)), rows
+        inner = row != NOTHING
+        at, row = at[inner], row[inner]
+        self._kind[at] = self._marks.kind[row]
+        while len(at):
+            self._bits[at] |= self._marks.own[row]
+            for nearest, found in (
+                (self._module, np.where(is_module[row], row, NOTHING)),
+                (self._annotation, np.where(is_sharding[row], row, NOTHING)),
+                (self._forward, forward[row]),
+            ):
+                new = (nearest[at] == NOTHING) & (found != NOTHING)
+                nearest[at[new]] = found[new]
+            # The last one met is the outermost.
+            outer = self.times.is_operator[row]
+            self._operator[at[outer]] = row[outer]
+            row = slices.parent[row].astype(np.int64)
+            inner = row != NOTHING
+            at, row = at[inner], row[inner]
+        # What an optimizer's closure runs is none of the optimizer's.
+        self._bits[self._kind != OPTIMIZER_PHASE] &= ~(OPTIMIZER | OPTIMIZER_STATE)
+        # What another operator copies on its way is no copy that anybody asked for.
+        outermost = self._marks.own[self._operator] if len(slices) else self._bits
+        self._bits[(self._operator == NOTHING) | (outermost & COPY == 0)] &= ~COPY
+
+    @property
+    def marks(self) -> Ints:
+        """Of all slices around it."""
+        return self._bits[self._of_event]
+
+    @property
+    def kinds(self) -> Ints:
+        """Kind of the phase of the slices around it; NONE where those say nothing."""
+        return self._kind[self._of_event]
+
+    @property
+    def operator_end_ns(self) -> Ints:
+        """When the outermost operator around it ended; its own time where none is."""
+        slices, row = self.trace.slices, self._operator[self._of_event]
+        time_ns = self.trace.memory.time_ns.astype(np.int64)
+        if not len(slices):
+            return time_ns
+        known = np.maximum(row, 0)
+        ends = slices.start_ns[known].astype(np.int64) + slices.duration_ns[known]
+        return np.where(row == NOTHING, time_ns, ends)
+
+    def module_names(self) -> list[str]:
+        """The module of each event; empty where none is known."""
+        trace, memory = self.trace, self.trace.memory
+        names = trace.slices.name
+        units = units_under_way(trace, self._sharding, memory.track, memory.time_ns)
+        in_forward = _modules_around(trace, list(self._modules), self._forward)
+        found = []
+        for at, unit in zip(self._of_event.tolist(), units.tolist(), strict=True):
+            row, annotation = int(self._module[at]), int(self._annotation[at])
+            if row == NOTHING:
+                row = int(in_forward[at])
+            if row != NOTHING:
+                found.append(self._modules[int(names[row])])
+            elif annotation != NOTHING and self._sharding[int(names[annotation])][1]:
+                found.append(self._sharding[int(names[annotation])][1])
+            else:
+                found.append("" if unit == NOTHING else self._sharding[unit][1])
+        return found
+
+    def phase_names(self) -> list[str]:
+        """The phase of each event, in words; empty where it is in none."""
+        names = self.trace.slices.name
+        words = []
+        for bits, kind, annotation in zip(
+            self._bits.tolist(),
+            self._kind.tolist(),
+            self._annotation.tolist(),
+            strict=True,
+        ):
+            if annotation != NOTHING:
+                words.append(self._sharding[int(names[annotation])][0])
+            elif bits & ZERO_GRAD:
+                words.append("zero_grad")
+            elif bits & DATA and kind == NONE:
+                words.append("dataloader")
+            else:
+                words.append(PHASES[kind])
+        return [words[at] for at in self._of_event.tolist()]
+
+
+def _forward_of(trace: Trace) -> Ints:
+    """By slice, the forward operator that an arrow `fwdbwd` to it leaves, or NOTHING."""
+    found = np.full(len(trace.slices), NOTHING, dtype=np.int64)
+    backward, forward = arrows(trace)
+    found[backward] = forward
+    return found
+
+
+def _modules_around(trace: Trace, names: list[int], rows: Ints) -> Ints:
+    """The innermost module around each of some slices, or NOTHING."""
+    found = np.full(len(rows), NOTHING, dtype=np.int64)
+    is_module = np.isin(trace.slices.name, names)
+    at = np.flatnonzero(rows != NOTHING)
+    row = rows[at]
+    while len(at):
+        hit = is_module[row]
+        found[at[hit]] = row[hit]
+        at, row = at[~hit], trace.slices.parent[row[~hit]].astype(np.int64)
+        inner = row != NOTHING
+        at, row = at[inner], row[inner]
+    return found

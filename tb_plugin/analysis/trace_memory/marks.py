@@ -1,0 +1,168 @@
+"""What the slices of a trace say about where a training was: the marks of stacks.
+
+The same marks as `stack_marks` finds in recorded stacks, from the names of slices: frames
+of Python where the trace has them, and what torch, its optimizers, FSDP2 and data loaders
+annotate in any trace. Operators that an arrow `fwdbwd` leaves are a forward's, with what
+is in the outermost operator around them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.categories.marks import (
+    ACCUMULATE,
+    ALL_GATHER,
+    BACKWARD,
+    COPY,
+    DATA,
+    MODULE,
+    OPTIMIZER,
+    REDUCE_SCATTER,
+    UNSHARD,
+    python_marks,
+)
+from tb_plugin.analysis.categories.phases import (
+    BACKWARD_PHASE,
+    FORWARD,
+    NONE,
+    OPTIMIZER_PHASE,
+    PHASES,
+)
+from tb_plugin.analysis.time.slice_tree import SliceTree
+from tb_plugin.analysis.trace.texts import are, looked_up
+from tb_plugin.analysis.trace.trace import NOTHING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.time.operator_times import OperatorTimes
+    from tb_plugin.analysis.trace.trace import Trace
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Bools: TypeAlias = npt.NDArray[np.bool_]
+
+ZERO_GRAD: Final = 1 << 16
+"""Beside the marks of stacks: an optimizer lets go of gradients. And:"""
+COLLECTIVE: Final = 1 << 17
+"""A collective's own call."""
+
+_RULES: Final = tuple(
+    (mark, re.compile(pattern))
+    for mark, pattern in (
+        (MODULE, r"nn\.Module: |\[pl\]\[module\]|(Distributed)?DataParallel\.forward$"),
+        (MODULE, r"FSDP::(root_)?(pre|post)_forward"),
+        (BACKWARD, r"autograd::engine::evaluate_function: |\w+Backward\d*$"),
+        (BACKWARD, r"FSDP::(root_)?(pre_backward|post_backward|backward_prefetch)"),
+        (
+            ACCUMULATE,
+            r"(autograd::engine::evaluate_function: )?torch::autograd::Accumu",
+        ),
+        (OPTIMIZER, r"Optimizer\.step#"),
+        (ZERO_GRAD, r"Optimizer\.zero_grad#"),
+        (UNSHARD, r"FSDP::all_gather_copy_out"),
+        (ALL_GATHER, r"FSDP::all_gather|(c10d|nccl|gloo)::?_?all_?gather"),
+        (REDUCE_SCATTER, r"FSDP::post_backward_reduce"),
+        (REDUCE_SCATTER, r"(c10d|nccl|gloo)::?_?reduce_scatter"),
+        (COLLECTIVE, r"(c10d|nccl|gloo)::?\w"),
+        (DATA, r"enumerate\(Data(Loader|Pipe)\)#|DataLoader.*__next__"),
+        (COPY, r"aten::(to|_to_copy|pin_memory|_pin_memory)$"),
+    )
+)
+_FRAME: Final = re.compile(r"(.*)\(\d+\): (.*)", re.DOTALL)
+_LETTING_GO: Final = len(PHASES)
+_KINDS: Final = (
+    # A module that runs again inside a backward belongs to it; see `_kinds_of`.
+    (MODULE, FORWARD),
+    (OPTIMIZER, OPTIMIZER_PHASE),
+    (BACKWARD, BACKWARD_PHASE),
+    (ZERO_GRAD, _LETTING_GO),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TraceMarks:
+    """By slice."""
+
+    own: Ints
+    """Marks of its name."""
+    kind: Ints
+    """Phase (`phases.PHASES`) that it is in by its own marks and those around it."""
+
+
+def trace_marks(times: OperatorTimes) -> TraceMarks:
+    """The marks of a trace's slices on the host; others have none."""
+    trace = times.trace
+    own = looked_up(trace.strings, trace.slices.name, _marks_of, np.int64)
+    own[_forward_operators(times)] |= MODULE
+    own[~_on_host(trace)] = 0
+    return TraceMarks(own, _kinds_of(trace, own))
+
+
+def _marks_of(name: str) -> int:
+    frame = _FRAME.fullmatch(name)
+    if frame is not None and frame[2] == "zero_grad":
+        return ZERO_GRAD
+    if frame is not None:
+        # Paths are relative to what Python imports from: a package has nothing before.
+        return python_marks(frame[2], f"/{frame[1]}")
+    return sum({mark for mark, pattern in _RULES if pattern.match(name)})
+
+
+def _on_host(trace: Trace) -> Bools:
+    of_track = np.array(
+        [track.kind in ("host", "python", "span") for track in trace.tracks], bool
+    )
+    found: Bools = of_track[trace.slices.track]
+    return found
+
+
+def _forward_operators(times: OperatorTimes) -> Ints:
+    """The outermost operators around what an arrow `fwdbwd` leaves."""
+    flows, operators = times.trace.flows, times.operators
+    rows: Ints = flows.from_row[
+        are(times.trace.strings, flows.category, "fwdbwd".__eq__)
+    ]
+    rows = np.unique(rows[rows != NOTHING]).astype(np.int64)
+    while True:
+        around = operators.parent[rows]
+        inner = around != NOTHING
+        if not inner.any():
+            return rows
+        rows = np.where(inner, around, rows)
+
+
+def _kinds_of(trace: Trace, own: Ints) -> Ints:
+    """By slice, the phase of the innermost mark, but for two things.
+
+    What runs in a backward is of it, modules that run again too; and zero_grad is of no
+    phase, wherever it is called.
+    """
+    kind: Ints = np.full(len(own), NONE, dtype=np.int64)
+    for mark, value in _KINDS:
+        kind[(own & mark) != 0] = value
+    tree = SliceTree(trace.slices, kind != NONE)
+    for inner, outer in (
+        (FORWARD, BACKWARD_PHASE),
+        *((OPTIMIZER_PHASE, _LETTING_GO), (FORWARD, _LETTING_GO)),
+    ):
+        _taken_over(kind, tree, inner, outer)
+    below = np.flatnonzero((kind == NONE) & (tree.parent != NOTHING))
+    kind[below] = kind[tree.parent[below]]
+    kind[kind == _LETTING_GO] = NONE
+    return kind
+
+
+def _taken_over(kind: Ints, tree: SliceTree, inner: int, outer: int) -> None:
+    """Make slices of one kind of another where that is around them, with none between."""
+    rows = np.flatnonzero(kind == inner)
+    around = tree.parent[rows]
+    while len(rows):
+        found = np.where(around == NOTHING, NONE, kind[np.maximum(around, 0)])
+        kind[rows[found == outer]] = outer
+        goes_on = found == inner
+        rows, around = rows[goes_on], tree.parent[around[goes_on]]

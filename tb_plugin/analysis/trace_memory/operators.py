@@ -1,0 +1,166 @@
+"""Memory by operator: what each allocated, and what was left of it.
+
+An event belongs to the innermost operator around it on its thread; where an annotation
+is closer, or nothing is around it, to none. What an operator allocated is charged to it
+again when it is freed, whoever frees it: so a backward pass that frees activations does
+not look as if it made memory. `charge="freeing"` is torch-tb-profiler's way instead: what
+is freed counts for the operator that is under way then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.series.distinct import grouped
+from tb_plugin.analysis.time.slice_at import innermost
+from tb_plugin.analysis.trace.trace import NOTHING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.time.operator_times import OperatorTimes
+    from tb_plugin.analysis.trace_memory.devices import MemoryDevices
+    from tb_plugin.analysis.trace_memory.pairs import MemoryPairs
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Bools: TypeAlias = npt.NDArray[np.bool_]
+
+Charge: TypeAlias = Literal["allocating", "freeing"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorMemory:
+    """One row per device and operator that has events there; in no order."""
+
+    device_type: Ints
+    device: Ints
+    name: Ints
+    """Row of `Trace.strings`."""
+    num_calls: Ints
+    """Of the operator, in the range asked for."""
+    increase_bytes: Ints
+    """Allocated less freed, with the operators in it."""
+    self_increase_bytes: Ints
+    num_allocations: Ints
+    self_num_allocations: Ints
+    allocated_bytes: Ints
+    """Allocated, whether it was freed or not."""
+    self_allocated_bytes: Ints
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+def event_operators(times: OperatorTimes) -> Ints:
+    """(events,): the operator that each memory event belongs to, or NOTHING."""
+    trace = times.trace
+    nearest = innermost(trace, trace.memory.track, trace.memory.time_ns)
+    nodes, known = times.nodes, nearest != NOTHING
+    inside = nearest[known]
+    nearest[known] = np.where(nodes.kept[inside], inside, nodes.parent[inside])
+    known = nearest != NOTHING
+    nearest[known] = np.where(
+        times.is_operator[nearest[known]], nearest[known], NOTHING
+    )
+    return nearest
+
+
+def operator_memory(
+    times: OperatorTimes,
+    pairs: MemoryPairs,
+    devices: MemoryDevices,
+    operators: Ints,
+    *,
+    range_ns: tuple[int, int] | None = None,
+    charge: Charge = "allocating",
+) -> OperatorMemory:
+    """The table of a trace, of events and calls within a range of time.
+
+    `operators`: see `event_operators`.
+    """
+    trace, memory = times.trace, times.trace.memory
+    owner = operators.copy()
+    if charge == "allocating":
+        paired = pairs.allocation != NOTHING
+        owner[paired] = operators[pairs.allocation[paired]]
+    counted = owner != NOTHING
+    called = times.is_operator.copy()
+    if range_ns is not None:
+        start, end = range_ns
+        counted &= (memory.time_ns >= start) & (memory.time_ns <= end)
+        begins = trace.slices.start_ns
+        called &= (begins <= end) & (begins + trace.slices.duration_ns >= start)
+    events = np.flatnonzero(counted)
+    charged = _charged_rows(times, owner[events])
+    num_bytes = memory.num_bytes[events].astype(np.int64)
+    return _table(times, called, devices, events, charged, num_bytes)
+
+
+def _charged_rows(times: OperatorTimes, rows: Ints) -> list[tuple[Ints, Ints]]:
+    """Events and names that each is charged to: its operator's, then those around it.
+
+    An event counts once for a name, however often that is around it.
+    """
+    names, parent = times.trace.slices.name, times.operators.parent
+    active = np.arange(len(rows))
+    charged: list[tuple[Ints, Ints]] = []
+    seen: list[Ints] = []
+    while len(active):
+        row = rows
+        name = names[row].astype(np.int64)
+        new = np.ones(len(active), dtype=bool)
+        for known in seen:
+            new &= known[active] != name
+        charged.append((active[new], name[new]))
+        latest = np.full(len(seen[0]) if seen else len(active), NOTHING, dtype=np.int64)
+        latest[active] = name
+        seen.append(latest)
+        around = parent[row]
+        inner = around != NOTHING
+        active, rows = active[inner], around[inner]
+    return charged
+
+
+def _table(
+    times: OperatorTimes,
+    called: Bools,
+    devices: MemoryDevices,
+    events: Ints,
+    charged: list[tuple[Ints, Ints]],
+    num_bytes: Ints,
+) -> OperatorMemory:
+    trace = times.trace
+    event = np.concatenate([at for at, _ in charged] or [np.empty(0, np.int64)])
+    name = np.concatenate([names for _, names in charged] or [np.empty(0, np.int64)])
+    # The first are those of the operators themselves.
+    own = np.arange(len(event)) < (len(charged[0][0]) if charged else 0)
+    num_names = max(len(trace.strings), 1)
+    keys = devices.of_event[events][event].astype(np.int64) * num_names + name
+    known, group = grouped(keys, len(devices) * num_names)
+    device, names = np.divmod(known, num_names)
+    changed = num_bytes[event]
+    allocated = np.maximum(changed, 0)
+
+    def sums(values: Ints, chosen: Bools) -> Ints:
+        added = np.zeros(len(known), dtype=np.int64)
+        np.add.at(added, group[chosen], values[chosen])
+        return added
+
+    everything = np.ones(len(event), dtype=bool)
+    calls = np.bincount(trace.slices.name[called], minlength=len(trace.strings))
+    ones = (changed > 0).astype(np.int64)
+    return OperatorMemory(
+        device_type=devices.device_type[device],
+        device=devices.device[device],
+        name=names,
+        num_calls=calls[names],
+        increase_bytes=sums(changed, everything),
+        self_increase_bytes=sums(changed, own),
+        num_allocations=sums(ones, everything),
+        self_num_allocations=sums(ones, own),
+        allocated_bytes=sums(allocated, everything),
+        self_allocated_bytes=sums(allocated, own),
+    )

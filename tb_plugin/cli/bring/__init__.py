@@ -1,0 +1,1 @@
+"""`memboard import`: other tools' files into a logdir."""

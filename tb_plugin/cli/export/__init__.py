@@ -1,0 +1,1 @@
+"""`memboard export`: recordings as the files of other tools, and as tables."""

@@ -1,0 +1,337 @@
+"""Starts processes on virtual devices and collects what came of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+from collector.cli.failure import Failure
+from collector.config import variable
+from collector.running.calls import Calls
+from collector.running.plan import Outcome, Plan
+from tb_plugin.cli.prediction.estimates import estimates_of
+from tb_plugin.cli.prediction.request import WARM_UP_STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tb_plugin.cli.prediction.request import Request
+
+MESSAGES: Final = "messages"
+"""The folder for what ranks send each other."""
+
+_SETTINGS: Final = {
+    "enabled": "true",
+    # Steps take no time on a virtual device: allocations come as fast as they can.
+    "oom.history_pct": "100",
+    "history.enabled": "false",
+    "history.max_entries": "300000",
+}
+"""Of the recording, unless the environment says otherwise."""
+
+_ALLOC_CONF: Final = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+"""torch's variable by its old and its new name."""
+
+_START: Final = """
+import sys
+try:
+    import collector.running.child
+except ImportError:
+    sys.path.append({folder!r})
+    import collector.running.child
+collector.running.child.run_plan({plan!r})
+"""
+"""Another Python need not have us installed: its own packages come before ours."""
+
+_END_SECONDS: Final = 60.0
+"""How long a process may take to end after its figures are written."""
+_ALONE_SECONDS: Final = 10.0
+"""How long ranks may go on once one of them has failed."""
+_POLL_SECONDS: Final = 0.05
+_MAX_CALLED: Final = 32
+"""Ranks that run for one other; each takes some 450 MB of the host."""
+_LAST_WORDS: Final = 2000
+
+_ABORTED: Final = (
+    "memboard: the program aborted after its last line, while Python was ending (a thread "
+    "of torch's came back to Python too late, most often): what was measured is whole"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One process that has ended."""
+
+    outcome: Outcome
+    words: str = ""
+    """The end of what it printed, where that was kept from the terminal."""
+    calls: tuple[str, ...] = ()
+    """Functions of NVIDIA's libraries that nothing answers, each with its count, of all
+    processes that share its devices."""
+
+
+def ran(request: Request) -> list[Ran]:
+    """Run the processes of a request to their end.
+
+    Raises:
+        Failure: there can be no virtual device here; says what helps.
+        KeyboardInterrupt: the user has had enough; the processes have ended.
+    """
+    done = []
+    with tempfile.TemporaryDirectory(prefix="memboard-run-") as name:
+        folder = Path(name)
+        calls_between = Calls(folder / MESSAGES)
+        for number, together in enumerate(request.ranks.rounds()):
+            with ExitStack() as stack:
+                processes = []
+                for place, variables in enumerate(together):
+                    own = folder / f"{number}-{place}"
+                    # Each host has devices of its own.
+                    host = variables.get("GROUP_RANK", "0")
+                    books = folder / f"books-{number}-{host}"
+                    processes.append(_Process(request, variables, books, own))
+                    stack.callback(processes[-1].end)
+                called = _Called(request, together[0], calls_between, folder, number)
+                stack.callback(called.end)
+                _wait(processes, called)
+                for process in processes:
+                    calls = _unanswered(process.books) if request.is_verbose else ()
+                    done.append(replace(process.ran(), calls=calls))
+    return done
+
+
+class _Process:
+    """One process of a request."""
+
+    def __init__(
+        self, request: Request, variables: Mapping[str, str], books: Path, own: Path
+    ) -> None:
+        """`own` is a new folder of its own, inside the one that all of the request have.
+
+        Raises:
+            Failure: there can be no virtual device here.
+        """
+        environment = _environment(request, books, variables)
+        own.mkdir()
+        self.books = books
+        self._request = request
+        self._outcome = own / "outcome.json"
+        self._words: IO[bytes] | None = None
+        self._is_written = False
+        self.is_told = False
+        """For whoever starts it: whether somebody was told that it has ended."""
+        self._rank = int(environment.get("RANK", "0"))
+        self._plan = _plan(request, self._rank, self._outcome, own.parent / MESSAGES)
+        self._plan.write(own / "plan.json")
+        start = _START.format(
+            folder=str(Path(__file__).parents[3]), plan=str(own / "plan.json")
+        )
+        if request.is_quiet:
+            self._words = (own / "words").open("w+b")
+        self._began = time.monotonic()
+        self._deadline = self._began + request.timeout_seconds + _END_SECONDS
+        self._why = ""
+        self._process = subprocess.Popen(  # noqa: S603  # the user's own program
+            [request.python, "-c", start],
+            env=dict(environment),
+            # Our own output is the answer: it may be a program that reads it.
+            stdout=sys.stderr if self._words is None else self._words,
+            stderr=None if self._words is None else subprocess.STDOUT,
+        )
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended; one that is late is ended."""
+        if self._process.poll() is not None:
+            return False
+        now = time.monotonic()
+        if not self._is_written and self._outcome.exists():
+            self._is_written = True
+            self._deadline = min(self._deadline, now + _END_SECONDS)
+        if now > self._deadline:
+            self.end()
+            return False
+        return True
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it has ended otherwise than by its steps."""
+        ended = Outcome.read(self._outcome).ended
+        return ended not in ("stopped", "finished")
+
+    def hurry(self, why: str) -> None:
+        """End it in a while, if it has not ended by then; `why`: what to say of it."""
+        self._why = self._why or why
+        self._deadline = min(self._deadline, time.monotonic() + _ALONE_SECONDS)
+
+    def end(self) -> None:
+        """End it now, and give its file back."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def ran(self) -> Ran:
+        """What has come of it."""
+        outcome = Outcome.read(self._outcome)
+        if not outcome.ended:
+            outcome.rank = self._rank
+            outcome.error = self._why or self._end_of()
+        elif self._process.returncode == -signal.SIGABRT and self._words is None:
+            print(_ABORTED, file=sys.stderr)
+        outcome.unsuitable = self._plan.own_runtimes()
+        if self._words is None:
+            return Ran(outcome)
+        with self._words as said:
+            said.seek(max(0, said.seek(0, os.SEEK_END) - _LAST_WORDS))
+            return Ran(outcome, said.read().decode(errors="replace"))
+
+    def _end_of(self) -> str:
+        """Why there is no outcome, in words."""
+        limit = self._request.timeout_seconds
+        if time.monotonic() - self._began >= limit:
+            return f"it took more than the {limit:g} s of --timeout"
+        code = self._process.returncode
+        if code >= 0:
+            return f"it ended with exit code {code}"
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"it was ended by {name}"
+
+
+class _Called:
+    """Ranks that nobody asked a figure of: others wait for what they send.
+
+    Each has devices and a recording of its own, and nothing it prints is shown.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        job: Mapping[str, str],
+        between: Calls,
+        folder: Path,
+        number: int,
+    ) -> None:
+        """`job`: the variables of a rank that runs; `number`: of the round."""
+        self._request = request
+        self._job = job
+        self._between = between
+        self._folder = folder
+        self._number = number
+        self._ranks: dict[int, _Process] = {}
+
+    def look(self) -> None:
+        """Start those that are wanted now, and tell of those that have ended."""
+        for rank in self._between.wanted():
+            if rank in self._ranks:
+                continue
+            if len(self._ranks) == _MAX_CALLED:
+                self._between.over(rank, f"{_MAX_CALLED} ranks run for others already")
+                continue
+            own = self._folder / f"{self._number}-for-others-{rank}"
+            request = replace(self._request, is_quiet=True, run_dir=own / "run")
+            variables = self._request.ranks.variables(rank, self._job)
+            self._ranks[rank] = _Process(request, variables, own / "books", own)
+        for rank, process in self._ranks.items():
+            if not process.is_running and not process.is_told:
+                process.is_told = True
+                error = process.ran().outcome.error
+                self._between.over(rank, error or "it ended without sending them")
+
+    def end(self) -> None:
+        """Nobody waits any more."""
+        for process in self._ranks.values():
+            process.end()
+        self._between.forget()
+
+
+def _plan(request: Request, rank: int, outcome: Path, messages: Path) -> Plan:
+    estimates, each = estimates_of(request.device, request.outside_bytes)
+    return Plan(
+        target=request.program.target,
+        arguments=list(request.program.arguments),
+        is_module=request.program.is_module,
+        run_dir=str(request.run_dir),
+        outcome=str(outcome),
+        steps=WARM_UP_STEPS + request.steps,
+        config=None if request.config is None else list(map(str, request.config)),
+        keywords=dict(request.keywords),
+        timeout_seconds=request.timeout_seconds,
+        ranks=request.ranks.kind,
+        messages=str(messages),
+        capacity=request.device.memory_bytes,
+        host=request.ranks.host(rank),
+        estimates=estimates,
+        each_communicator=each,
+    )
+
+
+def _environment(
+    request: Request, books: Path, variables: Mapping[str, str]
+) -> dict[str, str]:
+    from collector.virtual.environment import VirtualGpuUnavailable, environment
+
+    base = {**os.environ, **request.variables, **variables}
+    for path, text in _SETTINGS.items():
+        base.setdefault(variable(path), text)
+    if request.alloc_conf:
+        base.update(dict.fromkeys(_ALLOC_CONF, request.alloc_conf))
+    try:
+        return environment(
+            request.device,
+            devices=request.num_devices,
+            python=request.python,
+            base=base,
+            books=books,
+            context_bytes=request.outside_bytes,
+        )
+    except (VirtualGpuUnavailable, ValueError) as error:
+        raise Failure(str(error), code=2) from error
+
+
+def _unanswered(books: Path) -> tuple[str, ...]:
+    from collector.virtual.books import read_books
+
+    try:
+        found = read_books(books)
+    except (OSError, ValueError):
+        return ()
+    return tuple(
+        f"{one.library} {one.name} ({one.count} times)"
+        for one in (() if found is None else found.calls)
+        if not one.known
+    )
+
+
+def _wait(processes: Sequence[_Process], called: _Called) -> None:
+    """Until all have ended; where one fails, the others have a little time left.
+
+    Ranks that they wait for are started meanwhile. Each ends itself when its time is up, and says where it was.
+    """
+    try:
+        while True:
+            running = [process for process in processes if process.is_running]
+            if not running:
+                return
+            over = [process for process in processes if process not in running]
+            if any(process.has_failed for process in over):
+                for process in running:
+                    process.hurry("another rank failed before")
+            called.look()
+            time.sleep(_POLL_SECONDS)
+    except KeyboardInterrupt:
+        # The terminal has told them too; what does not listen is ended by our caller.
+        deadline = time.monotonic() + _ALONE_SECONDS
+        while time.monotonic() < deadline and any(p.is_running for p in processes):
+            time.sleep(_POLL_SECONDS)
+        raise

@@ -1,0 +1,1 @@
+"""`memboard report`: what a run or a file says, as text, Markdown or JSON."""

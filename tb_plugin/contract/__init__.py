@@ -1,0 +1,1 @@
+"""The HTTP contract: declarations, the wire's form and the page's types."""

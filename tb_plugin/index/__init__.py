@@ -1,0 +1,1 @@
+"""What exists: logdirs, runs and their files, found cheaply."""

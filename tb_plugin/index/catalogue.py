@@ -1,0 +1,209 @@
+"""What a run recorded: series, phases, and which sources gave them or did not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, get_args
+
+from collector.format.columns import STEP_TABLE
+from tb_plugin import api
+from tb_plugin.index.elsewhere import absent_instead
+from tb_plugin.readers.series import DEFAULT_COLUMNS, TRAIN_PHASE, SeriesKey
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal, TypeAlias
+
+    from collector.format.columns import Column
+    from tb_plugin.index.listing import MadeOf
+    from tb_plugin.index.notes import RunNotes, SourceWords
+    from tb_plugin.readers.rank_file import RankFile
+
+    Group: TypeAlias = Literal[
+        "device", "process", "timing", "host", "sensor", "progress"
+    ]
+
+
+_SOURCE_GROUPS: Final[dict[str, Group]] = {
+    "device": "device",
+    "device_free": "device",
+    "gpu": "sensor",
+    "rss": "process",
+    "pinned": "process",
+    "process": "process",
+    "process_full": "process",
+    "workers": "process",
+    "spans.forward": "timing",
+}
+"""Sources whose group is not `host`."""
+
+_NO_SERIES: Final = frozenset({"functions", "hooks", "modules", "history", "spans"})
+"""Sources of captures and snaps, which no picture over steps is made of: the views that
+show them say why there are none."""
+
+_UNITS: Final = frozenset(get_args(api.Unit))
+_GROUPS: Final = frozenset(
+    {"device", "process", "timing", "host", "sensor", "progress"}
+)
+
+
+class Catalogue:
+    """The union over a run's files."""
+
+    def __init__(
+        self,
+        files: Sequence[RankFile],
+        notes: RunNotes,
+        made_of: MadeOf = "recording",
+    ) -> None:
+        """`made_of`: what the run's files are; another tool's hold no series."""
+        self._notes = notes
+        self._made_of = made_of
+        self._columns: dict[tuple[str, str], Column] = {}
+        self._ranks: dict[tuple[str, str], set[int]] = {}
+        self._phases: dict[str, None] = {}
+        self._words: dict[tuple[int, str], SourceWords] | None = None
+        self._all_ranks: dict[tuple[str, str], Counter[SourceWords]] = {}
+        # Ranks share their schemas' dictionary, so each is looked at once.
+        by_schemas: dict[int, set[int]] = {}
+        for file in files:
+            by_schemas.setdefault(id(file.schemas), set()).add(file.rank)
+        unique = {id(file.schemas): file.schemas for file in files}
+        for identity, schemas in unique.items():
+            for _, schema in sorted(schemas.items()):
+                if not schema.rolled_up:
+                    continue  # rows around single calls: a view of their own
+                if schema.table == STEP_TABLE:
+                    self._phases.setdefault(schema.phase)
+                for column in schema.columns:
+                    if column.group == "axis":
+                        continue
+                    if column.unit == "index" and schema.table != STEP_TABLE:
+                        continue  # which call a row is of: a name, and no measurement
+                    key = (schema.table, column.name)
+                    self._columns.setdefault(key, column)
+                    self._ranks.setdefault(key, set()).update(by_schemas[identity])
+
+    @property
+    def series(self) -> tuple[api.SeriesInfo, ...]:
+        """Everything that can be drawn, the step table first."""
+        keys = sorted(self._columns, key=lambda key: (key[0] != STEP_TABLE, key[0]))
+        return tuple(self.info(*key) for key in keys)
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """Phases with rows, the training phase first."""
+        return tuple(sorted(self._phases, key=lambda phase: phase != TRAIN_PHASE))
+
+    def info(self, table: str, column: str) -> api.SeriesInfo:
+        """One series as the page knows it."""
+        found = self._columns[table, column]
+        unit = found.unit if found.unit in _UNITS else "count"
+        group = found.group if found.group in _GROUPS else "host"
+        return api.SeriesInfo(
+            key=f"{table}/{column}",
+            unit=unit,  # type: ignore[arg-type]  # checked against the same words
+            group=group,  # type: ignore[arg-type]
+            headline=found.headline,
+            num_ranks=len(self._ranks[table, column]),
+        )
+
+    def ranks_of(self, key: SeriesKey) -> set[int]:
+        """Ranks that recorded a series."""
+        return self._ranks.get((key.table, key.column), set())
+
+    def find(self, column: str, phase: str = TRAIN_PHASE) -> SeriesKey | None:
+        """The series of that column, whichever table has it; the step table first."""
+        tables = sorted(
+            (table for table, name in self._columns if name == column),
+            key=lambda table: (table != STEP_TABLE, table),
+        )
+        return SeriesKey(tables[0], column, phase) if tables else None
+
+    def resolve(self, text: str | None, phase: str | None) -> SeriesKey | None:
+        """The series a request names, or the first one to show.
+
+        A series or phase this run does not have (the request may come from another
+        run's page) gives the default.
+        """
+        chosen = self.phase(phase)
+        table, _, column = (text or "").partition("/")
+        if (table, column) in self._columns:
+            return SeriesKey(table, column, chosen)
+        for name in DEFAULT_COLUMNS:
+            found = self.find(name, chosen)
+            if found is not None:
+                return found
+        first = next(iter(self.series), None)
+        if first is None:
+            return None
+        table, _, column = first.key.partition("/")
+        return SeriesKey(table, column, chosen)
+
+    def phase(self, wanted: str | None) -> str:
+        """The phase to draw."""
+        phases = self.phases
+        if wanted in self._phases:
+            return str(wanted)
+        return phases[0] if phases else TRAIN_PHASE
+
+    def recorded(self, rank: int | None = None) -> tuple[api.Recorded, ...]:
+        """Every source by status, as all ranks, or one, report it."""
+        return tuple(
+            api.Recorded(
+                source=source,
+                status=status,  # type: ignore[arg-type]  # checked when read
+                num_ranks=sum(words.values()),
+                reason=_most_common(words).reason,
+                remedy=_most_common(words).remedy,
+                cost=_most_common(words).cost,
+            )
+            for (source, status), words in sorted(self._by_status(rank).items())
+        )
+
+    def absent(self) -> tuple[api.AbsentSeries, ...]:
+        """Sources of series that no rank recorded, with the reason most of them give."""
+        if self._made_of != "recording":
+            return absent_instead(self._made_of)
+        by_status = sorted(self._by_status().items())
+        recorded = {source for (source, status), _ in by_status if status == "recorded"}
+        found: dict[str, api.AbsentSeries] = {}
+        for (source, _), words in by_status:
+            kind = source.partition(".")[0]
+            if (
+                source not in recorded
+                and source not in found
+                and kind not in _NO_SERIES
+            ):
+                found[source] = api.AbsentSeries(
+                    group=_SOURCE_GROUPS.get(source, "host"),
+                    source=source,
+                    reason=_most_common(words).reason,
+                    remedy=_most_common(words).remedy,
+                )
+        return tuple(found.values())
+
+    def _by_status(
+        self, rank: int | None = None
+    ) -> dict[tuple[str, str], Counter[SourceWords]]:
+        """How many ranks say what, by (source, status); a rank's last word counts."""
+        if self._words is None:
+            self._words = self._notes.sources()
+            self._all_ranks = _counted(Counter(self._words.values()))
+        if rank is None:
+            return self._all_ranks
+        own = [words for (of_rank, _), words in self._words.items() if of_rank == rank]
+        return _counted(Counter(own))
+
+
+def _counted(
+    counts: Counter[SourceWords],
+) -> dict[tuple[str, str], Counter[SourceWords]]:
+    found: dict[tuple[str, str], Counter[SourceWords]] = {}
+    for words, count in counts.items():
+        found.setdefault((words.name, words.status), Counter())[words] = count
+    return found
+
+
+def _most_common(words: Counter[SourceWords]) -> SourceWords:
+    return words.most_common(1)[0][0]

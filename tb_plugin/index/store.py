@@ -1,0 +1,126 @@
+"""The one place that holds state: what exists, what was read of it, what was decoded.
+
+Requests come on many threads. Two kinds of locks: the store's, held while looking for
+runs, and each run's own, held by whoever reads it: a long look at one run keeps nobody
+from another. A thread that holds a run's lock never asks for the store's.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.cache import Cache
+from tb_plugin.index.run import Run
+from tb_plugin.index.walk import Index
+from tb_plugin.readers.series import SeriesReader
+from tb_plugin.server.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tb_plugin import api
+    from tb_plugin.budget import Budget
+    from tb_plugin.index.listing import FoundRun
+    from tb_plugin.index.logdirs import Logdir
+
+CACHE_BYTES: Final = 96 << 20
+REQUEST_SECONDS: Final = 3.0
+"""A request answers with what it has after about this long."""
+CHECK_SECONDS: Final = 0.1
+"""What one poll may spend on looking for damage that no picture has met yet."""
+_SMALL_RUN_FILES: Final = 64
+"""The run picker opens runs of at most so many files whole, of others one or two."""
+
+
+class Store:
+    """Runs by id."""
+
+    def __init__(
+        self,
+        logdirs: tuple[Logdir, ...],
+        handed: Callable[[], Iterable[FoundRun]] = tuple,
+    ) -> None:
+        """`handed`: runs of files that a person handed over, wherever they lie."""
+        self.cache: Final = Cache(CACHE_BYTES)
+        self.series = SeriesReader(self.cache)
+        self.epoch = secrets.token_hex(4)
+        """Part of every ETag: another process has read other things."""
+        self.index = Index(logdirs, handed=handed)
+        self._lock = threading.Lock()
+        self._runs: dict[str, Run] = {}
+
+    @property
+    def knows_runs(self) -> bool:
+        """Whether any run was found so far."""
+        return bool(self.index.runs)
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether a store has not said yet what it holds, or would not say it."""
+        return self.index.is_listing or self.index.is_refused
+
+    def runs(self) -> list[Run]:
+        """All runs by name, none of them brought up to date."""
+        self.look()
+        found = [run for run in list(self._runs.values()) if not run.found.is_empty]
+        return sorted(found, key=lambda run: (run.found.name, run.found.id))
+
+    def run(self, run_id: str) -> Run:
+        """One run.
+
+        Raises:
+            NotFoundError: there is no such run (any more).
+        """
+        self.look()
+        run = self._runs.get(run_id)
+        if run is None or run.found.is_empty:
+            raise NotFoundError(
+                "There is no such run in the logdir.",
+                "the run in the address",
+                "It may have been deleted or renamed: choose another run.",
+            )
+        return run
+
+    def look(self) -> None:
+        """Look for runs, as far as that is due."""
+        with self._lock:
+            self._look()
+
+    def hand_over(self, add: Callable[[], FoundRun]) -> FoundRun:
+        """Let `add` change the runs that were handed over, and know them at once."""
+        with self._lock:
+            found = add()
+            self._look()
+            return found
+
+    def _look(self) -> None:
+        self.index.refresh()
+        found = self.index.runs
+        for run_id in self._runs.keys() - found.keys():
+            del self._runs[run_id]
+        for run_id, run in found.items():
+            if run_id not in self._runs:
+                self._runs[run_id] = Run(run)
+
+    def seen_besides(
+        self,
+    ) -> tuple[int, tuple[api.ForeignFiles, ...], tuple[api.Problem, ...]]:
+        """The index's version, other tools' files and problems that are no run's."""
+        with self._lock:
+            return self.index.version, self.index.foreign(), self.index.problems()
+
+
+def glance(run: Run, budget: Budget, check: Budget) -> None:
+    """Bring a run up to date as far as the run picker needs it; hold its lock."""
+    num_files = len(run.found.files)
+    # Another tool's files are opened for what is asked of them: names tell the rest.
+    if run.imported is not None:
+        run.update(budget)
+    elif num_files <= _SMALL_RUN_FILES:
+        run.update(budget)
+        run.check(check)
+    else:
+        keys = sorted(run.found.files, key=lambda key: (key[1], key[0]))
+        run.update(budget, only=(keys[0], keys[-1]))

@@ -1,0 +1,336 @@
+"""What exists: the runs of the logdirs and their files, found cheaply.
+
+Two loops at two paces. The walk looks for directories that hold runs: it lists a
+directory again only when its modification time says so, gives way after a while and
+goes on from there at the next call. It follows links to directories, as TensorBoard
+does, but for those that lead to where it is already. The other (`listing`) stats the rank files of known
+runs. What is named here is all that is ever opened: ids in requests are looked up, never
+joined into paths.
+
+A directory with MemProfiler's files is a run of its own, made of them, unless they are
+our own export of a run in whose directory they lie. So is one with files of allocator
+snapshots (`snapshot_runs`), and one with files of traces, unless a run was recorded there
+(`trace_runs`); only where a name does not tell what a file is, its first bytes are
+looked at.
+"""
+
+# ruff: noqa: PTH118, PTH120
+# os.path: a walk over thousands of entries makes pathlib's cost felt.
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Final
+
+from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from tb_plugin import api, storage
+from tb_plugin.index.folders import MAX_ENTRIES, Folder, list_folder
+from tb_plugin.index.listing import MAX_PROBLEMS, FoundRun, problem
+from tb_plugin.index.logdir_problems import problems_at
+from tb_plugin.index.run_names import relative, run_name
+from tb_plugin.index.snapshot_runs import SnapshotRuns
+from tb_plugin.index.trace_runs import TraceRuns
+from tb_plugin.readers.memprofiler.listing import ImportListing
+from tb_plugin.readers.snapshot_files.walked import Looks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from tb_plugin.index.folders import Place
+    from tb_plugin.index.foreign import Kind
+    from tb_plugin.index.logdirs import Logdir
+
+MAX_DIRECTORIES: Final = 100_000
+_WALK_SECONDS: Final = 0.5
+"""How long one call may walk before it answers with what it has."""
+_SETTLED_SECONDS: Final = 2.0
+"""A directory changed this recently is listed again: clocks of file systems tick
+slowly, and a change within the same tick leaves the modification time as it was."""
+_WALK_PAUSE_SECONDS: Final = 1.0
+_LIST_PAUSE_SECONDS: Final = 0.2
+_PAUSE_RATIO: Final = 10
+"""Looking takes at most a tenth of the time, however slow the file system is."""
+
+
+class Index:
+    """Everything the logdirs hold. Not thread-safe: its owner locks."""
+
+    def __init__(
+        self,
+        logdirs: tuple[Logdir, ...],
+        clock: Callable[[], float] = time.monotonic,
+        handed: Callable[[], Iterable[FoundRun]] = tuple,
+    ) -> None:
+        """`handed`: runs of files that a person handed over, wherever they lie."""
+        self.logdirs = logdirs
+        self._remotes = [
+            storage.remote_at(logdir.path)
+            if logdir.url is None
+            else storage.mount(logdir.url)
+            for logdir in logdirs
+            if logdir.path is not None and storage.is_remote(logdir.path)
+        ]
+        self._news = 0
+        """Of stores, that the last look knew."""
+        self._walked_news = 0
+        """Of stores, that the newest walk knew as it began: what came while it gave way
+        may be of what it had passed, and is walked for again."""
+        self.runs: dict[str, FoundRun] = {}
+        self.version = 0
+        """Raised when runs, foreign files or problems of no run change."""
+        self._clock = clock
+        self._handed = handed
+        self._looks = Looks(clock)
+        self._folders: dict[str, Folder] = {}
+        self._walk: Iterator[None] | None = None
+        self._next_walk = 0.0
+        self._next_listing = 0.0
+        self._summary: object = None
+
+    def refresh(self) -> None:
+        """Bring everything up to date, as far as it is due."""
+        now = self._clock()
+        news = self._num_news()
+        is_news, self._news = news != self._news, news
+        is_walk_due = now >= self._next_walk or news != self._walked_news
+        if self._walk is not None or is_walk_due:
+            self._continue_walk(now)
+        for run in self._handed():
+            if run.id not in self.runs:
+                self.runs[run.id] = run
+                self.version += 1
+        if now >= self._next_listing or is_news:
+            for run in self.runs.values():
+                run.list_files()
+            cost = self._clock() - now
+            self._next_listing = now + max(_LIST_PAUSE_SECONDS, _PAUSE_RATIO * cost)
+
+    @property
+    def is_walking(self) -> bool:
+        """Whether the walk gave way and has not seen everything yet."""
+        return self._walk is not None or self.is_listing
+
+    @property
+    def is_listing(self) -> bool:
+        """Whether a store has not said yet what it holds."""
+        return self._num_news() != self._walked_news or any(
+            remote.is_listing for remote in self._remotes
+        )
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a store would not say what it holds."""
+        return any(remote.refusal() is not None for remote in self._remotes)
+
+    def _num_news(self) -> int:
+        return sum(remote.version for remote in self._remotes)
+
+    def foreign(self) -> tuple[api.ForeignFiles, ...]:
+        """Other tools' files, by kind."""
+        counts: dict[Kind, tuple[int, str]] = {}
+        for path in sorted(self._folders):
+            for kind, count, example in self._folders[path].foreign:
+                known = counts.get(kind)
+                counts[kind] = (
+                    (count, example) if known is None else (known[0] + count, known[1])
+                )
+        return tuple(
+            api.ForeignFiles(kind=kind, num_files=count, example=example)
+            for kind, (count, example) in sorted(counts.items())
+        )
+
+    def problems(self) -> tuple[api.Problem, ...]:
+        """Problems that belong to no run."""
+        found = [at for logdir in self.logdirs for at in problems_at(logdir)]
+        if self._looks.num_allowed is not None:
+            found.append(_too_many_unknown(self._looks.num_allowed))
+        for folder in self._folders.values():
+            found += folder.problems
+        return tuple(found[:MAX_PROBLEMS])
+
+    def _continue_walk(self, now: float) -> None:
+        if self._walk is None:
+            self._walked_news = self._num_news()
+            self._walk = self._walk_all()
+        self._looks.begin()
+        deadline = now + _WALK_SECONDS
+        for _ in self._walk:
+            if self._clock() > deadline:
+                break
+        else:
+            self._walk = None
+            cost = self._clock() - now
+            self._next_walk = now + max(_WALK_PAUSE_SECONDS, _PAUSE_RATIO * cost)
+        summary = (tuple(self.runs), self.foreign(), self.problems())
+        if summary != self._summary:
+            self._summary = summary
+            self.version += 1
+
+    def _walk_all(self) -> Iterator[None]:
+        """One pass over all logdirs; yields after every directory."""
+        folders: dict[str, Folder] = {}
+        runs: dict[str, FoundRun] = {}
+        of_snapshots = SnapshotRuns(self.runs)
+        of_traces = TraceRuns(self.runs)
+        num_entries = 0
+        for logdir in self.logdirs:
+            if logdir.path is None:
+                continue
+            root = logdir.path
+            stack: list[tuple[str, tuple[Place, ...]]] = [(root, ())]
+            while stack:
+                path, above = stack.pop()
+                if path in folders:
+                    continue  # logdirs may lie in each other
+                folder = self._look_into(path, root, above)
+                if folder is None:
+                    continue
+                num_entries += folder.num_entries
+                if len(folders) >= MAX_DIRECTORIES or num_entries > MAX_ENTRIES:
+                    stack.clear()
+                    folder.subfolders = ()
+                    folder.problems += (_too_large(logdir),)
+                folders[path] = self._folders[path] = folder
+                above = (*above, folder.place)
+                stack += [(sub, above) for sub in reversed(folder.subfolders)]
+                for run in self._runs_at(path, folder, logdir.name, root, runs):
+                    self._found(run, runs)
+                if folder.snapshots:
+                    run = of_snapshots.take(
+                        path,
+                        folder.snapshots,
+                        prefix=logdir.name,
+                        root=root,
+                        others=runs,
+                    )
+                    self._found(run, runs)
+                if folder.traces:
+                    run = of_traces.take(
+                        path, folder.traces, prefix=logdir.name, root=root, others=runs
+                    )
+                    self._found(run, runs)
+                yield
+        # Directories that vanished drop out only after a whole pass.
+        of_snapshots.finish()
+        of_traces.finish(runs)
+        runs.update((run.id, run) for run in self._handed())
+        self._folders, self.runs = folders, runs
+
+    def _found(self, run: FoundRun, runs: dict[str, FoundRun]) -> None:
+        runs[run.id] = run
+        if run.id not in self.runs:
+            run.list_files()
+            self.runs[run.id] = run
+
+    def _look_into(
+        self, path: str, root: str, above: tuple[Place, ...]
+    ) -> Folder | None:
+        """`above`: the directories on the way to it; it is none of them again."""
+        known = self._folders.get(path)
+        try:
+            status = storage.at(path).stat(path)
+            mtime_ns, place = status.st_mtime_ns, (status.st_dev, status.st_ino)
+            if status.st_ino and place in above:
+                return None  # links lead around; all there is was met on the way
+            if (
+                known is not None
+                and known.is_known
+                and known.place == place
+                and known.mtime_ns == mtime_ns
+                and known.listed_at * 1e9 - mtime_ns > _SETTLED_SECONDS * 1e9
+            ):
+                return known
+            return list_folder(path, root, len(above), status, self._looks)
+        except (FileNotFoundError, storage.PendingError):
+            return None
+        except OSError as error:
+            if path == root and storage.is_remote(root):
+                return None  # what is wrong with a whole store is said of the logdir
+            unreadable = problem(
+                relative(path, root),
+                f"The directory cannot be read: {error.strerror or error}.",
+                str(getattr(error, "remedy", "Check its permissions.")),
+            )
+            return Folder((0, 0), 0, 0.0, 0, (), (), (unreadable,))
+
+    def _runs_at(
+        self,
+        path: str,
+        folder: Folder,
+        prefix: str,
+        root: str,
+        others: Mapping[str, FoundRun],
+    ) -> Iterator[FoundRun]:
+        """The run recorded in a directory, and the one made of MemProfiler's files."""
+        recorded = None
+        if os.path.join(path, RANK_FILES_DIR[0]) in folder.subfolders:
+            recorded = self._run_at(path, prefix, root)
+        if recorded is not None:
+            yield recorded
+        if folder.has_imports:
+            known = [run.folder for run in others.values() if run.imports is None]
+            if recorded is not None:
+                known.append(recorded.folder)
+            if not (folder.is_export and _lies_in_run(path, root, known)):
+                yield self._imported_at(
+                    path, prefix, root, is_both=recorded is not None
+                )
+
+    def _imported_at(
+        self, path: str, prefix: str, root: str, *, is_both: bool
+    ) -> FoundRun:
+        shown, name, run_id = run_name(path, prefix, root, "memprofiler")
+        known = self.runs.get(run_id)
+        if known is not None:
+            return known
+        listing = ImportListing(path, shown, root)
+        if is_both:
+            name = f"{name} (MemProfiler)"
+        return FoundRun(run_id, name, path, shown, root, imports=listing)
+
+    def _run_at(self, path: str, prefix: str, root: str) -> FoundRun | None:
+        folder = os.path.join(path, *RANK_FILES_DIR)
+        _, name, run_id = run_name(path, prefix, root)
+        known = self.runs.get(run_id)
+        if known is not None:
+            return known if storage.at(folder).isdir(folder) else None
+        if not _holds_rank_files(folder):
+            return None
+        shown = relative(folder, root)
+        return FoundRun(run_id, name, folder, shown, root)
+
+
+def _lies_in_run(path: str, root: str, folders: Iterable[str]) -> bool:
+    """Whether a directory is, or lies below, one whose rank files are in `folders`."""
+    rank_folders = set(folders)
+    while os.path.join(path, *RANK_FILES_DIR) not in rank_folders:
+        if path == root:
+            return False
+        path = os.path.dirname(path)
+    return True
+
+
+def _holds_rank_files(folder: str) -> bool:
+    try:
+        with storage.at(folder).scandir(folder) as entries:
+            return any(parse_rank_file_name(entry.name) for entry in entries)
+    except OSError:
+        return False
+
+
+def _too_large(logdir: Logdir) -> api.Problem:
+    return problem(
+        logdir.shown,
+        "The logdir holds too many entries; only a part of it was looked at.",
+        "Point --logdir further down, at the directory that holds the runs.",
+    )
+
+
+def _too_many_unknown(num_allowed: int) -> api.Problem:
+    return problem(
+        "",
+        f"More than {num_allowed:,} files have names that do not tell what they are;"
+        " the rest is not searched for memory snapshots and traces.",
+        "Name snapshots `memory_snapshot*.pickle` and traces `*.pt.trace.json`, or point --logdir further down.",
+    )

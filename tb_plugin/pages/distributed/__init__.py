@@ -1,0 +1,1 @@
+"""Distributed: ranks of one profiled cycle beside each other."""

@@ -1,0 +1,255 @@
+"""Route `/stragglers`: which ranks are waited for, and what slows the steps down."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.analysis.ranks.stragglers import StepTimes, step_seconds, stragglers
+from tb_plugin.analysis.series.buckets import windows
+from tb_plugin.analysis.series.heatmap import step_edges
+from tb_plugin.analysis.series.step_findings import (
+    growing,
+    slow_every,
+    waiting_for_data,
+)
+from tb_plugin.analysis.series.step_parts import (
+    OTHER,
+    PARTS,
+    STEP,
+    other_part,
+    pooled_means,
+)
+from tb_plugin.budget import Budget
+from tb_plugin.contract.wire import finite
+from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.steps.tables import StepTables
+from tb_plugin.pages.steps.words import (
+    growing_finding,
+    periodic_finding,
+    straggler_finding,
+    straggler_words,
+    waiting_finding,
+)
+from tb_plugin.pages.timeline.selection import (
+    RankRows,
+    RanksQuery,
+    chosen_ranks,
+    extent,
+    x_axis,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.ranks.stragglers import Straggler
+    from tb_plugin.analysis.series.step_parts import StepRows
+    from tb_plugin.index.run import Run
+    from tb_plugin.readers.series import SeriesReader
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+MAX_ROWS: Final = 64
+_STAMP: Final = "step times"
+_COLUMNS: Final = 1024
+_PART_COLUMNS: Final = 256
+"""Parts are compared in means over so many stretches: all of them are held at once."""
+_NEWEST_STEPS: Final = 4096
+"""Single steps of one rank among which slow ones are counted."""
+_MOST_LATE: Final = 0.25
+"""Where more ranks stand out, they are two kinds of ranks, and not stragglers."""
+
+
+@of_run("stragglers", RanksQuery, prefetches="series")
+def stragglers_view(
+    reader: SeriesReader,
+    run: Run,
+    summary: api.RunSummary,
+    query: RanksQuery,
+    budget: Budget,
+) -> api.StragglersResponse:
+    """Answer `/stragglers`."""
+    wanted = chosen_ranks(run, query)
+    tables = StepTables(reader, run, run.catalogue.phase(query.phase))
+    source = RankRows(reader, run, tables.key, x_axis(run, "step"))
+    steps = {rank: source.rollup(rank) for rank in wanted}
+    low, high = (int(step) for step in extent(steps.values()))
+    edges, per_column = step_edges(low, high, _COLUMNS)
+    coarse, _ = step_edges(low, high, _PART_COLUMNS)
+    read: dict[int, Floats] = {}
+    widest = 1
+    for rank, rows in steps.items():
+        if rows is None or not budget.allows():
+            continue
+        # Kept, so that a run of thousands of ranks comes to an end over a few polls.
+        key = (_STAMP, _stamp(run, rank), tables.key, low, high)
+        held = reader.derived(key, partial(_pooled, tables, rank, edges, coarse))
+        if held is not None:
+            read[rank] = held
+            widest = max(widest, rows.width)
+    if not read:
+        return _empty(summary, len(wanted))
+    times = _times(read, len(edges) - 1, len(coarse) - 1)
+    found = stragglers(times)
+    usual = step_seconds(times)
+    hosts = {rank: _host(run, rank) for rank in read}
+    standing_out = [one for one in found if one.stands_out]
+    findings = _findings(tables, times, edges, standing_out, hosts, usual)
+    return api.StragglersResponse(
+        run=summary,
+        num_ranks=len(read),
+        num_left_out=len(wanted) - len(read),
+        num_steps=high - low + 1,
+        steps_per_column=max(per_column, widest),
+        step_seconds=finite(usual),
+        parts=_part_means(times),
+        rows=tuple(_row(one, hosts[one.rank]) for one in found[:MAX_ROWS]),
+        num_standing_out=len(standing_out),
+        part=_telling_part(standing_out),
+        findings=tuple(
+            sorted(findings, key=lambda one: one.seconds_per_step, reverse=True)
+        ),
+    )
+
+
+def _stamp(run: Run, rank: int) -> tuple[object, ...]:
+    """Changes whenever a file of the rank holds something new."""
+    return tuple(
+        (
+            file.identity,
+            -1 if file.digest is None else file.digest.offset,
+            sum(map(len, file.tail.values())),
+        )
+        for _, file in run.rank_files(rank)
+    )
+
+
+def _pooled(
+    tables: StepTables, rank: int, edges: Floats, coarse: Floats
+) -> Floats | None:
+    """Means of a rank's steps over `edges`; then of its parts, and steps, over `coarse`.
+
+    One flat array of float32: thousands of them are kept.
+    """
+    rows = tables.rollup(rank)
+    if rows is None:
+        return None
+    seconds = pooled_means(rows.mean, *windows(rows.first, rows.last, edges))
+    together = np.concatenate([rows.part_mean, rows.mean[None]])
+    parts = pooled_means(together, *windows(rows.first, rows.last, coarse))
+    return np.concatenate([seconds, parts.ravel()]).astype(np.float32)
+
+
+def _times(read: Mapping[int, Floats], num_columns: int, num_coarse: int) -> StepTimes:
+    """Means of all ranks on the same columns; parts on fewer ones."""
+    held = np.stack(list(read.values()))
+    parts = held[:, num_columns:].reshape(len(read), len(PARTS) + 1, num_coarse)
+    return StepTimes(
+        ranks=tuple(read),
+        seconds=held[:, :num_columns].astype(np.float64),
+        parts={
+            name: parts[:, index].astype(np.float64)
+            for index, name in enumerate(PARTS)
+            if not np.isnan(parts[:, index]).all()
+        },
+        coarse_seconds=parts[:, -1].astype(np.float64),
+    )
+
+
+def _part_means(times: StepTimes) -> tuple[api.StepPartMean, ...]:
+    if not times.parts:
+        return ()
+    stacked = np.stack(list(times.parts.values()))
+    held = {**times.parts, OTHER: other_part(times.coarse_seconds, stacked)}
+    found = []
+    for name, values in held.items():
+        known = ~np.isnan(values) & (times.coarse_seconds > 0)
+        if known.any():
+            part, whole = values[known].mean(), times.coarse_seconds[known].mean()
+            found.append(api.StepPartMean(name, float(part), float(part / whole)))
+    return tuple(found)
+
+
+def _findings(
+    tables: StepTables,
+    times: StepTimes,
+    edges: Floats,
+    late: Sequence[Straggler],
+    hosts: Mapping[int, str],
+    usual: float,
+) -> Iterator[api.StepFinding]:
+    if not usual > 0:
+        return
+    waiting = waiting_for_data(times)
+    if waiting is not None:
+        yield waiting_finding(waiting, times.ranks, usual)
+    num_ranks = len(times.ranks)
+    if late and len(late) <= max(1, _MOST_LATE * num_ranks):
+        yield straggler_finding(late, hosts, usual, num_ranks)
+    rank = times.ranks[0]
+    single = _single_steps(tables, rank)
+    if single is not None:
+        parts = {
+            name: values
+            for name, values in zip(PARTS, single.part_high, strict=True)
+            if not np.isnan(values).all()
+        }
+        periodic = slow_every(single.first, single.high, parts)
+        if periodic is not None:
+            yield periodic_finding(periodic, rank)
+    grown = growing(edges[:-1].astype(np.int64), times)
+    if grown is not None:
+        yield growing_finding(grown)
+
+
+def _single_steps(tables: StepTables, rank: int) -> StepRows | None:
+    """The newest steps of a rank one by one; None where they cannot be read in time."""
+    rows = tables.rollup(rank)
+    if rows is None or rows.width == 1:
+        return rows
+    last = int(rows.last[-1])
+    return tables.between(rank, last - _NEWEST_STEPS + 1, last, Budget(0.5))
+
+
+def _row(one: Straggler, host: str) -> api.StragglerRow:
+    part_excess = one.part_excess_seconds
+    return api.StragglerRow(
+        rank=one.rank,
+        host=host,
+        slowest_share=one.slowest_share,
+        excess_seconds=finite(one.excess_seconds),
+        part=one.part,
+        part_excess_seconds=None if math.isnan(part_excess) else finite(part_excess),
+        stands_out=one.stands_out,
+        words=straggler_words(one),
+    )
+
+
+def _telling_part(late: Sequence[Straggler]) -> str:
+    return late[0].part if late and late[0].by_part else STEP
+
+
+def _host(run: Run, rank: int) -> str:
+    return run.rank_files(rank)[-1][1].header.host
+
+
+def _empty(summary: api.RunSummary, num_ranks: int) -> api.StragglersResponse:
+    return api.StragglersResponse(
+        run=summary,
+        num_ranks=0,
+        num_left_out=num_ranks,
+        num_steps=0,
+        steps_per_column=1,
+        step_seconds=None,
+        parts=(),
+        rows=(),
+        num_standing_out=0,
+        part=STEP,
+        findings=(),
+    )

@@ -1,0 +1,1 @@
+"""Functions: memory around each collected call."""

@@ -1,0 +1,1 @@
+"""Histories of a run: which there are, one at a glance, two beside each other."""

@@ -1,0 +1,169 @@
+"""Routes about allocator histories: finding one, opening it, and pictures of it.
+
+Pictures are made of an open history alone: no run is brought up to date for them and no
+lock of a run is taken, so panning stays smooth while a run is being read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+
+from msgspec import Meta
+
+from tb_plugin.budget import Budget
+from tb_plugin.readers.history_list import (
+    default_of,
+    history_of,
+    listed,
+    shown_place,
+)
+from tb_plugin.server.errors import NotFoundError, NotReadyError, UnreadableError
+from tb_plugin.server.parameters import Moment, Query, Text, Whole
+from tb_plugin.server.routes import Asked, route
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tb_plugin.index.run import Run
+    from tb_plugin.readers.histories import Opening
+    from tb_plugin.readers.history_list import FoundHistory
+    from tb_plugin.readers.open_history import OpenHistory
+    from tb_plugin.server.state import State
+
+FIND_SECONDS: Final = 2.0
+"""What looking for histories may take at a time."""
+PICTURE_SECONDS: Final = 3.0
+"""How long a picture waits for a history that is being opened."""
+
+
+class HistoryQuery(Query, frozen=True):
+    """One history of a run; the newest one where none is named."""
+
+    history: Text | None = None
+    """`HistoryReference.id`."""
+    again: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+    """Another number opens again what failed to open."""
+
+
+class DeviceQuery(HistoryQuery, frozen=True):
+    """One device of a history, and what is shown of it."""
+
+    device: Whole | None = None
+    stream: Whole | None = None
+    pool: Whole | None = None
+
+
+class MomentQuery(DeviceQuery, frozen=True):
+    """A device at one moment: the number of an event."""
+
+    moment: Moment | None = None
+
+
+H = TypeVar("H", bound=HistoryQuery)
+
+
+def of_history(
+    name: str, query: type[H]
+) -> Callable[[Callable[[OpenHistory, H], object]], Callable[[OpenHistory, H], object]]:
+    """Declare what is made of an open history and a query as the route `name`."""
+
+    def declare(
+        view: Callable[[OpenHistory, H], object],
+    ) -> Callable[[OpenHistory, H], object]:
+        @route(name, query)
+        def answer(asked: Asked[H]) -> object:
+            found = open_history(asked.state, asked.query)
+            asked.decided_by(found.key)
+            return view(found, asked.query)
+
+        return view
+
+    return declare
+
+
+def open_history(state: State, query: HistoryQuery) -> OpenHistory:
+    """The history of a query, opened.
+
+    Raises:
+        NotFoundError: there is no such history.
+        NotReadyError: it is still being opened.
+        UnreadableError: it cannot be opened.
+    """
+    if query.history is not None:
+        known = state.histories.opened(query.run, query.history)
+        if known is not None:
+            return known
+    found, opening = begin_opening(state, query)
+    opening.wait(PICTURE_SECONDS)
+    if opening.history is not None:
+        return opening.history
+    if opening.problem is not None:
+        problem = opening.problem
+        where = ", ".join(filter(None, (problem.path, problem.where)))
+        raise UnreadableError(problem.what, where, problem.remedy)
+    raise NotReadyError(
+        "The history is still being opened.",
+        shown_place(found),
+        "Ask again in a moment.",
+    )
+
+
+def begin_opening(state: State, query: HistoryQuery) -> tuple[FoundHistory, Opening]:
+    """Begin to open the history of a query, unless it is open.
+
+    Raises:
+        NotFoundError: there is no such history.
+        NotReadyError: the run was not read so far.
+    """
+    run = state.store.run(query.run)
+    with run.lock:
+        found = find(run, query)
+    return found, state.histories.open(run, found, query.again)
+
+
+def find(run: Run, query: HistoryQuery) -> FoundHistory:
+    """The history of a query; hold the run's lock.
+
+    Raises:
+        NotFoundError: there is no such history.
+        NotReadyError: the run was not read so far.
+    """
+    budget = Budget(FIND_SECONDS)
+    run.update(budget)
+    try:
+        if query.history is not None:
+            return history_of(run, query.history, budget)
+        return _newest(run, budget)
+    except NotFoundError as error:
+        if not (budget.exhausted or run.unfinished):
+            raise
+        raise NotReadyError(
+            "The run is still being read: the history was not met yet.",
+            error.where,
+            "Ask again in a moment.",
+        ) from None
+
+
+def _newest(run: Run, budget: Budget) -> FoundHistory:
+    found = default_of(listed(run, budget))
+    if found is None:
+        raise NotFoundError(
+            "The run has no allocator history.",
+            run.found.name[:80],
+            "Record some with history=True, or put snapshots into the run's directory.",
+        )
+    return found
+
+
+def begin(state: State, path: str) -> None:
+    """Begin to open a file that was named one by one; nobody waits for it."""
+    for run in state.store.runs():
+        listing = run.found.snapshots
+        for file in () if listing is None else listing.found.files:
+            if file.path == path:
+                with run.lock:
+                    budget = Budget(FIND_SECONDS)
+                    run.update(budget)
+                    found = history_of(run, file.id, budget)
+                state.histories.open(run, found)
+                return

@@ -1,0 +1,227 @@
+"""The route of comparison: what lives at a moment of one history, against another's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.analysis.allocator.comparison import Side, joined, table
+from tb_plugin.analysis.allocator.groups import FOLDED, OUTSIDE
+from tb_plugin.analysis.allocator.live import (
+    by_stack,
+    heaviest_groups,
+    live_rows,
+    live_totals,
+    summed,
+)
+from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
+from tb_plugin.contract.wire import f64, i32, u8
+from tb_plugin.pages.histories.asked import HistoryQuery, find, open_history
+from tb_plugin.pages.memory.moments import moment_of, moment_words
+from tb_plugin.server.parameters import Moment, Text, Whole
+from tb_plugin.server.routes import Asked, route
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.comparison import Joined
+    from tb_plugin.analysis.allocator.live import StackSums
+    from tb_plugin.readers.history_list import FoundHistory
+    from tb_plugin.readers.open_history import OpenDevice, OpenHistory
+    from tb_plugin.server.state import State
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Rows: TypeAlias = Iterator[tuple[str, int, int]]
+
+MAX_STACKS: Final = 10_000
+MAX_ROWS: Final = 2_000
+_MAX_TEXT: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One side of the question, opened."""
+
+    summary: api.RunSummary
+    found: FoundHistory
+    history: OpenHistory
+    device: int | None
+    moment: int | None
+
+
+class _Live:
+    """What lives at the moment of one side."""
+
+    def __init__(self, side: Compared) -> None:
+        self.side = side
+        self.device: OpenDevice = side.history.device(side.device)
+        self.moment = moment_of(self.device, side.moment, self.device.peak_moment)
+        self.rows = live_rows(self.device.lives, self.moment)
+        self.sums: StackSums = by_stack(self.device.lives, self.rows)
+
+    def as_side(self) -> Side:
+        history = self.side.history
+        return Side(
+            stacks=history.snapshot.stacks,
+            user_frame=history.user_frames,
+            kinds=history.frame_kinds,
+            stack=self.sums.stack,
+            num_bytes=self.sums.num_bytes,
+            num=self.sums.num,
+            category=heaviest_groups(
+                self.device.lives,
+                self.rows,
+                self.sums.stack,
+                self.device.categories.of_life,
+                len(FOLDED),
+            ),
+        )
+
+    def described(self) -> api.CompareSide:
+        totals = live_totals(self.device.lives, self.rows, self.moment)
+        return api.CompareSide(
+            run=self.side.summary,
+            reference=self.side.found.reference,
+            device=self.device.number,
+            moment=moment_words(self.device, self.moment),
+            active_bytes=float(totals.active_bytes),
+            allocated_bytes=float(totals.allocated_bytes),
+            reserved_bytes=float(self.device.reserved.at(np.array([self.moment]))[0]),
+            num_blocks=totals.num,
+        )
+
+    def by(self, what: api.CompareBy) -> Rows:
+        """Key, bytes and number."""
+        if what == "category":
+            groups = self.device.categories.of_life
+            sums = summed(self.device.lives, self.rows, groups, len(FOLDED))
+            for at, name in enumerate(FOLDED):
+                yield name, int(sums.num_bytes[at]), int(sums.num[at])
+        elif what == "size":
+            yield from self._by_size()
+        else:
+            label = self._line if what == "line" else self._module
+            columns = (self.sums.stack, self.sums.num_bytes, self.sums.num)
+            rows = zip(*(column.tolist() for column in columns), strict=True)
+            for stack, num_bytes, num in rows:
+                yield label(stack), num_bytes, num
+
+    def _by_size(self) -> Rows:
+        size = self.device.lives.size[self.rows]
+        power = np.frexp(np.maximum(size, 1).astype(np.float64))[1] - 1
+        for at in np.unique(power).tolist():
+            held = size[power == at]
+            yield str(1 << at), int(held.sum()), len(held)
+
+    def _line(self, stack: int) -> str:
+        history = self.side.history
+        if stack < 0:
+            return NO_STACK
+        user_frame = int(history.user_frames[stack])
+        return stack_label(history.snapshot.stacks, stack, user_frame)
+
+    def _module(self, stack: int) -> str:
+        modules = self.side.history.modules
+        row = -1 if stack < 0 else int(modules.of_stack[stack])
+        return OUTSIDE if row < 0 else modules.labels[row]
+
+
+class CompareQuery(HistoryQuery, frozen=True):
+    """Side A, and by `b_` side B, which is of the same run where none is named."""
+
+    device: Whole | None = None
+    moment: Moment | None = None
+    b_run: Text | None = None
+    b_history: Text | None = None
+    b_device: Whole | None = None
+    b_moment: Moment | None = None
+    match: api.StackMatch = "exact"
+
+
+@route("compare", CompareQuery)
+def answer(asked: Asked[CompareQuery]) -> api.CompareResponse:
+    """Both sides, each opened first."""
+    query = asked.query
+    other = HistoryQuery(
+        run=query.b_run or query.run, history=query.b_history, again=query.again
+    )
+    a = _side(asked.state, query, query.device, query.moment)
+    b = _side(asked.state, other, query.b_device, query.b_moment)
+    asked.decided_by(a.history.key, a.summary, b.history.key, b.summary)
+    return compare(a, b, query)
+
+
+def _side(
+    state: State, query: HistoryQuery, device: int | None, moment: int | None
+) -> Compared:
+    history = open_history(state, query)
+    run = state.store.run(query.run)
+    with run.lock:
+        summary, found = state.summary(run), find(run, query)
+    return Compared(summary, found, history, device, moment)
+
+
+def compare(a: Compared, b: Compared, query: CompareQuery) -> api.CompareResponse:
+    """Two live sets.
+
+    Raises:
+        NotFoundError: one of the histories has no such device.
+    """
+    sides = _Live(a), _Live(b)
+    found = joined(sides[0].as_side(), sides[1].as_side(), lines=query.match == "exact")
+    return api.CompareResponse(
+        a=sides[0].described(),
+        b=sides[1].described(),
+        categories=FOLDED,  # type: ignore[arg-type]  # these words
+        tables=tuple(
+            _table(what, *sides) for what in ("category", "line", "module", "size")
+        ),
+        stacks=_stacks(found),
+    )
+
+
+def _table(what: Any, a: _Live, b: _Live) -> api.CompareTable:
+    found = table([a.by(what), b.by(what)], MAX_ROWS)
+    return api.CompareTable(
+        by=what,
+        labels=tuple(str(key)[:_MAX_TEXT] for key in found.keys),
+        a_bytes=f64(found.num_bytes[:, 0]),
+        b_bytes=f64(found.num_bytes[:, 1]),
+        a_blocks=i32(found.num[:, 0]),
+        b_blocks=i32(found.num[:, 1]),
+    )
+
+
+def _stacks(found: Joined) -> api.CompareStacks:
+    order = found.order()[:MAX_STACKS].tolist()
+    place: dict[str, int] = {}
+
+    def row_of(text: str) -> int:
+        return place.setdefault(text[:_MAX_TEXT], len(place))
+
+    names = [row_of(name) for name, _, _ in found.frames]
+    files = [row_of(filename) for _, filename, _ in found.frames]
+    paths = [found.paths[row] for row in order]
+    held = np.array([found.num_bytes[row] for row in order]).reshape(-1, 2)
+    num = np.array([found.num[row] for row in order]).reshape(-1, 2)
+    return api.CompareStacks(
+        strings=tuple(place),
+        name=i32(names),
+        filename=i32(files),
+        line=i32([line for _, _, line in found.frames]),
+        kind=u8(found.kinds),
+        start=i32(np.cumsum([0, *map(len, paths)])),
+        frame=i32([frame for path in paths for frame in path]),
+        user_frame=i32([found.user_frame[row] for row in order]),
+        category=u8([found.category[row] for row in order]),
+        a_bytes=f64(held[:, 0]),
+        b_bytes=f64(held[:, 1]),
+        a_blocks=i32(num[:, 0]),
+        b_blocks=i32(num[:, 1]),
+        num_stacks=len(found.paths),
+    )

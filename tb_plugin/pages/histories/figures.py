@@ -1,0 +1,195 @@
+"""The figures of a snapshot, device by device: how much, when, who, and what is unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
+from tb_plugin.analysis.allocator.live import live_rows, summed
+from tb_plugin.analysis.oom.holders import Lines, holders
+from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, INACTIVE, NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tb_plugin.analysis.oom.holders import Holder
+    from tb_plugin.readers.open_history import OpenDevice, OpenHistory
+
+_MANY: Final = 0.05
+"""Share of the peak from which on bytes without a stack are mentioned."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFigures:
+    """A source line, and what it holds at the peak."""
+
+    label: str
+    """`model.py:128 forward`; empty: no stack was recorded."""
+    category: str
+    bytes: int
+    share: float
+    """Of all that is known to be live then."""
+    num_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFigures:
+    """What a snapshot says of one device.
+
+    Sizes are bytes, rounded as the allocator does. Levels are those at the end, when the
+    snapshot was taken; `peak_*` are the highest of its history, with the event behind
+    which they were reached (-1: before the first one).
+    """
+
+    device: int
+    capacity_bytes: float | None
+    num_segments: int
+    num_blocks: int
+    reserved_bytes: int
+    allocated_bytes: int
+    active_bytes: int
+    inactive_bytes: int
+    largest_inactive_block_bytes: int
+    requested_bytes_active: int
+    num_events: int
+    actions: Mapping[str, int]
+    """Events by what they are."""
+    peak_active_bytes: int
+    peak_active_event: int
+    peak_active_ms: float | None
+    """Since 1970; None: events have no times."""
+    peak_active_step: int | None
+    peak_allocated_bytes: int
+    peak_allocated_event: int
+    peak_reserved_bytes: int
+    peak_reserved_event: int
+    distinct_alloc_stacks: int
+    oom: tuple[Mapping[str, int], ...]
+    """Out-of-memory errors: `size` that was requested, `device_free`."""
+    holders: tuple[SiteFigures, ...]
+    """At the peak of what is active, most bytes first."""
+    categories_bytes: Mapping[str, int]
+    """Likewise, by category."""
+    not_recorded: tuple[str, ...]
+
+
+def figures_of(history: OpenHistory) -> tuple[DeviceFigures, ...]:
+    """Those of every device with events or segments, by number."""
+    return tuple(_figures(history, device) for device in history.devices.values())
+
+
+def _figures(history: OpenHistory, device: OpenDevice) -> DeviceFigures:
+    snapshot = device.replay.device
+    events, blocks, segments = snapshot.events, snapshot.blocks, snapshot.segments
+    inactive = blocks.size[blocks.state == INACTIVE]
+    oom = events.of_action(OOM)
+    numbers, counts = np.unique(events.action, return_counts=True)
+    active_bytes, moment = device.active.peak
+    allocated_bytes, allocated_event = device.allocated.peak
+    reserved_bytes, reserved_event = device.reserved.peak
+    found = holders(
+        device.lives,
+        Lines.of(history.snapshot.stacks),
+        moment,
+        device.categories.of_life,
+    )
+    names = tuple(group.key for group in device.categories.groups)
+    return DeviceFigures(
+        device=device.number,
+        capacity_bytes=history.capacity_of(device.number),
+        num_segments=len(segments),
+        num_blocks=len(blocks),
+        reserved_bytes=snapshot.reserved_bytes,
+        allocated_bytes=snapshot.allocated_bytes,
+        active_bytes=snapshot.active_bytes,
+        inactive_bytes=int(inactive.sum()),
+        largest_inactive_block_bytes=int(inactive.max(initial=0)),
+        requested_bytes_active=int(
+            blocks.requested_size[blocks.state != INACTIVE].sum()
+        ),
+        num_events=len(events),
+        actions={
+            ACTIONS[number] if number >= 0 else "unknown": count
+            for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
+        },
+        peak_active_bytes=active_bytes,
+        peak_active_event=moment,
+        peak_active_ms=device.time_ms(moment),
+        peak_active_step=device.step(moment)[0],
+        peak_allocated_bytes=allocated_bytes,
+        peak_allocated_event=allocated_event,
+        peak_reserved_bytes=reserved_bytes,
+        peak_reserved_event=reserved_event,
+        distinct_alloc_stacks=_num_alloc_stacks(history, device),
+        oom=tuple(
+            {"size": size, "device_free": free}
+            for size, free in zip(
+                events.size[oom].tolist(), events.device_free[oom].tolist(), strict=True
+            )
+        ),
+        holders=tuple(_site(one, names) for one in found),
+        categories_bytes=_by_category(device, moment),
+        not_recorded=tuple(_not_recorded(history, device, found)),
+    )
+
+
+def _num_alloc_stacks(history: OpenHistory, device: OpenDevice) -> int:
+    """Different lists of frames: the file may hold one list several times."""
+    events, stacks = device.replay.device.events, history.snapshot.stacks
+    rows = events.of_action(ACTIONS.index("alloc"))
+    found = np.unique(events.stack[rows]).tolist()
+    return len({stacks.of(stack).tobytes() for stack in found})
+
+
+def _site(holder: Holder, names: tuple[str, ...]) -> SiteFigures:
+    return SiteFigures(
+        label=holder.label,
+        category="unknown" if holder.category == NOTHING else names[holder.category],
+        bytes=holder.num_bytes,
+        share=holder.share,
+        num_blocks=holder.num_blocks,
+    )
+
+
+def _by_category(device: OpenDevice, moment: int) -> Mapping[str, int]:
+    lives, groups = device.lives, device.categories
+    rows = live_rows(lives, moment)
+    sums = summed(lives, rows, groups.of_life, len(groups.groups)).num_bytes
+    order: Any = np.argsort(-sums, kind="stable").tolist()
+    return {groups.groups[at].key: int(sums[at]) for at in order if sums[at]}
+
+
+def _not_recorded(
+    history: OpenHistory, device: OpenDevice, found: list[Holder]
+) -> Iterator[str]:
+    """What the file lacks, and how to get it."""
+    if not device.num_events:
+        yield (
+            "The history: the peak is the state when the snapshot was taken. Call"
+            " torch.cuda.memory._record_memory_history() before training starts."
+        )
+    elif device.num_before:
+        one = device.num_before == 1
+        yield (
+            f"The beginning: {device.num_before:,} {'block was' if one else 'blocks were'}"
+            " allocated before the history starts; when is unknown. Start recording"
+            " earlier, or keep more with max_entries."
+        )
+    live = device.replay.device.blocks.state == ALLOCATED
+    without = sum(one.share for one in found if not one.label)
+    if without > _MANY and live.any():
+        yield (
+            f"Stack traces of {without:.0%} of the peak: who allocated it is unknown."
+            ' Record them with stacks="python".'
+        )
+    if device.num_events and not device.has_times:
+        yield "Times of events: torch 2.1 and newer record them."
+    if device.num_events and device.steps.by == "nothing":
+        yield "Steps: MemBoard's recorder marks them in the history."
+    if history.capacity_of(device.number) is None:
+        yield "The size of the device: torch's snapshots do not hold it."
+    if history.snapshot.tensors is None:
+        yield "What each block is: categories are inferred from stack traces."

@@ -1,0 +1,95 @@
+"""The route of histories: every one of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin import api
+from tb_plugin.budget import Budget
+from tb_plugin.pages.histories.asked import FIND_SECONDS
+from tb_plugin.readers.history_list import default_of, listed, of_rank
+from tb_plugin.server.parameters import Query, Rank
+from tb_plugin.server.routes import Asked, route
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tb_plugin.index.run import Run
+    from tb_plugin.readers.histories import Opening
+    from tb_plugin.readers.history_list import FoundHistory
+
+MAX_HISTORIES: Final = 1000
+
+_SOURCE: Final = "history"
+_COST: Final = "2 us per allocation, 7 us per event kept for each capture"
+_REMEDY: Final = (
+    "Give `collector.record` history=True, call `rec.snapshot(name)`, or put what"
+    " torch.cuda.memory._dump_snapshot wrote into the logdir."
+)
+
+
+class HistoriesQuery(Query, frozen=True):
+    """All histories of a run, or those of one rank."""
+
+    rank: Rank | None = None
+
+
+@route("histories", HistoriesQuery)
+def histories(asked: Asked[HistoriesQuery]) -> api.HistoriesResponse:
+    """Those that are asked for, by time."""
+    state, query = asked.state, asked.query
+    run = state.store.run(query.run)
+    with run.lock:
+        budget = Budget(FIND_SECONDS)
+        run.update(budget)
+        found = listed(run, budget)
+        if budget.exhausted:
+            run.expect_more()
+        wanted = of_rank(found, query.rank)
+        shown = wanted[-MAX_HISTORIES:]
+        openings = [state.histories.look_up(one) for one in shown]
+        asked.decided_by(run.version, [one and one.state for one in openings])
+        default = default_of(wanted)
+        still_reading = budget.exhausted or run.unfinished
+        ranks = {one.reference.rank for one in found}
+        return api.HistoriesResponse(
+            run=state.summary(run),
+            histories=tuple(map(_choice, shown, openings)),
+            num_histories=len(wanted),
+            ranks=tuple(sorted(rank for rank in ranks if rank is not None)),
+            default=None if default is None else default.reference.id,
+            still_reading=still_reading,
+            absent=() if still_reading else _absent(run, found),
+            problems=run.problems,
+        )
+
+
+def _choice(found: FoundHistory, opening: Opening | None) -> api.HistoryChoice:
+    problem = None if opening is None else opening.problem
+    return api.HistoryChoice(
+        reference=found.reference,
+        origin=found.origin,
+        state="closed" if opening is None else opening.state,
+        problem="" if problem is None else problem.what,
+    )
+
+
+def _absent(run: Run, found: Sequence[FoundHistory]) -> tuple[api.Recorded, ...]:
+    """What was said about the history; where nothing was, that it was not recorded."""
+    said = tuple(
+        one
+        for one in run.catalogue.recorded()
+        if one.source.partition(".")[0] == _SOURCE and one.status != "recorded"
+    )
+    if said or found:
+        return said
+    return (
+        api.Recorded(
+            source=_SOURCE,
+            status="off",
+            num_ranks=len(run.ranks),
+            reason="No allocator history was recorded in this run.",
+            remedy=_REMEDY,
+            cost=_COST,
+        ),
+    )

@@ -1,0 +1,146 @@
+"""The route of one history: how far its opening is, and what it holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.analysis.allocator.stacking import columns
+from tb_plugin.contract.wire import f64, i32
+from tb_plugin.pages.histories.asked import HistoryQuery, begin_opening
+from tb_plugin.pages.histories.marks import marks_of_device
+from tb_plugin.server.routes import Asked, route
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.lifetimes import Levels
+    from tb_plugin.readers.open_history import OpenDevice, OpenHistory
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+OPEN_SECONDS: Final = 1.0
+"""How long an answer waits for a history before it says how far it is."""
+MAX_CURVE: Final = 2000
+_MAX_TEXT: Final = 200
+_MAX_SETTINGS: Final = 200
+
+
+@route("history", HistoryQuery)
+def history(asked: Asked[HistoryQuery]) -> api.HistoryResponse:
+    """How far it is; where it is open, what it says."""
+    state = asked.state
+    found, opening = begin_opening(state, asked.query)
+    opening.wait(OPEN_SECONDS)
+    run = state.store.run(asked.query.run)
+    with run.lock:
+        summary, version = state.summary(run), run.version
+    asked.decided_by(version, found.key, opening.state, opening.progress, opening.doing)
+    opened = opening.history
+    made = api.HistoryResponse(
+        run=summary,
+        reference=found.reference,
+        origin=found.origin,
+        state=opening.state,
+        progress=opening.progress,
+        doing=opening.doing,
+        facts=None
+        if opened is None
+        else opened.once("facts", partial(facts_of, opened)),
+        problem=opening.problem,
+    )
+    state.histories.tidy()
+    return made
+
+
+def facts_of(history: OpenHistory) -> api.HistoryFacts:
+    """What an open history says."""
+    snapshot = history.snapshot
+    settings = list(snapshot.settings.items())[:_MAX_SETTINGS]
+    return api.HistoryFacts(
+        devices=tuple(_device(history, one) for one in history.devices.values()),
+        default_device=history.default_device,
+        streams=history.stream_labels,
+        pools=history.pool_labels,
+        settings=tuple(
+            api.HistorySetting(str(name)[:_MAX_TEXT], str(value)[:_MAX_TEXT])
+            for name, value in settings
+        ),
+        num_stacks=len(snapshot.stacks),
+        has_tensors=snapshot.tensors is not None,
+        oddities=tuple(
+            api.HistoryOddity(what, count) for what, count in _oddities(history).items()
+        ),
+    )
+
+
+def _oddities(history: OpenHistory) -> Counter[str]:
+    """Those of the file, and of all its devices."""
+    found = Counter(history.snapshot.oddities)
+    for device in history.devices.values():
+        found.update(device.oddities)
+    return found
+
+
+def _device(history: OpenHistory, device: OpenDevice) -> api.HistoryDevice:
+    snapshot, lives = device.replay.device, device.lives
+    before = lives.size[: device.num_before]
+    return api.HistoryDevice(
+        device=device.number,
+        num_events=device.num_events,
+        num_allocations=len(lives),
+        has_times=device.has_times,
+        first_ms=device.time_ms(0),
+        last_ms=device.time_ms(device.num_events - 1),
+        capacity_bytes=history.capacity_of(device.number),
+        active_bytes=float(snapshot.active_bytes),
+        allocated_bytes=float(snapshot.allocated_bytes),
+        reserved_bytes=float(snapshot.reserved_bytes),
+        num_before=device.num_before,
+        before_bytes=float(before.sum()),
+        num_lost=lives.num_lost,
+        residual_bytes=float(device.residual_bytes),
+        peaks=(
+            _peak("active", device.active, device.residual_bytes),
+            _peak("allocated", device.allocated, device.residual_allocated_bytes),
+            _peak("reserved", device.reserved, 0),
+        ),
+        marks=marks_of_device(device),
+        curve=_curve(device),
+    )
+
+
+def _peak(level: api.HistoryLevel, levels: Levels, residual: int) -> api.HistoryPeak:
+    num_bytes, moment = levels.peak
+    known = float(num_bytes - residual)
+    return api.HistoryPeak(level=level, bytes=known, moment=moment)
+
+
+def _curve(device: OpenDevice) -> api.HistoryCurve:
+    found = columns(device.active.after, 0, device.num_events, MAX_CURVE)
+    if not device.num_events:
+        at = found.start * 0
+        time_ms = np.full(1, np.nan)
+    else:
+        at = found.start
+        time_us = device.replay.device.events.time_us
+        time_ms = np.full(len(at), np.nan) if time_us is None else time_us[at] / 1e3
+    return api.HistoryCurve(
+        event=i32(at),
+        peak=i32(found.at),
+        active=f64(device.active.at(found.at) - device.residual_bytes),
+        allocated=f64(_highest(device.allocated, at) - device.residual_allocated_bytes),
+        reserved=f64(_highest(device.reserved, at)),
+        time_ms=f64(time_ms),
+    )
+
+
+def _highest(levels: Levels, starts: Ints) -> Ints:
+    """The highest bytes from each start to the next; `starts` begin with 0."""
+    if not len(levels.after):
+        return np.full(len(starts), levels.first)
+    return np.maximum.reduceat(levels.after, starts)

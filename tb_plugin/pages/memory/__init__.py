@@ -1,0 +1,1 @@
+"""Allocations and segments of one history, at a moment or over time."""

@@ -1,0 +1,227 @@
+"""The route of allocations: what lives when, as a picture of pixel columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.analysis.allocator.groups import FOLDED
+from tb_plugin.analysis.allocator.live import live_rows, summed
+from tb_plugin.analysis.allocator.stacking import (
+    Columns,
+    columns,
+    stacked,
+    time_columns,
+)
+from tb_plugin.contract.wire import f64, i32, u16
+from tb_plugin.pages.histories.asked import DeviceQuery, of_history
+from tb_plugin.pages.histories.marks import marks_of_window
+from tb_plugin.server.parameters import Number, Pixels, Whole
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.groups import Groups
+    from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+    from tb_plugin.analysis.allocator.stacking import Stacking
+    from tb_plugin.readers.open_history import OpenDevice, OpenHistory, Shown
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+Axis: TypeAlias = Literal["event", "time"]
+
+MIN_PX: Final = 0.75
+"""A block that is less tall is summed up."""
+
+_US_PER_MS: Final = 1e3
+HIDDEN: Final = -1
+"""The band of what is not in the picture."""
+_MAX_TEXT: Final = 500
+
+
+class WindowQuery(DeviceQuery, frozen=True):
+    """A window of events, or of time, in pixel columns."""
+
+    axis: Axis = "event"
+    e0: Whole | None = None
+    e1: Whole | None = None
+    t0: Number | None = None
+    """Milliseconds, likewise t1."""
+    t1: Number | None = None
+    px: Pixels = 1200
+
+
+class PictureQuery(WindowQuery, frozen=True):
+    """A picture of a window: `rows` pixels high, from `y0` to `y1` bytes."""
+
+    y0: Number | None = None
+    y1: Number | None = None
+    rows: Pixels = 800
+    order: api.AllocationOrder = "category"
+
+
+class AllocationsQuery(PictureQuery, frozen=True):
+    """A picture of allocations."""
+
+    colour: api.AllocationColour = "category"
+
+
+@of_history("allocations", AllocationsQuery)
+def allocations(
+    history: OpenHistory, query: AllocationsQuery
+) -> api.AllocationsResponse:
+    """One tile of the picture.
+
+    Raises:
+        NotFoundError: the history has no such device, stream or pool.
+    """
+    device = history.device(query.device)
+    shown = device.shown(query.stream, query.pool)
+    found = columns_of(device, shown, query)
+    groups, bands = device.groups(query.colour), _bands(device, query)
+    known = shown.known_at(found.at)
+    top = float(known.max()) if query.y1 is None else query.y1
+    band = of_shown(bands.of_life, shown)
+    picture = picture_of(device.lives, band, len(bands.groups), found.at, top, query)
+    peak_bytes, peak_moment = shown.level.peak
+    begins = np.flatnonzero(np.diff(picture.life, prepend=-1))
+    moment = int(found.at[np.argmax(known)])
+    return api.AllocationsResponse(
+        device=device.number,
+        axis=axis_of(device, query),
+        columns=api.AllocationColumns(
+            edge=f64(found.edge),
+            moment=i32(found.at),
+            active=f64(picture.total),
+            reserved=f64(shown.reserved(found.at)),
+        ),
+        lives=lives_of(device, picture.life[begins], groups, bands),
+        runs=runs_of(picture, begins),
+        groups=_groups(device, groups, moment, shown),
+        bands=_groups(device, bands, moment, shown),
+        rest=f64(picture.rest),
+        band_bytes=f64(picture.band_bytes),
+        min_bytes=float(picture.min_bytes),
+        top_bytes=top,
+        peak_bytes=float(peak_bytes - shown.residual_bytes),
+        peak_moment=peak_moment,
+        marks=marks_of_window(device, *window_of(device, found, query)),
+    )
+
+
+def picture_of(
+    lives: Lifetimes,
+    band: Ints,
+    num_bands: int,
+    at: Ints,
+    top: float,
+    query: PictureQuery,
+) -> Stacking:
+    """What lives at the events `at`, stacked for a picture up to `top` bytes."""
+    bottom = query.y0 or 0.0
+    return stacked(
+        lives,
+        band,
+        num_bands,
+        at,
+        max(1, int(MIN_PX * max(top - bottom, 0) / query.rows)),
+        bottom=int(bottom),
+        top=None if query.y1 is None else int(query.y1),
+    )
+
+
+def axis_of(device: OpenDevice, query: WindowQuery) -> Axis:
+    """The axis that is drawn: there is none of time where there are no times."""
+    return query.axis if device.has_times else "event"
+
+
+def columns_of(device: OpenDevice, shown: Shown, query: WindowQuery) -> Columns:
+    """The pixel columns of a question: the same for all routes that show columns."""
+    after = shown.level.after
+    clock = device.clock_us if query.axis == "time" else None
+    if clock is not None:
+        start = 0.0 if query.t0 is None else query.t0 * _US_PER_MS
+        stop = float(clock[-1]) if query.t1 is None else query.t1 * _US_PER_MS
+        found = time_columns(after, clock, start, stop, query.px)
+        return Columns(found.at, found.start, found.edge / _US_PER_MS)
+    start_event = 0 if query.e0 is None else query.e0
+    stop_event = device.num_events if query.e1 is None else query.e1
+    return columns(after, start_event, stop_event, query.px)
+
+
+def window_of(
+    device: OpenDevice, found: Columns, query: WindowQuery
+) -> tuple[int, int]:
+    """The events that columns show: the first, and the one after the last."""
+    clock, end = None, float(found.edge[-1])
+    if query.axis == "time":
+        clock = device.clock_us
+    if clock is None:
+        return int(found.start[0]), int(end)
+    return int(found.start[0]), int(np.searchsorted(clock, end * _US_PER_MS, "right"))
+
+
+def of_shown(group: Ints, shown: Shown) -> Ints:
+    """Groups by life, below 0 of those that are not shown."""
+    if shown.lives is None:
+        return group
+    return np.where(shown.lives, group.astype(np.int32), HIDDEN)
+
+
+def lives_of(
+    device: OpenDevice, rows: Ints, groups: Groups, bands: Groups
+) -> api.AllocationLives:
+    """Some lives, as the page needs them."""
+    lives = device.lives
+    return api.AllocationLives(
+        life=i32(rows),
+        size=f64(lives.size[rows]),
+        born=i32(lives.born[rows]),
+        freed=i32(lives.freed[rows]),
+        gone=i32(lives.gone[rows]),
+        stack=i32(lives.stack[rows]),
+        group=u16(groups.of_life[rows]),
+        band=u16(bands.of_life[rows]),
+    )
+
+
+def _bands(device: OpenDevice, query: AllocationsQuery) -> Groups:
+    if query.order == "allocation":
+        return device.all_in_one
+    return device.groups("category" if query.order == "category" else query.colour)
+
+
+def runs_of(picture: Stacking, begins: Ints) -> api.AllocationRuns:
+    """A picture's runs; `begins`: the first of each life."""
+    counts = np.diff(begins, append=len(picture.life))
+    return api.AllocationRuns(
+        slot=i32(np.repeat(np.arange(len(begins)), counts)),
+        first=u16(picture.first),
+        last=u16(picture.last),
+        offset=f64(picture.offset),
+    )
+
+
+def _groups(
+    device: OpenDevice, groups: Groups, moment: int, shown: Shown
+) -> tuple[api.AllocationGroup, ...]:
+    lives = device.lives
+    rows = shown.rows(live_rows(lives, moment))
+    sums = summed(lives, rows, groups.of_life, len(groups.groups))
+    return tuple(
+        api.AllocationGroup(
+            key=group.key[:_MAX_TEXT],
+            label=group.label[:_MAX_TEXT],
+            category=category_or_none(group.category),
+            stack=group.stack,
+            bytes=float(num_bytes),
+        )
+        for group, num_bytes in zip(groups.groups, sums.num_bytes.tolist(), strict=True)
+    )
+
+
+def category_or_none(name: str) -> api.CategoryGroup | None:
+    """One of the categories that have a colour."""
+    return name if name in FOLDED else None  # type: ignore[return-value]  # these words

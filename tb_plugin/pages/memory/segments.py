@@ -1,0 +1,249 @@
+"""The route of segments: where every block is at a moment, what is free and for whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+
+import numpy as np
+from msgspec import Meta
+
+from tb_plugin import api
+from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_histogram, pins
+from tb_plugin.analysis.allocator.groups import FOLDED
+from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
+from tb_plugin.analysis.categories.frames import stacks_by_line
+from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.contract.wire import f64, i32, u8
+from tb_plugin.pages.histories.asked import MomentQuery, of_history
+from tb_plugin.pages.memory.moments import moment_of, moment_words
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState
+    from tb_plugin.readers.open_history import OpenDevice, OpenHistory
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+MAX_SEGMENTS: Final = 2_000
+MAX_BLOCKS: Final = 200_000
+MAX_PINS: Final = 200
+
+_UNKNOWN: Final = "unknown"
+
+
+class SegmentsQuery(MomentQuery, frozen=True):
+    """Segments at a moment, and what would become of a `request` of bytes."""
+
+    sort: api.SegmentSort = "size"
+    size_class: api.SizeClass | None = None
+    request: Annotated[int, Meta(ge=0, le=1 << 60)] | None = None
+
+
+@of_history("segments", SegmentsQuery)
+def segments(history: OpenHistory, query: SegmentsQuery) -> api.SegmentsResponse:
+    """Segments and blocks of a device just after an event.
+
+    Raises:
+        NotFoundError: the history has no such device, stream or pool.
+    """
+    device = history.device(query.device)
+    device.shown(query.stream, query.pool)  # raises where there is no such row
+    moment = moment_of(device, query.moment, default_moment(device))
+    state = device.replay.at(moment)
+    chosen = _chosen(state.segments, query)
+    found = chosen[_order(state.segments, chosen, query.sort)]
+    of_all = state.segments
+    in_sight = state if len(chosen) == len(of_all) else state.only(chosen)
+    action, num_bytes = _event(device, moment)
+    return api.SegmentsResponse(
+        device=device.number,
+        moment=moment_words(device, moment),
+        action=action,
+        action_bytes=num_bytes,
+        num_segments=len(found),
+        reserved_bytes=float(of_all.total_size[chosen].sum()),
+        allocated_bytes=float(of_all.allocated_size[chosen].sum()),
+        pending_bytes=float(of_all.pending_size[chosen].sum()),
+        free_bytes=float(of_all.free_size[chosen].sum()),
+        requested_bytes=float(of_all.requested_size[chosen].sum()),
+        **_drawn(device, state, found[:MAX_SEGMENTS]),
+        categories=FOLDED,  # type: ignore[arg-type]  # these words
+        free_sizes=_free_sizes(in_sight),
+        arenas=_arenas(state),
+        request=_request(device, state, query),
+        **_pins(history, device, in_sight),
+        oddities=tuple(
+            api.HistoryOddity(what, count) for what, count in state.oddities.items()
+        ),
+    )
+
+
+def default_moment(device: OpenDevice) -> int:
+    """The first out-of-memory error, else the peak of reserved bytes."""
+    failed = device.replay.device.events.of_action(OOM)
+    return int(failed[0]) if len(failed) else device.reserved.peak[1]
+
+
+def _chosen(found: SegmentRows, query: SegmentsQuery) -> Ints:
+    keep = np.ones(len(found), np.bool_)
+    if query.stream is not None:
+        keep &= found.stream == query.stream
+    if query.pool is not None:
+        keep &= found.pool == query.pool
+    if query.size_class is not None:
+        keep &= found.is_large == (query.size_class == "large")
+    return np.flatnonzero(keep)
+
+
+def _order(found: SegmentRows, rows: Ints, sort: api.SegmentSort) -> Ints:
+    """Rows of `rows`; equal ones by address."""
+    by = {
+        "address": found.address,
+        "size": -found.total_size,
+        "free": -found.free_size,
+        "largest_free": -found.largest_free,
+        "age": found.opened,
+    }[sort]
+    return np.argsort(by[rows], kind="stable")
+
+
+def _event(
+    device: OpenDevice, moment: int
+) -> tuple[api.AllocatorAction | None, float | None]:
+    if moment < 0:
+        return None, None
+    events = device.replay.device.events
+    action = int(events.action[moment])
+    word = ACTIONS[action] if action >= 0 else _UNKNOWN
+    return word, float(events.size[moment])  # type: ignore[return-value]  # these words
+
+
+def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any]:
+    """Segments with their blocks, as far as there is room for these."""
+    found, blocks = state.segments, state.blocks
+    ends = np.append(found.first_block[1:], len(blocks))
+    first, counts = found.first_block[rows], ends[rows] - found.first_block[rows]
+    counts = np.where(np.cumsum(counts) <= MAX_BLOCKS, counts, 0)
+    below = np.cumsum(counts) - counts
+    block = np.arange(int(counts.sum())) + np.repeat(first - below, counts)
+    life = blocks.life[block]
+    # -1 is the last row: that of free blocks.
+    stack = np.append(device.lives.stack, NOTHING)[life]
+    category = np.append(device.categories.of_life, len(FOLDED))[life]
+    return {
+        "segments": api.SegmentRows(
+            address=f64(found.address[rows]),
+            total_bytes=f64(found.total_size[rows]),
+            allocated_bytes=f64(found.allocated_size[rows]),
+            pending_bytes=f64(found.pending_size[rows]),
+            free_bytes=f64(found.free_size[rows]),
+            requested_bytes=f64(found.requested_size[rows]),
+            largest_free_bytes=f64(found.largest_free[rows]),
+            num_active=i32(found.num_active[rows]),
+            stream=i32(found.stream[rows]),
+            pool=i32(found.pool[rows]),
+            is_large=u8(found.is_large[rows]),
+            is_expandable=u8(found.is_expandable[rows]),
+            opened=i32(found.opened[rows]),
+            stack=i32(found.stack[rows]),
+            first_block=i32(below),
+            num_blocks=i32(counts),
+        ),
+        "blocks": api.SegmentBlocks(
+            offset=f64(blocks.address[block] - found.address[blocks.segment[block]]),
+            size=f64(blocks.size[block]),
+            requested_bytes=f64(blocks.requested_size[block]),
+            state=u8(blocks.state[block]),
+            life=i32(life),
+            stack=i32(stack),
+            category=u8(category),
+        ),
+    }
+
+
+def _free_sizes(state: SegmentState) -> api.FreeSizes:
+    found = free_histogram(state)
+    return api.FreeSizes(
+        from_bytes=f64(found.from_bytes),
+        num_split=i32(found.split),
+        split_bytes=f64(found.split_bytes),
+        num_whole=i32(found.whole),
+        whole_bytes=f64(found.whole_bytes),
+    )
+
+
+def _arenas(state: SegmentState) -> api.SegmentArenas:
+    found = arenas(state)
+    return api.SegmentArenas(
+        pool=i32(found.pool),
+        stream=i32(found.stream),
+        is_large=u8(found.is_large),
+        reserved_bytes=f64(found.reserved_bytes),
+        free_bytes=f64(found.free_bytes),
+        largest_free_bytes=f64(found.largest),
+        num_free=i32(found.num_blocks),
+        releasable_bytes=f64(found.releasable_bytes),
+    )
+
+
+def _request(
+    device: OpenDevice, state: SegmentState, query: SegmentsQuery
+) -> api.SegmentRequest | None:
+    """What was asked about, or else the request that failed at this event."""
+    events, moment = device.replay.device.events, state.moment
+    is_oom = moment >= 0 and int(events.action[moment]) == OOM
+    stream, pool = query.stream or 0, query.pool or 0
+    num_bytes, free = query.request, None
+    if is_oom:
+        said = int(events.device_free[moment])
+        free = None if said < 0 else float(said)
+        if num_bytes is None:
+            num_bytes = int(events.size[moment])
+            stream = int(events.stream[moment])
+            pool = max(0, int(events.pool[moment]))
+    if num_bytes is None:
+        return None
+    rounding = device.replay.segments.rounding
+    found = fit(state, rounding, num_bytes, pool=pool, stream=stream)
+    return api.SegmentRequest(
+        is_oom=is_oom and query.request is None,
+        requested_bytes=float(num_bytes),
+        rounded_bytes=float(found.size),
+        is_large=found.is_large,
+        stream=stream,
+        pool=pool,
+        fits=found.fits,
+        largest_free_bytes=float(found.largest),
+        free_bytes=float(found.free),
+        other_stream_largest_bytes=float(found.other_stream_largest),
+        other_pool_largest_bytes=float(found.other_pool_largest),
+        releasable_bytes=float(found.releasable_bytes),
+        new_segment_bytes=float(found.new_segment_bytes),
+        device_free_bytes=free,
+    )
+
+
+def _pins(
+    history: OpenHistory, device: OpenDevice, state: SegmentState
+) -> dict[str, Any]:
+    # Stacks of one line are one: the first of them stands for all.
+    of_line = np.append(stacks_by_line(history.user_frames), NOTHING)
+    pinned, pinners = pins(state, of_line[device.lives.stack], MAX_PINS)
+    return {
+        "pins": api.SegmentPins(
+            segment_address=f64(state.segments.address[pinned.segment]),
+            free_bytes=f64(pinned.free_bytes),
+            live_bytes=f64(pinned.live_bytes),
+            num_live=i32(pinned.num_live),
+            stack=i32(pinned.stack),
+            stack_bytes=f64(pinned.stack_bytes),
+        ),
+        "pinners": api.SegmentPinners(
+            stack=i32(pinners.stack[:MAX_PINS]),
+            alone_bytes=f64(pinners.alone_bytes[:MAX_PINS]),
+            shared_bytes=f64(pinners.shared_bytes[:MAX_PINS]),
+            live_bytes=f64(pinners.live_bytes[:MAX_PINS]),
+            num_segments=i32(pinners.num_segments[:MAX_PINS]),
+        ),
+    }

@@ -1,0 +1,1 @@
+"""Modules: memory by module at one state."""

@@ -1,0 +1,332 @@
+"""What a question about module memory is about: window, rank, device and state.
+
+Whatever is not asked for, or is not there, has a default; a capture that cannot be read
+becomes a problem and another rank's is shown, unless that very rank was asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.budget import Budget
+from tb_plugin.cache import Cache
+from tb_plugin.contract.wire import finite
+from tb_plugin.index.elsewhere import said_instead
+from tb_plugin.pages.timeline.selection import RankRows, x_axis
+from tb_plugin.readers.modules import KIND, ModulesError, ModulesReader
+from tb_plugin.readers.series import TRAIN_PHASE
+from tb_plugin.server.parameters import Query, Rank, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tb_plugin.analysis.modules.states import ModuleMemory
+    from tb_plugin.index.run import Run
+    from tb_plugin.readers.modules import (
+        RankModules,
+        RankWindow,
+        WindowKey,
+        Windows,
+    )
+    from tb_plugin.readers.series import SeriesReader
+    from tb_plugin.server.state import State
+
+MAX_WINDOWS: Final = 1000
+LISTING_SECONDS: Final = 1.0
+"""What an answer spends on listing captures."""
+_MAX_TRIES: Final = 4
+"""Ranks whose captures are tried before the answer is that none can be read."""
+
+_DOUBTS: Final = (
+    (
+        "{} values of this capture mean nothing and were left out or set right.",
+        "The file was damaged or changed: sums may be off. Record it again.",
+    ),
+    (
+        "At {} moments more was freed than had been allocated.",
+        "What was allocated before it is partly unknown: trust differences, not totals.",
+    ),
+    (
+        "{} events did not fit into the log and are missing.",
+        "Numbers are right up to where it was full: track a smaller function.",
+    ),
+)
+"""What is wrong and what to do, for values that mean nothing, negative sums, and events
+that were dropped."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """What is shown."""
+
+    windows: Windows
+    key: WindowKey
+    rank: int
+    opened: RankModules | None
+    """None where it cannot be read."""
+    device: int
+    problems: list[api.Problem] = field(default_factory=list)
+
+    @property
+    def ranks(self) -> Mapping[int, RankWindow]:
+        """All that have the window."""
+        return self.windows[self.key]
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Names of the rank's devices."""
+        return () if self.opened is None else self.opened.memory.devices
+
+    @property
+    def device_name(self) -> str:
+        """Of the one shown; empty where nothing can be read."""
+        return self.devices[self.device] if self.devices else ""
+
+
+MODULES_CACHE_BYTES: Final = 192 << 20
+"""Logs of module memory, and what was made of them."""
+
+
+class WindowQuery(Query, frozen=True):
+    """One window of module memory, on one rank and device of it."""
+
+    rank: Rank | None = None
+    window: Text | None = None
+    """`ModuleWindow.id`."""
+    device: Text | None = None
+    """By its name."""
+
+
+def readers(state: State) -> tuple[ModulesReader, SeriesReader]:
+    """What views of modules read."""
+
+    def make() -> ModulesReader:
+        return ModulesReader(Cache(MODULES_CACHE_BYTES))
+
+    return state.kept.get("modules", make), state.store.series
+
+
+def choose(
+    reader: ModulesReader,
+    series: SeriesReader,
+    run: Run,
+    query: WindowQuery,
+    budget: Budget,
+) -> Choice | None:
+    """What is shown; None where the run has no module memory."""
+    listing = Budget(LISTING_SECONDS)
+    windows = reader.windows(run, listing)
+    if listing.exhausted:
+        run.expect_more()  # what was listed is kept: the next poll goes on
+    if not windows:
+        return None
+    key = chosen_window(windows, query.window) or list(windows)[-1]
+    ranks = windows[key]
+    problems: list[api.Problem] = []
+    if query.rank is not None and query.rank in ranks:
+        tried = [query.rank]
+    else:
+        tried = _highest_first(series, run, sorted(ranks), budget)[:_MAX_TRIES]
+    for rank in tried:
+        opened = open_window(reader, ranks[rank], problems)
+        if opened is not None:
+            problems += doubts(ranks[rank], opened)
+            device = device_of(opened.memory, query.device)
+            return Choice(windows, key, rank, opened, device, problems)
+    return Choice(windows, key, tried[0], None, 0, problems)
+
+
+def chosen_window(windows: Windows, wanted: str | None) -> WindowKey | None:
+    """The window of an id, if it is there."""
+    return next((key for key in windows if key.id == wanted), None)
+
+
+def chosen_state(memory: ModuleMemory, device: int, wanted: str | None) -> str:
+    """The state asked for, or a default that has values."""
+    states = memory.states(device)
+    return wanted if wanted in states and wanted else memory.default_state(device)
+
+
+def device_of(memory: ModuleMemory, wanted: str | None) -> int:
+    """Index of the device asked for: by name, by kind, or the one that held most.
+
+    Ranks of one host name their devices differently (cuda:0, cuda:1 ...): the kind is
+    what they share.
+    """
+    devices = range(len(memory.devices))
+    if wanted in memory.devices:
+        return memory.devices.index(wanted)
+    kind = (wanted or "").partition(":")[0]
+    alike = [d for d in devices if memory.devices[d].partition(":")[0] == kind]
+    return max(alike or devices, key=lambda d: np.nan_to_num(memory.peak(d)[0]))
+
+
+def open_window(
+    reader: ModulesReader,
+    window: RankWindow,
+    problems: list[api.Problem],
+    *,
+    keep: bool = True,
+) -> RankModules | None:
+    """A rank's memory; None, and a problem, where it cannot be read."""
+    try:
+        return reader.open(window, keep=keep)
+    except ModulesError as error:
+        problems.append(
+            api.Problem(
+                severity="error",
+                path=window.path,
+                what=error.what,
+                where=error.where,
+                salvaged="",
+                remedy=error.remedy,
+                rank=window.rank,
+            )
+        )
+        return None
+
+
+def problems_of(run: Run, choice: Choice | None) -> tuple[api.Problem, ...]:
+    """The run's, and those met while answering that it does not name yet."""
+    known = [(problem.rank, problem.what.lower()) for problem in run.problems]
+
+    def is_new(problem: api.Problem) -> bool:
+        words = problem.what.rstrip(".").lower()
+        return not any(problem.rank == rank and words in what for rank, what in known)
+
+    met = () if choice is None else choice.problems
+    return (*run.problems, *filter(is_new, met))
+
+
+def doubts(window: RankWindow, opened: RankModules) -> list[api.Problem]:
+    """What a capture's numbers leave open."""
+    facts = opened.facts
+    found = [
+        (count, what, remedy)
+        for count, (what, remedy) in zip(
+            (facts.num_repaired, facts.num_negative, facts.num_events_dropped),
+            _DOUBTS,
+            strict=True,
+        )
+        if count
+    ]
+    return [
+        api.Problem(
+            severity="warning",
+            path=window.path,
+            what=what.format(f"{count:,}"),
+            where=f"{window.key.function}, iteration {window.key.iteration}",
+            salvaged="Everything else is shown.",
+            remedy=remedy,
+            rank=window.rank,
+        )
+        for count, what, remedy in found
+    ]
+
+
+def window_list(
+    windows: Windows,
+) -> tuple[api.ModuleWindow, ...]:
+    """The newest windows, in order of time."""
+    newest = list(windows.items())[-MAX_WINDOWS:]
+    return tuple(_window(key, ranks) for key, ranks in newest)
+
+
+def _window(key: WindowKey, ranks: Mapping[int, RankWindow]) -> api.ModuleWindow:
+    newest = max(ranks.values(), key=lambda window: window.time_ns)
+    return api.ModuleWindow(
+        id=key.id,
+        function=key.function,
+        phase=key.phase,
+        iteration=key.iteration,
+        attempt=key.attempt,
+        step=newest.step,
+        time_ms=newest.time_ns / 1e6,
+        num_ranks=len(ranks),
+    )
+
+
+def facts_of(choice: Choice) -> api.ModuleFacts | None:
+    """What is known of the chosen window on the chosen rank."""
+    if choice.opened is None:
+        return None
+    facts, memory = choice.opened.facts, choice.opened.memory
+    peak_bytes, peak_us = memory.peak(choice.device)
+    return api.ModuleFacts(
+        source=facts.source,
+        backend=facts.backend,
+        world=facts.world,
+        root=facts.root,
+        estimate=facts.estimate,
+        incomplete=facts.incomplete,
+        inputs=facts.inputs,
+        num_optimizers=facts.num_optimizers,
+        rounding_bytes=facts.rounding_bytes,
+        torch_version=facts.torch_version,
+        num_events=facts.num_events,
+        num_events_dropped=facts.num_events_dropped,
+        reasons=facts.reasons,
+        has_held=facts.has_held,
+        window_peak_bytes=finite(peak_bytes),
+        window_peak_us=finite(peak_us),
+    )
+
+
+def absent_of(
+    reader: ModulesReader, run: Run, choice: Choice | None
+) -> tuple[api.Recorded, ...]:
+    """Why there is no module memory, or what ranks without it say."""
+    if run.made_of in ("snapshots", "traces"):
+        return said_instead(run.made_of, len(run.ranks), "absent")
+    said = [
+        recorded
+        for recorded in run.catalogue.recorded()
+        if recorded.source == KIND and recorded.status != "recorded"
+    ]
+    if choice is None and not reader.has_listed(run):
+        said.append(
+            api.Recorded(
+                source=KIND,
+                status="absent",
+                num_ranks=len(run.ranks),
+                reason="No memory of modules was found yet: files are still being read.",
+                remedy="Wait a moment: each refresh of the page reads on.",
+                cost="",
+            )
+        )
+    elif choice is None and not said:
+        said.append(
+            api.Recorded(
+                source=KIND,
+                status="off",
+                num_ranks=len(run.ranks),
+                reason="This run was recorded without the memory of modules.",
+                remedy="Record with modules=True: a step that is tracked"
+                " takes longer, all others are as fast as before.",
+                cost="",
+            )
+        )
+    return tuple(said)
+
+
+def _highest_first(
+    series: SeriesReader, run: Run, ranks: Sequence[int], budget: Budget
+) -> list[int]:
+    """Ranks by the peak that their step tables recorded; those without come last."""
+    catalogue = run.catalogue
+    key = catalogue.find("allocated_peak_bytes", TRAIN_PHASE)
+    if key is None or len(ranks) == 1:
+        return list(ranks)
+    rows = RankRows(series, run, key, x_axis(run, "step"))
+    peaks: dict[int, float] = {}
+    for rank in ranks:
+        if not budget.allows():
+            break
+        found = rows.rollup(rank)
+        if found is not None and not np.isnan(found.high).all():
+            peaks[rank] = float(np.nanmax(found.high))
+    return sorted(ranks, key=lambda rank: (-peaks.get(rank, -np.inf), rank))

@@ -1,0 +1,261 @@
+"""Route `/module`: one module at all its states, over windows and over ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+import numpy as np
+from msgspec import Meta
+
+from tb_plugin import api
+from tb_plugin.analysis.modules.states import ALL_STATES, MomentTable
+from tb_plugin.budget import Budget
+from tb_plugin.contract.wire import f64, finite, i32
+from tb_plugin.pages.modules.baseline import spread
+from tb_plugin.pages.modules.choice import (
+    WindowQuery,
+    absent_of,
+    choose,
+    chosen_state,
+    device_of,
+    problems_of,
+    readers,
+)
+from tb_plugin.pages.modules.columns import in_order, module_series
+from tb_plugin.pages.of_run import of_run
+from tb_plugin.readers.modules import KIND, ModulesError
+from tb_plugin.server.errors import NotFoundError
+from tb_plugin.server.parameters import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tb_plugin.analysis.modules.states import ModuleMemory
+    from tb_plugin.analysis.modules.tree import Floats
+    from tb_plugin.index.run import Run
+    from tb_plugin.pages.modules.choice import Choice
+    from tb_plugin.readers.modules import (
+        ModulesReader,
+        RankModules,
+        RankWindow,
+        WindowKey,
+    )
+    from tb_plugin.readers.series import SeriesReader
+
+MODULE_SECONDS: Final = 1.0
+"""What the picture over windows and ranks may take: it comes with more at each poll."""
+MAX_WINDOWS_LISTED: Final = 200
+WINDOWS_SECONDS: Final = 0.4
+"""What an answer spends on other windows before it looks at other ranks."""
+
+
+class ModuleQuery(WindowQuery, frozen=True):
+    """One module by its fqn, one of its states and calls."""
+
+    module: Text = ""
+    state: api.ModuleState | None = None
+    call: Annotated[int, Meta(ge=0, le=10**9)] | None = None
+
+
+@of_run("module", ModuleQuery, reads=readers, seconds=lambda: MODULE_SECONDS)
+def module(
+    reader: ModulesReader,
+    series: SeriesReader,
+    run: Run,
+    summary: api.RunSummary,
+    query: ModuleQuery,
+    budget: Budget,
+) -> api.ModuleResponse:
+    """Answer `/module`.
+
+    Raises:
+        NotFoundError: the run has no module memory, or no such module.
+    """
+    choice = choose(reader, series, run, query, budget)
+    if choice is None or choice.opened is None:
+        raise _nothing_to_show(reader, run, choice)
+    memory = choice.opened.memory
+    row = _row_of(memory, query.module)
+    if row is None:
+        raise NotFoundError(
+            "There is no such module in this window.",
+            f"module={query.module[:200]}",
+            "Choose another window or rank: they may have other modules.",
+        )
+    tree = memory.tree
+    state = chosen_state(memory, choice.device, query.state)
+    one = _OneModule(reader, choice, tree.fqn[row], state, query.call)
+    over_windows = one.over_windows(half := Budget(WINDOWS_SECONDS))
+    budget.exhausted |= half.exhausted
+    return api.ModuleResponse(
+        run=summary,
+        module=tree.fqn[row],
+        path=tree.path[row],
+        type=tree.type[row],
+        is_fsdp=bool(tree.is_fsdp[row]),
+        param_bytes=finite(float(tree.param_bytes[row])),
+        buffer_bytes=finite(float(tree.buffer_bytes[row])),
+        window=choice.key.id,
+        rank=choice.rank,
+        state=state,  # type: ignore[arg-type]  # one of the contract's words
+        call=query.call,
+        device=choice.device_name,
+        moments=_moments(memory, memory.moments(row, choice.device)),
+        over_windows=over_windows,
+        over_ranks=one.over_ranks(budget),
+        problems=problems_of(run, choice),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """One module at one state in one window on one rank; NaN where it has none."""
+
+    total: float
+    held: float
+    totals: Mapping[str, float]
+    """By category."""
+    held_by: Mapping[str, float]
+    """By category."""
+
+
+class _OneModule:
+    """One module at one state, wherever it was recorded."""
+
+    def __init__(
+        self,
+        reader: ModulesReader,
+        choice: Choice,
+        fqn: str,
+        state: str,
+        call: int | None,
+    ) -> None:
+        self._reader = reader
+        self._choice = choice
+        self._fqn = fqn
+        self._state = state
+        self._call = call
+
+    def over_windows(self, budget: Budget) -> api.ModuleOverWindows:
+        """Every window of the rank: the newest first, as far as time allows."""
+        rank = self._choice.rank
+        every = [(k, w[rank]) for k, w in self._choice.windows.items() if rank in w]
+        found: list[tuple[WindowKey, RankWindow, _Point]] = []
+        for key, window in reversed(every[-MAX_WINDOWS_LISTED:]):
+            if found and not budget.allows():
+                break
+            found.append((key, window, self._point(window)))
+        found.reverse()
+        points = [point for _, _, point in found]
+        return api.ModuleOverWindows(
+            windows=tuple(key.id for key, _, _ in found),
+            step=f64([np.nan if w.step is None else w.step for _, w, _ in found]),
+            total_bytes=f64([point.total for point in points]),
+            held_bytes=f64([point.held for point in points]),
+            categories=_over(points),
+            of_windows=len(every),
+        )
+
+    def over_ranks(self, budget: Budget) -> api.ModuleOverRanks:
+        """Every rank of the window, spread evenly where time does not allow all."""
+        ranks = self._choice.ranks
+        found = {self._choice.rank: self._point(ranks[self._choice.rank])}
+        for window in spread(list(ranks.values())):
+            if not budget.allows():
+                break
+            if window.rank not in found:
+                found[window.rank] = self._point(window)
+        order = sorted(found)
+        points = [found[rank] for rank in order]
+        return api.ModuleOverRanks(
+            rank=i32(order),
+            total_bytes=f64([point.total for point in points]),
+            held_bytes=f64([point.held for point in points]),
+            categories=_over(points),
+            of_ranks=len(ranks),
+        )
+
+    def _point(self, window: RankWindow) -> _Point:
+        """Small and kept, so that the next question reads on where this one stopped."""
+        choice = self._choice
+        key = (window.identity, self._fqn, choice.device_name, self._state, self._call)
+        point: _Point | None = self._reader.cache.get(key)
+        if point is None:
+            try:
+                point = self._computed(self._reader.open(window, keep=False))
+            except ModulesError:  # named where it is shown; here it is a gap
+                point = _Point(np.nan, np.nan, {}, {})
+            self._reader.cache.put(key, point, 300 * (1 + len(point.totals)))
+        return point
+
+    def _computed(self, opened: RankModules) -> _Point:
+        memory = opened.memory
+        row = _row_of(memory, self._fqn)
+        device = device_of(memory, self._choice.device_name)
+        if row is None:
+            return _Point(np.nan, np.nan, {}, {})
+        table = memory.at(self._state, device, self._call, row)
+        held = memory.held(table, device)
+        totals = dict(
+            zip(memory.categories, table.totals[:, row].tolist(), strict=True)
+        )
+        held_by: dict[str, float] = {}
+        if held is not None:
+            held_by = dict(zip(memory.categories, held[:, row].tolist(), strict=True))
+        total = float(table.total_bytes[row])
+        sum_held = sum(held_by.values()) if held_by else np.nan
+        return _Point(total, sum_held, totals, held_by)
+
+
+def _over(points: Sequence[_Point]) -> tuple[api.ModuleSeries, ...]:
+    """Every category that any of the points has; 0 where one is known without it."""
+    names = in_order(name for point in points for name in point.totals)
+    total = np.array([point.total for point in points])
+    held = np.array([point.held for point in points])
+
+    def table(found: Sequence[Mapping[str, float]], known: Floats) -> Floats:
+        missing = np.where(np.isnan(known), np.nan, 0.0)
+        rows = [
+            [f.get(n, m) for f, m in zip(found, missing, strict=True)] for n in names
+        ]
+        return np.array(rows, np.float64).reshape(len(names), len(points))
+
+    totals = table([point.totals for point in points], total)
+    held_by = table([point.held_by for point in points], held)
+    return module_series(names, totals, held_by)
+
+
+def _moments(memory: ModuleMemory, found: MomentTable) -> api.ModuleMoments:
+    held = found.held
+    nothing = np.full(len(found.state), np.nan)
+    states, index = np.unique(found.state, return_inverse=True)
+    return api.ModuleMoments(
+        state_names=tuple(ALL_STATES[state] for state in states.tolist()),
+        state=i32(index),
+        call=i32(found.call),
+        time_us=f64(found.time_us),
+        total_bytes=f64(found.total_bytes),
+        held_bytes=f64(nothing if held is None else held.sum(axis=0)),
+        categories=module_series(memory.categories, found.totals, held),
+        num_left_out=found.num_left_out,
+    )
+
+
+def _row_of(memory: ModuleMemory, fqn: str) -> int | None:
+    try:
+        return memory.tree.fqn.index(fqn)
+    except ValueError:
+        return None
+
+
+def _nothing_to_show(
+    reader: ModulesReader, run: Run, choice: Choice | None
+) -> NotFoundError:
+    if choice is not None and choice.problems:
+        problem = choice.problems[0]
+        return NotFoundError(problem.what, problem.where, problem.remedy)
+    said = absent_of(reader, run, choice)[0]
+    return NotFoundError(
+        said.reason or "This run has no memory of modules.", KIND, said.remedy
+    )

@@ -1,0 +1,89 @@
+"""Routes about one recorded run: brought up to date, then a view of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from tb_plugin.budget import Budget
+from tb_plugin.index.store import CHECK_SECONDS, REQUEST_SECONDS
+from tb_plugin.pages.timeline.selection import RanksQuery, prefetcher
+from tb_plugin.server.routes import Asked, Q, route
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.server.parameters import Query
+    from tb_plugin.server.state import State
+
+    V = TypeVar("V", bound=Callable[..., object])
+
+
+def whole() -> float:
+    """Seconds of a view that takes as long as any request may."""
+    return REQUEST_SECONDS
+
+
+def of_run(
+    name: str,
+    query: type[Q],
+    *,
+    reads: Callable[[State], tuple[Any, ...]] = lambda state: (state.store.series,),
+    prefetches: Literal["series", "facts"] | None = None,
+    seconds: Callable[[], float] | None = whole,
+    comes_again: bool = True,
+    version: Callable[[State], object] = lambda _: None,
+) -> Callable[[V], V]:
+    """Declare a view as the route `name`.
+
+    It is called with what it `reads`, the run, its summary, the query and a budget.
+
+    Args:
+        name: of the route.
+        query: its parameters.
+        reads: the readers that the view asks.
+        prefetches: what is decoded of each file right after it was opened.
+        seconds: the view's own, so that a run that takes long to open is shown all the
+            same. None: it has what opening left, draws what takes too long more
+            coarsely, and finer at one of the next polls.
+        comes_again: whether the next poll gets more where its own did not suffice.
+        version: what else than the run and the query decides the answer.
+    """
+
+    def declare(view: V) -> V:
+        @route(name, query)
+        def answer(asked: Asked[Q]) -> object:
+            state, query = asked.state, asked.query
+            run = state.store.run(query.run)
+            with run.lock:
+                budget = Budget(REQUEST_SECONDS)
+                run.update(budget, _prefetch(state, prefetches, query))
+                if prefetches == "facts":
+                    # A little at each poll, so that damage inside is named soon.
+                    rank = query.rank if isinstance(query, RanksQuery) else None
+                    run.check(Budget(CHECK_SECONDS), rank=rank)
+                asked.decided_by(run.version, version(state))
+                faults = run.num_faults
+                if seconds is not None:
+                    budget = Budget(seconds())
+                made = view(*reads(state), run, state.summary(run), query, budget)
+                is_short = budget.put_off if seconds is None else budget.exhausted
+                if is_short and comes_again:
+                    run.expect_more()  # what was read is kept: it comes to an end
+                # Reading may have found damage: the next poll shows it.
+                run.note_new_faults(faults)
+            return made
+
+        return view
+
+    return declare
+
+
+def _prefetch(
+    state: State, what: str | None, query: Query
+) -> Callable[[RankFile], object] | None:
+    if what == "facts":
+        return state.facts.of_file
+    if what == "series" and isinstance(query, RanksQuery):
+        return prefetcher(state.store.series, query)
+    return None

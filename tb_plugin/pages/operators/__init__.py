@@ -1,0 +1,1 @@
+"""Operators, kernels, module times and memory of a profiler's trace."""

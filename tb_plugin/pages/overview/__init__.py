@@ -1,0 +1,1 @@
+"""The Overview: the run, or one rank of it, at a glance."""

@@ -1,0 +1,258 @@
+"""Numbers about one rank in one attempt, made once from its columns and then kept.
+
+A run of thousands of ranks is summed up from these; while it is live, only the ranks
+that wrote something new are read again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from collector.format.columns import STEP_TABLE
+from tb_plugin.analysis.series.buckets import during
+from tb_plugin.analysis.series.growth import WARMUP_FRACTION, trend
+from tb_plugin.analysis.series.rows import NO_STEP
+from tb_plugin.readers.series import TRAIN_PHASE, SeriesKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+    from collector.format.records import Schema
+    from tb_plugin.budget import Budget
+    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.readers.series import SeriesReader
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+Aggregate: TypeAlias = Literal["max", "mean"]
+
+ALLOCATED: Final = "allocated_peak_bytes"
+RESERVED: Final = "reserved_peak_bytes"
+RESERVED_NOW: Final = "reserved_bytes"
+DEVICE_USED: Final = "device_used_bytes"
+RSS: Final = "rss_bytes"
+STEP_TIME: Final = "step_time_seconds"
+CPU: Final = "cpu_total_pct"
+WORKERS: Final = "workers_rss_bytes"
+MEMORY_USED: Final = "memory_used_bytes"
+LIMIT_USED: Final = "memory_limit_used_bytes"
+RETRIES: Final = "num_alloc_retries"
+OOMS: Final = "num_ooms"
+
+PEAKS: Final = (
+    ALLOCATED,
+    RESERVED,
+    DEVICE_USED,
+    RSS,
+    WORKERS,
+    MEMORY_USED,
+    LIMIT_USED,
+    RETRIES,
+    OOMS,
+)
+MEDIANS: Final = {STEP_TIME: WARMUP_FRACTION, CPU: 0.0}
+"""Columns summed up by their median behind that share of their rows."""
+
+_WANTED: Final[dict[str, Aggregate]] = {
+    **dict.fromkeys((*PEAKS, RESERVED_NOW), "max"),
+    **dict.fromkeys(MEDIANS, "mean"),
+}
+
+
+class Reading(NamedTuple):
+    """A number, the step it stands at and the rows of the bucket it came from."""
+
+    value: float
+    step: int
+    width: int
+
+
+@dataclass(slots=True)
+class FileFacts:
+    """What the overview needs to know of one file."""
+
+    readings: dict[str, Reading] = field(default_factory=dict)
+    """By column: the peak, or the median for the columns in `MEDIANS`."""
+    fragmentation: Reading | None = None
+    """Reserved at its peak less the most that was allocated while it stood there.
+
+    Reserved memory often stands at its peak for thousands of steps; the step that used
+    most of it tells what could not be used even then.
+    """
+    non_torch: Reading | None = None
+    """Most that was used on the device beside what torch had reserved then."""
+    growth: float = float("nan")
+    """Bytes per step of allocated (or, without a device, resident) memory."""
+    rise: float = float("nan")
+    """What that memory rose by in all, from the first steps to the last."""
+    late_growth: float = float("nan")
+    """Bytes per step in the last third of the steps, where that differs."""
+    num_steps: int = 0
+    last_step: int | None = None
+    latest: dict[str, float] = field(default_factory=dict)
+    """By column: the highest of its last steps."""
+
+
+class _Column(NamedTuple):
+    first: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+    values: Floats
+    width: int
+
+
+class FactsReader:
+    """Facts by file, kept until the file changes."""
+
+    def __init__(self, reader: SeriesReader) -> None:
+        self._reader = reader
+        self._known: WeakKeyDictionary[RankFile, tuple[object, FileFacts]] = (
+            WeakKeyDictionary()
+        )
+
+    def of_file(self, file: RankFile) -> FileFacts:
+        """The facts of a file as it is now."""
+        known = self._known.get(file)
+        stamp = _stamp(file)
+        if known is None or known[0] != stamp:
+            known = (stamp, _facts(self._columns(file)))
+            self._known[file] = known
+        return known[1]
+
+    def make_missing(self, files: Iterable[RankFile], budget: Budget) -> None:
+        """Make the facts of files that have none yet, before any are made anew."""
+        for file in files:
+            if file not in self._known:
+                self.within(file, budget)
+
+    def within(self, file: RankFile, budget: Budget) -> FileFacts | None:
+        """The same, if they need not be made or the budget allows to.
+
+        Else what was known of the file when it was last looked at, if it was.
+        """
+        known = self._known.get(file)
+        if (known is None or known[0] != _stamp(file)) and budget.allows():
+            return self.of_file(file)
+        return None if known is None else known[1]
+
+    def _columns(self, file: RankFile) -> dict[str, _Column]:
+        """The wanted columns the file has, in as few reads as there are blocks."""
+        groups: dict[tuple[str, bool], list[str]] = {}
+        for schema in file.schemas.values():
+            if not schema.rolled_up:
+                continue
+            if schema.table == STEP_TABLE and schema.phase != _main_phase(file):
+                continue
+            wanted_here = _wanted_of(schema)
+            if len({headline for _, headline in wanted_here}) > 1:
+                self._reader.decode_tail(file, schema, [n for n, _ in wanted_here])
+            for name, headline in wanted_here:
+                names = groups.setdefault((schema.table, headline), [])
+                if name not in names:
+                    names.append(name)
+        found: dict[str, _Column] = {}
+        for (table, _), names in groups.items():
+            wanted = [f"{name}:{_WANTED[name]}" for name in names]
+            key = SeriesKey(table, names[0], _main_phase(file))
+            columns, width = self._reader.aggregates(
+                file, key, ["step_first", "step_last", *wanted], keep=False
+            )
+            first = np.asarray(columns["step_first"], np.int64)
+            last = np.asarray(columns["step_last"], np.int64)
+            for name, aggregate in zip(names, wanted, strict=True):
+                values = np.asarray(columns[aggregate], np.float64)
+                if name not in found and not _is_empty(values):
+                    found[name] = _Column(first, last, values, width)
+        return found
+
+
+def _stamp(file: RankFile) -> object:
+    offset = -1 if file.digest is None else file.digest.offset
+    return file.identity, offset, sum(map(len, file.tail.values()))
+
+
+def _is_empty(values: Floats) -> bool:
+    """Whether nothing was recorded; most columns tell by their first row."""
+    return len(values) == 0 or (
+        bool(np.isnan(values[0])) and bool(np.isnan(values).all())
+    )
+
+
+def _main_phase(file: RankFile) -> str:
+    phases = [s.phase for s in file.schemas.values() if s.table == STEP_TABLE]
+    return TRAIN_PHASE if TRAIN_PHASE in phases or not phases else phases[0]
+
+
+def _wanted_of(schema: Schema) -> list[tuple[str, bool]]:
+    return [(c.name, c.headline) for c in schema.columns if c.name in _WANTED]
+
+
+def _facts(columns: dict[str, _Column]) -> FileFacts:
+    facts = FileFacts()
+    for name in PEAKS:
+        if name in columns:
+            facts.readings[name] = _peak(columns[name])
+            facts.latest[name] = float(columns[name].values[-1])
+    for name, skipped in MEDIANS.items():
+        if name in columns:
+            column = columns[name]
+            values = column.values[int(len(column.values) * skipped) :]
+            present = values[~np.isnan(values)]
+            if len(present):
+                facts.readings[name] = Reading(
+                    float(np.median(present)), int(column.last[-1]), column.width
+                )
+    main = columns.get(ALLOCATED) or columns.get(RSS)
+    if main is not None:
+        facts.last_step = int(main.last[-1])
+        facts.num_steps = len(main.values) * main.width
+        if main.first[0] != NO_STEP:
+            facts.growth, facts.rise, facts.late_growth = trend(main.first, main.values)
+    facts.fragmentation = _fragmentation(columns)
+    facts.non_torch = _non_torch(columns)
+    return facts
+
+
+def _peak(column: _Column) -> Reading:
+    at = _argmax(column.values)
+    return Reading(float(column.values[at]), int(column.first[at]), column.width)
+
+
+def _argmax(values: Floats) -> int:
+    """Index of the highest value that is not NaN; there must be one."""
+    at = int(np.argmax(values))  # a NaN comes before everything
+    return at if values[at] == values[at] else int(np.nanargmax(values))
+
+
+def _fragmentation(columns: dict[str, _Column]) -> Reading | None:
+    reserved, allocated = columns.get(RESERVED), columns.get(ALLOCATED)
+    if reserved is None or allocated is None:
+        return None
+    peak = reserved.values[_argmax(reserved.values)]
+    there = np.flatnonzero(reserved.values == peak)
+    used = allocated.values[there]
+    if np.isnan(used).all():
+        return None
+    at = int(there[_argmax(used)])
+    return Reading(
+        float(peak - allocated.values[at]), int(reserved.first[at]), reserved.width
+    )
+
+
+def _non_torch(columns: dict[str, _Column]) -> Reading | None:
+    used, reserved = columns.get(DEVICE_USED), columns.get(RESERVED_NOW)
+    if used is None or reserved is None:
+        return None
+    beside = used.values - during(
+        used.first, used.last, reserved.first, reserved.values
+    )
+    if np.isnan(beside).all():
+        return None
+    at = _argmax(beside)
+    width = max(used.width, reserved.width)
+    return Reading(max(0.0, float(beside[at])), int(used.first[at]), width)

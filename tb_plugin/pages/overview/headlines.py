@@ -1,0 +1,353 @@
+"""The six headline numbers: each with its worst rank, a sparkline and its caveats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.analysis.series.growth import FEW_ROWS
+from tb_plugin.budget import Budget
+from tb_plugin.contract.wire import f64, finite
+from tb_plugin.pages.overview.facts import (
+    ALLOCATED,
+    CPU,
+    DEVICE_USED,
+    LIMIT_USED,
+    MEMORY_USED,
+    RESERVED,
+    RSS,
+    STEP_TIME,
+    WORKERS,
+)
+from tb_plugin.pages.overview.sparklines import Sparklines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from collector.format.prediction import Prediction
+    from tb_plugin.index.run import Run
+    from tb_plugin.pages.overview.rank_numbers import PerRank, RankNumbers
+    from tb_plugin.pages.overview.strip import Strip
+    from tb_plugin.readers.series import SeriesReader
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+_EXACT_SECONDS: Final = 0.1
+
+_SOURCES: Final = {
+    ALLOCATED: "device",
+    RESERVED: "device",
+    DEVICE_USED: "device_free",
+    RSS: "rss",
+    CPU: "cpu",
+    WORKERS: "workers",
+}
+"""Which source records a column: its words explain an absence."""
+
+_NOTHING_OUTSIDE: Final = (
+    "a virtual GPU holds nothing but torch's, and nothing was estimated"
+)
+_NO_HEADROOM: Final = "of a virtual GPU it is told once the program has run its steps"
+
+
+@dataclass(frozen=True, slots=True)
+class Headlines:
+    """What the numbers are made from."""
+
+    reader: SeriesReader
+    run: Run
+    ranks: Sequence[int]
+    numbers: RankNumbers
+    strip: Strip
+    predictions: Mapping[int, Prediction]
+    """By rank; of runs on a virtual GPU."""
+    is_virtual: bool
+
+    def all(self) -> tuple[api.Headline, ...]:
+        """Six numbers for the device, or six for the host where there is none."""
+        if self.numbers.has(ALLOCATED):
+            return self._of_device()
+        return self._of_host()
+
+    def _of_device(self) -> tuple[api.Headline, ...]:
+        allocated = self.numbers.highest(self.ranks, ALLOCATED)
+        reserved = self.numbers.highest(self.ranks, RESERVED)
+        fragmented = self.numbers.fragmentation(self.ranks, RESERVED)
+        peak = self._peak_caveats()
+        return (
+            self._headline("peak_allocated", allocated, ALLOCATED, peak),
+            self._headline("peak_reserved", reserved, RESERVED, peak),
+            self._headroom(reserved),
+            self._headline(
+                "fragmentation",
+                fragmented,
+                RESERVED,
+                (*peak, *_estimated(fragmented)),
+                line=self._lines.fragmentation,
+            ),
+            self._non_torch(),
+            self._growth("growth", ALLOCATED),
+        )
+
+    def _non_torch(self) -> api.Headline:
+        if self.is_virtual:
+            found = self.predictions.items()
+            ends = {rank: (one.outside[1], one.outside[0]) for rank, one in found}
+            return _range("non_torch", ends, max, _NOTHING_OUTSIDE)
+        other = self.numbers.non_torch(self.ranks)
+        return self._headline(
+            "non_torch",
+            other,
+            DEVICE_USED,
+            ("sampled", *_estimated(other)),
+            line=self._lines.non_torch,
+        )
+
+    def _of_host(self) -> tuple[api.Headline, ...]:
+        pace = self.numbers.highest(self.ranks, STEP_TIME)
+        cpu = self.numbers.highest(self.ranks, CPU)
+        one_host: tuple[api.HeadlineCaveat, ...] = ()
+        if (
+            len(set(self.strip.host)) > 1
+            and np.count_nonzero(~np.isnan(cpu.value)) == 1
+        ):
+            one_host = ("one_host",)
+        sampled: tuple[api.HeadlineCaveat, ...] = ("sampled",)
+        return (
+            self._headline(
+                "rss_peak", self.numbers.highest(self.ranks, RSS), RSS, sampled
+            ),
+            self._host_headroom(),
+            self._growth("rss_growth", RSS),
+            self._headline(
+                "step_time",
+                pace,
+                STEP_TIME,
+                ("after_warmup", *_estimated(pace), *self._few_steps()),
+                unit="seconds",
+                has_step=False,
+            ),
+            self._headline(
+                "cpu", cpu, CPU, (*sampled, *one_host), unit="percent", has_step=False
+            ),
+            self._headline(
+                "workers_rss",
+                self.numbers.highest(self.ranks, WORKERS),
+                WORKERS,
+                sampled,
+            ),
+        )
+
+    def _headroom(self, reserved: PerRank) -> api.Headline:
+        """Capacity less the most that was used, by anyone where that was recorded.
+
+        Of a virtual GPU: less what a real one would need.
+        """
+        if self.is_virtual:
+            found = self.predictions.items()
+            ends = {rank: one.left for rank, one in found if one.left and one.has_run}
+            return _range("headroom", ends, min, _NO_HEADROOM)
+        used = self.numbers.highest(self.ranks, DEVICE_USED)
+        by_others = used.value >= reserved.value
+        step = np.where(by_others, used.step, reserved.step)
+        most = np.fmax(used.value, reserved.value)
+        sampled = self.numbers.has(DEVICE_USED)
+        return self._headline(
+            "headroom",
+            reserved._replace(value=self.strip.capacity_bytes - most, step=step),
+            DEVICE_USED if sampled else RESERVED,
+            ("sampled",) if sampled else self._peak_caveats(),
+            worst="lowest",
+            reason=self._unknown_capacity(),
+            line=lambda rank: self._lines.headroom(rank, self._capacity(rank)),
+        )
+
+    def _host_headroom(self) -> api.Headline:
+        """Limit less the most that was used of it, host by host.
+
+        Ranks of a host share its memory. Where its use was not recorded, the ranks'
+        own peaks are added up.
+        """
+        limited = self.strip.capacity_kind == "cgroup_limit"
+        everyone = self.run.ranks
+        used = self.numbers.highest(everyone, LIMIT_USED if limited else MEMORY_USED)
+        own = self.numbers.highest(everyone, RSS)
+        hosts = np.array([self.strip.host_of.get(rank, -1) for rank in everyone])
+        value = np.full(len(self.ranks), np.nan)
+        step = np.full(len(self.ranks), np.nan)
+        for host in set(self.strip.host):
+            there = hosts == host
+            mine = np.asarray(self.strip.host) == host
+            if not np.isnan(used.value[there]).all():
+                most = np.nanmax(used.value[there])
+                step[mine] = used.step[there][np.nanargmax(used.value[there])]
+            elif not np.isnan(own.value[there]).all():
+                most = np.nansum(own.value[there])
+            else:
+                continue
+            value[mine] = self.strip.capacity_bytes[mine] - most
+        caveats: tuple[api.HeadlineCaveat, ...] = ("sampled",)
+        if not limited:
+            caveats += ("no_limit",)
+        return self._headline(
+            "rss_headroom",
+            used._replace(value=value, step=step),
+            RSS,
+            caveats,
+            worst="lowest",
+            reason=self._unknown_capacity(),
+            line=lambda rank: self._lines.host_headroom(
+                [
+                    other
+                    for other, host in self.strip.host_of.items()
+                    if host == self.strip.host_of[rank]
+                ],
+                LIMIT_USED if limited else MEMORY_USED,
+                self._capacity(rank),
+            ),
+        )
+
+    def _growth(self, key: api.HeadlineKey, column: str) -> api.Headline:
+        nowhere = np.full(len(self.ranks), np.nan)
+        return self._headline(
+            key,
+            self.numbers.highest(self.ranks, column)._replace(
+                value=self.strip.growth, step=nowhere
+            ),
+            column,
+            ("after_warmup", *self._few_steps()),
+            unit="bytes_per_step",
+            reason="too few steps so far" if self.numbers.has(column) else None,
+        )
+
+    def _headline(
+        self,
+        key: api.HeadlineKey,
+        number: PerRank,
+        column: str,
+        caveats: tuple[api.HeadlineCaveat, ...],
+        *,
+        unit: api.Unit = "bytes",
+        worst: Literal["highest", "lowest"] = "highest",
+        reason: str | None = None,
+        has_step: bool = True,
+        line: Callable[[int], Floats] | None = None,
+    ) -> api.Headline:
+        """One number: the worst rank's. `reason` says why it is absent, if it is.
+
+        `line` gives its values over the run; without it they are the column's.
+        """
+        value = number.value
+        if num_unread := self.numbers.num_unread(self.ranks):
+            value = np.full(len(value), np.nan)
+            reason = f"{num_unread:,} of {len(self.ranks):,} ranks are still being read"
+        if np.isnan(value).all():
+            return api.Headline(
+                key=key,
+                value=None,
+                unit=unit,
+                rank=None,
+                step=None,
+                sparkline=f64([]),
+                caveats=(),
+                absent_reason=reason or self._why_absent(column),
+            )
+        at = int(np.nanargmax(value) if worst == "highest" else np.nanargmin(value))
+        rank, step = self.ranks[at], None
+        if has_step and not np.isnan(number.step[at]):
+            step = self._exact_step(rank, column, int(number.step[at]))
+        return api.Headline(
+            key=key,
+            value=finite(value[at]),
+            unit=unit,
+            rank=rank,
+            step=step,
+            sparkline=f64(line(rank) if line else self._lines.highest(rank, column)),
+            caveats=tuple(dict.fromkeys(caveats)),
+            absent_reason=None,
+        )
+
+    def _exact_step(self, rank: int, column: str, first: int) -> int:
+        """The step of the highest row of the bucket that begins at `first`."""
+        key = self.run.catalogue.find(column, self.run.catalogue.phase(None))
+        if key is None:
+            return first
+        for _, file in self.run.rank_files(rank):
+            buckets = self.reader.rollup(file, key, None)
+            if buckets is None or buckets.width == 1:
+                continue
+            for at in np.flatnonzero(buckets.first == first)[:1]:
+                low, high = float(first), float(buckets.last[at])
+                rows = self.reader.row_by_row(
+                    file,
+                    key,
+                    None,
+                    low,
+                    high,
+                    Budget(_EXACT_SECONDS),
+                )
+                if rows is not None:
+                    matches = rows.first[rows.high == buckets.high[at]]
+                    if len(matches):
+                        return int(matches[0])
+        return first
+
+    @property
+    def _lines(self) -> Sparklines:
+        return Sparklines(self.reader, self.run)
+
+    def _capacity(self, rank: int) -> float:
+        return float(self.strip.capacity_bytes[self.ranks.index(rank)])
+
+    def _why_absent(self, column: str) -> str:
+        source = _SOURCES.get(column)
+        for absent in self.run.catalogue.absent():
+            if absent.source == source and absent.reason:
+                return absent.reason
+        return "it was not recorded"
+
+    def _unknown_capacity(self) -> str | None:
+        unknown = np.isnan(self.strip.capacity_bytes).all()
+        return "the capacity is not known" if unknown else None
+
+    def _few_steps(self) -> tuple[api.HeadlineCaveat, ...]:
+        return ("few_steps",) if self.strip.num_steps < FEW_ROWS else ()
+
+    def _peak_caveats(self) -> tuple[api.HeadlineCaveat, ...]:
+        """Peaks that are never reset say nothing about single steps."""
+        for file in self.run.files.values():
+            if file.header.config.get("device_peaks") == "run":
+                return ("cumulative_peak",)
+        return ()
+
+
+def _range(
+    key: api.HeadlineKey,
+    ends: Mapping[int, tuple[int, int]],
+    worst: Callable[..., int],
+    reason: str,
+) -> api.Headline:
+    """An estimate, of the rank whose worse end, the first one, is worst."""
+    rank = worst(ends, key=lambda rank: ends[rank][0]) if ends else None
+    value, other = (None, None) if rank is None else ends[rank]
+    return api.Headline(
+        key=key,
+        value=None if value is None else float(value),
+        unit="bytes",
+        rank=rank,
+        step=None,
+        sparkline=f64([]),
+        caveats=() if rank is None else ("estimated",),
+        absent_reason=reason if rank is None else None,
+        other_end=None if other is None else float(other),
+    )
+
+
+def _estimated(number: PerRank) -> tuple[api.HeadlineCaveat, ...]:
+    """Numbers from two columns, and medians, are exact only from single rows."""
+    return ("estimated",) if number.widest > 1 else ()

@@ -1,0 +1,180 @@
+"""Route `/overview`: the run, or one rank of it, at a glance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin import api
+from tb_plugin.index.elsewhere import said_instead
+from tb_plugin.index.notes import text_of
+from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.overview.endings import endings_of
+from tb_plugin.pages.overview.facts import ALLOCATED, RSS
+from tb_plugin.pages.overview.headlines import Headlines
+from tb_plugin.pages.overview.predictions import prediction_response, predictions_of
+from tb_plugin.pages.overview.rank_numbers import RankNumbers
+from tb_plugin.pages.overview.strip import strip_of, strip_response
+from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from collector.format.records import Header
+    from tb_plugin.budget import Budget
+    from tb_plugin.index.run import AttemptFiles, Run
+    from tb_plugin.pages.overview.facts import FactsReader
+    from tb_plugin.readers.series import SeriesReader
+
+_MAX_VALUES: Final = 4
+"""Different values of one fact that are spelled out; of more, the number is said."""
+
+
+@of_run(
+    "overview",
+    RanksQuery,
+    reads=lambda state: (state.store.series, state.facts),
+    prefetches="facts",
+)
+def overview(
+    reader: SeriesReader,
+    facts: FactsReader,
+    run: Run,
+    summary: api.RunSummary,
+    query: RanksQuery,
+    budget: Budget,
+) -> api.OverviewResponse:
+    """Answer `/overview`."""
+    ranks = chosen_ranks(run, query)
+    phase = run.catalogue.phase(None)
+    key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
+    numbers = RankNumbers(facts, run, budget)
+    strip = strip_of(run, ranks, numbers, RSS if key is None else key.column)
+    headers = [
+        file.header
+        for attempt in run.attempts
+        for rank, file in attempt.files.items()
+        if query.rank in (None, rank) and file.written_header is not None
+    ]
+    predictions = predictions_of(run, ranks)
+    return api.OverviewResponse(
+        run=summary,
+        rank=query.rank,
+        headlines=Headlines(
+            reader, run, ranks, numbers, strip, predictions, bool(summary.virtual_gpu)
+        ).all(),
+        strip=strip_response(run, strip, numbers, "" if key is None else key.text),
+        recorded=_recorded(run, query.rank),
+        attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
+        endings=endings_of(run, ranks, numbers),
+        problems=tuple(
+            problem
+            for problem in run.problems
+            if query.rank is None or problem.rank in (None, query.rank)
+        ),
+        facts=tuple(_facts(run, headers, query.rank)),
+        planted=tuple(dict.fromkeys(text for h in headers for text in h.planted))[:50],
+        prediction=prediction_response(predictions),
+    )
+
+
+def _recorded(run: Run, rank: int | None) -> tuple[api.Recorded, ...]:
+    if run.made_of == "recording":
+        return run.catalogue.recorded(rank)
+    num_ranks = len([r for r in run.ranks if rank in (None, r)])
+    return said_instead(run.made_of, num_ranks)
+
+
+def _attempt(reader: SeriesReader, attempt: AttemptFiles) -> api.Attempt:
+    first, last = [], []
+    for file in attempt.files.values():
+        steps = reader.steps(file)
+        if steps is not None:
+            first.append(steps[0])
+            last.append(steps[1])
+    return api.Attempt(
+        index=attempt.index,
+        started_ms=attempt.started_ns / 1e6,
+        ended_ms=None if attempt.ended == "running" else attempt.last_ns / 1e6,
+        first_step=min(first, default=None),
+        last_step=max(last, default=None),
+        num_ranks=len(attempt.files),
+        ended="signal" if _by_signal(attempt) else attempt.ended,
+        overlaps_previous=attempt.overlaps_previous,
+    )
+
+
+def _by_signal(attempt: AttemptFiles) -> bool:
+    """Whether nothing worse than a signal ended one of its ranks."""
+    closes = (file.close for file in attempt.files.values())
+    return attempt.ended == "closed" and any(
+        close is not None and close.how == "signal" for close in closes
+    )
+
+
+def _facts(
+    run: Run, headers: Iterable[Header], rank: int | None
+) -> Iterator[api.RunFact]:
+    headers = list(headers)
+    by_key: dict[str, Iterable[str]] = {
+        "device_name": (h.device_name or "" for h in headers),
+        "torch_version": (h.versions.get("torch", "") for h in headers),
+        "driver_version": (h.versions.get("driver", "") for h in headers),
+        "hosts": (h.host for h in headers),
+        # Of one rank it is a fact; of all ranks it would be a list of numbers.
+        "local_rank": () if rank is None else (str(h.local_rank) for h in headers),
+        "mesh": _meshes(run, headers, rank),
+        "allocator_settings": (h.allocator_settings for h in headers),
+        "memboard_version": (h.versions.get("memboard", "") for h in headers),
+        "python_version": (h.versions.get("python", "") for h in headers),
+    }
+    for key, values in by_key.items():
+        text = _spelled(values)
+        if text:
+            yield api.RunFact(key=key, value=text)  # type: ignore[arg-type]
+    dropped = _num_dropped(run, rank)
+    if dropped:
+        yield api.RunFact(key="dropped_rows", value=str(dropped))
+
+
+def _spelled(values: Iterable[str]) -> str:
+    different = list(dict.fromkeys(value for value in values if value))
+    text = ", ".join(different[:_MAX_VALUES])
+    more = len(different) - _MAX_VALUES
+    return f"{text} (+{more})" if more > 0 else text
+
+
+def _meshes(run: Run, headers: list[Header], rank: int | None) -> Iterator[str]:
+    """A rank's coordinates; for all ranks the size of each dimension."""
+    found = [dict(header.mesh) for header in headers if header.mesh]
+    found += [
+        {name: value for name, value in event.data.items() if type(value) is int}
+        for event in run.notes.events("mesh")
+        if rank in (None, event.rank)
+    ]
+    if rank is not None:
+        for mesh in found[-1:]:
+            yield " ".join(f"{name}={value}" for name, value in mesh.items())
+        return
+    sizes: dict[str, int] = {}
+    for mesh in found:
+        for name, value in mesh.items():
+            sizes[name] = max(sizes.get(name, 0), value + 1)
+    yield " ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def _num_dropped(run: Run, rank: int | None) -> int:
+    """Rows that were measured but not written: the last count of each file's tables."""
+    latest: dict[tuple[int, str, str], int] = {}
+    for event in run.notes.events("dropped"):
+        count = event.data.get("num_rows")
+        if rank in (None, event.rank) and type(count) is int:
+            table = text_of(event.data, "table")
+            latest[event.rank, event.attempt, table] = count
+    by_file: dict[tuple[int, str], int] = {}
+    for (of_rank, attempt, _), count in latest.items():
+        by_file[of_rank, attempt] = by_file.get((of_rank, attempt), 0) + count
+    for (of_rank, attempt), file in run.files.items():
+        if rank in (None, of_rank) and file.close is not None:
+            known = by_file.get((of_rank, attempt), 0)
+            by_file[of_rank, attempt] = max(known, file.close.num_dropped)
+    return sum(by_file.values())

@@ -1,0 +1,149 @@
+"""Facts of many ranks as columns: one number per rank, over all its attempts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.series.growth import MIN_ROWS, warmup_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.budget import Budget
+    from tb_plugin.index.run import AttemptFiles, Run
+    from tb_plugin.pages.overview.facts import FactsReader, FileFacts, Reading
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+class PerRank(NamedTuple):
+    """A number per rank; NaN where it has none."""
+
+    value: Floats
+    step: Floats
+    widest: int
+    """Rows in the widest bucket that gave one of them."""
+
+
+class RankNumbers:
+    """Facts by rank and attempt."""
+
+    def __init__(self, reader: FactsReader, run: Run, budget: Budget) -> None:
+        """Ranks the budget does not reach are as they were, or have no numbers yet."""
+        self._facts: dict[int, list[tuple[AttemptFiles, FileFacts]]] = {}
+        self._attempts = run.attempts
+        self._unread: set[int] = set()
+        reader.make_missing(run.files.values(), budget)
+        for attempt in run.attempts:
+            for rank, file in attempt.files.items():
+                found = self._facts.setdefault(rank, [])
+                facts = reader.within(file, budget)
+                if facts is None:
+                    self._unread.add(rank)
+                else:
+                    found.append((attempt, facts))
+
+    def has(self, column: str) -> bool:
+        """Whether any rank recorded the column."""
+        return any(
+            column in facts.readings
+            for found in self._facts.values()
+            for _, facts in found
+        )
+
+    def num_unread(self, ranks: Sequence[int]) -> int:
+        """Ranks of which files are still being read: what is said of all may change."""
+        return sum(rank in self._unread for rank in ranks)
+
+    def of_rank(self, rank: int) -> list[FileFacts]:
+        """A rank's facts by attempt."""
+        return [facts for _, facts in self._facts.get(rank, [])]
+
+    def highest(self, ranks: Sequence[int], column: str) -> PerRank:
+        """The highest reading of each rank."""
+        return self._worst(ranks, lambda facts: facts.readings.get(column))
+
+    def non_torch(self, ranks: Sequence[int]) -> PerRank:
+        """See `FileFacts.non_torch`."""
+        return self._worst(ranks, lambda facts: facts.non_torch)
+
+    def fragmentation(self, ranks: Sequence[int], reserved: str) -> PerRank:
+        """That of the attempt that reserved most."""
+
+        def of(rank: int) -> Reading | None:
+            found = [f for f in self.of_rank(rank) if f.fragmentation is not None]
+            most = max(found, key=lambda f: f.readings[reserved].value, default=None)
+            return None if most is None else most.fragmentation
+
+        return _columns([of(rank) for rank in ranks])
+
+    def total(self, ranks: Sequence[int], column: str) -> Floats:
+        """A running count summed over attempts: each of them counts from zero."""
+        totals = np.full(len(ranks), np.nan)
+        for index, rank in enumerate(ranks):
+            counts = [
+                facts.readings[column].value
+                for facts in self.of_rank(rank)
+                if column in facts.readings
+            ]
+            if counts:
+                totals[index] = sum(counts)
+        return totals
+
+    def last_steps(self, ranks: Sequence[int]) -> Floats:
+        """The last step of each rank's last attempt."""
+        steps = np.full(len(ranks), np.nan)
+        for index, rank in enumerate(ranks):
+            for facts in self.of_rank(rank):
+                if facts.last_step is not None:
+                    steps[index] = facts.last_step
+        return steps
+
+    def growth(self, ranks: Sequence[int]) -> tuple[Floats, int]:
+        """Growth per step in one attempt, and its steps: a restart empties the memory.
+
+        The latest attempt that is long enough to tell, else the longest.
+        """
+        best: tuple[int, int] = (0, 0)
+        for attempt in reversed(self._attempts):
+            num_steps = max(
+                (
+                    facts.num_steps
+                    for rank in ranks
+                    for of, facts in self._facts.get(rank, [])
+                    if of.index == attempt.index
+                ),
+                default=0,
+            )
+            best = max(best, (num_steps, attempt.index))
+            if num_steps - warmup_rows(num_steps) >= MIN_ROWS:
+                best = (num_steps, attempt.index)
+                break
+        slopes = np.full(len(ranks), np.nan)
+        for index, rank in enumerate(ranks):
+            for of, facts in self._facts.get(rank, []):
+                if of.index == best[1]:
+                    slopes[index] = facts.growth
+        return slopes, best[0]
+
+    def _worst(
+        self, ranks: Sequence[int], pick: Callable[[FileFacts], Reading | None]
+    ) -> PerRank:
+        worst: list[Reading | None] = []
+        for rank in ranks:
+            found = [reading for f in self.of_rank(rank) if (reading := pick(f))]
+            worst.append(max(found, key=lambda r: r.value, default=None))
+        return _columns(worst)
+
+
+def _columns(readings: Sequence[Reading | None]) -> PerRank:
+    nothing = float("nan")
+    return PerRank(
+        np.array([nothing if r is None else r.value for r in readings], np.float64),
+        np.array([nothing if r is None else r.step for r in readings], np.float64),
+        max((r.width for r in readings if r is not None), default=1),
+    )

@@ -1,0 +1,100 @@
+"""Route `/runs`: everything the logdir holds; and the summary every route repeats."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from tb_plugin import api
+from tb_plugin.analysis.ranks.attempts import Start, grouped
+from tb_plugin.readers.names import started_ns_of
+from tb_plugin.server.parameters import Query
+from tb_plugin.server.routes import Asked, route
+
+if TYPE_CHECKING:
+    from tb_plugin.index.run import Run
+    from tb_plugin.readers.series import SeriesReader
+
+
+@route("runs", Query)
+def runs(asked: Asked[Query]) -> api.RunsResponse:
+    """All runs, and what else lies in the logdirs."""
+    state = asked.state
+    summaries = state.glance_at_all()
+    version, foreign, problems = state.store.seen_besides()
+    asked.decided_by(version, summaries)
+    return api.RunsResponse(
+        logdirs=tuple(logdir.shown for logdir in state.store.index.logdirs),
+        runs=tuple(summaries),
+        foreign=foreign,
+        problems=problems,
+        plugin_version=plugin_version(),
+        drop_limit_bytes=state.drops.limit_bytes,
+    )
+
+
+def summary_of(reader: SeriesReader, run: Run) -> api.RunSummary:
+    """What the run picker shows, from the files opened so far."""
+    attempts = run.attempts
+    headers = [file.header for file in run.files.values() if file.has_records]
+    device_types = [h.device_type for h in headers if h.device_type]
+    device_types.sort(key="cpu".__eq__)  # an accelerator first, where any rank has one
+    started = min((a.started_ns for a in attempts), default=0)
+    newest = max((a.last_ns for a in attempts), default=0)
+    if run.imported is not None:  # such files say no times but their own
+        started, newest = run.imported.oldest_ns, run.imported.newest_ns
+    elif run.made_of == "snapshots":
+        started, newest = run.snapshots.oldest_ns, run.snapshots.newest_ns
+    elif run.made_of == "traces":
+        started, newest = run.traces.oldest_ns, run.traces.newest_ns
+    return api.RunSummary(
+        id=run.found.id,
+        name=run.found.name,
+        num_ranks=len(run.ranks),
+        world_size=max((h.world_size for h in headers), default=_world_size(run)),
+        num_attempts=_num_attempts(run),
+        first_ms=started / 1e6,
+        last_ms=newest / 1e6,
+        last_step=_last_step(reader, run),
+        live=run.is_live(),
+        simulated=any(header.simulated for header in headers),
+        virtual_gpu=next((h.virtual_gpu for h in headers if h.virtual_gpu), ""),
+        imported=run.made_of != "recording",
+        made_of=run.made_of,
+        device_type=device_types[0] if device_types else "",
+        num_problems=len(run.problems),
+    )
+
+
+def _last_step(reader: SeriesReader, run: Run) -> int | None:
+    """The last step of the last attempt's lowest rank."""
+    for attempt in reversed(run.attempts):
+        for file in attempt.files.values():
+            steps = reader.steps(file)
+            if steps is not None:
+                return steps[1]
+    return run.snapshots.last_step if run.made_of == "snapshots" else None
+
+
+def _world_size(run: Run) -> int:
+    """Of a run without headers: what names say, which may be nothing."""
+    return run.snapshots.world_size if run.made_of == "snapshots" else 0
+
+
+def _num_attempts(run: Run) -> int:
+    if run.made_of != "recording":
+        return 1  # other tools' files do not tell their starts apart
+    if run.is_whole:
+        return len(run.attempts)
+    starts = [
+        Start(rank, started_ns_of(attempt), "", 1) for rank, attempt in run.found.files
+    ]
+    return len(grouped(starts))
+
+
+def plugin_version() -> str:
+    """The installed version of MemBoard."""
+    try:
+        return version("memboard")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "unknown"

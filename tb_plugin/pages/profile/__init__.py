@@ -1,0 +1,1 @@
+"""Profiles: where the time of profiled steps went, and what slows it."""

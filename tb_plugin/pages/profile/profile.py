@@ -1,0 +1,215 @@
+"""The route `/profile`: where the time of profiled steps went."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.contract.wire import f64, finite, i32
+from tb_plugin.pages.distributed.distributed import straggler
+from tb_plugin.pages.profile.asked import SourceQuery, profile_of, profiles, shown
+from tb_plugin.pages.profile.words import profile_findings
+from tb_plugin.server.parameters import Count
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.storage import is_remote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.time.device_use import DeviceUse
+    from tb_plugin.analysis.trace.profile import TraceProfile
+    from tb_plugin.analysis.trace.trace import TraceFacts
+    from tb_plugin.readers.profiles import RankSummary
+    from tb_plugin.readers.trace_sources import FoundSource
+    from tb_plugin.server.state import State
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+MAX_BESIDE: Final = 64 << 20
+"""Bytes of the files of a cycle's ranks that are opened to tell who of them comes last;
+of more the ones that were looked at already count."""
+
+_MS: Final = 1e6
+_MAX_TEXT: Final = 300
+MAX_STEPS: Final = 2_000
+"""Profiled steps that are shown; the first ones."""
+
+_ROLES: Final[tuple[api.ProfileRole, ...]] = (
+    *("kernel", "memcpy", "memset", "communication", "runtime", "dataloader"),
+    *("cpu_exec", "other"),
+)
+
+
+class ProfileQuery(SourceQuery, frozen=True):
+    """One step of a trace, where devices are to tell of it alone."""
+
+    step: Count | None = None
+
+
+@route("profile", ProfileQuery)
+def answer(asked: Asked[ProfileQuery]) -> api.ProfileResponse:
+    """The profile of a trace, with who of its cycle's ranks comes last."""
+    state, query = asked.state, asked.query
+    found = shown(state, query)
+    beside: list[RankSummary] = []
+    if found.opening is not None and found.opening.state == "ready":
+        beside = _beside(state, query.run, found.traces, found.opening.found)
+    asked.decided_by(*found.stamp, len(beside))
+    profile = profile_of(state, found)
+    made = profile_response(found.run, found.choice(query), profile, query)
+    if len(beside) < 2:
+        return made
+    last = straggler(beside, profiles(state).compared(beside))
+    return replace(made, findings=(*made.findings, *last))
+
+
+def _beside(
+    state: State, run_id: str, traces: Sequence[FoundSource], found: FoundSource
+) -> list[RankSummary]:
+    """What there is of the ranks of a trace's cycle, one for each."""
+    own = [one for one in traces if one.cycle == found.cycle]
+    if len(own) < 2:
+        return []
+    is_small = sum(one.num_bytes for one in own) <= MAX_BESIDE
+    opens = is_small and not any(is_remote(one.path or "") for one in own)
+    known = profiles(state).beside(run_id, own, opens=opens)
+    by_rank = {one.rank: one for one in known}
+    return [by_rank[rank] for rank in sorted(by_rank)]
+
+
+def profile_response(
+    run: api.RunSummary,
+    choice: api.ProfileChoice,
+    profile: TraceProfile | None,
+    query: ProfileQuery,
+) -> api.ProfileResponse:
+    """The profile of a trace; empty while it is being opened.
+
+    Devices tell of `query.step` alone where the trace has it.
+    """
+    none = np.empty(0)
+    if profile is None:
+        return api.ProfileResponse(
+            run=run,
+            choice=choice,
+            step=i32(none),
+            are_marked=False,
+            start_ms=f64(none),
+            duration_ms=f64(none),
+            parts=(),
+            computation_ms=f64(none),
+            communication_ms=f64(none),
+            overlap_ms=f64(none),
+            devices=(),
+            devices_step=None,
+            findings=(),
+            facts=(),
+        )
+    steps, parts = profile.steps, profile.parts
+    shown = slice(MAX_STEPS)
+    chosen = _step_at(profile, query.step)
+    start = steps.start_ns - (steps.start_ns[0] if len(steps) else 0)
+    return api.ProfileResponse(
+        run=run,
+        choice=choice,
+        step=i32(np.minimum(steps.number[shown], np.iinfo(np.int32).max)),
+        are_marked=steps.are_marked,
+        start_ms=f64(start[shown] / _MS),
+        duration_ms=f64((steps.end_ns - steps.start_ns)[shown] / _MS),
+        parts=tuple(_parts(profile, parts.parts_ns, shown)),
+        computation_ms=f64(parts.computation_ns[shown] / _MS),
+        communication_ms=f64(parts.communication_ns[shown] / _MS),
+        overlap_ms=f64(parts.overlap_ns[shown] / _MS),
+        devices=tuple(_devices(profile, _uses(profile, chosen))),
+        devices_step=None if chosen is None else query.step,
+        findings=profile_findings(profile),
+        facts=tuple(_facts(profile)),
+    )
+
+
+def _parts(
+    profile: TraceProfile, parts_ns: Ints, shown: slice
+) -> Iterator[api.ProfilePart]:
+    shares = profile.shares
+    num = max(len(parts_ns), 1)
+    for role in Role:
+        column = parts_ns[:, role]
+        # What a trace cannot have (kernels without a device) is left out.
+        if role != Role.OTHER and not column.any():
+            continue
+        yield api.ProfilePart(
+            role=_ROLES[role],
+            ms=f64(column[shown] / _MS),
+            mean_ms=float(column.sum()) / num / _MS,
+            share=finite(float(shares[role])) or 0.0,
+        )
+
+
+def _step_at(profile: TraceProfile, number: int | None) -> int | None:
+    """Index of the first step with a number; None where there is none."""
+    if number is None:
+        return None
+    found = np.flatnonzero(profile.steps.number == number)
+    return int(found[0]) if len(found) else None
+
+
+def _uses(profile: TraceProfile, step: int | None) -> Sequence[DeviceUse]:
+    if step is None:
+        return profile.devices
+    return [one.at(step) for one in profile.device_steps]
+
+
+def _devices(
+    profile: TraceProfile, uses: Sequence[DeviceUse]
+) -> Iterator[api.ProfiledDevice]:
+    described = {
+        one["id"]: one
+        for one in profile.trace.facts.devices
+        if type(one.get("id")) is int
+    }
+    for use in uses:
+        yield _device(use, described.get(use.device, {}))
+
+
+def _device(use: DeviceUse, facts: Mapping[str, Any]) -> api.ProfiledDevice:
+    major, minor = facts.get("computeMajor"), facts.get("computeMinor")
+    total, num_sms = facts.get("totalGlobalMem"), facts.get("numSms")
+    name = facts.get("name")
+    return api.ProfiledDevice(
+        device=use.device,
+        name=name[:_MAX_TEXT] if isinstance(name, str) else None,
+        total_bytes=float(total) if type(total) is int else None,
+        capability=f"{major}.{minor}" if type(major) is type(minor) is int else None,
+        num_sms=num_sms if type(num_sms) is int and 0 < num_sms < 1 << 31 else None,
+        num_kernels=use.num_kernels,
+        kernel_ms=use.kernel_ns / _MS,
+        busy_ms=use.busy_ns / _MS,
+        span_ms=use.span_ns / _MS,
+        utilization=use.utilization,
+        sm_efficiency=use.sm_efficiency,
+        occupancy=use.occupancy,
+        tensor_core_share=use.tensor_core_share,
+    )
+
+
+def _facts(profile: TraceProfile) -> Iterator[api.ProfileFact]:
+    facts: TraceFacts = profile.trace.facts
+    told: dict[str, object] = {
+        "rank": facts.rank if facts.rank >= 0 else None,
+        "world_size": facts.world_size if facts.world_size >= 0 else None,
+        "host": facts.host_name,
+        "backend": facts.backend,
+        "device": "GPU" if profile.devices else "CPU",
+        "devices": len(facts.devices) or None,
+        "events": sum(profile.trace.num_events.values()),
+        **{name: "yes" if on else "no" for name, on in facts.flags.items()},
+    }
+    for name, value in told.items():
+        if value is not None and value != "":
+            yield api.ProfileFact(name=name, value=str(value)[:_MAX_TEXT])

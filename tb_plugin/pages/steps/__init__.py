@@ -1,0 +1,1 @@
+"""Steps: times by part, throughput, and what slows them down."""

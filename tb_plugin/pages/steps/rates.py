@@ -1,0 +1,261 @@
+"""Throughput and MFU: steps, samples, tokens and operations per second, by column.
+
+A rate is what was done from the end of one column to the end of the next, by the time
+between: whatever lies between two steps (an evaluation, a checkpoint) counts, as it
+does for who waits for the training. A restart ends a rate; the next one begins anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from collector.format.columns import STEP_TABLE
+from collector.format.errors import FormatError
+from tb_plugin import api
+from tb_plugin.analysis.series.growth import warmup_rows
+from tb_plugin.contract.wire import f64, finite
+from tb_plugin.pages.overview.facts import STEP_TIME
+from tb_plugin.readers.captures import captures_of, read_capture
+from tb_plugin.readers.series import SeriesKey, schemas_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from collector.format.numeric import Values
+    from tb_plugin.budget import Budget
+    from tb_plugin.index.run import Run
+    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.readers.series import SeriesReader
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+COUNTERS: Final = ("samples", "tokens")
+FLOPS: Final = "flops"
+_SETTINGS: Final = ("per_step", "per_sample", "per_token")
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of the operations of one rank."""
+
+    origin: str
+    """column: one value per step; trace: `per_step` for all."""
+    per_step: float
+    device_peak: float
+
+
+class Rates:
+    """Rates of ranks over the same columns of whole steps."""
+
+    def __init__(
+        self, reader: SeriesReader, run: Run, phase: str, edges: Floats
+    ) -> None:
+        self._reader = reader
+        self._run = run
+        self._phase = phase
+        # The ends of columns, and of what lies before the first.
+        self._bounds = edges - 1
+
+    def of_rank(self, rank: int, budget: Budget) -> dict[str, Floats]:
+        """By key; without what the rank did not record."""
+        found: dict[str, Floats] = {}
+        for _, file in self._run.rank_files(rank):
+            for key, values in self._of_file(file, budget).items():
+                known = ~np.isnan(values)
+                # A later start of the job replaces what it runs again.
+                kept = found.setdefault(key, np.full(len(values), np.nan))
+                kept[known] = values[known]
+        return found
+
+    def flops(self, rank: int, budget: Budget) -> api.StepFlops:
+        """Where the operations of a rank's steps come from."""
+        files = [file for _, file in self._run.rank_files(rank)]
+        known = _known(files[-1], self._reader, self._phase, budget) if files else None
+        peak = known.device_peak if known is not None else np.nan
+        counted = known is not None and known.origin != "nothing"
+        return api.StepFlops(
+            origin=known.origin if known is not None and counted else "nothing",  # type: ignore[arg-type]  # one of its words
+            per_step=finite(known.per_step) if known is not None and counted else None,
+            device_peak=finite(peak),
+            missing=_missing(counted, peak > 0),
+        )
+
+    def _of_file(self, file: RankFile, budget: Budget) -> dict[str, Floats]:
+        found: dict[str, Floats] = {}
+        ends = self._ends(file, STEP_TIME, ())
+        if ends is None:
+            return found
+        steps = found["steps"] = self._rate(ends, ends["step_last"])
+        for name in COUNTERS:
+            counted = self._counted(file, name, budget)
+            if counted is not None:
+                found[name] = self._rate(counted, counted[f"{name}:max"])
+        known = _known(file, self._reader, self._phase, budget)
+        if known.origin == "nothing":
+            return found
+        found[FLOPS] = steps * self._per_step(file, known)
+        if known.device_peak > 0:
+            found["mfu"] = 100.0 * found[FLOPS] / known.device_peak
+        return found
+
+    def _per_step(self, file: RankFile, known: _Known) -> Floats | float:
+        if known.origin == "trace":
+            return known.per_step
+        columns = self._ends(file, FLOPS, (f"{FLOPS}:max",))
+        if columns is None:
+            return known.per_step
+        at = np.searchsorted(columns["step_last"], self._bounds[1:], "left")
+        at = np.clip(at, 0, len(columns["step_last"]) - 1)
+        values: Floats = np.asarray(columns[f"{FLOPS}:max"], np.float64)[at]
+        return values
+
+    def _counted(
+        self, file: RankFile, name: str, budget: Budget
+    ) -> Mapping[str, Values] | None:
+        """A counter with its steps and times: row by row where that is cheap.
+
+        Counters are rolled up coarsely: a hundred values over the whole run.
+        """
+        key = SeriesKey(STEP_TABLE, name, self._phase)
+        if not schemas_of(file, key):
+            return None
+        low, high = float(self._bounds[0]), float(self._bounds[-1])
+        rows = self._reader.rows_between(
+            file, key, ["step", "time_ns", name], low, high, budget
+        )
+        if rows is not None and len(rows["step"]):
+            inside = (rows["step"] >= low) & (rows["step"] <= high)
+            values = np.asarray(rows[name], np.float64)
+            inside &= ~np.isnan(values)
+            return {
+                "step_last": rows["step"][inside],
+                "ns_last": rows["time_ns"][inside],
+                f"{name}:max": values[inside],
+            }
+        return self._ends(file, name, (f"{name}:max",))
+
+    def _ends(
+        self, file: RankFile, column: str, more: Sequence[str]
+    ) -> Mapping[str, Values] | None:
+        """The ends of a column's buckets; None where it has none, or they go back."""
+        key = SeriesKey(STEP_TABLE, column, self._phase)
+        wanted = ["step_last", "ns_last", *(more or (f"{column}:max",))]
+        columns, _ = self._reader.aggregates(file, key, wanted)
+        known = ~np.isnan(np.asarray(columns[wanted[2]], np.float64))
+        return {name: values[known] for name, values in columns.items()}
+
+    def _rate(self, ends: Mapping[str, Values], values: Values) -> Floats:
+        """What `values` rose by in each column, per second."""
+        step = np.asarray(ends["step_last"], np.float64)
+        result = np.full(len(self._bounds) - 1, np.nan)
+        if len(step) < 2 or not bool(np.all(np.diff(step) > 0)):
+            return result
+        # Between two known points the counter is taken to rise evenly.
+        bounds = np.clip(self._bounds, step[0], step[-1])
+        origin = int(ends["ns_last"][0])
+        seconds = (ends["ns_last"] - origin) / 1e9
+        rise = np.diff(np.interp(bounds, step, np.asarray(values, np.float64)))
+        took = np.diff(np.interp(bounds, step, np.asarray(seconds, np.float64)))
+        sane = (took > 0) & (rise >= 0)
+        result[sane] = rise[sane] / took[sane]
+        return result
+
+
+def summed(ranks: Iterable[Mapping[str, Floats]]) -> dict[str, Floats]:
+    """Rates of all ranks together; of the share of what devices could do, the mean."""
+    by_key: dict[str, list[Floats]] = {}
+    for found in ranks:
+        for key, values in found.items():
+            by_key.setdefault(key, []).append(values)
+    by_key.pop("steps", None)  # ranks take their steps together
+    result = {}
+    for key, pieces in by_key.items():
+        stacked = np.stack(pieces)
+        count = np.count_nonzero(~np.isnan(stacked), axis=0)
+        total = np.nansum(stacked, axis=0)
+        if key == "mfu":
+            total = total / np.fmax(count, 1)
+        result[key] = np.where(count > 0, total, np.nan)
+    return result
+
+
+def as_rates(
+    own: Mapping[str, Floats], together: Mapping[str, Floats]
+) -> tuple[api.StepRate, ...]:
+    """What is known, in a fixed order."""
+    return tuple(
+        api.StepRate(
+            key=key,
+            values=f64(own[key]),
+            summed=f64(together.get(key, np.empty(0))),
+            median=_usual(own[key]),
+            summed_median=_usual(together[key]) if key in together else None,
+        )
+        for key in ("steps", *COUNTERS, FLOPS, "mfu")
+        if key in own and not np.isnan(own[key]).all()
+    )
+
+
+def _usual(values: Floats) -> float | None:
+    behind = values[min(warmup_rows(len(values)), len(values) // 3) :]
+    present = behind[~np.isnan(behind)]
+    return finite(float(np.median(present))) if len(present) else None
+
+
+def _known(file: RankFile, reader: SeriesReader, phase: str, budget: Budget) -> _Known:
+    settings = file.header.config.get(FLOPS)
+    peak = _number(settings, "device_peak")
+    key = SeriesKey(STEP_TABLE, FLOPS, phase)
+    if schemas_of(file, key):
+        columns, _ = reader.aggregates(file, key, [f"{FLOPS}:max"])
+        values = np.asarray(columns[f"{FLOPS}:max"], np.float64)
+        values = values[~np.isnan(values) & (values > 0)]
+        if len(values):
+            return _Known("settings", float(np.median(values)), peak)
+    per_step = _of_trace(file, budget)
+    if per_step > 0:
+        return _Known("trace", per_step, peak)
+    return _Known("nothing", np.nan, peak)
+
+
+def _of_trace(file: RankFile, budget: Budget) -> float:
+    """Operations per step that torch's profiler counted, in the newest trace."""
+    for entry in reversed(captures_of(file, budget)):
+        if str(entry.kind) != "trace":
+            continue
+        try:
+            meta = read_capture(file, entry, ()).meta
+        except (FormatError, OSError):
+            continue
+        flops, num_steps = _number(meta, FLOPS), _number(meta, "num_steps")
+        if flops > 0 and num_steps >= 1:
+            return flops / num_steps
+    return np.nan
+
+
+def _number(held: object, name: str) -> float:
+    """A positive number of a plain mapping from a file; NaN where there is none."""
+    value = held.get(name) if isinstance(held, dict) else None
+    sane = isinstance(value, int | float) and not isinstance(value, bool)
+    number = float(value) if sane and value is not None else np.nan
+    return number if 0 < number < np.inf else np.nan
+
+
+def _missing(counted: bool, has_peak: bool) -> str:
+    wanted = []
+    if not counted:
+        wanted.append(
+            "how many operations a step needs: set flops.per_step, flops.per_sample or"
+            " flops.per_token, or record a torch profile with torch_profiler.with_flops"
+        )
+    if not has_peak:
+        wanted.append(
+            "what the device could do in a second: set flops.device_peak, in"
+            " operations per second at the precision that is used"
+        )
+    return "; and ".join(wanted)

@@ -1,0 +1,281 @@
+"""Route `/steps`: the steps' time by part, and the throughput, over one x axis.
+
+Columns hold whole steps, and each shows the slowest step inside it: of one rank, of the
+rank that was slowest there, or of the rank in the middle there. On axes of time a
+column reaches from the end of the one before it to the end of its own last step, by the
+clock of one rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.analysis.series.buckets import windows
+from tb_plugin.analysis.series.heatmap import step_edges
+from tb_plugin.analysis.series.step_parts import (
+    OTHER,
+    PARTS,
+    median_ranks,
+    other_part,
+    slowest_in,
+    slowest_parts,
+    worst_ranks,
+)
+from tb_plugin.budget import Budget
+from tb_plugin.contract.wire import f64, i32
+from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.overview.facts import ALLOCATED, RSS
+from tb_plugin.pages.steps.absent import absent_parts
+from tb_plugin.pages.steps.rates import Rates, as_rates, summed
+from tb_plugin.pages.steps.tables import StepTables
+from tb_plugin.pages.timeline.marks import marks_of
+from tb_plugin.pages.timeline.matrix import matrix, refined_rows
+from tb_plugin.pages.timeline.selection import (
+    DrawnQuery,
+    RankRows,
+    chosen_ranks,
+    extent,
+    x_axis,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.series.step_parts import StepRows
+    from tb_plugin.index.run import Run
+    from tb_plugin.readers.series import SeriesReader
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+    Indices: TypeAlias = npt.NDArray[np.intp]
+
+MAX_COLUMNS: Final = 1000
+"""Twenty columns of so many numbers stay below 200 KB."""
+_STEP_SECONDS: Final = 0.4
+"""What reading steps one by one may take, where buckets would do."""
+_MOST_SUMMED_FINELY: Final = 16
+_MOST_AWAITED: Final = 256
+"""Of so few ranks it is always to be had, but on a machine that is busy."""
+_SUM_SECONDS: Final = 1.0
+"""What the throughput of all ranks may take."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    """One value per column of the picture."""
+
+    step: Floats
+    rank: npt.NDArray[np.int64]
+    seconds: Floats
+    parts: Floats
+    """(parts, columns)."""
+    exact: bool
+
+
+class StepsQuery(DrawnQuery, frozen=True):
+    """The parts of steps: of one rank, of the mean, or of the worst."""
+
+    of: api.StepsOf | None = None
+
+
+@of_run("steps", StepsQuery, prefetches="series", seconds=None)
+def steps(
+    reader: SeriesReader,
+    run: Run,
+    summary: api.RunSummary,
+    query: StepsQuery,
+    budget: Budget,
+) -> api.StepsResponse:
+    """Answer `/steps`."""
+    wanted = chosen_ranks(run, query)
+    phase = run.catalogue.phase(query.phase)
+    axis = x_axis(run, query.x)
+    tables = StepTables(reader, run, phase, axis)
+    source = RankRows(reader, run, tables.key, x_axis(run, "step"))
+    found = [(rank, source.rollup(rank)) for rank in wanted]
+    ranks = [rank for rank, rows in found if rows is not None and len(rows)]
+    rolled = [rows for _, rows in found if rows is not None and len(rows)]
+    own = tables.rollup(ranks[0], keep=True) if ranks else None
+    if own is None:
+        return _empty(run, summary, query, phase)
+    low, high = extent(rolled)
+    s0, s1 = _visible(query, own, low, high)
+    edges, per_column = step_edges(s0, s1, min(query.px, MAX_COLUMNS))
+    of: api.StepsOf = "rank" if len(ranks) == 1 else (query.of or "worst")
+    if of == "rank":
+        rows_of = np.zeros(len(edges) - 1, np.intp)
+    else:
+        refined = refined_rows(source, ranks, rolled, s0, s1, query.px, budget)
+        values = matrix(refined, edges)
+        rows_of = worst_ranks(values) if of == "worst" else median_ranks(values)
+    cheap = Budget(_STEP_SECONDS, budget)
+    shown = _columns(tables, own, ranks, rows_of, edges, cheap)
+    rates = Rates(reader, run, phase, edges)
+    own_rates = rates.of_rank(ranks[0], Budget(_STEP_SECONDS, budget))
+    num_summed, together = _together(run, rates, ranks, own_rates)
+    parts = _as_parts(shown)
+    return api.StepsResponse(
+        run=summary,
+        x=query.x,
+        of=of,
+        rank=ranks[0],
+        x_low=low if query.x == "step" else min(own.start_x, float(own.end_x[0])),
+        x_high=high if query.x == "step" else float(own.end_x[-1]),
+        edges=f64(_edges_on(own, edges, query)),
+        steps_per_column=per_column,
+        first_step=f64(edges[:-1]),
+        shown_step=f64(shown.step),
+        column_rank=i32(shown.rank),
+        seconds=f64(shown.seconds),
+        parts=parts,
+        exact=shown.exact,
+        num_ranks=len(ranks),
+        num_summed=num_summed,
+        rates=as_rates(own_rates, together),
+        flops=rates.flops(ranks[0], Budget(_STEP_SECONDS, budget)),
+        absent=absent_parts(run, ranks[0], {part.name for part in parts}),
+        memory_series=memory_series(run, phase),
+        marks=marks_of(reader, run, axis, ranks),
+        phases=run.catalogue.phases,
+    )
+
+
+def memory_series(run: Run, phase: str) -> str | None:
+    """The step's memory peak: of the device, else resident."""
+    key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
+    return None if key is None else key.text
+
+
+def _visible(
+    query: StepsQuery, own: StepRows, low: float, high: float
+) -> tuple[float, float]:
+    """The steps that were asked for, inside those there are."""
+    if query.x == "step":
+        x0 = low if query.x0 is None else float(np.ceil(query.x0))
+        x1 = high if query.x1 is None else float(np.floor(query.x1))
+    else:
+        at = own.end_x
+        x0, x1 = low, high
+        if query.x0 is not None:
+            first = min(int(np.searchsorted(at, query.x0, "left")), len(at) - 1)
+            x0 = float(own.first[first])
+        if query.x1 is not None:
+            last = min(int(np.searchsorted(at, query.x1, "left")), len(at) - 1)
+            x1 = float(own.last[last])
+    x0, x1 = min(max(x0, low), high), min(max(x1, low), high)
+    return (x0, x1) if x0 <= x1 else (x1, x0)
+
+
+def _edges_on(own: StepRows, edges: Floats, query: StepsQuery) -> Floats:
+    """Borders of the columns on the axis; of steps, halfway between two."""
+    if query.x == "step":
+        return edges - 0.5
+    known = own.last.astype(np.float64)
+    placed = np.interp(edges - 1, known, own.end_x)
+    if edges[0] <= own.first[0]:
+        placed[0] = min(own.start_x, float(placed[0]))
+    result: Floats = np.maximum.accumulate(placed)
+    return result
+
+
+def _columns(
+    tables: StepTables,
+    own: StepRows,
+    ranks: Sequence[int],
+    rows_of: Indices,
+    edges: Floats,
+    cheap: Budget,
+) -> _Columns:
+    """The slowest step of each column, of the rank chosen there."""
+    num = len(edges) - 1
+    step, seconds = edges[:-1].copy(), np.full(num, np.nan)
+    parts = np.full((len(PARTS), num), np.nan)
+    shown_rank = np.full(num, -1, np.int64)
+    exact = True
+    for row in np.unique(rows_of[rows_of >= 0]):
+        rank = ranks[int(row)]
+        held = own if row == 0 else tables.rollup(rank)
+        if held is None:
+            continue
+        if held.width > 1:
+            finer = tables.between(rank, edges[0], edges[-1] - 1, cheap)
+            held = held if finer is None else finer
+        columns = np.flatnonzero(rows_of == row)
+        start, stop = windows(held.first, held.last, edges)
+        at = slowest_in(held.high, start[columns], stop[columns])
+        columns, at = columns[at >= 0], at[at >= 0]
+        seconds[columns] = held.high[at]
+        parts[:, columns] = slowest_parts(held)[:, at]
+        step[columns] = np.fmax(held.first[at], edges[columns])
+        shown_rank[columns] = rank
+        exact &= held.width == 1
+    return _Columns(step, shown_rank, seconds, parts, exact)
+
+
+def _as_parts(shown: _Columns) -> tuple[api.StepPart, ...]:
+    known = {
+        name: values
+        for name, values in zip(PARTS, shown.parts, strict=True)
+        if not np.isnan(values).all()
+    }
+    if known:
+        known[OTHER] = other_part(shown.seconds, shown.parts)
+    return tuple(
+        api.StepPart(name=name, seconds=f64(values)) for name, values in known.items()
+    )
+
+
+def _together(
+    run: Run, rates: Rates, ranks: Sequence[int], own: dict[str, Floats]
+) -> tuple[int, dict[str, Floats]]:
+    """Rates over all ranks, and how many that are; nothing where some are missing.
+
+    Where that is for want of time alone the next poll is given them.
+    """
+    if len(ranks) == 1 or own.keys() <= {"steps"}:
+        return 1, {}
+    budget, found = Budget(_SUM_SECONDS), [own]
+    # All ranks row by row or none: the sum must not mix what is fine and what is not.
+    finely = len(ranks) <= _MOST_SUMMED_FINELY
+    for rank in ranks[1:]:
+        if not budget.allows():
+            if len(ranks) <= _MOST_AWAITED:
+                run.expect_more()  # what was read is kept: it comes to an end
+            return len(found), {}
+        found.append(rates.of_rank(rank, budget if finely else Budget(0)))
+    return len(found), summed(found)
+
+
+def _empty(
+    run: Run, summary: api.RunSummary, query: StepsQuery, phase: str
+) -> api.StepsResponse:
+    nothing = f64([])
+    return api.StepsResponse(
+        run=summary,
+        x=query.x,
+        of=query.of or "worst",
+        rank=None,
+        x_low=0.0,
+        x_high=0.0,
+        edges=nothing,
+        steps_per_column=1,
+        first_step=nothing,
+        shown_step=nothing,
+        column_rank=i32([]),
+        seconds=nothing,
+        parts=(),
+        exact=True,
+        num_ranks=0,
+        num_summed=0,
+        rates=(),
+        flops=api.StepFlops("nothing", None, None, ""),
+        absent=absent_parts(run, None, set()),
+        memory_series=memory_series(run, phase),
+        marks=(),
+        phases=run.catalogue.phases,
+    )

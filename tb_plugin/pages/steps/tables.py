@@ -1,0 +1,182 @@
+"""Steps of single ranks with their parts: as they were rolled up, or one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from collector.format.columns import STEP_TABLE
+from tb_plugin.analysis.series.rows import Rows, on_steps
+from tb_plugin.analysis.series.step_parts import PARTS, StepRows
+from tb_plugin.pages.overview.facts import STEP_TIME
+from tb_plugin.readers.series import WALL, SeriesKey, schemas_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from collector.format.numeric import Values
+    from tb_plugin.budget import Budget
+    from tb_plugin.index.run import AttemptFiles, Run
+    from tb_plugin.pages.timeline.selection import XAxis
+    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.readers.series import SeriesReader
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+COLUMNS: Final = tuple(f"{part}_seconds" for part in PARTS)
+_AXES: Final = ("step_first", "step_last", "ns_first", "ns_last")
+
+
+class StepTables:
+    """Reads the step table of a run's ranks, in one phase, on one axis."""
+
+    def __init__(
+        self, reader: SeriesReader, run: Run, phase: str, axis: XAxis | None = None
+    ) -> None:
+        """Without an `axis`, x is the step."""
+        self._reader = reader
+        self._run = run
+        self._axis = axis
+        self.key: Final = SeriesKey(STEP_TABLE, STEP_TIME, phase)
+
+    def rollup(self, rank: int, *, keep: bool = False) -> StepRows | None:
+        """All steps of a rank at the grain that was kept; None where it has none.
+
+        `keep`: what is decoded is kept for the next time.
+        """
+        pieces = []
+        for attempt, file in self._run.rank_files(rank):
+            columns, width = self._aggregates(file, keep)
+            if len(columns["step_first"]):
+                pieces.append(self._piece(attempt, columns, width))
+        return _merged(pieces)
+
+    def between(
+        self, rank: int, low: float, high: float, budget: Budget
+    ) -> StepRows | None:
+        """The steps `low..high` of a rank, one by one; None where that takes too long.
+
+        Of steps that were run twice, the later run's, as everywhere.
+        """
+        wanted = ["step", "time_ns", STEP_TIME, *COLUMNS]
+        pieces = []
+        for attempt, file in self._run.rank_files(rank):
+            if not schemas_of(file, self.key):
+                continue
+            found = self._reader.rows_between(file, self.key, wanted, low, high, budget)
+            if found is None:
+                return None
+            if len(found["step"]):
+                pieces.append(self._piece(attempt, _as_buckets(found), 1))
+        rows = _merged(pieces)
+        if rows is None:
+            return None
+        inside = np.flatnonzero((rows.first >= low) & (rows.first <= high))
+        return rows.take(inside) if len(inside) else None
+
+    def _aggregates(
+        self, file: RankFile, keep: bool
+    ) -> tuple[Mapping[str, Values], int]:
+        own = {
+            column.name
+            for schema in schemas_of(file, self.key)
+            for column in schema.columns
+            # Columns that are no headlines are kept elsewhere, and more coarsely.
+            if column.headline or column.name == STEP_TIME
+        }
+        names = [STEP_TIME, *(name for name in COLUMNS if name in own)]
+        wanted = [f"{name}:{what}" for name in names for what in ("max", "mean")]
+        columns, width = self._reader.aggregates(
+            file, self.key, [*_AXES, *wanted], keep=keep
+        )
+        return columns, width
+
+    def _piece(
+        self, attempt: AttemptFiles, columns: Mapping[str, Values], width: int
+    ) -> StepRows:
+        clock = None if self._axis is None else self._axis.clocks[attempt.index]
+        first = np.asarray(columns["step_first"], np.int64)
+        last = np.asarray(columns["step_last"], np.int64)
+        order = np.argsort(columns["ns_first"], kind="stable")
+        high = _floats(columns, f"{STEP_TIME}:max", order)
+        if clock is None:
+            end_x, start_x = last[order].astype(np.float64), float(first[order][0]) - 1
+        else:
+            end_x = np.asarray(clock.x_of(columns["ns_last"]), np.float64)[order]
+            began = float(clock.x_of(columns["ns_first"])[order][0])
+            start_x = began - 1e3 * float(np.nan_to_num(high[0]))
+        return StepRows(
+            first=first[order],
+            last=last[order],
+            end_x=end_x,
+            end_ms=WALL.x_of(columns["ns_last"])[order],
+            start_x=start_x,
+            high=high,
+            mean=_floats(columns, f"{STEP_TIME}:mean", order),
+            part_high=np.stack([_floats(columns, f"{c}:max", order) for c in COLUMNS]),
+            part_mean=np.stack([_floats(columns, f"{c}:mean", order) for c in COLUMNS]),
+            width=width,
+        )
+
+
+def _floats(
+    columns: Mapping[str, Values], name: str, order: npt.NDArray[np.intp]
+) -> Floats:
+    values = columns.get(name)
+    if values is None or len(values) != len(order):
+        return np.full(len(order), np.nan)
+    floats = np.asarray(values, np.float64)[order]
+    # No step takes less than nothing, or for ever: such a file says nothing of it.
+    return np.where(np.isfinite(floats) & (floats >= 0), floats, np.nan)
+
+
+def _as_buckets(found: Mapping[str, Values]) -> dict[str, Values]:
+    """Single rows as buckets of one row each."""
+    columns: dict[str, Values] = {
+        "step_first": found["step"],
+        "step_last": found["step"],
+        "ns_first": found["time_ns"],
+        "ns_last": found["time_ns"],
+    }
+    for name in (STEP_TIME, *COLUMNS):
+        columns[f"{name}:max"] = columns[f"{name}:mean"] = found[name]
+    return columns
+
+
+def _merged(pieces: Sequence[StepRows]) -> StepRows | None:
+    """Attempts in order, each step once."""
+    if not pieces:
+        return None
+    joined = StepRows(
+        np.concatenate([one.first for one in pieces]),
+        np.concatenate([one.last for one in pieces]),
+        np.concatenate([one.end_x for one in pieces]),
+        np.concatenate([one.end_ms for one in pieces]),
+        pieces[0].start_x,
+        np.concatenate([one.high for one in pieces]),
+        np.concatenate([one.mean for one in pieces]),
+        np.concatenate([one.part_high for one in pieces], axis=1),
+        np.concatenate([one.part_mean for one in pieces], axis=1),
+        max(one.width for one in pieces),
+    )
+    places = np.arange(len(joined), dtype=np.float64)
+    kept = on_steps([Rows(joined.first, joined.last, places, places, 1)])
+    if len(kept) == 0:
+        return None
+    chosen = joined.take(kept.high.astype(np.intp))
+    return StepRows(
+        np.asarray(kept.first, np.int64),
+        np.asarray(kept.last, np.int64),
+        # A clock that was set back must not turn the picture around.
+        np.maximum.accumulate(chosen.end_x),
+        chosen.end_ms,
+        min(chosen.start_x, float(chosen.end_x[0])),
+        chosen.high,
+        chosen.mean,
+        chosen.part_high,
+        chosen.part_mean,
+        chosen.width,
+    )

@@ -1,0 +1,1 @@
+"""The Timeline: series of all ranks over steps or time."""

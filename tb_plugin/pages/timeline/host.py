@@ -1,0 +1,295 @@
+"""Route `/host`: processors, memory, disks, network and sensors on one x axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.analysis.series.buckets import thinned, visible
+from tb_plugin.contract.wire import f64
+from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.timeline.marks import marks_of
+from tb_plugin.pages.timeline.matrix import refined_rows
+from tb_plugin.pages.timeline.selection import (
+    DrawnQuery,
+    RankRows,
+    extent,
+    visible_range,
+    which_ranks,
+    x_axis,
+)
+from tb_plugin.readers.series import SeriesKey
+from tb_plugin.server.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tb_plugin.analysis.series.rows import Rows
+    from tb_plugin.budget import Budget
+    from tb_plugin.index.run import Run
+    from tb_plugin.readers.series import SeriesReader
+
+MAX_HOSTS: Final = 16
+"""More hosts than this are too many lines for one chart: the fullest are drawn."""
+
+_FULLEST_BY: Final = "memory_used_bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class _Track:
+    key: Any
+    unit: api.Unit
+    of_host: tuple[str, ...] = ()
+    """Columns about the host: its lowest rank speaks for it."""
+    of_rank: tuple[str, ...] = ()
+    """Columns about the chosen rank's process or device."""
+    limit_column: str | None = None
+    """A column whose highest value is the limit."""
+    limit: float | None = None
+
+
+_TRACKS: Final = (
+    _Track(
+        "cpu",
+        "percent",
+        of_host=("cpu_total_pct", "cpu_user_pct", "cpu_system_pct", "cpu_iowait_pct"),
+        limit=100.0,
+    ),
+    _Track(
+        "memory",
+        "bytes",
+        of_host=(
+            "memory_used_bytes",
+            "memory_available_bytes",
+            "memory_cached_bytes",
+            "memory_limit_used_bytes",
+        ),
+        limit_column="memory_total_bytes",
+    ),
+    _Track(
+        "process_memory",
+        "bytes",
+        of_rank=(
+            "rss_bytes",
+            "process_rss_bytes",
+            "process_uss_bytes",
+            "process_pss_bytes",
+            "process_shared_bytes",
+            "workers_rss_bytes",
+            "pinned_allocated_bytes",
+            "pinned_reserved_bytes",
+        ),
+        limit_column="memory_limit_bytes",
+    ),
+    _Track(
+        "swap", "bytes", of_host=("swap_used_bytes",), limit_column="swap_total_bytes"
+    ),
+    _Track(
+        "disk",
+        "bytes_per_second",
+        of_host=("disk_read_bytes_per_second", "disk_write_bytes_per_second"),
+    ),
+    _Track(
+        "network",
+        "bytes_per_second",
+        of_host=("network_sent_bytes_per_second", "network_received_bytes_per_second"),
+    ),
+    _Track(
+        "gpu_utilization",
+        "percent",
+        of_rank=("gpu_utilization_pct", "gpu_memory_utilization_pct"),
+        limit=100.0,
+    ),
+    _Track(
+        "gpu_memory",
+        "bytes",
+        of_rank=(
+            "gpu_memory_used_bytes",
+            "gpu_process_memory_bytes",
+            "device_used_bytes",
+        ),
+        limit_column="device_total_bytes",
+    ),
+    _Track("gpu_temperature", "celsius", of_rank=("gpu_temperature_celsius",)),
+    _Track("gpu_power", "watts", of_rank=("gpu_power_watts",)),
+)
+
+
+@of_run("host", DrawnQuery, seconds=None)
+def host(
+    reader: SeriesReader,
+    run: Run,
+    summary: api.RunSummary,
+    query: DrawnQuery,
+    budget: Budget,
+) -> api.HostResponse:
+    """Answer `/host`."""
+    known = sorted({rank for attempt in run.attempts for rank in attempt.files})
+    rank = query.rank if query.rank is not None else next(iter(known), 0)
+    if query.rank is not None and query.rank not in run.ranks:
+        raise NotFoundError(
+            "This rank is not in the run.",
+            f"rank={query.rank}",
+            which_ranks(run),
+        )
+    speakers = _speakers(run, known)
+    if query.rank is not None and query.rank in known:
+        mine = _host_of(run, query.rank)
+        speakers = {name: ranks for name, ranks in speakers.items() if name == mine}
+    drawing = _Drawing(reader, run, query, budget)
+    shown_hosts = drawing.fullest(speakers)
+    lines = [
+        (track, drawing.rows_of(track, rank, [speakers[name] for name in shown_hosts]))
+        for track in _TRACKS
+    ]
+    low, high = extent(rows for _, found in lines for _, _, rows in found)
+    x0, x1 = visible_range(query, low, high)
+    tracks = tuple(
+        api.HostTrack(
+            key=track.key,
+            unit=track.unit,
+            limit=drawing.limit_of(track, rank),
+            lines=drawing.lines(found, x0, x1),
+        )
+        for track, found in lines
+        if found
+    )
+    shown = ("host", "process", "sensor")
+    return api.HostResponse(
+        run=summary,
+        rank=rank,
+        hosts=shown_hosts,
+        num_hosts=len(speakers),
+        x=query.x,
+        x_low=low,
+        x_high=high,
+        tracks=tracks,
+        absent=tuple(a for a in run.catalogue.absent() if a.group in shown),
+        marks=marks_of(reader, run, drawing.axis, [rank]),
+    )
+
+
+def _host_of(run: Run, rank: int) -> str:
+    return run.rank_files(rank)[-1][1].header.host
+
+
+def _speakers(run: Run, ranks: Sequence[int]) -> dict[str, list[int]]:
+    """Ranks by host, ascending."""
+    found: dict[str, list[int]] = {}
+    for rank in ranks:
+        found.setdefault(_host_of(run, rank), []).append(rank)
+    return found
+
+
+_Found = tuple[str, int, "Rows"]
+
+
+class _Drawing:
+    """Reads and thins the lines of the tracks."""
+
+    def __init__(
+        self, reader: SeriesReader, run: Run, query: DrawnQuery, budget: Budget
+    ) -> None:
+        self._reader = reader
+        self._run = run
+        self._query = query
+        self._budget = budget
+        self._sources: dict[str, RankRows] = {}
+        self.axis = x_axis(run, query.x)
+
+    def fullest(self, hosts: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
+        """The hosts that are drawn, in their order: those whose memory was fullest."""
+        if len(hosts) <= MAX_HOSTS:
+            return tuple(hosts)
+        peaks = {name: self._peak(_FULLEST_BY, ranks) for name, ranks in hosts.items()}
+        chosen = set(sorted(peaks, key=lambda name: -peaks[name])[:MAX_HOSTS])
+        return tuple(name for name in hosts if name in chosen)
+
+    def _peak(self, column: str, ranks: Sequence[int]) -> float:
+        for speaker in self._recorders(column, ranks)[:1]:
+            rows = self._source(column).rollup(speaker)
+            if rows is not None and not np.isnan(rows.high).all():
+                return float(np.nanmax(rows.high))
+        return -1.0
+
+    def rows_of(
+        self, track: _Track, rank: int, hosts: Sequence[Sequence[int]]
+    ) -> list[_Found]:
+        """(column, rank, all its rows) of every line of a track."""
+        found = []
+        for column in track.of_host:
+            for ranks in hosts:
+                # Not every rank samples the host: the lowest that does speaks for it.
+                for speaker in self._recorders(column, ranks):
+                    rows = self._source(column).rollup(speaker, low=True)
+                    if rows is not None and not np.isnan(rows.high).all():
+                        found.append((column, speaker, rows))
+                        break
+        for column in track.of_rank:
+            for speaker in self._recorders(column, [rank]):
+                rows = self._source(column).rollup(speaker, low=True)
+                if rows is not None and not np.isnan(rows.high).all():
+                    found.append((column, speaker, rows))
+        return found
+
+    def lines(
+        self, found: Sequence[_Found], x0: float, x1: float
+    ) -> tuple[api.HostLine, ...]:
+        """What is drawn of a track's rows."""
+        lines = []
+        for column, rank, rows in found:
+            (finer,) = refined_rows(
+                self._source(column),
+                [rank],
+                [rows],
+                x0,
+                x1,
+                self._query.px,
+                self._budget,
+            )
+            shown = visible(finer or rows, x0, x1)
+            drawn, _ = thinned(shown, x0, x1, 2 * self._query.px)
+            lines.append(
+                api.HostLine(
+                    name=column,
+                    rank=rank,
+                    host=_host_of(self._run, rank),
+                    x=f64(drawn.first),
+                    y=f64(drawn.high),
+                    y_low=f64(drawn.low),
+                )
+            )
+        return tuple(lines)
+
+    def limit_of(self, track: _Track, rank: int) -> float | None:
+        """The highest value of the limit's column, or what the header says."""
+        if track.limit_column is None:
+            return track.limit
+        for speaker in self._recorders(
+            track.limit_column, [rank, *self._run.ranks[:1]]
+        ):
+            rows = self._source(track.limit_column).rollup(speaker)
+            if rows is not None and not np.isnan(rows.high).all():
+                return float(np.nanmax(rows.high))
+        for _, file in self._run.rank_files(rank)[-1:]:
+            size = getattr(file.header, track.limit_column, None)
+            return None if size is None else float(size)
+        return None
+
+    def _recorders(self, column: str, ranks: Sequence[int]) -> list[int]:
+        key = self._run.catalogue.find(column)
+        if key is None:
+            return []
+        recorded = self._run.catalogue.ranks_of(key)
+        return [rank for rank in ranks if rank in recorded]
+
+    def _source(self, column: str) -> RankRows:
+        known = self._sources.get(column)
+        if known is None:
+            key = self._run.catalogue.find(column) or SeriesKey("", column)
+            known = RankRows(self._reader, self._run, key, self.axis)
+            self._sources[column] = known
+        return known

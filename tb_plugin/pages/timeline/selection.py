@@ -1,0 +1,281 @@
+"""What a request is about: its ranks, its x axis, and their rows on that axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from collector.format.columns import STEP_TABLE
+from tb_plugin.analysis.series.rows import Rows, on_steps, on_time
+from tb_plugin.rank_set import RankSet
+from tb_plugin.readers.series import (
+    DEFAULT_COLUMNS,
+    TRAIN_PHASE,
+    WALL,
+    Clock,
+    SeriesKey,
+    schemas_of,
+)
+from tb_plugin.server.errors import NotFoundError
+from tb_plugin.server.parameters import Number, Pixels, Query, Rank, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from collector.format.records import Header
+    from tb_plugin.api import CapacityKind
+    from tb_plugin.budget import Budget
+    from tb_plugin.index.run import AttemptFiles, Run
+    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.readers.series import SeriesReader
+
+XKind: TypeAlias = Literal["step", "relative", "wall"]
+
+CAPACITY_GROUPS: Final = {"device": "device", "process": "memory", "host": "memory"}
+
+
+class RanksQuery(Query, frozen=True):
+    """Ranks of a run: one, some, or where none is named all."""
+
+    rank: Rank | None = None
+    ranks: RankSet | None = None
+    phase: Text | None = None
+    """Whose steps are meant; the training phase where none is named."""
+
+
+class DrawnQuery(RanksQuery, frozen=True):
+    """Series of ranks over a range of x, on so many pixels."""
+
+    series: Text | None = None
+    """`SeriesInfo.key`."""
+    x: XKind = "step"
+    x0: Number | None = None
+    """In units of x; likewise x1."""
+    x1: Number | None = None
+    px: Pixels = 1200
+
+
+class MatrixQuery(DrawnQuery, frozen=True):
+    """Cells of ranks and steps, on `rows` pixels of height."""
+
+    rows: Pixels = 800
+
+
+def prefetcher(reader: SeriesReader, query: RanksQuery) -> Callable[[RankFile], None]:
+    """Decodes what the query will draw of a file while its bytes are still at hand."""
+    series, on_steps = None, True
+    if isinstance(query, DrawnQuery):
+        series, on_steps = query.series, query.x == "step"
+
+    def prefetch(file: RankFile) -> None:
+        key = _likely_series(file, series, query.phase)
+        if key is not None:
+            clock = None if on_steps else WALL
+            reader.rollup(file, key, clock)
+        for schema in file.schemas.values():
+            if schema.rolled_up and any(c.name == "num_ooms" for c in schema.columns):
+                key = SeriesKey(schema.table, "num_ooms", schema.phase)
+                reader.rollup(file, key, None)
+
+    return prefetch
+
+
+def _likely_series(
+    file: RankFile, series: str | None, phase: str | None
+) -> SeriesKey | None:
+    table, _, column = (series or "").partition("/")
+    wanted = [(table, column)] if column else []
+    wanted += [(STEP_TABLE, name) for name in DEFAULT_COLUMNS]
+    for table, column in wanted:
+        key = SeriesKey(table, column, phase or TRAIN_PHASE)
+        if schemas_of(file, key):
+            return key
+    return None
+
+
+def chosen_ranks(run: Run, query: RanksQuery) -> list[int]:
+    """The ranks a request is about, ascending; none where files tell no rank.
+
+    Raises:
+        NotFoundError: none of them is in the run.
+    """
+    ranks = run.ranks
+    if not ranks and query.rank is None:
+        return []
+    if query.rank is not None:
+        ranks = [rank for rank in ranks if rank == query.rank]
+    elif query.ranks is not None:
+        ranks = [rank for rank in ranks if rank in query.ranks]
+    if not ranks:
+        raise NotFoundError(
+            "None of these ranks is in the run.",
+            f"rank={query.rank}" if query.rank is not None else "ranks",
+            which_ranks(run),
+        )
+    return ranks
+
+
+def which_ranks(run: Run) -> str:
+    """The ranks there are, for who asked for another one."""
+    if not run.ranks:
+        return "The names of the run's files tell no rank: ask for none."
+    return f"The run has ranks {run.ranks[0]} to {run.ranks[-1]}."
+
+
+@dataclass(frozen=True, slots=True)
+class XAxis:
+    """One x axis over all attempts of a run."""
+
+    kind: XKind
+    clocks: dict[int, Clock | None]
+    """By attempt index; None on the step axis."""
+
+    def x_of_event(
+        self, attempt: AttemptFiles, step: int | None, time_ns: int
+    ) -> float | None:
+        """Where an event stands; None where that is not known on this axis."""
+        clock = self.clocks[attempt.index]
+        if clock is None:
+            return None if step is None else float(step)
+        return float(clock.x_of(np.array([time_ns], np.int64))[0])
+
+
+def x_axis(run: Run, kind: XKind) -> XAxis:
+    """The axis of that kind.
+
+    Relative time is the time the job has run: where it was restarted, an attempt
+    goes on where the one before it wrote its last row, so that x ascends.
+    """
+    clocks: dict[int, Clock | None] = {}
+    elapsed_ms = 0.0
+    for attempt in run.attempts:
+        if kind == "step":
+            clocks[attempt.index] = None
+        elif kind == "wall":
+            clocks[attempt.index] = WALL
+        else:
+            clocks[attempt.index] = Clock(attempt.started_ns, elapsed_ms)
+            elapsed_ms += max(0.0, (attempt.last_ns - attempt.started_ns) / 1e6)
+    return XAxis(kind, clocks)
+
+
+class RankRows:
+    """Rows of one series for many ranks of a run, on one axis."""
+
+    def __init__(
+        self, reader: SeriesReader, run: Run, key: SeriesKey, axis: XAxis
+    ) -> None:
+        self._reader = reader
+        self._run = run
+        self._key = key
+        self._axis = axis
+        self._repeats = key.table != STEP_TABLE
+
+    def rollup(self, rank: int, *, low: bool = False) -> Rows | None:
+        """Everything of a rank at the grain that was kept; None where it has nothing."""
+        pieces = []
+        for attempt, file in self._run.rank_files(rank):
+            clock = self._axis.clocks[attempt.index]
+            piece = self._reader.rollup(file, self._key, clock, low=low)
+            if piece is not None:
+                pieces.append(piece)
+        return self._merged(pieces)
+
+    def refined(
+        self, rank: int, coarse: Rows | None, low: float, high: float, budget: Budget
+    ) -> Rows | None:
+        """The rows in `low..high` themselves; `coarse` where the budget forbids it."""
+        pieces = []
+        files = self._run.rank_files(rank)
+        for index, (attempt, file) in enumerate(files):
+            clock = self._axis.clocks[attempt.index]
+            reach_low, reach_high = low, high
+            if clock is None:
+                reach_high = min(high, self._replaced_from(files[index + 1 :]) - 1)
+                if self._goes_back(file):
+                    # Only all of its rows tell which of them were replaced.
+                    reach_low, reach_high = -np.inf, np.inf
+            if reach_high < reach_low:
+                continue
+            piece = self._reader.row_by_row(
+                file, self._key, clock, reach_low, reach_high, budget
+            )
+            if piece is None:
+                return coarse
+            if len(piece):
+                pieces.append(piece)
+        merged = self._merged(pieces)
+        return coarse if merged is None else merged
+
+    def _merged(self, pieces: Sequence[Rows]) -> Rows | None:
+        if not pieces:
+            return None
+        if self._axis.kind == "step":
+            merged = on_steps(pieces, repeats=self._repeats)
+        else:
+            merged = on_time(pieces)
+        return merged if len(merged) else None
+
+    def _replaced_from(self, later: Iterable[tuple[AttemptFiles, RankFile]]) -> float:
+        """The lowest step that a later attempt ran again."""
+        lowest = np.inf
+        for _, file in later:
+            rows = self._reader.rollup(file, self._key, None)
+            if rows is not None:
+                lowest = min(lowest, float(rows.first.min()))
+        return lowest
+
+    def _goes_back(self, file: RankFile) -> bool:
+        rows = self._reader.rollup(file, self._key, None)
+        return rows is not None and bool(np.any(rows.first[1:] < rows.last[:-1]))
+
+
+class Capacity(NamedTuple):
+    """What memory may grow to, and what sets that bound."""
+
+    size_bytes: float | None
+    kind: CapacityKind
+
+
+def capacity_of(run: Run, ranks: Iterable[int], group: str) -> Capacity:
+    """The smallest device, or memory limit, among the ranks."""
+    smallest = Capacity(None, "none")
+    for rank in ranks:
+        for _, file in run.rank_files(rank)[-1:]:
+            found = _capacity(file.header, CAPACITY_GROUPS.get(group))
+            if found.size_bytes is None:
+                continue
+            if smallest.size_bytes is None or found.size_bytes < smallest.size_bytes:
+                smallest = found
+    return smallest
+
+
+def _capacity(header: Header, kind: str | None) -> Capacity:
+    if kind == "device" and header.device_total_bytes is not None:
+        return Capacity(float(header.device_total_bytes), "device")
+    if kind == "memory" and header.memory_limit_bytes:
+        return Capacity(float(header.memory_limit_bytes), "cgroup_limit")
+    if kind == "memory" and header.memory_total_bytes is not None:
+        return Capacity(float(header.memory_total_bytes), "host_memory")
+    return Capacity(None, "none")
+
+
+def extent(rows: Iterable[Rows | None]) -> tuple[float, float]:
+    """Lowest and highest x; (0, 0) where there is nothing."""
+    found = [r for r in rows if r is not None and len(r)]
+    if not found:
+        return 0.0, 0.0
+    unique = {id(r.first): r for r in found}.values()
+    return (
+        min(float(r.first[0]) for r in unique),
+        max(float(r.last.max()) for r in unique),
+    )
+
+
+def visible_range(query: DrawnQuery, low: float, high: float) -> tuple[float, float]:
+    """The part that was asked for, inside the extent."""
+    x0 = low if query.x0 is None else min(max(query.x0, low), high)
+    x1 = high if query.x1 is None else max(min(query.x1, high), low)
+    return (x0, x1) if x0 <= x1 else (low, high)

@@ -1,0 +1,1 @@
+"""The trace: slices, counters and instants of all ranks on one clock."""

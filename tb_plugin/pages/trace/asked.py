@@ -1,0 +1,219 @@
+"""Routes about traces: what a run's timeline is made of, and what is open of it.
+
+Sources are opened by threads of their own: `/trace` says how far each is. Pictures are
+made of open sources alone; only the recording's own numbers need the run's lock.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.budget import Budget
+from tb_plugin.pages.trace.axis import (
+    COUNTERS,
+    Placed,
+    RunClocks,
+    TracksQuery,
+    placed,
+    run_clocks,
+)
+from tb_plugin.readers.trace_files.sources import TraceFiles
+from tb_plugin.readers.trace_sources import TraceSources, span_sources
+from tb_plugin.server.errors import (
+    BadRequestError,
+    NotFoundError,
+    NotReadyError,
+    UnreadableError,
+)
+from tb_plugin.server.parameters import Query, SourceId, Whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tb_plugin import api
+    from tb_plugin.index.run import Run
+    from tb_plugin.readers.trace_sources import FoundSource, OpenSource
+    from tb_plugin.server.routes import Asked
+    from tb_plugin.server.state import State
+
+FIND_SECONDS: Final = 2.0
+PICTURE_SECONDS: Final = 3.0
+"""How long a picture waits for each source that is being opened."""
+_LISTED_SECONDS: Final = 1.0
+"""How long a list of sources holds for pictures."""
+_MAX_LISTS: Final = 64
+
+
+class RowQuery(Query, frozen=True):
+    """One slice or instant: a row of a source."""
+
+    source: SourceId | None = None
+    row: Whole | None = None
+
+
+class RunTraces:
+    """The traces of runs. Safe for threads."""
+
+    def __init__(self, state: State) -> None:
+        self.sources: Final = TraceSources()
+        self.files: Final = TraceFiles(state.importer)
+        self._state = state
+        self._files: Callable[[Run, Budget], Sequence[FoundSource]] = self.files
+        self._lists: dict[str, tuple[float, Listed]] = {}
+        self._lock = threading.Lock()
+
+    def listed(self, run_id: str, *, fresh: bool = False) -> Listed:
+        """All that a run's timeline is made of; `fresh`: looked at now.
+
+        Raises:
+            NotFoundError: there is no such run.
+        """
+        now = time.monotonic()
+        with self._lock:
+            known = self._lists.get(run_id)
+        if known is not None and not fresh and now - known[0] < _LISTED_SECONDS:
+            return known[1]
+        run = self._state.store.run(run_id)
+        with run.lock:
+            budget = Budget(FIND_SECONDS)
+            run.update(budget)
+            sources = [*span_sources(run, budget), *self._files(run, budget)]
+            sources.sort(key=lambda one: (one.rank is None, one.rank or 0, one.kind))
+            listing = run.found.traces
+            listed = Listed(
+                sources,
+                () if listing is None else listing.problems,
+                run_clocks(run),
+                self._state.summary(run),
+                run.version,
+                budget.exhausted or run.unfinished,
+            )
+        with self._lock:
+            if len(self._lists) > _MAX_LISTS:
+                self._lists.clear()
+            self._lists[run_id] = (now, listed)
+        return listed
+
+    def places(
+        self, run_id: str, listed: Listed, ids: Iterable[str]
+    ) -> dict[str, Placed]:
+        """The sources of ids, open and on the clock that `/trace` put them on.
+
+        Raises:
+            NotFoundError: one of them is not in the run.
+            NotReadyError: one is still being opened.
+            UnreadableError: one cannot be opened.
+        """
+        wanted = {one for one in ids if not one.startswith(COUNTERS)}
+        by_id = {one.id: one for one in listed.sources}
+        if not wanted <= by_id.keys():
+            raise NotFoundError(
+                "There is no such trace in the run.",
+                "the trace in the address",
+                "It may have been deleted: reload the page.",
+            )
+        for one in sorted(wanted):
+            self._wait_for(run_id, by_id[one])
+        # All that are shown together decide where one without a wall clock lies.
+        shown = [one for one in listed.sources if self._is_open(run_id, one)]
+        found = self.placed(run_id, shown, listed.clocks, listed.summary)
+        return {one.id: one for one in found if one.id in wanted}
+
+    def placed(
+        self,
+        run_id: str,
+        sources: Iterable[FoundSource],
+        clocks: RunClocks,
+        summary: api.RunSummary,
+    ) -> list[Placed]:
+        """Those of the sources that are open, on one clock."""
+        found: list[OpenSource] = []
+        for one in sources:
+            ready = self.sources.ready(run_id, one.id)
+            if ready is not None and ready.source is not None:
+                found.append(ready.source)
+        return placed(found, clocks, int(summary.first_ms * 1e6))
+
+    def _is_open(self, run_id: str, found: FoundSource) -> bool:
+        return self.sources.ready(run_id, found.id) is not None
+
+    def _wait_for(self, run_id: str, found: FoundSource) -> None:
+        if self._is_open(run_id, found):
+            return
+        opening = self.sources.open(run_id, found)
+        opening.wait(PICTURE_SECONDS)
+        if opening.problem is not None:
+            problem = opening.problem
+            where = ", ".join(filter(None, (problem.path, problem.where)))
+            raise UnreadableError(problem.what, where, problem.remedy)
+        if opening.source is None:
+            raise NotReadyError(
+                "The trace is still being opened.",
+                found.name[:200],
+                "Ask again in a moment.",
+            )
+
+
+def places_of(asked: Asked[TracksQuery]) -> dict[str, Placed]:
+    """What a picture of tracks is made of, by source.
+
+    Raises:
+        RequestError: a source is not there, or not open.
+        HeldError: the client holds the answer already.
+    """
+    query, traces = asked.query, asked.state.traces
+    ids = [one for one, _ in query.tracks]
+    listed = traces.listed(query.run)
+    places = traces.places(query.run, listed, ids)
+    numbers = any(one.startswith(COUNTERS) for one in ids)
+    asked.decided_by(*_stamp(places), listed.version if numbers else 0)
+    return places
+
+
+def row_of(asked: Asked[RowQuery]) -> tuple[Placed, int]:
+    """The source of a row, and the row.
+
+    Raises:
+        RequestError: they are not named, or the source is not there, or not open.
+        HeldError: the client holds the answer already.
+    """
+    query, traces = asked.query, asked.state.traces
+    if query.source is None or query.row is None:
+        raise BadRequestError(
+            "A source and a row must be given.", "source, row", "Reload the page."
+        )
+    places = traces.places(query.run, traces.listed(query.run), [query.source])
+    asked.decided_by(*_stamp(places))
+    return places[query.source], query.row
+
+
+def _stamp(places: dict[str, Placed]) -> tuple[object, ...]:
+    found = list(places.values())
+    return [one.source.found.key for one in found], [one.zero_ns for one in found]
+
+
+class Listed:
+    """What a run had when it was last looked at."""
+
+    def __init__(
+        self,
+        sources: list[FoundSource],
+        problems: tuple[api.Problem, ...],
+        clocks: RunClocks,
+        summary: api.RunSummary,
+        version: int,
+        still_reading: bool,
+    ) -> None:
+        self.sources = sources
+        self.problems = problems
+        self.clocks = clocks
+        self.summary = summary
+        self.version = version
+        self.still_reading = still_reading
+
+    @property
+    def keys(self) -> list[tuple[object, ...]]:
+        """What decides what is in it."""
+        return [(one.id, *one.key) for one in self.sources]

@@ -1,0 +1,232 @@
+"""Sources of a run on one clock: where each of them begins, and which tracks are meant."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple
+
+from msgspec import Meta
+
+from tb_plugin import api
+from tb_plugin.analysis.ranks.clocks import UNCOMPARED, RankClock, recorded_clocks
+from tb_plugin.rank_set import RankSet
+from tb_plugin.server.errors import BadRequestError, NotFoundError
+from tb_plugin.server.parameters import Query
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tb_plugin.analysis.trace.trace import Trace
+    from tb_plugin.index.run import Run
+    from tb_plugin.readers.trace_sources import OpenSource
+
+COUNTERS: Final = "counters-"
+"""What ids of sources of a run's own numbers begin with; a rank follows."""
+
+
+_MOST_NS: Final = 2**61
+"""Times beyond it do not come from any clock; sums of a few still fit 64 bits."""
+
+
+MAX_TRACKS: Final = 4_000
+_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+Nanoseconds = Annotated[
+    int, Meta(ge=-(2**63), le=2**63 - 1, description="whole nanoseconds")
+]
+
+
+class Tracks(tuple[tuple[str, tuple[int, ...]], ...]):
+    """Sources by id, each with indices of its tracks."""
+
+    __slots__ = ()
+
+    EXPECTED: ClassVar = f"at most {MAX_TRACKS} tracks like id:0-4,7;id:1"
+
+    @classmethod
+    def parse(cls, text: str) -> Tracks:
+        """Sources and indices, which are written as ranks are.
+
+        Raises:
+            ValueError: it is no such text, or has too many tracks.
+        """
+        parts = [part.partition(":") for part in text.split(";") if part]
+        ranges = [(name, RankSet.parse(rows)) for name, _, rows in parts]
+        number = sum(high - low + 1 for _, of in ranges for low, high in of.ranges)
+        if number > MAX_TRACKS or not all(_ID.fullmatch(name) for name, _ in ranges):
+            raise ValueError(f"not {cls.EXPECTED}")
+        return cls(
+            (
+                name,
+                tuple(row for low, high in of.ranges for row in range(low, high + 1)),
+            )
+            for name, of in ranges
+        )
+
+
+class TracksQuery(Query, frozen=True):
+    """Tracks in a window of nanoseconds since 1970."""
+
+    tracks: Tracks = Tracks()
+    t0: Nanoseconds | None = None
+    t1: Nanoseconds | None = None
+
+
+_FARTHEST_NS: Final = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A source that is open, on the common clock."""
+
+    source: OpenSource
+    zero_ns: int
+    """Nanoseconds since 1970 of its time 0, on the common clock."""
+    clock: api.TraceClock
+
+    @property
+    def trace(self) -> Trace:
+        """What it holds."""
+        return self.source.trace
+
+    @property
+    def id(self) -> str:
+        """Of the source."""
+        return self.source.found.id
+
+    def own_ns(self, time_ns: int) -> int:
+        """A time of the common clock, in the trace's own."""
+        return max(-_MOST_NS, min(time_ns - self.zero_ns, _MOST_NS))
+
+    def track_of(self, index: int) -> str:
+        """A track's name in answers."""
+        return f"{self.id}:{index}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunClocks:
+    """The clocks of a run's ranks; every start of the job has its own."""
+
+    attempts: tuple[tuple[int, Mapping[int, RankClock]], ...] = ()
+    """When each began, ascending, and the clocks of its ranks."""
+
+    def of(self, rank: int, at_ns: int) -> RankClock:
+        """A rank's clock at a moment of its own times."""
+        found = UNCOMPARED
+        for number, (started_ns, clocks) in enumerate(self.attempts):
+            if rank in clocks and (started_ns <= at_ns or not number):
+                found = clocks[rank]
+        return found
+
+    def offset_ns(self, rank: int) -> int:
+        """What was added last to a rank's times; its own numbers are few per second."""
+        for _, clocks in reversed(self.attempts):
+            if rank in clocks:
+                line = clocks[rank].line
+                return line.at(line.readings[-1].at_ns).offset_ns
+        return 0
+
+
+def run_clocks(run: Run) -> RunClocks:
+    """What a run's recordings say of their clocks; hold the run's lock."""
+    return RunClocks(
+        tuple((one.started_ns, recorded_clocks(one.files)) for one in run.attempts)
+    )
+
+
+def placed(
+    sources: Sequence[OpenSource], clocks: RunClocks, first_ns: int
+) -> list[Placed]:
+    """Put sources on the common clock by the clock of each rank.
+
+    Those that know no wall clock begin where the others do, or with the run at
+    `first_ns`.
+    """
+    offsets = {id(one): _shift(one, clocks) for one in sources}
+    begins = [
+        one.trace.base_ns + one.trace.start_ns + offsets[id(one)].offset_ns
+        for one in sources
+        if one.trace.has_wall_clock
+    ]
+    start = min(begins, default=first_ns)
+    found = []
+    for one in sources:
+        offset, trace = offsets[id(one)], one.trace
+        zero, method = trace.base_ns + offset.offset_ns, offset.method
+        if not trace.has_wall_clock:
+            zero, method = start - trace.start_ns, "none"
+        found.append(
+            Placed(
+                one,
+                zero,
+                api.TraceClock(
+                    method,
+                    float(zero - trace.base_ns) if trace.has_wall_clock else 0.0,
+                    None if offset.error_ns is None else float(offset.error_ns),
+                ),
+            )
+        )
+    return found
+
+
+class _Shift(NamedTuple):
+    """What is added to a source's times, whole: floats have no room for nanoseconds."""
+
+    offset_ns: int
+    error_ns: int | None
+    method: str
+
+
+def _shift(source: OpenSource, clocks: RunClocks) -> _Shift:
+    """By the clock of its rank in the middle of its times."""
+    trace, rank = source.trace, source.found.rank
+    if rank is None or not trace.has_wall_clock:
+        return _Shift(0, None, "wall")
+    middle = trace.base_ns + (trace.start_ns + trace.end_ns) // 2
+    clock = clocks.of(rank, middle)
+    # Spans have recorded times, which the wall clock may be ahead of.
+    ahead_ns = 0 if source.found.kind == "spans" else clock.ahead_ns(middle)
+    offset = clock.line.at(middle - ahead_ns)
+    method = "wall" if clock is UNCOMPARED else clock.method
+    return _Shift(offset.offset_ns - ahead_ns, offset.error_ns, method)
+
+
+def chosen_tracks(
+    query: TracksQuery, open_sources: Mapping[str, Placed]
+) -> Iterator[tuple[Placed, list[int]]]:
+    """The tracks of slices that a request names, by source.
+
+    Raises:
+        NotFoundError: one of them is not there.
+    """
+    for source_id, indices in query.tracks:
+        if source_id.startswith(COUNTERS):
+            continue
+        found = open_sources[source_id]
+        yield found, sorted(set(_known(found.trace, indices)))
+
+
+def _known(trace: Trace, indices: Iterable[int]) -> Iterator[int]:
+    for index in indices:
+        if index >= len(trace.tracks):
+            raise NotFoundError(
+                "There is no such track.",
+                f"track {index}",
+                "Reload the page: the trace was replaced by another one.",
+            )
+        yield index
+
+
+def window_of(query: TracksQuery) -> tuple[int, int]:
+    """The window of time that is asked for; at least 1 ns wide.
+
+    Raises:
+        BadRequestError: none is.
+    """
+    if query.t0 is None or query.t1 is None:
+        raise BadRequestError(
+            "A window of time must be given.", "t0, t1", "Reset the view."
+        )
+    t0, t1 = (max(-_FARTHEST_NS, min(at, _FARTHEST_NS)) for at in (query.t0, query.t1))
+    return t0, max(t1, t0 + 1)

@@ -1,0 +1,214 @@
+"""Route `/trace_slices`: the slices, blocks and counters of a window of time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.analysis.trace.families import FAMILIES, family_of
+from tb_plugin.analysis.trace.tiles import MAX_PIECES, Lane, zoom_of
+from tb_plugin.budget import Budget
+from tb_plugin.contract.wire import i32, u8, u16
+from tb_plugin.pages.trace.asked import FIND_SECONDS, places_of
+from tb_plugin.pages.trace.axis import (
+    COUNTERS,
+    TracksQuery,
+    chosen_tracks,
+    run_clocks,
+    window_of,
+)
+from tb_plugin.pages.trace.counters import RankCounters, trace_lines
+from tb_plugin.pages.trace.instants import instants_in
+from tb_plugin.pages.trace.names import shortened
+from tb_plugin.server.errors import NotFoundError
+from tb_plugin.server.parameters import Pixels
+from tb_plugin.server.routes import Asked, route
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.trace.tiles import Tile
+    from tb_plugin.analysis.trace.trace import Trace
+    from tb_plugin.pages.trace.axis import Placed
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+NO_NAME: Final = 0xFFFF
+_FINEST_NS: Final = 2_000_000_000
+"""Windows below it are told to the nanosecond."""
+_MOST: Final = 2**31 - 1
+
+
+class SlicesQuery(TracksQuery, frozen=True):
+    """A tile of tracks, on so many pixels."""
+
+    px: Pixels = 1600
+
+
+@route("trace_slices", SlicesQuery)
+def answer(asked: Asked[SlicesQuery]) -> api.TraceSlicesResponse:
+    """One tile; the run's own numbers are read with its lock held."""
+    return trace_slices(places_of(asked), asked.query, _lines(asked))
+
+
+def _lines(asked: Asked[SlicesQuery]) -> list[api.TraceLine]:
+    query = asked.query
+    wanted = [one for one in query.tracks if one[0].startswith(COUNTERS)]
+    if not wanted:
+        return []
+    window = window_of(query)
+    run = asked.state.store.run(query.run)
+    lines: list[api.TraceLine] = []
+    with run.lock:
+        budget = Budget(FIND_SECONDS)
+        clocks = run_clocks(run)
+        for source_id, indices in wanted:
+            text = source_id.removeprefix(COUNTERS)
+            if not (text.isdigit() and len(text) < 9):
+                raise NotFoundError(
+                    "There are no such counters.", source_id, "Reload the page."
+                )
+            rank = int(text)
+            counters = RankCounters(asked.state.store.series, run, rank)
+            offset = clocks.offset_ns(rank)
+            lines += counters.lines(
+                source_id, indices, window, query.px, budget, offset
+            )
+    return lines
+
+
+def trace_slices(
+    places: Mapping[str, Placed],
+    query: SlicesQuery,
+    lines: Sequence[api.TraceLine] = (),
+) -> api.TraceSlicesResponse:
+    """One tile of the sources that the request names; `lines`: the run's own numbers.
+
+    Raises:
+        NotFoundError: a track is not there.
+        BadRequestError: no window is given.
+    """
+    start, end = window_of(query)
+    zoom = zoom_of(end - start, query.px)
+    chosen = list(chosen_tracks(query, places))
+    lanes: list[api.TraceLane] = []
+    tiles: list[tuple[Placed, Tile]] = []
+    lines = list(lines)
+    left = MAX_PIECES
+    for at, (place, tracks) in enumerate(chosen):
+        own = [
+            Lane(track, level)
+            for track in tracks
+            for level in range(place.trace.tracks[track].num_levels)
+            if place.trace.tracks[track].num_slices
+        ]
+        # Sources that are still to come get their share.
+        most = max(200, left // (len(chosen) - at))
+        tile = place.source.tiles.tile(
+            own, place.own_ns(start), place.own_ns(end), zoom, most
+        )
+        left = max(0, left - len(tile.pieces))
+        tiles.append((place, tile))
+        lanes += [api.TraceLane(place.track_of(one.track), one.level) for one in own]
+        for track in tracks:
+            if place.trace.tracks[track].kind == "counter":
+                lines += trace_lines(
+                    place.trace,
+                    place.track_of(track),
+                    track,
+                    place.own_ns(start),
+                    place.own_ns(end),
+                    query.px,
+                )
+    instants = instants_in(chosen, start, end, zoom)
+    return _answer(start, tiles, lanes, lines, instants)
+
+
+def _answer(
+    start: int,
+    tiles: Sequence[tuple[Placed, Tile]],
+    lanes: Sequence[api.TraceLane],
+    lines: Sequence[api.TraceLine],
+    instants: api.TraceInstants,
+) -> api.TraceSlicesResponse:
+    begin = _joined(
+        [tile.pieces.start_ns + place.zero_ns - start for place, tile in tiles]
+    )
+    stop = _joined(
+        [tile.pieces.end_ns + place.zero_ns - start for place, tile in tiles]
+    )
+    busy = _joined([tile.pieces.busy_ns for _, tile in tiles])
+    unit = _unit(begin, stop)
+    first = np.rint(begin / unit)
+    names, name, family = _named(tiles)
+    return api.TraceSlicesResponse(
+        t0=str(start),
+        unit_ns=float(unit),
+        zoom=max((tile.zoom for _, tile in tiles), default=0),
+        lanes=tuple(lanes),
+        lane_start=i32(_lane_starts([tile for _, tile in tiles])),
+        start=i32(first),
+        duration=i32(np.rint(stop / unit) - first),
+        row=i32(_joined([tile.pieces.longest for _, tile in tiles])),
+        name=u16(name),
+        family=u8(family),
+        count=i32(_joined([tile.pieces.count for _, tile in tiles])),
+        busy=i32(np.minimum(np.rint(busy / unit), _MOST)),
+        names=names,
+        families=FAMILIES,
+        lines=tuple(lines),
+        instants=instants,
+    )
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def _unit(begin: Ints, stop: Ints) -> int:
+    """The power of two in nanoseconds by which all times are whole 32 bit numbers."""
+    if not len(begin):
+        return 1
+    most = max(abs(int(begin.min())), abs(int(begin.max())), abs(int(stop.max())))
+    longest = int((stop - begin).max())
+    unit = 1
+    while max(most, longest) // unit > _MOST - 2:
+        unit *= 2
+    return unit
+
+
+def _lane_starts(tiles: Sequence[Tile]) -> list[int]:
+    starts, base = [0], 0
+    for tile in tiles:
+        starts += (tile.lane_start[1:] + base).tolist()
+        base += len(tile.pieces)
+    return starts
+
+
+def _named(
+    tiles: Sequence[tuple[Placed, Tile]],
+) -> tuple[tuple[str, ...], Ints, Ints]:
+    """Names, and by piece which of them and which family."""
+    names: dict[str, int] = {}
+    of_name, of_family = [], []
+    for place, tile in tiles:
+        trace, rows = place.trace, tile.pieces.longest
+        keys, which = np.unique(_keys(trace, rows), return_inverse=True)
+        table = np.full((2, len(keys)), NO_NAME, np.int64)
+        for at, key in enumerate(keys.tolist()):
+            text = trace.strings[key >> 32]
+            family = family_of(trace.strings[key & 0xFFFFFFFF], text)
+            number = names.setdefault(shortened(text), len(names))
+            table[:, at] = (min(number, NO_NAME), FAMILIES.index(family))
+        of_name.append(table[0][which])
+        of_family.append(table[1][which])
+    return tuple(names)[:NO_NAME], _joined(of_name), _joined(of_family)
+
+
+def _keys(trace: Trace, rows: Ints) -> Ints:
+    name = np.asarray(trace.slices.name[rows], np.int64)
+    return name << 32 | np.asarray(trace.slices.category[rows], np.int64)

@@ -1,0 +1,364 @@
+"""Route `/trace`: which sources a run's timeline has, and the tracks of those open."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tb_plugin import api
+from tb_plugin.analysis.time.device_counters import PROCESS as DEVICE_USE
+from tb_plugin.analysis.trace.instants import rows_of_track
+from tb_plugin.analysis.trace_memory.totals import PROCESS as MEMORY
+from tb_plugin.contract.wire import f64, finite, i32
+from tb_plugin.pages.trace.axis import COUNTERS, run_clocks
+from tb_plugin.pages.trace.counters import RankCounters
+from tb_plugin.rank_set import RankSet
+from tb_plugin.server.parameters import Query, Rank, Whole
+from tb_plugin.server.routes import Asked, route
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tb_plugin.analysis.series.rows import Rows
+    from tb_plugin.analysis.trace.trace import Trace, Track
+    from tb_plugin.index.run import Run
+    from tb_plugin.pages.trace.axis import Placed
+    from tb_plugin.readers.trace_sources import FoundSource, Opening
+
+OPEN_SECONDS: Final = 0.5
+"""How long an answer waits for sources that are being opened."""
+DEFAULT_RANKS: Final = 4
+"""More at once are opened only where they are asked for."""
+
+MAX_CHOICES: Final = 2_000
+MAX_TEXT: Final = 500
+_MAX_NOTES: Final = 20
+
+
+class TraceQuery(Query, frozen=True):
+    """Ranks whose sources are shown, and the cycle of the schedule they are of."""
+
+    rank: Rank | None = None
+    ranks: RankSet | None = None
+    cycle: Whole | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What is shown of all that a run has."""
+
+    sources: tuple[FoundSource, ...]
+    ranks: tuple[int, ...]
+    """Ranks shown; of sources that tell no rank -1."""
+    num_ranks: int
+
+
+def choose(every: Sequence[FoundSource], query: TraceQuery) -> Chosen:
+    """The sources that a question is about, by rank, spans before traces.
+
+    Of each rank those of the newest cycle that has any, or of the one asked for.
+    """
+    ranks = sorted({_rank_of(one) for one in every})
+    wanted = ranks
+    if query.rank is not None:
+        wanted = [rank for rank in ranks if rank in (query.rank, -1)]
+    elif query.ranks is not None:
+        wanted = [rank for rank in ranks if rank in query.ranks or rank == -1]
+    if query.rank is None and query.ranks is None:
+        # What tells no rank counts as one of them.
+        wanted = ranks[:DEFAULT_RANKS]
+    found: list[FoundSource] = []
+    for rank in wanted:
+        own = [one for one in every if _rank_of(one) == rank]
+        found += [one for one in own if one.kind == "spans"]
+        found += _of_cycle([one for one in own if one.kind == "trace"], query.cycle)
+    return Chosen(tuple(found), tuple(wanted), sum(rank >= 0 for rank in ranks))
+
+
+def _of_cycle(traces: list[FoundSource], cycle: int | None) -> list[FoundSource]:
+    if cycle is None:
+        # Files that say nothing of cycles: the one written last.
+        newest = max(
+            traces,
+            key=lambda one: (one.is_recorded, one.cycle or 0, one.time_ns, one.name),
+            default=None,
+        )
+        return [] if newest is None else [newest]
+    return [one for one in traces if one.cycle == cycle]
+
+
+def _rank_of(found: FoundSource) -> int:
+    return -1 if found.rank is None else found.rank
+
+
+@route("trace", TraceQuery)
+def answer(asked: Asked[TraceQuery]) -> api.TraceResponse:
+    """Sources and tracks; what is shown begins to be opened."""
+    state, query, traces = asked.state, asked.query, asked.state.traces
+    listed = traces.listed(query.run, fresh=True)
+    chosen = choose(listed.sources, query)
+    run = state.store.run(query.run)
+    openings = [traces.sources.open(query.run, one) for one in chosen.sources]
+    until = time.monotonic() + OPEN_SECONDS
+    for opening in openings:
+        opening.wait(max(0.0, until - time.monotonic()))
+    with run.lock:
+        summary, version = state.summary(run), run.version
+        states = [(one.state, one.progress, one.doing) for one in openings]
+        asked.decided_by(version, listed.keys, states, listed.still_reading)
+        if not chosen.ranks:
+            chosen = Chosen(chosen.sources, _ranks_shown(run, query), len(run.ranks))
+        clocks = run_clocks(run)
+        counters = [
+            (rank, clocks.offset_ns(rank), RankCounters(state.store.series, run, rank))
+            for rank in chosen.ranks
+            if rank >= 0
+        ]
+        return trace(
+            summary,
+            listed.sources,
+            chosen,
+            openings,
+            traces.placed(query.run, chosen.sources, clocks, summary),
+            counters,
+            listed.problems,
+            still_reading=listed.still_reading,
+            local_perfetto=state.has_perfetto(),
+        )
+
+
+def _ranks_shown(run: Run, query: TraceQuery) -> tuple[int, ...]:
+    """Of a run without traces and spans: whose numbers are shown."""
+    ranks = run.ranks
+    if query.rank is not None:
+        ranks = [rank for rank in ranks if rank == query.rank]
+    elif query.ranks is not None:
+        ranks = [rank for rank in ranks if rank in query.ranks]
+    return tuple(ranks[:DEFAULT_RANKS])
+
+
+def trace(
+    summary: api.RunSummary,
+    every: Sequence[FoundSource],
+    chosen: Chosen,
+    openings: Sequence[Opening],
+    places: Sequence[Placed],
+    counters: Sequence[tuple[int, int, RankCounters]],
+    problems: Sequence[api.Problem],
+    *,
+    still_reading: bool,
+    local_perfetto: bool,
+) -> api.TraceResponse:
+    """Answer it.
+
+    `openings` are of the sources shown, in their order, and `places` those of them that
+    are open; `counters` by rank, with the offset of its clock; `problems` of files that no
+    source was made of.
+    """
+    own = [(rank, offset, list(of.tracks(0))) for rank, offset, of in counters]
+    base, end = _extent(places, own)
+    by_id = {one.id: one for one in places}
+    sources = [_source(one, by_id.get(one.found.id), base) for one in openings]
+    tracks = [
+        _track(index, number, track, place.trace, opening.found.rank)
+        for index, opening in enumerate(openings)
+        if (place := by_id.get(opening.found.id)) is not None
+        for number, track in enumerate(place.trace.tracks)
+        if _is_listed(place.trace, number)
+    ]
+    for rank, offset, found in own:
+        if found:
+            at = len(sources)
+            sources.append(_counter_source(rank, offset, [r for _, r in found], base))
+            tracks += [replace(track, source=at) for track, _ in found]
+    order = {rank: at for at, rank in enumerate(chosen.ranks)}
+    tracks.sort(key=lambda track: order.get(_or(track.rank), len(order)))
+    shown = {one.id for one in chosen.sources}
+    return api.TraceResponse(
+        run=summary,
+        base_ns=str(base),
+        end_ns=float(end - base),
+        sources=tuple(sources),
+        tracks=tuple(tracks),
+        steps=_steps(places, base),
+        choices=tuple(
+            api.TraceChoice(
+                one.id,
+                one.kind,
+                one.name[:MAX_TEXT],
+                one.rank,
+                one.cycle,
+                float(one.num_bytes),
+                one.id in shown,
+            )
+            for one in every[:MAX_CHOICES]
+        ),
+        num_ranks=chosen.num_ranks,
+        shown_ranks=tuple(rank for rank in chosen.ranks if rank >= 0),
+        problems=tuple(problems),
+        still_reading=still_reading,
+        perfetto="local" if local_perfetto else "hosted",
+    )
+
+
+def _or(rank: int | None) -> int:
+    return -1 if rank is None else rank
+
+
+def _extent(
+    places: Iterable[Placed],
+    counters: Iterable[tuple[int, int, Sequence[tuple[api.TraceTrack, Rows]]]],
+) -> tuple[int, int]:
+    """First and last time of what is shown; numbers count where nothing else is."""
+    places = list(places)
+    if places:
+        return (
+            min(one.zero_ns + one.trace.start_ns for one in places),
+            max(one.zero_ns + one.trace.end_ns for one in places),
+        )
+    rows = [(row, offset) for _, offset, found in counters for _, row in found]
+    if not rows:
+        return 0, 0
+    return (
+        min(int(float(row.first[0]) * 1e6) + offset for row, offset in rows),
+        max(int(float(row.last.max()) * 1e6) + offset for row, offset in rows),
+    )
+
+
+def _source(opening: Opening, place: Placed | None, base: int) -> api.TraceSource:
+    found = opening.found
+    # What is shown meanwhile may be an older one, which is ready.
+    state = opening.state if place is None else "ready"
+    return api.TraceSource(
+        id=found.id,
+        kind=found.kind,
+        name=found.name[:MAX_TEXT],
+        rank=found.rank,
+        cycle=found.cycle,
+        state=state,
+        progress=opening.progress,
+        doing=opening.doing,
+        problem=opening.problem,
+        num_bytes=float(found.num_bytes),
+        num_slices=0 if place is None else len(place.trace.slices),
+        start_ns=0.0 if place is None else float(_begin(place) - base),
+        end_ns=0.0 if place is None else float(_end(place) - base),
+        clock=None if place is None else place.clock,
+        notes=() if place is None else _notes(place.trace),
+        has_file=found.path is not None,
+    )
+
+
+def _begin(place: Placed) -> int:
+    return place.zero_ns + place.trace.start_ns
+
+
+def _end(place: Placed) -> int:
+    return place.zero_ns + place.trace.end_ns
+
+
+def _notes(trace: Trace) -> tuple[str, ...]:
+    return tuple(
+        f"{one.what}{f' ({one.count:,})' if one.count > 1 else ''}"
+        f"{f', first at {one.where}' if one.where else ''}"[:MAX_TEXT]
+        for one in trace.problems[:_MAX_NOTES]
+    )
+
+
+def _track(
+    source: int, index: int, track: Track, trace: Trace, rank: int | None
+) -> api.TraceTrack:
+    values = _values(trace, index) if track.kind == "counter" else np.empty(0)
+    known = values[np.isfinite(values)]
+    return api.TraceTrack(
+        source=source,
+        index=index,
+        name=track.name[:MAX_TEXT],
+        process=track.process[:MAX_TEXT],
+        kind=track.kind,
+        rank=rank,
+        device=track.device if track.device >= 0 else None,
+        stream=track.stream if track.stream >= 0 else None,
+        num_slices=track.num_slices,
+        num_levels=track.num_levels if track.num_slices else 0,
+        num_instants=_num_instants(trace, index),
+        unit=_UNITS.get(track.process) if track.kind == "counter" else None,
+        most=finite(known.max()) if len(known) else None,
+        least=finite(known.min()) if len(known) else None,
+    )
+
+
+def _is_listed(trace: Trace, index: int) -> bool:
+    """Whether anything of a track can be drawn.
+
+    Instants of no process are the profiler's own mark of where its window ended, which
+    may lie far behind the last slice.
+    """
+    track = trace.tracks[index]
+    has_any = track.num_slices or track.kind == "counter"
+    return bool(has_any or (track.process and _num_instants(trace, index)))
+
+
+_UNITS: Final[dict[str, api.Unit]] = {MEMORY: "bytes", DEVICE_USE: "percent"}
+"""Of counters, by what their process is called."""
+
+
+def _num_instants(trace: Trace, track: int) -> int:
+    first, stop = rows_of_track(trace, track)
+    return stop - first
+
+
+def _values(
+    trace: Trace, index: int
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    parts = [
+        trace.counters.value[one.first_row : one.first_row + one.num_points]
+        for one in trace.series
+        if one.track == index
+    ]
+    return np.concatenate(parts).astype(np.float64) if parts else np.empty(0)
+
+
+def _counter_source(
+    rank: int, offset: int, rows: Sequence[Rows], base: int
+) -> api.TraceSource:
+    first = min(float(one.first[0]) for one in rows) * 1e6 + offset - base
+    last = max(float(one.last.max()) for one in rows) * 1e6 + offset - base
+    return api.TraceSource(
+        id=f"{COUNTERS}{rank}",
+        kind="counters",
+        name="memory and host",
+        rank=rank,
+        cycle=None,
+        state="ready",
+        progress=1.0,
+        doing="",
+        problem=None,
+        num_bytes=0.0,
+        num_slices=0,
+        start_ns=first,
+        end_ns=last,
+        clock=api.TraceClock("wall", float(offset), None),
+        notes=(),
+        has_file=False,
+    )
+
+
+def _steps(places: Sequence[Placed], base: int) -> api.TraceSteps:
+    """Of the lowest rank that names any: its profiler's, which are few, else its spans'."""
+    with_steps = [one for one in places if len(one.source.steps.number)]
+    if not with_steps:
+        return api.TraceSteps(i32([]), f64([]), f64([]))
+    rank = min(_rank_of(one.source.found) for one in with_steps)
+    own = [one for one in with_steps if _rank_of(one.source.found) == rank]
+    # Spans have every step, the profiler's file only those it traced.
+    one = next((p for p in own if p.source.found.kind == "spans"), own[0])
+    steps, shift = one.source.steps, one.zero_ns - base
+    return api.TraceSteps(
+        number=i32(np.clip(steps.number, -1, 2**31 - 1)),
+        start_ns=f64(steps.start_ns + shift),
+        end_ns=f64(steps.end_ns + shift),
+    )

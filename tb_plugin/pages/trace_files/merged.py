@@ -1,0 +1,135 @@
+"""`/trace_merged`: all of a run's ranks as one trace, made while it is downloaded.
+
+The answer is a gzip file of Chrome JSON. It is made anew each time and kept nowhere:
+nothing is written, and memory stays what one rank needs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from msgspec import Meta
+from werkzeug.wrappers import Response
+
+from collector.format.names import RANK_FILES_DIR
+from tb_plugin.budget import Budget
+from tb_plugin.index.run import Run
+from tb_plugin.merging.finding import inputs_of_files, inputs_of_run, traces_below
+from tb_plugin.merging.merged import merged
+from tb_plugin.merging.output import deflated
+from tb_plugin.rank_set import RankSet
+from tb_plugin.server.errors import BadRequestError, BusyError, NotFoundError
+from tb_plugin.server.parameters import Query
+from tb_plugin.server.routes import Asked, route
+from tb_plugin.storage import is_remote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tb_plugin.merging.inputs import Inputs, Ranks
+
+CONTENT_TYPE: Final = "application/gzip"
+MAX_AT_ONCE: Final = 2
+"""Downloads that are made at the same time: each takes a processor of its own."""
+
+FromOne = Annotated[int, Meta(ge=1, le=999_999_999)]
+
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class MergedQuery(Query, frozen=True):
+    """Ranks, a cycle of the schedule, and a start of the job, the last one if none."""
+
+    ranks: RankSet | None = None
+    cycle: FromOne | None = None
+    attempt: FromOne | None = None
+
+
+@route("trace_merged", MergedQuery)
+def trace_merged(asked: Asked[MergedQuery]) -> Response:
+    """The download, unless others are being made."""
+    query = asked.query
+    run = asked.state.store.run(query.run)
+    free = asked.state.kept.get(
+        "merged at once", lambda: threading.BoundedSemaphore(MAX_AT_ONCE)
+    )
+    if not free.acquire(blocking=False):
+        raise BusyError(
+            "Other merged traces are being made.",
+            run.found.name[:80],
+            "Wait until their downloads have ended, or run: memboard merge",
+        )
+    try:
+        inputs = _inputs(run, query.ranks, query.cycle, query.attempt)
+        _refuse_nothing(inputs, run.found.name)
+        # Not passed through: werkzeug would not close it, and the place stays taken.
+        response = Response(_body(inputs), content_type=CONTENT_TYPE)
+    except BaseException:
+        free.release()
+        raise
+    name = _NOT_IN_NAMES.sub("_", run.found.name).strip("._") or "run"
+    response.headers["Content-Disposition"] = (
+        f'attachment; filename="{name[:80]}.merged_trace.json.gz"'
+    )
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    held = [free]
+
+    def give_back() -> None:  # also where the client leaves before the first byte
+        while held:
+            held.pop().release()
+
+    response.call_on_close(give_back)
+    return response
+
+
+def _body(inputs: Inputs) -> Iterator[bytes]:
+    pieces = deflated(merged(inputs))
+    with closing(pieces):
+        yield from pieces
+
+
+def _inputs(
+    run: Run, ranks: Ranks | None, cycle: int | None, attempt: int | None
+) -> Inputs:
+    """What is merged, read apart from what pages are drawn from."""
+    if is_remote(run.found.folder):
+        raise BadRequestError(
+            "Traces at a store are not merged here.",
+            run.found.name[:80],
+            f"Run: memboard merge {_own_folder(run)!r}",
+        )
+    if run.made_of != "recording":
+        folder = Path(run.found.folder)
+        found = traces_below(folder)
+        return inputs_of_files(found, ranks=ranks, cycle=cycle, root=folder)
+    own = Run(run.found)
+    own.update(Budget(math.inf))
+    chosen = [one for one in own.attempts if attempt in (None, one.index)]
+    if not chosen:
+        raise NotFoundError(
+            "There is no such attempt, or none of its files can be read.",
+            f"attempt={attempt}",
+            "Choose another attempt.",
+        )
+    folder = Path(run.found.folder).parent.parent
+    return inputs_of_run(chosen[-1], folder, ranks=ranks, cycle=cycle)
+
+
+def _own_folder(run: Run) -> str:
+    """The run's directory; the rank files of a recording lie below it."""
+    return run.found.folder.removesuffix("/" + "/".join(RANK_FILES_DIR))
+
+
+def _refuse_nothing(inputs: Inputs, run: str) -> None:
+    if inputs.is_empty:
+        raise NotFoundError(
+            "The run has nothing to merge.",
+            run[:80],
+            "Record spans or traces, or choose other ranks.",
+        )

@@ -1,0 +1,214 @@
+"""Routes `/trace_reports` and `/trace_report`: what recordings say of their traces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import numpy as np
+from msgspec import Meta
+
+from collector.format.errors import FormatError
+from collector.format.memory import FOLDS_INTO
+from tb_plugin import api
+from tb_plugin.analysis.trace_memory.reports import memory_columns
+from tb_plugin.budget import Budget
+from tb_plugin.contract.wire import f64
+from tb_plugin.rank_set import RankSet
+from tb_plugin.readers.trace_reports import TraceReports, device_shown, tables_of
+from tb_plugin.server.errors import BadRequestError, NotFoundError, UnreadableError
+from tb_plugin.server.parameters import Number, Pixels, Query, Rank, Text
+from tb_plugin.server.routes import Asked, route
+
+if TYPE_CHECKING:
+    from tb_plugin.index.run import Run
+    from tb_plugin.readers.trace_reports import FoundReport, ReportTables
+    from tb_plugin.server.state import State
+
+ReportId = Annotated[
+    str,
+    Meta(
+        pattern=r"^\d{1,9}-[A-Za-z0-9_-]{1,80}-\d{1,19}\Z",
+        description="the id of a report",
+    ),
+]
+
+FIND_SECONDS: Final = 2.0
+SOURCE: Final = "torch_profiler"
+NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
+
+
+class ReportsQuery(Query, frozen=True):
+    """The reports of some ranks."""
+
+    rank: Rank | None = None
+    ranks: RankSet | None = None
+
+
+class ReportQuery(Query, frozen=True):
+    """One report, and its memory over a range of microseconds since its trace began."""
+
+    report: ReportId | None = None
+    device: Text | None = None
+    x0: Number | None = None
+    x1: Number | None = None
+    px: Pixels = 1200
+
+
+def _reports(state: State) -> TraceReports:
+    return state.kept.get("trace reports", TraceReports)
+
+
+@route("trace_reports", ReportsQuery)
+def trace_reports(asked: Asked[ReportsQuery]) -> api.TraceReportsResponse:
+    """What the recordings of a run say of their traces."""
+    state, query = asked.state, asked.query
+    run = state.store.run(query.run)
+    with run.lock:
+        budget = Budget(FIND_SECONDS)
+        run.update(budget)
+        found = [
+            one
+            for one in _reports(state).of(run, budget)
+            if query.rank in (None, one.file.rank)
+            and (query.ranks is None or one.file.rank in query.ranks)
+        ]
+        still_reading = budget.exhausted or run.unfinished
+        shown = [(one.id, one.entry.offset) for one in found]
+        asked.decided_by(run.version, shown, still_reading)
+        return api.TraceReportsResponse(
+            run=state.summary(run),
+            reports=tuple(map(_report, found)),
+            absent=tuple(
+                said
+                for said in run.catalogue.recorded()
+                if said.status != "recorded"
+                and said.source.partition(".")[0] == SOURCE
+                and not (said.status == "off" and found)
+            ),
+            still_reading=still_reading,
+        )
+
+
+@route("trace_report", ReportQuery)
+def trace_report(asked: Asked[ReportQuery]) -> api.TraceReportResponse:
+    """One report in full."""
+    state, query = asked.state, asked.query
+    run = state.store.run(query.run)
+    with run.lock:
+        budget = Budget(FIND_SECONDS)
+        run.update(budget)
+        found = _named(state, run, query, budget)
+        asked.decided_by(found.file.identity, found.entry.offset)
+        try:
+            tables = tables_of(found)
+        except (FormatError, OSError) as error:
+            raise UnreadableError(
+                f"The report of the trace cannot be read: {error}",
+                f"{found.file.shown_path}, byte {found.entry.offset}",
+                "The other reports can; the trace's file may be there.",
+            ) from error
+    memory = _memory(found, tables, query)
+    options = found.options
+    return api.TraceReportResponse(
+        report=_report(found),
+        summary=found.text("summary", MAX_SUMMARY),
+        operators=_operators(tables),
+        memory=memory,
+        missing=()
+        if memory is not None
+        else tuple(one for one in NEEDED_BY_MEMORY if one not in options),
+    )
+
+
+def _named(state: State, run: Run, query: ReportQuery, budget: Budget) -> FoundReport:
+    if query.report is None:
+        raise BadRequestError(
+            "A report must be given.", "report", "Choose one from the list."
+        )
+    for found in _reports(state).of(run, budget):
+        if found.id == query.report:
+            return found
+    raise NotFoundError(
+        "There is no such report of a trace.",
+        run.found.name[:80],
+        "Reload the page: the recording may have been deleted.",
+    )
+
+
+MAX_SUMMARY: Final = 500_010
+"""Letters; what the recorder writes at most, and the dots behind it."""
+
+
+def _report(found: FoundReport) -> api.TraceReport:
+    start, end = found.number("start_ns"), found.number("end_ns")
+    is_known = start is not None and end is not None and end >= start
+    return api.TraceReport(
+        id=found.id,
+        rank=found.file.rank,
+        cycle=found.number("cycle"),
+        first_step=found.number("first_step"),
+        last_step=found.number("last_step"),
+        num_steps=found.number("num_steps"),
+        path=found.text("path"),
+        num_bytes=float(found.number("num_bytes") or 0),
+        seconds=((end or 0) - (start or 0)) / 1e9 if is_known else None,
+        activities=found.activities,
+        options=found.options,
+        flops=found.flops,
+        kept=found.meta.get("kept") is True,
+        remote=found.text("remote"),
+        problem=found.text("problem"),
+    )
+
+
+def _operators(tables: ReportTables) -> api.TraceReportOperators:
+    columns = tables.operators
+    none = np.empty(0, np.int64)
+    own = columns.get("self_cpu_ns", none) + columns.get("self_device_ns", none)
+    order = np.argsort(-own, kind="stable")
+    return api.TraceReportOperators(
+        tuple(tables.names[row] for row in order.tolist()),
+        **{name: f64(column[order]) for name, column in columns.items()}
+        if columns
+        else dict.fromkeys(_COLUMNS, f64([])),
+    )
+
+
+_COLUMNS: Final = tuple(api.TraceReportOperators.__dataclass_fields__)[1:]
+
+
+def _memory(
+    found: FoundReport, tables: ReportTables, query: ReportQuery
+) -> api.TraceReportMemory | None:
+    devices = tuple(tables.memory)
+    device = device_shown(devices, query.device)
+    if device is None:
+        return None
+    time_ns, held = tables.memory[device]
+    start = found.number("start_ns") or int(time_ns[0])
+    x = (time_ns - start) / 1e3
+    end = found.number("end_ns") or int(time_ns[-1])
+    low, high = min(0.0, float(x[0])), max((end - start) / 1e3, float(x[-1]) + 1e-3)
+    x0 = low if query.x0 is None else min(max(query.x0, low), high)
+    x1 = high if query.x1 is None else min(max(query.x1, x0), high)
+    shown = [at for at in range(len(tables.categories)) if held[:, at].any()]
+    columns = memory_columns(x, held[:, shown], x0, max(x1, x0 + 1e-3), query.px)
+    return api.TraceReportMemory(
+        device=device,
+        devices=devices,
+        x_low=low,
+        x_high=high,
+        x0=x0,
+        x_per_column=columns.width,
+        total_bytes=f64(columns.held.sum(axis=1)),
+        peak_x=f64(columns.peak_x),
+        categories=tuple(
+            api.ModuleCategory(
+                name=tables.categories[at],
+                group=FOLDS_INTO.get(tables.categories[at], "unknown"),  # type: ignore[arg-type]
+                bytes=f64(columns.held[:, place]),
+                baseline_bytes=None,
+            )
+            for place, at in enumerate(shown)
+        ),
+    )

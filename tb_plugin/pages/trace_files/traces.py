@@ -1,0 +1,125 @@
+"""Routes `/traces` and `/trace_file`: which files of traces a run has, and one as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final
+
+from werkzeug.wrappers import Response
+from werkzeug.wsgi import wrap_file
+
+from tb_plugin import api, storage
+from tb_plugin.budget import Budget
+from tb_plugin.pages.trace.asked import FIND_SECONDS
+from tb_plugin.readers.imports.column_cache import FileKey
+from tb_plugin.server.errors import NotFoundError
+from tb_plugin.server.parameters import Query, SourceId
+from tb_plugin.server.routes import Asked, route
+
+if TYPE_CHECKING:
+    from werkzeug.wrappers import Request
+
+    from tb_plugin.readers.trace_files.found import FoundTrace
+    from tb_plugin.readers.trace_sources import FoundSource, Opening
+
+MAX_FILES: Final = 10_000
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
+_MAX_NAME: Final = 200
+_TYPES: Final = {".gz": "application/gzip", ".html": "application/octet-stream"}
+
+
+class FileQuery(Query, frozen=True):
+    """One file."""
+
+    source: SourceId | None = None
+
+
+@route("traces", Query)
+def traces(asked: Asked[Query]) -> api.TracesResponse:
+    """All files, and how far each is."""
+    state, sources = asked.state, asked.state.traces.sources
+    run = state.store.run(asked.query.run)
+    with run.lock:
+        budget = Budget(FIND_SECONDS)
+        run.update(budget)
+        found = list(state.traces.files.of(run, budget))
+        still_reading = budget.exhausted or run.unfinished
+        listing = run.found.traces
+        known = [
+            sources.known(asked.query.run, one.id, tuple(one.key)) for one in found
+        ]
+        states = [one and one.state for one in known]
+        asked.decided_by(run.version, found, states, still_reading)
+        return api.TracesResponse(
+            run=state.summary(run),
+            files=tuple(map(_file, found[:MAX_FILES], known)),
+            num_files=len(found),
+            problems=() if listing is None else listing.problems,
+            still_reading=still_reading,
+        )
+
+
+def _file(found: FoundTrace, opening: Opening | None) -> api.TraceFile:
+    return api.TraceFile(
+        id=found.id,
+        name=found.name,
+        path=found.shown_path,
+        worker=found.worker,
+        rank=found.rank,
+        cycle=found.cycle,
+        num_bytes=float(found.num_bytes),
+        timeline=found.is_timeline,
+        recorded=found.origin == "recording",
+        state="found" if opening is None else opening.state,
+        problem=None if opening is None else opening.problem,
+    )
+
+
+@route("trace_file", FileQuery)
+def trace_file(asked: Asked[FileQuery]) -> Response:
+    """The file of a source; answers `Range`."""
+    for found in asked.state.traces.listed(asked.query.run).sources:
+        if found.id == asked.query.source and found.path is not None:
+            return _file_answer(asked.request, found)
+    raise NotFoundError(
+        "There is no such trace file.",
+        "the trace in the address",
+        "It may have been deleted: reload the page.",
+    )
+
+
+def _file_answer(request: Request, found: FoundSource) -> Response:
+    path = found.path or ""
+    try:
+        file, status = storage.at(path).open(path)
+    except OSError as error:
+        raise _gone(found) from error
+    same = tuple(FileKey.of(status)[:2]) == tuple(found.key[:2])
+    if not same:
+        file.close()
+        raise _gone(found)
+    ending = os.path.splitext(path)[1].lower()  # noqa: PTH122  # of a text
+    response = Response(
+        wrap_file(request.environ, file),
+        content_type=_TYPES.get(ending, "application/json"),
+        direct_passthrough=True,
+    )
+    name = _UNSAFE.sub("_", found.name)[-_MAX_NAME:]
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Cache-Control"] = "no-cache"
+    response.content_length = status.st_size
+    response.set_etag(f"{status.st_ino:x}-{status.st_size:x}-{status.st_mtime_ns:x}")
+    return response.make_conditional(
+        request, accept_ranges=True, complete_length=status.st_size
+    )
+
+
+def _gone(found: FoundSource) -> NotFoundError:
+    return NotFoundError(
+        "The trace's file is no longer there.",
+        found.shown_path[:500],
+        "It may have been deleted or replaced: reload the page.",
+    )

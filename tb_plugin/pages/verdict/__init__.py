@@ -1,0 +1,1 @@
+"""The verdict: why memory ran out, on which rank first, and what to try."""

@@ -1,0 +1,537 @@
+"""Calls, their numbers, and which of them are collected by whom."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from collector.config.schedule import Cycles, Schedule, Window
+from collector.core import retry
+from collector.core.warn_once import Troubles
+from collector.functions.kinds import Slot
+from collector.functions.sinks import Gate
+from collector.functions.windows import MAX_FUNCTIONS, Windows
+from collector.sources.contract import SourceInfo, Unavailable
+from collector.steps.progress import Progress
+from tests.collector.functions.sinks import KeptSink
+
+
+class Kind:
+    """Remembers what it is asked; may be told to raise."""
+
+    def __init__(self, name, log):
+        self.name = name
+        self.info = SourceInfo(name=name, cost="")
+        self.log = log
+        self.raises = {}
+        self.held = False
+
+    def _do(self, what, *details):
+        self.log.append((self.name, what, *details))
+        if what in self.raises:
+            raise self.raises[what]
+
+    def begin(self, call):
+        self.held = True
+        self._do("begin", f"{call.function}.{call.iteration}", call.phase)
+
+    def end(self, call, error):
+        self._do("end", f"{call.function}.{call.iteration}", error)
+
+    def attach(self, model, optimizers):
+        self._do("attach", model, tuple(optimizers))
+
+    def release(self):
+        self.held = False
+        self._do("release")
+
+    def close(self):
+        self.held = False
+        self._do("close")
+
+
+class Setup:
+    """Windows over two kinds that remember."""
+
+    def __init__(
+        self,
+        pattern=None,
+        unit="call",
+        functions=(("*",), ("*",)),
+        *,
+        per_epoch=False,
+        resume=0,
+    ):
+        self.log = []
+        self.sink = KeptSink()
+        self.gate = Gate(self.sink)
+        self.kinds = [Kind(name, self.log) for name in ("first", "second")]
+        self.opened = []
+        troubles = Troubles()
+        self.slots = [
+            Slot(kind.name, names, self.opener(kind), self.gate, troubles)
+            for kind, names in zip(self.kinds, functions, strict=True)
+        ]
+        self.progress = Progress()
+        self.windows = Windows(
+            schedule=Schedule(pattern or Window(), resume=resume),
+            unit=unit,
+            per_epoch=per_epoch,
+            slots=self.slots,
+            gate=self.gate,
+            progress=self.progress,
+            troubles=troubles,
+        )
+
+    def opener(self, kind):
+        def open_kind():
+            self.opened.append(kind.name)
+            if "open" in kind.raises:
+                raise kind.raises["open"]
+            return kind
+
+        return open_kind
+
+    def call(self, function, error=None, inside=lambda: None):
+        under_way = self.windows.begin(function)
+        inside()
+        if under_way is not None:
+            self.windows.end(under_way, error)
+        return under_way is not None
+
+    def step(self, error=None):
+        """What `rec.step()` does."""
+        self.windows.end_step()
+        self.progress.advance(None)
+        self.windows.begin_step()
+
+    def enter(self, phase):
+        """What `rec.phase()` does."""
+        self.windows.drop_step()
+        self.progress.enter(phase, 0)
+        self.windows.begin_step()
+
+    def begun(self, kind="first"):
+        return [e[2] for e in self.log if e[:2] == (kind, "begin")]
+
+    def did(self, what, kind="first"):
+        return [e for e in self.log if e[:2] == (kind, what)]
+
+
+# Numbers.
+
+
+def test_each_function_and_phase_counts_its_own_calls():
+    setup = Setup(Window(1, 3))
+    for _ in range(5):
+        setup.call("train")
+    setup.call("other")
+    assert setup.begun() == ["train.2", "train.3"]
+    setup.progress.enter("val", 0)
+    for _ in range(2):
+        setup.call("train")
+    assert setup.begun() == ["train.2", "train.3", "train.2"]
+    setup.progress.enter("train", 0)
+    setup.call("train")
+    setup.call("other")
+    assert setup.begun()[3:] == ["other.2"]
+
+
+def test_a_finished_function_that_runs_again_beside_others_is_harmless():
+    """MemProfiler's counter is shared, and training dies (A1)."""
+    setup = Setup()
+    for _epoch in range(2):
+        for _ in range(4):
+            assert setup.call("training_step") in (True, False)
+        setup.progress.enter("val", 0)
+        for _ in range(2):
+            setup.call("validation_step")
+        setup.progress.enter("train", 0)
+    assert setup.begun() == ["training_step.2", "validation_step.2"]
+
+
+def test_kinds_begin_in_reverse_and_end_in_their_order():
+    setup = Setup(Window(0, 1))
+    setup.call("f")
+    order = [(e[0], e[1]) for e in setup.log]
+    assert order == [
+        ("second", "begin"),
+        ("first", "begin"),
+        ("first", "end"),
+        ("second", "end"),
+        ("first", "release"),
+        ("second", "release"),
+    ]
+
+
+def test_a_recursive_call_is_a_call_of_its_own():
+    setup = Setup(Window(0, 0))
+    setup.call("f", inside=lambda: setup.call("f", inside=lambda: setup.call("f")))
+    assert setup.begun() == ["f.1", "f.2", "f.3"]
+    assert [e[2] for e in setup.did("end")] == ["f.3", "f.2", "f.1"]
+
+
+def test_calls_on_many_threads_have_each_number_once():
+    setup = Setup(Window(0, 0))
+
+    def work():
+        for _ in range(50):
+            setup.call("f")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(setup.begun()) == sorted(f"f.{n}" for n in range(1, 201))
+    assert len(setup.did("end")) == 200
+
+
+def test_calls_may_end_in_any_order_and_only_once():
+    setup = Setup(Window(0, 0))
+    one, two = setup.windows.begin("a"), setup.windows.begin("b")
+    setup.windows.end(one, None)
+    setup.windows.end(two, None)
+    setup.windows.end(two, None)
+    assert [e[2] for e in setup.did("end")] == ["a.1", "b.1"]
+
+
+def test_made_up_names_share_one():
+    setup = Setup(Window(0, 0))
+    for index in range(3 * MAX_FUNCTIONS):
+        setup.call(f"f{index}")
+    names = {name.rpartition(".")[0] for name in setup.begun()}
+    assert len(names) == MAX_FUNCTIONS + 1
+    assert f"other.{2 * MAX_FUNCTIONS}" in setup.begun()
+
+
+# Whose calls.
+
+
+def test_a_kind_has_its_own_functions():
+    setup = Setup(Window(0, 0), functions=(("a", "step"), ("b",)))
+    for function in ("a", "b", "c", "Model.a"):
+        setup.call(function)
+    setup.step()
+    assert setup.begun("first") == ["a.1", "Model.a.1", "step.1"]
+    assert setup.begun("second") == ["b.1"]
+
+
+def test_kinds_open_when_their_first_call_is_near():
+    setup = Setup(Window(3, 4), functions=(("*",), ("other",)))
+    assert setup.opened == []
+    setup.call("f")
+    assert setup.opened == ["first"]  # warming up; the other has no such function
+    setup = Setup(Cycles(skip_first=2, wait=0, warmup=1, active=1))
+    setup.call("f")
+    assert setup.opened == []
+
+
+def test_a_kind_learns_of_the_model_whenever_it_opens():
+    setup = Setup(Window(0, 0))
+    setup.windows.attach("model", ("optimizer",))
+    assert setup.log == []
+    setup.call("f")
+    assert setup.did("attach") == [("first", "attach", "model", ("optimizer",))]
+    setup.windows.attach("another", ())
+    assert setup.did("attach")[1:] == [("first", "attach", "another", ())]
+
+
+# Whole steps.
+
+
+def test_a_step_is_what_lies_between_two_ends():
+    setup = Setup(Window(1, 3))
+    setup.windows.begin_step()
+    for _ in range(5):
+        setup.step()
+    assert setup.begun() == ["step.2", "step.3"]
+    assert [e[2:] for e in setup.did("end")] == [("step.2", None), ("step.3", None)]
+
+
+def test_a_step_that_a_phase_interrupts_begins_anew_under_its_number():
+    setup = Setup(Window(1, 2))
+    setup.windows.begin_step()
+    setup.step()  # the second one begins
+    setup.enter("val")
+    for _ in range(3):
+        setup.step()
+    setup.enter("train")
+    setup.step()
+    steps = [e for e in setup.log if e[0] == "first" and e[1] in ("begin", "end")]
+    assert [(e[1], e[2]) for e in steps] == [
+        ("begin", "step.2"),
+        ("end", "step.2"),  # to nobody: see the gate
+        ("begin", "step.2"),  # of validation
+        ("end", "step.2"),
+        ("begin", "step.2"),
+        ("end", "step.2"),
+    ]
+    assert [e[3] for e in steps[::2]] == ["train", "val", "train"]
+
+
+def test_what_is_found_in_an_interrupted_step_goes_nowhere():
+    setup = Setup(Window(0, 0))
+    kind = setup.kinds[0]
+    found = []
+    kind.end = lambda call, error: found.append(
+        setup.gate.put_capture(f"{call.function}.{call.iteration}")
+    )
+    setup.windows.begin_step()
+    setup.enter("val")
+    setup.enter("train")
+    setup.step()
+    assert len(found) == 3
+    assert setup.sink.captures == ["step.1"]
+
+
+def test_what_follows_the_last_step_is_none():
+    setup = Setup(Window(0, 0))
+    setup.windows.begin_step()
+    setup.step()
+    setup.kinds[0].end = lambda call, error: setup.gate.put_capture("too much")
+    setup.windows.close(None)
+    assert setup.sink.captures == []
+    assert setup.did("close") == [("first", "close")]
+    assert setup.windows.begin("f") is None
+
+
+def test_an_error_that_ends_the_recording_ends_the_step_with_it():
+    setup = Setup(Window(1, 0))
+    setup.windows.begin_step()
+    setup.step()
+    error = RuntimeError("out of luck")
+    setup.windows.close(error)
+    assert setup.did("end") == [("first", "end", "step.2", error)]
+
+
+def test_a_function_called_step_is_not_the_whole_step():
+    setup = Setup(Window(0, 0))
+    setup.call("step")
+    assert setup.begun() == ["step (own).1"]
+
+
+# When model and torch are left alone.
+
+
+def test_kinds_let_go_when_the_last_cycle_ends():
+    setup = Setup(Window(0, 2))
+    setup.call("a")
+    assert setup.kinds[0].held  # one more is to come
+    setup.call("a")
+    assert not setup.kinds[0].held
+    setup.call("a")
+    assert len(setup.did("release")) == 1
+
+
+def test_between_cycles_nothing_is_held():
+    setup = Setup(Cycles(0, 1, 1, 2, 2))
+    held = []
+    for _ in range(9):
+        setup.call("a")
+        held.append(setup.kinds[0].held)
+    assert held == [False, False, True, False, False, False, True, False, False]
+
+
+def test_a_function_that_comes_no_more_holds_nothing_beyond_the_epoch():
+    setup = Setup(Window(0, 5))
+    setup.call("a")
+    assert setup.kinds[0].held
+    setup.windows.epoch(None)
+    assert not setup.kinds[0].held
+    setup.call("a")
+    assert setup.begun() == ["a.1", "a.2"]  # and still it counts on
+    setup.windows.close(None)
+    assert not setup.kinds[0].held
+
+
+def test_nothing_is_let_go_while_a_call_is_under_way():
+    setup = Setup(Window(0, 1))
+    outer = setup.windows.begin("outer")
+    setup.call("inner")
+    setup.windows.epoch(None)
+    assert setup.kinds[0].held
+    setup.windows.end(outer, None)
+    assert not setup.kinds[0].held
+
+
+def test_the_last_step_of_an_epoch_ends_its_cycle():
+    setup = Setup(Cycles(0, 0, 0, 4, 0), functions=(("step",), ("step",)))
+    setup.windows.epoch(3)
+    setup.windows.begin_step()
+    setup.step()
+    setup.step()
+    assert setup.kinds[0].held
+    setup.step()
+    # The third one ended the epoch; the next epoch's first is under way.
+    assert len(setup.did("release")) == 1
+    assert setup.begun()[-1] == "step.4"
+
+
+# Units.
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        ("call", ["f.2"]),
+        ("step", ["f.3", "f.4"]),
+        ("sample", ["f.3", "f.4"]),
+        ("token", ["f.3", "f.4"]),
+        ("epoch", ["f.5", "f.6"]),
+    ],
+)
+def test_what_is_counted(unit, expected):
+    """Two calls a step; a step has four samples, 64 tokens; an epoch two steps."""
+    setup = Setup(Window(1, 2), unit=unit)
+    for step in range(6):
+        setup.progress.epoch = step // 2
+        for _ in range(2):
+            setup.call("f")
+        setup.progress.report(tokens=64, samples=4)
+        setup.progress.advance(None)
+    assert setup.begun()[: len(expected)] == expected
+
+
+# Faults.
+
+
+def test_a_kind_that_raises_is_off_and_the_others_go_on(caplog):
+    setup = Setup(Window(0, 0))
+    broken = setup.kinds[0]
+    broken.raises["begin"] = RuntimeError("broken")
+    for _ in range(3):
+        assert setup.call("f")
+    assert setup.begun("second") == ["f.1", "f.2", "f.3"]
+    assert setup.begun("first") == ["f.1"]
+    assert not broken.held
+    assert setup.sink.notes[-1][:3] == ("first", "failed", "RuntimeError: broken")
+    assert "first=False" in setup.sink.notes[-1][3]
+    told = [r for r in caplog.records if "collecting first failed" in r.getMessage()]
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("where", ["open", "begin", "attach"])
+def test_a_kind_that_raised_is_tried_again_and_comes_back(where, monkeypatch, caplog):
+    monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
+    setup = Setup(Window(0, 0))
+    broken = setup.kinds[0]
+    broken.raises[where] = RuntimeError("broken")
+    setup.windows.attach("model", ())
+    for _ in range(2):
+        assert setup.call("f")
+    del broken.raises[where]
+    assert setup.call("f")
+    assert setup.begun("first")[-1] == "f.3"
+    assert setup.did("attach")[-1][2] == "model"
+    assert setup.sink.status("first") == "recorded"
+    assert caplog.text.count("collecting first failed and is off for now") == 1
+
+
+@pytest.mark.parametrize("where", ["end", "release", "close", "attach"])
+def test_wherever_it_raises(where, caplog):
+    setup = Setup(Window(0, 1))
+    setup.kinds[0].raises[where] = RuntimeError("broken")
+    setup.windows.attach("model", ())
+    assert setup.call("f")
+    setup.windows.close(None)
+    assert setup.begun("second") == ["f.1"]
+    assert setup.did("close", "second")
+    assert setup.sink.status("first") == "failed"
+
+
+def test_a_kind_that_does_not_open_says_why():
+    setup = Setup(Window(1, 0))
+    setup.kinds[0].raises["open"] = Unavailable("no device", "Buy one.")
+    setup.kinds[1].raises["open"] = ImportError("no module")
+    assert not setup.call("f")
+    assert setup.call("f")
+    assert sorted(setup.opened) == ["first", "second"]  # each asked once
+    assert ("first", "absent", "no device", "Buy one.") in setup.sink.notes
+    assert setup.sink.status("second") == "failed"
+
+
+def test_a_kind_may_pass_on_one_call():
+    setup = Setup(Window(0, 0))
+    kind = setup.kinds[0]
+    kind.raises["begin"] = Unavailable("no model is known", "Attach it.")
+    setup.call("f")
+    setup.call("f")
+    assert setup.sink.status("first") == "absent"
+    assert len([n for n in setup.sink.notes if n[1] == "absent"]) == 1
+    assert setup.did("end") == []
+    kind.raises.clear()
+    setup.call("f")
+    assert setup.sink.status("first") == "recorded"
+    assert [e[2] for e in setup.did("end")] == ["f.3"]
+
+
+def test_a_schedule_of_ones_own_that_raises_ends_collecting(caplog):
+    def choose(number):
+        if number == 1:
+            raise ValueError("mine")
+        return True
+
+    setup = Setup(choose)
+    assert [setup.call("f") for _ in range(4)] == [True, False, False, False]
+    assert "schedule.choose failed" in caplog.text
+    assert caplog.text.count("schedule.choose failed") == 1
+
+
+def test_a_hook_may_call_a_profiled_function():
+    setup = Setup(Window(0, 1))
+    setup.kinds[0].begin = lambda call: (
+        setup.call("g") if call.function == "f" else None
+    )
+    assert setup.call("f")
+
+
+def test_a_forked_child_does_nothing_more():
+    setup = Setup(Window(0, 0))
+    under_way = setup.windows.begin("f")
+    setup.windows.forget()
+    setup.windows.end(under_way, None)
+    assert setup.did("end") == []
+    assert setup.windows.begin("f") is None
+    setup.windows.close(None)
+
+
+# Epochs of their own.
+
+
+def collected(setup):
+    """Iterations that were collected, in their order."""
+    begun = [entry[2] for entry in setup.log if entry[:2] == ("first", "begin")]
+    return [int(name.rpartition(".")[2]) for name in begun]
+
+
+@pytest.mark.parametrize("unit", ["call", "step", "sample"])
+def test_each_epoch_has_its_own_cycles_and_resumes_once(unit):
+    """Composer skips what an earlier start has seen in every epoch, not in the first."""
+    setup = Setup(Cycles(1, 1, 1, 2, 1), unit=unit, per_epoch=True, resume=2)
+    windows, progress = setup.windows, setup.progress
+    for epoch in range(3):
+        progress.epoch = epoch
+        windows.epoch(None)
+        for _ in range(8):
+            progress.report(tokens=None, samples=1)
+            under_way = windows.begin("f")
+            if under_way is not None:
+                windows.end(under_way, None)
+            progress.advance(None)
+    # ....wAS. of the resumed one, then ..wAS... of each.
+    offset = 1 if unit == "sample" else 0  # samples are counted when they are there
+    found = [number - 1 + offset for number in collected(setup)]
+    assert found == [5, 6, 8 + 3, 8 + 4, 16 + 3, 16 + 4]
+
+
+def test_without_epochs_of_their_own_cycles_go_on():
+    setup = Setup(Cycles(1, 1, 1, 2, 1))
+    for _ in range(3):
+        setup.windows.epoch(None)
+        for _ in range(8):
+            under_way = setup.windows.begin("f")
+            if under_way is not None:
+                setup.windows.end(under_way, None)
+    assert collected(setup) == [4, 5]

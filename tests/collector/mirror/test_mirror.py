@@ -1,0 +1,497 @@
+"""The mirror: queue, retries, bounds, pruning, leftovers. No network."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import fsspec
+import pytest
+
+import collector
+from collector.core.recording import MERGED_NAME
+from collector.errors import ConfigError
+from collector.format.codec import HEADER, encode_record
+from collector.format.framing import frame_record
+from collector.mirror.mirror import open_mirror
+from collector.mirror.store import Store
+from tb_plugin.cli.recordings import read_whole, run_of_file
+from tests.builders import START_NS, make_header
+from tests.collector.mirror.conftest import who
+from tests.collector.recordings import ONLY_STEPS, wait_until
+
+
+def files_in(folder) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_files_lie_there_as_they_lie_here(bench, there):
+    mirror = bench.mirror(f"file://{there}/{{run_name}}")
+    first, second = bench.segment(0), bench.file("memprofiler/report.log", b"r" * 10**6)
+    assert mirror.put("events", first)
+    assert mirror.put("dumps", second)
+    mirror.close()
+    assert files_in(there / "exp1") == files_in(bench.run_dir)
+    (folder,) = list(there.iterdir())
+    assert folder.name == "exp1"
+
+
+def test_the_same_goes_to_a_store_of_whole_objects(bench, memory):
+    mirror = bench.mirror(f"{memory}/{{run_name}}/rank{{rank:03d}}")
+    path = bench.file("a.json", b"12345")
+    assert mirror.url_of("traces", path) == f"{memory}/exp1/rank003/a.json"
+    assert mirror.put("traces", path)
+    mirror.close()
+    with fsspec.open(f"{memory}/exp1/rank003/a.json") as file:
+        assert file.read() == b"12345"
+
+
+def test_templates_and_values_give_the_key(bench, there):
+    mirror = bench.mirror(
+        f"file://{there}", traces="/{run_name}/ep{epoch}-ba{batch}-rank{rank}.json"
+    )
+    path = bench.file()
+    assert mirror.put("traces", path, values={"epoch": 2, "batch": 17})
+    mirror.close()
+    assert (there / "exp1" / "ep2-ba17-rank3.json").read_bytes() == b"content"
+
+
+def test_a_kind_that_is_null_stays_here(bench, there):
+    mirror = bench.mirror(f"file://{there}", traces=None)
+    path = bench.file()
+    assert not mirror.put("traces", path, delete_after=True)
+    assert mirror.url_of("traces", path) is None
+    mirror.close()
+    assert path.exists()
+    assert files_in(there) == {}
+
+
+def test_without_a_url_there_is_no_mirror(bench):
+    from collector.config.sections import RemoteConfig
+
+    nobody = {"identify": who, "stem": lambda: bench.stem, "troubles": bench.troubles}
+    mirror = open_mirror(RemoteConfig(), bench.run_dir, **nobody)
+    assert not mirror.is_on
+    assert not mirror.put("traces", bench.file(), delete_after=True)
+    mirror.close()
+
+
+def test_two_files_of_one_key_do_not_overwrite_each_other(bench, there, caplog):
+    mirror = bench.mirror(f"file://{there}", traces="{batch}.json")
+    assert mirror.put("traces", bench.file(content=b"1"), values={"batch": 1})
+    other = bench.file(content=b"2")
+    assert not mirror.put("traces", other, values={"batch": 1}, delete_after=True)
+    mirror.close()
+    assert (there / "1.json").read_bytes() == b"1"
+    assert other.exists()
+    assert "its key 1.json below remote.url is that of" in caplog.text
+
+
+# Deleting after the upload.
+
+
+def test_delete_after_deletes_what_arrived(bench, there):
+    mirror = bench.mirror(f"file://{there}")
+    path = bench.file("a.json")
+    assert mirror.put("traces", path, delete_after=True)
+    mirror.close()
+    assert not path.exists()
+    assert (there / "a.json").exists()
+
+
+def test_pruning_spares_the_newest_segment(bench, there):
+    mirror = bench.mirror(f"file://{there}", prune=True)
+    paths = [bench.segment(number) for number in range(3)]
+    for path in paths:
+        mirror.put("events", path)
+    mirror.close()
+    assert [path.exists() for path in paths] == [False, False, True]
+    assert len(list(there.rglob("*.events"))) == 3
+
+
+def test_a_segment_is_pruned_also_after_the_next_one(bench, there):
+    """Threads copy side by side: the next one may have come and gone before."""
+    mirror = bench.mirror(f"file://{there}", prune=True)
+    first, second, newest = (bench.segment(number) for number in range(3))
+    mirror.put("events", second)
+    wait_until(lambda: not second.exists())
+    mirror.put("events", first)
+    mirror.put("events", newest)
+    mirror.close()
+    assert (first.exists(), newest.exists()) == (False, True)
+
+
+@pytest.mark.parametrize("damage", ["shorter", "other"])
+def test_nothing_is_deleted_that_did_not_arrive_whole(
+    bench, there, monkeypatch, damage
+):
+    """What is verified is the copy, read back where the store tells no sum."""
+    from fsspec.implementations.local import LocalFileSystem
+
+    real = LocalFileSystem.put_file
+
+    def put_file(self, source, target, **others):
+        real(self, source, target, **others)
+        content = b"short" if damage == "shorter" else b"X" * len(b"content")
+        Path(target).write_bytes(content)
+
+    monkeypatch.setattr(LocalFileSystem, "put_file", put_file)
+    mirror = bench.mirror(f"file://{there}", close_seconds=0.6)
+    path = bench.file("a.json")
+    mirror.put("traces", path, delete_after=True)
+    wait_until(lambda: bench.notes)
+    mirror.close()
+    assert path.exists()
+    assert bench.waiting == ["a.json"]
+    (note, *_) = bench.notes
+    assert "NotVerifiedError" in note[1]
+
+
+def test_what_was_not_asked_to_go_stays(bench, there):
+    mirror = bench.mirror(f"file://{there}")
+    paths = [bench.segment(number) for number in range(3)]
+    for path in paths:
+        mirror.put("events", path)
+    mirror.close()
+    assert all(path.exists() for path in paths)
+
+
+# A store that refuses.
+
+
+class Refusing:
+    """Makes `Store.put` raise for a while."""
+
+    def __init__(self, monkeypatch, error, times=10**9):
+        self.error, self.times, self.calls, self.taken = error, times, [], []
+        self.lock = threading.Lock()
+        real = Store.put
+
+        def put(store, path, key, sums, *, read_back):
+            with self.lock:  # files are copied side by side
+                self.calls.append(key)
+                left, self.times = self.times, max(0, self.times - 1)
+            if left:
+                raise self.error
+            real(store, path, key, sums, read_back=read_back)
+            self.taken.append(key)
+
+        monkeypatch.setattr(Store, "put", put)
+
+
+def test_what_is_refused_is_tried_again_and_arrives_once(
+    bench, there, monkeypatch, caplog
+):
+    refusing = Refusing(monkeypatch, OSError(errno.EIO, "input/output error"), times=3)
+    mirror = bench.mirror(f"file://{there}")
+    for number in range(4):
+        mirror.put("events", bench.segment(number))
+    wait_until(lambda: mirror.num_waiting == 0)
+    mirror.close()
+    assert len(refusing.calls) == 7
+    assert sorted(set(refusing.taken)) == sorted(refusing.taken)
+    assert len(refusing.taken) == 4
+    assert caplog.text.count("could not be copied") == 1
+    assert [note[0] for note in bench.notes][-1] == "recorded"
+    assert "failed" in [note[0] for note in bench.notes]
+
+
+def test_a_store_that_is_away_is_not_hammered(bench, there, monkeypatch):
+    # However slow this machine is, the pause is not over before the end.
+    monkeypatch.setattr("collector.mirror.uploads._FIRST_PAUSE_SECONDS", 3600.0)
+    refusing = Refusing(monkeypatch, ConnectionError("connection refused"))
+    monkeypatch.setattr("collector.mirror.uploads.RETRY_SECONDS", 3600.0)
+    monkeypatch.setattr("collector.mirror.uploads.CONCURRENCY", 4)
+    mirror = bench.mirror(f"file://{there}", close_seconds=0)
+    for number in range(50):
+        mirror.put("events", bench.segment(number))
+    wait_until(lambda: refusing.calls)
+    time.sleep(0.4)
+    # One try each of the threads that were under way, and then the pause.
+    assert 1 <= len(refusing.calls) <= 4
+    mirror.close()
+
+
+def test_what_is_left_at_the_end_is_named_and_goes_with_the_next_start(
+    bench, there, monkeypatch, caplog
+):
+    refusing = Refusing(monkeypatch, ConnectionError("connection refused"))
+    mirror = bench.mirror(f"file://{there}", close_seconds=0.3)
+    first, trace = bench.segment(0), bench.file("trace.json")
+    mirror.put("events", first)
+    mirror.put("traces", trace, delete_after=True)
+    wait_until(lambda: bench.notes)
+    began = time.monotonic()
+    mirror.close()
+    assert time.monotonic() - began < 60
+    for thread in mirror._uploads._threads:  # or it may still try as the store is back
+        thread.join(300)
+    assert "2 files were not copied" in caplog.text
+    assert first.name in caplog.text
+    assert "go with the next start" in caplog.text
+    assert "Check the network and the endpoint" in caplog.text
+    assert "connection refused" in caplog.text
+    assert bench.waiting == ["trace.json"]  # a recording is found by its name
+
+    refusing.times = 0
+    bench.stem = bench.stem.replace("2026", "2027")  # another attempt
+    os.utime(first, (1, 1))  # nobody writes to it any more
+    again = bench.mirror(f"file://{there}")
+    wait_until(lambda: len(refusing.taken) == 2)
+    again.close()
+    assert sorted(refusing.taken) == [f"plugins/memboard/{first.name}", "trace.json"]
+    assert not trace.exists()
+    assert first.exists()
+    assert not list(bench.run_dir.rglob("*.waiting.json"))
+
+
+def test_a_restart_uploads_nothing_twice(bench, there, monkeypatch):
+    refusing = Refusing(monkeypatch, OSError(), times=0)
+    mirror = bench.mirror(f"file://{there}")
+    paths = [bench.segment(number) for number in range(3)]
+    for path in paths:
+        mirror.put("events", path)
+        os.utime(path, (1, 1))
+    mirror.close()
+    assert len(refusing.taken) == 3
+    bench.stem = bench.stem.replace("2026", "2027")
+    again = bench.mirror(f"file://{there}")
+    wait_until(lambda: len(again._uploads.chores) == 1)
+    wait_until(lambda: again.num_waiting == 0)
+    again.close()
+    assert len(refusing.taken) == 3
+
+
+def test_a_file_that_was_begun_as_its_process_was_killed_goes_too(bench, there):
+    """Nothing is in it, but the one before tells who wrote it."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    header = replace(
+        make_header(3, "", START_NS, job="", world_size=8),
+        pid=ended.pid,
+        host=socket.gethostname(),
+    )
+    frame = frame_record(HEADER, encode_record(header), wall_time=0.0, step=0)
+    bench.segment(0, frame)
+    begun = bench.segment(1)
+    begun.write_bytes(b"")
+    bench.stem = bench.stem.replace("2026", "2027")
+    mirror = bench.mirror(f"file://{there}")
+    mirror.close()
+    assert [path.stat().st_size for path in sorted(there.rglob("*.events"))] == [
+        len(frame),
+        0,
+    ]
+
+
+def test_a_local_file_that_is_gone_is_told_and_holds_nobody_up(bench, there, caplog):
+    mirror = bench.mirror(f"file://{there}")
+    gone, path = bench.file("gone"), bench.file("here")
+    gone.unlink()
+    mirror.put("traces", gone)
+    mirror.put("traces", path)
+    mirror.close()
+    assert files_in(there).keys() >= {"here"}
+    assert "gone is not mirrored: it cannot be read" in caplog.text
+    assert bench.waiting == []
+
+
+def test_a_full_queue_leaves_files_here_and_says_so(bench, there, monkeypatch, caplog):
+    Refusing(monkeypatch, ConnectionError("away"))
+    monkeypatch.setattr("collector.mirror.mirror.QUEUE_FILES", 2)
+    monkeypatch.setattr("collector.mirror.uploads.RETRY_SECONDS", 60.0)
+    mirror = bench.mirror(f"file://{there}", close_seconds=0)
+    answers = [mirror.put("traces", bench.file()) for _ in range(8)]
+    mirror.close()
+    assert answers[:2] == [True, True]
+    assert False in answers
+    assert "more than 2 files wait" in caplog.text
+    assert len(bench.waiting) == answers.count(True)
+
+
+def test_putting_waits_for_nothing(bench, there, monkeypatch):
+    """The store hangs; the training thread goes on, and the end is bounded."""
+    free = threading.Event()
+    monkeypatch.setattr(Store, "put", lambda *_args, **_others: free.wait(600) and None)
+    mirror = bench.mirror(f"file://{there}", close_seconds=0.2)
+    began = time.monotonic()
+    for _ in range(100):
+        assert mirror.put("traces", bench.file())
+    assert not free.is_set()
+    mirror.close()
+    assert time.monotonic() - began < 120
+    assert mirror.num_waiting == 100
+    free.set()
+
+
+def test_a_forked_child_has_no_mirror(bench, there):
+    mirror = bench.mirror(f"file://{there}")
+    pid = os.fork()
+    if pid == 0:
+        mirror.forget()
+        os._exit(int(mirror.put("traces", bench.run_dir / "x")))
+    assert os.waitpid(pid, 0)[1] == 0
+    assert mirror.put("traces", bench.file("a.json"))
+    mirror.close()
+    assert (there / "a.json").exists()
+
+
+# What record does with it.
+
+
+def step_until(rec, condition, seconds=300.0) -> None:
+    """Train a few steps, and until something has come true."""
+    deadline = time.monotonic() + seconds
+    num_steps = 0
+    while num_steps < 10 or not condition():
+        assert time.monotonic() < deadline, "trained in vain"
+        rec.step()
+        num_steps += 1
+        time.sleep(0.01)
+
+
+def test_a_recording_is_mirrored_as_it_goes(tmp_path, there, monkeypatch):
+    monkeypatch.setattr("collector.core.engine.SEGMENT_SECONDS", 0.2)
+    run_dir = tmp_path / "exp1"
+    config = {
+        **ONLY_STEPS,
+        "remote": f"file://{there}/{{run_name}}",
+    }
+    with collector.record(run_dir, config=config) as rec:
+        step_until(rec, lambda: list(there.rglob("*.0001.events")))
+        copied = {path.name for path in there.rglob("*.events")}
+        assert copied < {path.name for path in run_dir.rglob("*.events")}
+    here, copied = files_in(run_dir), files_in(there / "exp1")
+    assert here == copied
+    assert any("tfevents" in name for name in copied)
+    assert len([name for name in copied if name.endswith(".events")]) > 2
+
+
+def test_a_rank_that_turns_out_to_be_another_leaves_one_recording(
+    tmp_path, there, monkeypatch
+):
+    """As where `init_process_group` comes long after the recording's start."""
+    known = [who(rank=0, world_size=1, settled=False)]
+    monkeypatch.setattr("collector.core.engine.SEGMENT_SECONDS", 0.1)
+    monkeypatch.setattr("collector.core.engine.identify", lambda _config: known[0])
+    run_dir = tmp_path / "exp1"
+    config = {
+        **ONLY_STEPS,
+        "remote": f"file://{there}/{{run_name}}",
+    }
+    with collector.record(run_dir, config=config) as rec:
+        step_until(rec, lambda: list(there.rglob("rank00000*.0001.events")))
+        known[0] = who(rank=3)
+        step_until(rec, lambda: list(there.rglob("rank00003*.events")))
+    assert files_in(there / "exp1") == files_in(run_dir)
+    run = run_of_file(max(there.rglob("rank00003*.events")))
+    read_whole(run)
+    assert (run.ranks, run.problems) == ([3], ())
+
+
+def test_the_merged_trace_follows_when_it_is_made(tmp_path, there):
+    """A process of its own makes it after the end, and takes it to the mirror."""
+    config = {**ONLY_STEPS, "spans": True, "merge_on_close": True}
+    config["remote"] = f"file://{there}"
+    with collector.record(tmp_path / "exp1", config=config) as rec:
+        for _ in range(3):
+            with rec.span("work"):
+                rec.step()
+    copied = there / MERGED_NAME
+    wait_until(copied.exists)
+    assert copied.read_bytes() == (tmp_path / "exp1" / MERGED_NAME).read_bytes()
+    # Only until it is there does the next start need to know of it.
+    wait_until(lambda: not list((tmp_path / "exp1").rglob("*.waiting.json")))
+
+
+def test_the_end_waits_for_no_merging_and_the_mirror_has_all_else_by_then(
+    tmp_path, there, monkeypatch
+):
+    """The merged trace is asked for when the mirror has closed, with a task of its own."""
+    asked = []
+
+    def start(module, arguments, _log, task):
+        lying = sorted(path.suffix for path in there.rglob("*") if path.is_file())
+        asked.append((module, arguments, json.loads(task), lying))
+
+    monkeypatch.setattr("collector.afterwards.detached.start", start)
+    config = {**ONLY_STEPS, "merge_on_close": True, "remote": f"file://{there}"}
+    with collector.record(tmp_path / "exp1", config=config) as rec:
+        rec.step()
+    run_dir = tmp_path / "exp1"
+    ((module, arguments, task, lying),) = asked
+    assert module == "collector.mirror.finishing"
+    assert arguments[:3] == ["collector.cli", "merge", str(run_dir)]
+    assert task["seconds"] == 30
+    assert ".events" in lying
+    (listed,) = run_dir.rglob("*.waiting.json")
+    for job in (*task["jobs"], *json.loads(listed.read_text())):
+        assert (job["path"], job["kind"]) == (MERGED_NAME, "merged")
+
+
+def test_a_merged_trace_that_nobody_took_goes_with_the_next_start(tmp_path, there):
+    """The container ended between merging and uploading."""
+    run_dir = tmp_path / "exp1"
+    config = {**ONLY_STEPS, "remote": f"file://{there}"}
+    with collector.record(run_dir, config=config) as rec:
+        rec.step()
+    stem = rec.path.name.split(".")[0]
+    job = {"kind": "merged", "path": MERGED_NAME, "key": MERGED_NAME}
+    listed = rec.path.with_name(f"{stem}.waiting.json")
+    listed.write_text(json.dumps([{**job, "url": f"file://{there}"}]))
+    (run_dir / MERGED_NAME).write_bytes(b"merged")
+    with collector.record(run_dir, config=config) as rec:
+        rec.step()
+        wait_until((there / MERGED_NAME).exists)
+    assert (there / MERGED_NAME).read_bytes() == b"merged"
+    assert not listed.exists()
+
+
+def test_merging_that_fails_leaves_nothing_to_upload_and_the_log_says_why(
+    tmp_path, there
+):
+    config = {**ONLY_STEPS, "merge_on_close": True, "remote": f"file://{there}"}
+    run_dir = tmp_path / "exp1"
+    with collector.record(run_dir, config=config) as rec:
+        rec.step()
+        rec.flush(60)
+        (run_dir / MERGED_NAME).mkdir()  # nothing can be written there
+    (log,) = run_dir.rglob("merge.log")
+    wait_until(lambda: "is not mirrored" in log.read_text())
+    assert MERGED_NAME in log.read_text()
+    assert not (there / MERGED_NAME).exists()
+
+
+def test_what_its_package_lacks_is_said_before_training(tmp_path, monkeypatch):
+    with pytest.raises(ConfigError, match="fsspec does not know"):
+        collector.record(tmp_path, config={"remote": "nonsense://a"})
+
+    def lacking(_protocol):
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", lacking)
+    with pytest.raises(ConfigError, match=r"Install memboard\[s3\]"):
+        collector.record(tmp_path, config={"remote": "s3://a"})
+
+
+def test_nothing_of_fsspec_is_loaded_without_a_mirror():
+    code = (
+        "import sys, collector.core.engine, collector.mirror.mirror;"
+        "print([m for m in sys.modules if m.split('.')[0] in ('fsspec', 's3fs')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,187 @@
+"""`/compare` and `/rank_histories`: two live sets, and those of all ranks."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collector.simulate import Form
+from tb_plugin.index.run import Run
+from tb_plugin.readers import histories
+from tests.collector.recordings import wait_until
+from tests.tb_plugin.client import answered
+from tests.tb_plugin.pages.history_runs import (
+    Asked,
+    Slow,
+    asked_of,
+    captured,
+    trained,
+)
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> dict[str, Any]:
+    return trained().snapshot(Form())
+
+
+@pytest.fixture
+def asked(run, snapshot) -> Asked:
+    return asked_of(run, snapshot)
+
+
+def compared(asked: Asked, **query: Any) -> dict[str, Any]:
+    return asked.get("compare", b_history=asked.history, **query)
+
+
+def test_a_moment_is_the_same_as_itself(asked):
+    found = compared(asked, moment=1500, b_moment=1500)
+    stacks = found["stacks"]
+    assert stacks["a_bytes"].tolist() == stacks["b_bytes"].tolist()
+    assert stacks["a_bytes"].sum() == found["a"]["active_bytes"] > 0
+    for table in found["tables"]:
+        assert table["a_bytes"].tolist() == table["b_bytes"].tolist()
+        assert table["a_blocks"].tolist() == table["b_blocks"].tolist()
+
+
+def test_two_moments_differ_by_what_came_and_went(asked, snapshot):
+    slow = Slow(snapshot)
+    found = compared(asked, moment=200, b_moment=1500)
+    change = slow.level[1500] - slow.level[200]
+    stacks = found["stacks"]
+    assert stacks["b_bytes"].sum() - stacks["a_bytes"].sum() == change
+    difference = np.abs(stacks["b_bytes"] - stacks["a_bytes"])
+    assert (np.diff(difference) <= 0).all()
+    assert [table["by"] for table in found["tables"]] == [
+        "category",
+        "line",
+        "module",
+        "size",
+    ]
+    for table in found["tables"]:
+        assert table["a_bytes"].sum() == found["a"]["active_bytes"]
+        assert table["b_bytes"].sum() == found["b"]["active_bytes"]
+        assert table["a_blocks"].sum() == found["a"]["num_blocks"]
+
+
+def is_read(found: dict[str, Any]) -> bool:
+    return not found["still_reading"]
+
+
+def moved(snapshot: dict[str, Any], by: int, folder: str) -> dict[str, Any]:
+    """The same from another version of the code: other lines of files elsewhere."""
+    other = deepcopy(snapshot)
+    seen: set[int] = set()
+    stacks = [
+        holder["frames"]
+        for trace in other["device_traces"]
+        for holder in trace
+        if "frames" in holder
+    ]
+    for frames in stacks:
+        for frame in frames:
+            if id(frame) not in seen:
+                seen.add(id(frame))
+                frame["line"] += by
+                frame["filename"] = folder + frame["filename"]
+    return other
+
+
+def test_other_versions_of_the_code_match_by_function(run, snapshot):
+    other = captured(run, moved(snapshot, 7, "/elsewhere/"), rank=1)
+    asked = asked_of(run, snapshot)
+    by_line = asked.get("compare", b_history=other, moment=1500, b_moment=1500)
+    known = by_line["stacks"]["a_blocks"] > 0
+    assert not (known & (by_line["stacks"]["b_blocks"] > 0)).any()
+    by_function = asked.get(
+        "compare", b_history=other, moment=1500, b_moment=1500, match="function"
+    )
+    stacks = by_function["stacks"]
+    assert stacks["a_bytes"].tolist() == stacks["b_bytes"].tolist()
+    assert (stacks["line"] == 0).all()
+
+
+def test_a_side_that_is_not_there_is_named(asked):
+    answer = asked.raw("compare", b_history="0-nothing-1")
+    assert answer.status_code == 404
+    assert b"no such history" in answer.data
+
+
+def with_one_more(snapshot: dict[str, Any], num_bytes: int) -> dict[str, Any]:
+    """The same with one large allocation, made first and never freed."""
+    other = deepcopy(snapshot)
+    trace, address = other["device_traces"][0], 1 << 46
+    event = {**trace[0], "addr": address, "size": num_bytes}
+    trace[:0] = [{**event, "action": "segment_alloc"}, {**event, "action": "alloc"}]
+    like = other["segments"][0]
+    block = {
+        **like["blocks"][0],
+        "address": address,
+        "size": num_bytes,
+        "requested_size": num_bytes,
+        "state": "active_allocated",
+    }
+    sizes = {"total_size", "allocated_size", "active_size", "requested_size"}
+    segment = {**like, "address": address, "blocks": [block]}
+    other["segments"].append({**segment, **dict.fromkeys(sizes, num_bytes)})
+    return other
+
+
+def test_ranks_stand_beside_their_median(run, snapshot):
+    history = captured(run, snapshot, rank=0, label="warm")
+    extra = 300 << 20
+    later = with_one_more(snapshot, extra)
+    captured(run, snapshot, rank=1, label="warm")
+    captured(run, later, rank=2, label="warm")
+    captured(run, snapshot, rank=3, label="cold")
+    asked = Asked(run.folder.parent, run.folder.name, history)
+    found = answered(lambda: asked.get("rank_histories"), is_read)
+    assert found["num_ranks"] == 4
+    assert found["num_ready"] == 4
+    assert [one["rank"] for one in found["ranks"]] == [0, 1, 2, 3]
+    peaks = [one["peak_active_bytes"] for one in found["ranks"]]
+    assert peaks[0] == peaks[1] == peaks[3] == found["median_history_peak_bytes"]
+    assert peaks[2] == peaks[0] + extra
+    lines = found["line_bytes"].reshape(len(found["lines"]), 4)
+    differs = lines.max(axis=1) - lines.min(axis=1)
+    assert differs[0] == extra
+    assert (differs[1:] == 0).all()
+
+
+def test_a_rank_that_cannot_be_opened_hides_no_other(run, snapshot, tmp_path):
+    history = captured(run, snapshot, rank=0)
+    broken = {"segments": "nonsense", "device_traces": []}
+    captured(run, broken, rank=1)
+    asked = Asked(run.folder.parent, run.folder.name, history)
+    found = answered(lambda: asked.get("rank_histories"), is_read)
+    assert [one["state"] for one in found["ranks"]] == ["ready", "failed"]
+    assert found["ranks"][1]["problem"]
+
+
+def test_what_cannot_be_opened_is_not_opened_at_every_poll(
+    run, snapshot, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(histories, "_RETRY_S", -1.0)  # the reader would try again
+    history = captured(run, snapshot, rank=0)
+    captured(run, {"segments": "nonsense", "device_traces": []}, rank=1)
+    asked = Asked(run.folder.parent, run.folder.name, history)
+    reader = asked.page.plugin.state().histories
+    answered(lambda: asked.get("rank_histories"), is_read)
+    wait_until(lambda: reader.num_opened == 2)  # it is counted behind the answer
+    before = reader.num_opened
+    tag = asked.raw("rank_histories").headers["ETag"]
+    again = asked.raw("rank_histories", headers={"If-None-Match": tag})
+    assert again.status_code == 304
+    assert reader.num_opened == before
+
+
+def test_a_history_that_was_not_met_yet_is_asked_for_again(run, snapshot, monkeypatch):
+    captured(run, snapshot)
+    asked = Asked(run.folder.parent, run.folder.name, "0-elsewhere-1")
+    assert asked.raw("history").status_code == 404
+    monkeypatch.setattr(Run, "unfinished", property(lambda _: True))
+    answer = asked.raw("history")
+    assert answer.status_code == 503
+    assert b"still being read" in answer.data

@@ -1,0 +1,158 @@
+"""How ranks ended that did not end in order, as the Overview says it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tb_plugin.pages.test_overview import GIB, overview
+
+MIB = 1 << 20
+
+
+def ended(run, number, how, message="", **more):
+    """A rank of five steps with an end; `lost`: without one."""
+    rank = run.rank(number, **more.pop("header", {}))
+    rank.steps(range(5), rss_bytes=[300 * MIB] * 5, **more.pop("columns", {}))
+    if how != "lost":
+        rank.close(how, message, **more)
+    return rank
+
+
+def test_a_run_that_ended_in_order_says_nothing(run, tmp_path):
+    ended(run, 0, "closed")
+    found = overview(tmp_path)["endings"]
+    assert found["ranks"] == []
+    assert found["sentence"] == ""
+
+
+def test_an_exception_is_told_with_step_and_phase(run, tmp_path):
+    ended(run, 0, "exception", "ValueError: boom.", step=1204, phase="val")
+    found = overview(tmp_path)
+    (one,) = found["endings"]["ranks"]
+    assert one["sentence"] == (
+        "Rank 0 ended by an exception in step 1,204 (val): ValueError: boom."
+    )
+    assert (one["how"], one["message"]) == ("exception", "ValueError: boom.")
+    assert (one["step"], one["phase"], one["advice"]) == (1204, "val", "")
+    assert found["attempts"][0]["ended"] == "exception"
+
+
+def test_older_recordings_name_the_last_step(run, tmp_path):
+    ended(run, 0, "exception", "ValueError")
+    (one,) = overview(tmp_path)["endings"]["ranks"]
+    assert one["sentence"] == "Rank 0 ended by an exception after step 4: ValueError."
+
+
+def test_what_the_host_had_no_memory_for_is_told_with_what_was_held(run, tmp_path):
+    header = {"memory_limit_bytes": 2 * GIB}
+    ended(run, 0, "exception", "MemoryError", step=5, phase="train", header=header)
+    (one,) = overview(tmp_path)["endings"]["ranks"]
+    assert one["sentence"].endswith(
+        "(train): MemoryError. Its process held 300 MiB in its last steps;"
+        " its control group may hold 2.00 GiB."
+    )
+    assert (one["rss_bytes"], one["memory_limit_bytes"]) == (300 * MIB, 2 * GIB)
+
+
+def test_a_signal_is_told_by_name_and_is_not_lost(run, tmp_path):
+    ended(run, 0, "signal", "SIGTERM", step=5, phase="train")
+    found = overview(tmp_path)
+    (one,) = found["endings"]["ranks"]
+    assert one["sentence"] == "Rank 0 was ended by SIGTERM in step 5 (train)."
+    assert found["attempts"][0]["ended"] == "signal"
+    assert found["strip"]["lost"].tolist() == [0]
+
+
+def test_ctrl_c_reads_as_what_it_is(run, tmp_path):
+    ended(run, 0, "exception", "KeyboardInterrupt", step=5, phase="train")
+    (one,) = overview(tmp_path)["endings"]["ranks"]
+    assert one["sentence"] == (
+        "Rank 0 was interrupted by Ctrl-C or SIGINT in step 5 (train)."
+    )
+
+
+@pytest.mark.parametrize("listened", [False, True])
+def test_a_lost_rank_claims_no_more_than_is_known(run, tmp_path, listened):
+    ended(run, 0, "lost", header={"config": {"oom": {"on_sigterm": listened}}})
+    found = overview(tmp_path)
+    (one,) = found["endings"]["ranks"]
+    assert one["sentence"] == (
+        "Rank 0 ended without a goodbye: killed (SIGKILL, SIGTERM, a crash in C), or its"
+        " machine or disk was lost. It was last seen after step 4. Its process held"
+        " 300 MiB in its last steps."
+    )
+    assert (one["step"], one["how"]) == (4, "lost")
+    assert "dmesg" in one["advice"]
+    assert ("on_sigterm" in one["advice"]) is not listened
+    assert found["attempts"][0]["ended"] == "lost"
+
+
+@pytest.mark.parametrize("config", [{}, {"oom": None}, {"oom": [1]}])
+def test_a_header_without_settings_is_no_trouble(run, tmp_path, config):
+    ended(run, 0, "lost", header={"config": config})
+    (one,) = overview(tmp_path)["endings"]["ranks"]
+    assert "MEMBOARD_OOM_ON_SIGTERM=1" in one["advice"]
+
+
+def test_a_full_control_group_is_where_to_look_first(run, tmp_path):
+    ended(
+        run,
+        0,
+        "lost",
+        header={"memory_limit_bytes": 500 * MIB},
+        columns={"memory_limit_used_bytes": [495 * MIB] * 5},
+    )
+    (one,) = overview(tmp_path)["endings"]["ranks"]
+    assert one["sentence"].endswith("may hold 500 MiB and held 99.0 % of it.")
+    assert one["advice"].startswith("The kernel kills what passes that limit")
+
+
+def test_a_signal_that_came_before_another_end_is_named(run, tmp_path):
+    for number, how in enumerate(("exception", "lost")):
+        rank = run.rank(number)
+        rank.steps(range(5), rss_bytes=[300 * MIB] * 5)
+        rank.note("signal", signal="SIGTERM")
+        if how == "exception":
+            rank.close(how, "SystemExit: 7", step=5, phase="train")
+    first, second = overview(tmp_path)["endings"]["ranks"]
+    assert first["sentence"] == (
+        "Rank 0 ended by an exception in step 5 (train), after SIGTERM had come:"
+        " SystemExit: 7."
+    )
+    assert "last seen after step 4, after SIGTERM had come." in second["sentence"]
+
+
+def test_exceptions_come_first_and_what_is_many_is_counted(run, tmp_path):
+    for number in range(20):
+        ended(run, number, "lost")
+    ended(run, 20, "exception", "ValueError: boom", step=5, phase="train")
+    ended(run, 21, "signal", "SIGTERM", step=5, phase="train")
+    found = overview(tmp_path)
+    endings = found["endings"]
+    counts = [endings[f"num_{how}"] for how in ("exception", "signal", "lost")]
+    assert counts == [1, 1, 20]
+    hows = [one["how"] for one in endings["ranks"]]
+    assert hows == ["exception"] + ["lost"] * 16 + ["signal"]
+    assert endings["sentence"] == (
+        "Rank 20 ended by an exception in step 5 (train): ValueError: boom."
+        " 20 more ranks ended without a goodbye, 1 more rank ended by a signal."
+    )
+    assert found["attempts"][0]["ended"] == "exception"
+    one = overview(tmp_path, rank=21)["endings"]
+    assert [found["rank"] for found in one["ranks"]] == [21]
+
+
+def test_the_last_attempt_is_the_one_that_counts(run, tmp_path):
+    for attempt, how in enumerate(("exception", "closed")):
+        header = {"attempt": attempt, "job": str(attempt)}
+        ended(run, 0, how, "ValueError" * attempt, header=header)
+    assert overview(tmp_path)["endings"]["ranks"] == []
+
+
+def test_odd_values_in_the_last_record_are_no_trouble(run, tmp_path):
+    ended(run, 0, "exception", "x" * 100_000, step="five", phase=["train"])
+    ended(run, 1, "by_magic")
+    (one,) = overview(tmp_path)["endings"]["ranks"]
+    assert one["phase"] == ""
+    assert one["step"] == 4
+    assert len(one["sentence"]) < 1000

@@ -1,0 +1,562 @@
+"""Routes `/modules`, `/module` and `/module_timeline`: what the page asks and gets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tb_plugin.pages.modules import baseline as module_baseline
+from tb_plugin.pages.modules import choice as module_choice
+from tb_plugin.pages.modules import module
+from tests.tb_plugin.analysis.module_logs import LogBuilder, Replay, random_log
+from tests.tb_plugin.client import Page, decode, refresh
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.builders import RunBuilder
+
+META = {
+    "backend": "fsdp2",
+    "world": "shard 4",
+    "root": "Net",
+    "devices": ["cuda:0", "cpu"],
+    "estimate": "",
+    "incomplete": False,
+    "inputs": "forward",
+    "optimizers": 1,
+    "torch": "2.13.0",
+    "rounding_bytes": 512,
+    "num_events_dropped": 0,
+    "reasons": ["the tie of Net.head is listed once"],
+}
+
+
+def net(scale: int = 1, *, batch: int = 100) -> LogBuilder:
+    """Two layers, one forward each; `batch` sets the activations, `scale` everything."""
+    log = LogBuilder()
+    root = log.module("Net")
+    first, second = log.module("Net.a", root), log.module("Net.b", root)
+    log.alloc(1000 * scale, "sharded_param", first)
+    log.alloc(3000 * scale, "sharded_param", second)
+    log.tick(5)
+    log.at(root, "before_pre_forward")
+    for child, scratch in ((first, 700), (second, 40)):
+        log.at(child, "before_pre_forward")
+        log.alloc(batch * scale, "activation", child)
+        log.tick()
+        log.alloc(scratch * scale, "temp", child)
+        log.tick()
+        log.alloc(-scratch * scale, "temp", child)
+        log.tick()
+        log.at(child, "after_post_forward")
+    log.at(root, "after_post_forward")
+    log.tick()
+    log.at(-1, "before_optimizer")
+    log.alloc(500 * scale, "optimizer", -1)
+    log.tick()
+    log.at(-1, "after_optimizer")
+    return log
+
+
+def record(
+    run: RunBuilder,
+    rank: int = 0,
+    logs: tuple[LogBuilder, ...] | None = None,
+    meta: dict[str, Any] | None = None,
+    *,
+    peak: int = 0,
+) -> None:
+    """One rank that tracked some steps."""
+    file = run.rank(rank)
+    file.steps(range(10), allocated_peak_bytes=[peak or 1000] * 10)
+    for index, log in enumerate(logs if logs is not None else (net(),)):
+        file.capture(
+            tables=log.tables(),
+            meta={**META, **(meta or {})},
+            step=index + 2,
+            iteration=index + 2,
+            time_ns=1_780_000_100_000_000_000 + index * 10**9,
+        )
+    file.close()
+
+
+def fqns(tree: dict) -> list[str]:
+    """Whole names, as the page puts them together."""
+    found: list[str] = []
+    for name, parent in zip(tree["name"], tree["parent"], strict=True):
+        own = tree["names"][name]
+        found.append(own if parent < 0 else f"{found[parent]}.{own}")
+    return found
+
+
+def columns(answer: dict, which: str = "bytes") -> dict[str, list[float]]:
+    return {c["name"]: c[which].tolist() for c in answer["categories"]}
+
+
+AFTER_FORWARD = {"state": "after_post_forward", "measure": "total"}
+"""What torch's trackers print: the rank's total at a moment of each module's own."""
+
+
+def test_after_forward_each_row_has_a_moment_of_its_own(
+    run: RunBuilder, tmp_path: Path
+):
+    record(run, logs=(net(), net(batch=200)))
+    got = Page(tmp_path).of_run("/modules", "exp", **AFTER_FORWARD)
+    assert [w["id"] for w in got["windows"]] == ["step/train/2", "step/train/3"]
+    assert [w["step"] for w in got["windows"]] == [2, 3]
+    assert got["window"] == "step/train/3"
+    assert (got["rank"], got["ranks"].tolist()) == (0, [0])
+    assert got["state"] == "after_post_forward"
+    assert (got["device"], got["devices"]) == ("cuda:0", ["cuda:0", "cpu"])
+    assert fqns(got["tree"]) == ["Net", "Net.a", "Net.b"]
+    assert got["total_bytes"].tolist() == [4400, 4200, 4400]
+    assert got["held_bytes"].tolist() == [4400, 1200, 3200]
+    assert got["split"] is None
+    assert columns(got) == {
+        "sharded_param": [4000, 4000, 4000],
+        "optimizer": [0, 0, 0],
+        "activation": [400, 200, 400],
+        "temp": [0, 0, 0],
+    }
+    assert {c["name"]: c["group"] for c in got["categories"]} == {
+        "sharded_param": "param",
+        "optimizer": "optimizer",
+        "activation": "activation",
+        "temp": "temp",
+    }
+    assert got["num_calls"].tolist() == [1, 1, 1]
+    assert got["time_us"].tolist() == [11, 8, 11]
+    assert (got["call"], got["max_calls"]) == (None, 1)
+    assert got["baseline"] is None
+    assert got["problems"] == []
+    assert got["absent"] == []
+
+
+def test_facts_are_those_of_the_capture(run: RunBuilder, tmp_path: Path):
+    record(run, meta={"estimate": "eager estimate"})
+    facts = Page(tmp_path).of_run("/modules", "exp")["facts"]
+    assert facts["source"] == "recorded"
+    assert (facts["backend"], facts["world"]) == ("fsdp2", "shard 4")
+    assert facts["estimate"] == "eager estimate"
+    assert (facts["num_optimizers"], facts["rounding_bytes"]) == (1, 512)
+    assert facts["reasons"] == ["the tie of Net.head is listed once"]
+    assert (facts["num_events"], facts["has_held"]) == (9, True)
+    assert (facts["window_peak_bytes"], facts["window_peak_us"]) == (4800, 6)
+
+
+def test_held_bytes_by_category(run: RunBuilder, tmp_path: Path):
+    record(run)
+    page = Page(tmp_path)
+    got = page.of_run("/modules", "exp", state="peak_forward")
+    assert got["measure"] == "held"
+    assert got["total_bytes"].tolist() == [4800, 4800, 4240]
+    assert columns(got)["temp"] == [700, 700, 40]
+    assert columns(got)["activation"] == [100, 100, 100]
+    sums = np.sum([c["bytes"] for c in got["categories"]], axis=0)
+    assert sums.tolist() == got["held_bytes"].tolist()
+
+
+def test_a_state_of_the_whole_window(run: RunBuilder, tmp_path: Path):
+    record(run)
+    page = Page(tmp_path)
+    got = page.of_run("/modules", "exp", state="after_optimizer")
+    assert got["total_bytes"].tolist() == [4700] * 3
+    assert got["held_bytes"].tolist() == [4200, 1100, 3100]
+    assert got["own_bytes"].tolist() == [0, 1100, 3100]
+    assert "window_peak" in got["states"]
+    # What is not there has a default, and the answer says which.
+    assert page.of_run("/modules", "exp", state="peak_backward")["state"] == (
+        "window_peak"
+    )
+
+
+def test_delta_against_another_state(run: RunBuilder, tmp_path: Path):
+    record(run)
+    got = Page(tmp_path).of_run(
+        "/modules",
+        "exp",
+        **AFTER_FORWARD,
+        against="state",
+        against_state="before_pre_forward",
+    )
+    assert got["baseline"]["kind"] == "state"
+    assert got["baseline"]["state"] == "before_pre_forward"
+    assert got["baseline_total_bytes"].tolist() == [4000, 4000, 4100]
+    assert columns(got, "baseline_bytes")["activation"] == [0, 0, 100]
+
+
+def test_delta_against_another_window_matches_modules_by_name(
+    run: RunBuilder, tmp_path: Path
+):
+    before = net(batch=300)
+    before.modules[2] = ("Net.z", 0)  # the model was changed in between
+    record(run, logs=(before, net()))
+    got = Page(tmp_path).of_run(
+        "/modules",
+        "exp",
+        **AFTER_FORWARD,
+        against="window",
+        against_window="step/train/2",
+    )
+    assert got["window"] == "step/train/3"
+    assert got["baseline"]["window"] == "step/train/2"
+    total = got["baseline_total_bytes"].tolist()
+    assert total[:2] == [4600, 4300]
+    assert np.isnan(total[2])
+    assert np.isnan(columns(got, "baseline_bytes")["activation"][2])
+
+
+def test_delta_against_a_rank_and_the_median(run: RunBuilder, tmp_path: Path):
+    for rank, scale in enumerate((1, 2, 3, 10)):
+        # Each rank calls its device by its own number.
+        devices = [f"cuda:{rank}", "cpu"]
+        record(run, rank, (net(scale),), {"devices": devices})
+    page = Page(tmp_path)
+    got = page.of_run(
+        "/modules", "exp", **AFTER_FORWARD, rank=1, against="rank", against_rank=3
+    )
+    assert got["device"] == "cuda:1"
+    assert got["total_bytes"].tolist() == [8400, 8200, 8400]
+    assert got["baseline_total_bytes"].tolist() == [42_000, 41_000, 42_000]
+    assert got["baseline"]["rank"] == 3
+    got = page.of_run(
+        "/modules", "exp", rank=0, against="median", state="after_post_forward"
+    )
+    assert got["baseline"]["num_ranks"] == got["baseline"]["of_ranks"] == 4
+    assert got["baseline"]["rank"] is None
+    assert got["baseline_total_bytes"].tolist() == [10_500, 10_250, 10_500]
+    assert got["baseline_held_bytes"].tolist() == [10_500, 2750, 7750]
+    assert columns(got, "baseline_bytes")["activation"] == [500, 250, 250]
+
+
+def test_the_rank_with_the_highest_recorded_peak_is_shown_first(
+    run: RunBuilder, tmp_path: Path
+):
+    record(run, 0, peak=5000)
+    record(run, 1, peak=9000)
+    record(run, 2, peak=7000, logs=())
+    page = Page(tmp_path)
+    got = page.of_run("/modules", "exp")
+    assert (got["rank"], got["ranks"].tolist()) == (1, [0, 1])
+    assert page.of_run("/modules", "exp", rank=0)["rank"] == 0
+    assert page.of_run("/modules", "exp", rank=2)["rank"] == 1
+
+
+def test_calls_of_a_module(run: RunBuilder, tmp_path: Path):
+    built = random_log(3, 5, 3)
+    record(run, logs=(built,))
+    page = Page(tmp_path)
+    replay = Replay(built)
+    for call in range(3):
+        got = page.of_run("/modules", "exp", **AFTER_FORWARD, call=call)
+        assert (got["call"], got["max_calls"]) == (call, 3)
+        moment = replay.moments(0, "after_post_forward")[call]
+        assert got["total_bytes"][0] == sum(replay.held(moment).values())
+
+
+def test_a_restarted_job_keeps_its_first_attempt_s_windows(
+    run: RunBuilder, tmp_path: Path
+):
+    for attempt in (0, 1):
+        file = run.rank(0, attempt=attempt)
+        file.steps(range(3), allocated_peak_bytes=[1] * 3)
+        file.capture(tables=net().tables(), meta=META, iteration=2)
+        file.close()
+    got = Page(tmp_path).of_run("/modules", "exp")
+    assert [w["id"] for w in got["windows"]] == ["step/train/2", "step/train/2@2"]
+    assert [w["attempt"] for w in got["windows"]] == [1, 2]
+    assert got["window"] == "step/train/2@2"
+
+
+def test_without_module_memory_the_answer_says_why(run: RunBuilder, tmp_path: Path):
+    file = run.rank(0)
+    file.steps(range(3), allocated_peak_bytes=[1] * 3)
+    file.close()
+    page = Page(tmp_path)
+    for route in ("/modules", "/module_timeline"):
+        got = page.of_run(route, "exp")
+        assert got["window"] is None
+        (absent,) = got["absent"]
+        assert (absent["source"], absent["status"]) == ("modules", "off")
+        assert "modules=True" in absent["remedy"]
+    answer = page.raw("/module", run=page.run_id("exp"), module="Net")
+    assert answer.status_code == 404
+    assert "modules=True" in answer.json["remedy"]
+
+
+def test_what_the_recorder_said_of_its_absence_is_repeated(
+    run: RunBuilder, tmp_path: Path
+):
+    file = run.rank(0)
+    file.steps(range(3), allocated_peak_bytes=[1] * 3)
+    file.source("modules", "absent", "the model is compiled", "compiled: estimate")
+    file.close()
+    (absent,) = Page(tmp_path).of_run("/modules", "exp")["absent"]
+    assert absent["reason"] == "the model is compiled"
+    assert absent["num_ranks"] == 1
+
+
+def test_what_was_not_listed_yet_is_not_called_missing(
+    run: RunBuilder, tmp_path: Path, monkeypatch
+):
+    record(run)
+    monkeypatch.setattr(module_choice, "LISTING_SECONDS", -1)
+    page = Page(tmp_path)
+    got = page.of_run("/modules", "exp")
+    assert got["window"] is None
+    (absent,) = got["absent"]
+    assert "still being read" in absent["reason"]
+    monkeypatch.setattr(module_choice, "LISTING_SECONDS", 60)
+    assert page.of_run("/modules", "exp")["window"] == "step/train/2"
+
+
+def test_a_damaged_capture_is_named_and_another_rank_is_shown(
+    run: RunBuilder, tmp_path: Path
+):
+    record(run, 0)
+    file = run.rank(1)
+    file.steps(range(10), allocated_peak_bytes=[9000] * 10)
+    entry = file.capture(tables=net().tables(), meta=META, iteration=2, step=2)
+    file.close()
+    data = bytearray(file.path.read_bytes())
+    data[entry.offset + entry.num_bytes // 2] ^= 0xFF
+    file.path.write_bytes(bytes(data))
+    page = Page(tmp_path)
+    got = page.of_run("/modules", "exp")
+    assert got["rank"] == 0
+    assert got["held_bytes"].tolist() == [4800, 1800, 3000]
+    named = 'capture "modules" of step, call 2 cannot be read'
+    for _ in range(2):  # found while answering; then a known problem of the run
+        told = [p for p in got["problems"] if named in p["what"]]
+        assert [p["rank"] for p in told] == [1]
+        refresh(page)
+        got = page.of_run("/modules", "exp")
+    asked = page.of_run("/modules", "exp", rank=1)
+    assert (asked["rank"], asked["window"]) == (1, "step/train/2")
+    assert len(asked["total_bytes"]) == 0
+
+
+def test_a_log_without_its_columns_is_named(run: RunBuilder, tmp_path: Path):
+    file = run.rank(0)
+    tables = net().tables()
+    tables["events"]["delta_bytes"] = tables["events"]["delta_bytes"] * 0.5
+    file.capture(tables=tables, meta={"devices": 7, "reasons": "no list"}, iteration=2)
+    file.close()
+    got = Page(tmp_path).of_run("/modules", "exp")
+    (problem,) = got["problems"]
+    assert "events.delta_bytes does not hold whole numbers" in problem["what"]
+    assert problem["rank"] == 0
+
+
+def test_nonsense_in_a_log_is_counted(run: RunBuilder, tmp_path: Path):
+    tables = net().tables()
+    tables["events"]["category"][2] = 99
+    tables["events"]["delta_bytes"][0] = -5000
+    file = run.rank(0)
+    meta = {**META, "num_events_dropped": 7, "optimizers": -1, "torch": None}
+    file.capture(tables=tables, meta=meta, iteration=2)
+    file.close()
+    got = Page(tmp_path).of_run("/modules", "exp", **AFTER_FORWARD)
+    words = [problem["what"] for problem in got["problems"]]
+    assert any("1 values of this capture mean nothing" in text for text in words)
+    assert any("more was freed than had been allocated" in text for text in words)
+    assert any("7 events did not fit" in text for text in words)
+    assert columns(got)["other"] == [100, 100, 100]
+    assert got["facts"]["num_optimizers"] is None
+    assert got["facts"]["torch_version"] == ""
+
+
+def test_one_module_over_states_windows_and_ranks(run: RunBuilder, tmp_path: Path):
+    for rank in range(3):
+        record(run, rank, (net(rank + 1), net(rank + 1, batch=200)))
+    got = Page(tmp_path).of_run(
+        "/module", "exp", rank=1, module="Net.a", state="after_post_forward"
+    )
+    assert (got["module"], got["path"], got["type"]) == ("Net.a", "a", "Linear")
+    assert (got["window"], got["rank"]) == ("step/train/3", 1)
+    assert (got["param_bytes"], got["buffer_bytes"]) == (512, 0)
+    moments = got["moments"]
+    names = [moments["state_names"][index] for index in moments["state"]]
+    assert names == ["before_pre_forward", "peak_forward", "after_post_forward"]
+    assert moments["time_us"].tolist() == [5, 6, 8]
+    assert moments["total_bytes"].tolist() == [8000, 9800, 8400]
+    assert moments["held_bytes"].tolist() == [2000, 3800, 2400]
+    over = got["over_windows"]
+    assert (over["windows"], over["of_windows"]) == (
+        ["step/train/2", "step/train/3"],
+        2,
+    )
+    assert over["step"].tolist() == [2, 3]
+    assert over["total_bytes"].tolist() == [8200, 8400]
+    ranks = got["over_ranks"]
+    assert (ranks["rank"].tolist(), ranks["of_ranks"]) == ([0, 1, 2], 3)
+    assert ranks["total_bytes"].tolist() == [4200, 8400, 12_600]
+    assert ranks["held_bytes"].tolist() == [1200, 2400, 3600]
+    series = {c["name"]: c for c in ranks["categories"]}
+    assert series["activation"]["total_bytes"].tolist() == [200, 400, 600]
+    assert series["activation"]["held_bytes"].tolist() == [200, 400, 600]
+
+
+def test_one_module_over_many_ranks_comes_bit_by_bit(
+    run: RunBuilder, tmp_path: Path, monkeypatch
+):
+    for rank in range(6):
+        record(run, rank, (net(rank + 1),))
+    monkeypatch.setattr(module, "MODULE_SECONDS", 0)
+    page = Page(tmp_path)
+    got = page.of_run("/module", "exp", rank=3, module="Net")
+    ranks = got["over_ranks"]
+    assert (ranks["rank"].tolist(), ranks["of_ranks"]) == ([3], 6)
+    etag = page.raw("/module", run=page.run_id("exp"), module="Net").headers["ETag"]
+    monkeypatch.setattr(module, "MODULE_SECONDS", 60)
+    # The answer was cut short, so the same question is not answered by a 304.
+    again = page.raw(
+        "/module",
+        run=page.run_id("exp"),
+        module="Net",
+        headers={"If-None-Match": etag},
+    )
+    assert decode(again)["over_ranks"]["rank"].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_median_says_of_how_many_ranks_it_is(
+    run: RunBuilder, tmp_path: Path, monkeypatch
+):
+    for rank in range(8):
+        record(run, rank, (net(rank + 1),))
+    monkeypatch.setattr(module_baseline, "MAX_MEDIAN_BYTES", 400)
+    got = Page(tmp_path).of_run("/modules", "exp", against="median")
+    assert (got["baseline"]["num_ranks"], got["baseline"]["of_ranks"]) == (3, 8)
+    # Ranks 0, 4 and 2: spread over all rather than the first ones.
+    assert got["baseline_total_bytes"][0] == 3 * 4800
+
+
+def test_an_unknown_module_is_not_found(run: RunBuilder, tmp_path: Path):
+    record(run)
+    page = Page(tmp_path)
+    answer = page.raw("/module", run=page.run_id("exp"), module="Net.<b>")
+    assert answer.status_code == 404
+    assert "no such module" in answer.json["what"]
+
+
+def test_timeline_stacks_categories_and_names_calls(run: RunBuilder, tmp_path: Path):
+    record(run)
+    page = Page(tmp_path)
+    got = page.of_run("/module_timeline", "exp", px=13)
+    assert (got["x_low"], got["x_high"], got["axis"]) == (0, 13, "time")
+    total = got["total_bytes"].tolist()
+    assert total == [4000] * 5 + [4100, 4800, 4800, 4200, 4240, 4240, 4200, 4700]
+    sums = np.sum([c["bytes"] for c in got["categories"]], axis=0)
+    assert sums.tolist() == total
+    spans = got["spans"]
+    assert [spans["modules"][m] for m in spans["module"]] == ["Net", "Net.a", "Net.b"]
+    assert spans["depth"].tolist() == [0, 1, 1]
+    assert (spans["x0"].tolist(), spans["x1"].tolist()) == ([5, 5, 8], [11, 8, 11])
+    assert [(m["kind"], m["x"]) for m in got["marks"]] == [
+        ("before_optimizer", 12),
+        ("after_optimizer", 13),
+        ("peak", 6),
+    ]
+    part = page.of_run("/module_timeline", "exp", px=4, x0=5, x1=9, axis="event")
+    assert (part["x0"], part["x_per_column"]) == (5, 1)
+    assert part["x_high"] == 9
+
+
+def test_parameters_that_mean_nothing_are_refused(run: RunBuilder, tmp_path: Path):
+    record(run)
+    page = Page(tmp_path)
+    run_id = page.run_id("exp")
+    for name, value in (
+        ("state", "sometime"),
+        ("measure", "all"),
+        ("against", "everything"),
+        ("call", "-1"),
+        ("window", "x" * 5000),
+    ):
+        answer = page.raw("/modules", run=run_id, **{name: value})
+        assert answer.status_code == 400, name
+        assert name in answer.json["what"]
+
+
+@pytest.mark.parametrize("route", ["/modules", "/module_timeline"])
+def test_a_poll_with_nothing_new_costs_a_304(run: RunBuilder, tmp_path: Path, route):
+    record(run)
+    page = Page(tmp_path)
+    run_id = page.run_id("exp")
+    etag = page.raw(route, run=run_id).headers["ETag"]
+    assert (
+        page.raw(route, run=run_id, headers={"If-None-Match": etag}).status_code == 304
+    )
+    other = page.raw(route, run=run_id, headers={"If-None-Match": etag}, device="cpu")
+    assert other.status_code == 200
+
+
+def test_modules_named_otherwise_than_their_parent_stand_alone(
+    run: RunBuilder, tmp_path: Path
+):
+    built = net()
+    built.modules[1] = ("Elsewhere.<script>", 0)
+    record(run, logs=(built,))
+    tree = Page(tmp_path).of_run("/modules", "exp")["tree"]
+    assert fqns(tree) == ["Net", "Elsewhere.<script>", "Net.b"]
+    assert tree["parent"].tolist() == [-1, -1, 0]
+
+
+REPORT = """Iteration 2 training_step Peak FSDP memory stats:
+{rule}
+Device: cuda:0
+\tSharded Param: 100 B
+\tActivation: {batch} B
+\tTotal: {total} B
+{rule}
+Iteration 2 training_step Modulewise FSDP memory stats:
+{rule}
+Module:  Net
+After Post-Forward
+# 1:
+Device: cuda:0
+\tSharded Param: 100 B
+\tActivation: 30 B
+\tTotal: 130 B
+Module:  Net.layers.0
+After Post-Forward
+# 1:
+Device: cuda:0
+\tSharded Param: 100 B
+\tActivation: 20 B
+\tTotal: 120 B
+{rule}
+"""
+
+
+def test_an_imported_report_opens_in_the_same_view(tmp_path: Path):
+    folder = tmp_path / "mp"
+    folder.mkdir()
+    for rank, batch in enumerate((50, 70)):
+        text = REPORT.format(rule="-" * 80, batch=batch, total=100 + batch)
+        (folder / f"fsdp_mem_rank_{rank}_training_step_2.log").write_text(text)
+    page = Page(tmp_path)
+    got = page.of_run("/modules", "mp", rank=1)
+    assert [w["id"] for w in got["windows"]] == ["training_step/train/2"]
+    assert got["windows"][0]["num_ranks"] == 2
+    assert fqns(got["tree"]) == ["Net", "Net.layers.0"]
+    assert got["total_bytes"].tolist() == [130, 120]
+    assert np.isnan(got["held_bytes"]).all()
+    assert np.isnan(got["own_bytes"]).all()
+    assert (got["state"], got["split"]) == ("after_post_forward", None)
+    assert got["states"] == ["after_post_forward", "window_peak"]
+    assert columns(got)["activation"] == [30, 20]
+    facts = got["facts"]
+    assert (facts["source"], facts["has_held"]) == ("imported", False)
+    assert (facts["num_events"], facts["window_peak_bytes"]) == (None, 170)
+    # What such a report does not know is not made up.
+    assert page.of_run("/modules", "mp", measure="held")["measure"] == "total"
+    one = page.of_run("/module", "mp", module="Net.layers.0")
+    assert one["over_ranks"]["total_bytes"].tolist() == [120, 120]
+    assert np.isnan(one["moments"]["held_bytes"]).all()
+    timeline = page.of_run("/module_timeline", "mp")
+    assert timeline["facts"]["num_events"] is None
+    assert len(timeline["total_bytes"]) == 0

@@ -1,0 +1,194 @@
+"""What Overview and the report say of a run on a virtual GPU that was predicted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from collector.format.prediction import NOTE, DeviceFigures, Estimate, Prediction
+from tb_plugin.cli import main
+from tests.builders import GIB
+from tests.tb_plugin.client import Page
+
+MIB = 1 << 20
+CONTEXT = Estimate("CUDA context and kernels", 450 * MIB, 750 * MIB, "what it shows")
+LABEL = "virtual H100 80GB"
+
+
+def prediction(reserved: int, ended="stopped", **more) -> Prediction:
+    figures = DeviceFigures(
+        index=0,
+        allocated_peak=reserved,
+        active_peak=reserved,
+        reserved_peak=reserved,
+        num_alloc_retries=0,
+        num_ooms=0,
+    )
+    return Prediction(
+        capacity=80 * GIB,
+        estimates=(CONTEXT,),
+        ended=ended,
+        devices=(figures,),
+        **more,
+    )
+
+
+BEGUN = Prediction(capacity=80 * GIB, estimates=(CONTEXT,))
+
+
+def recorded(run, number, *predictions, virtual=LABEL, **header):
+    rank = run.rank(number, world_size=2, virtual_gpu=virtual, **header)
+    for one in predictions:
+        rank.note(NOTE, **one.to_note())
+    rank.steps(
+        range(3),
+        allocated_peak_bytes=[10 * GIB] * 3,
+        reserved_peak_bytes=[12 * GIB] * 3,
+        reserved_bytes=[12 * GIB] * 3,
+    )
+    rank.rows("device_free", range(3), device_used_bytes=[12 * GIB] * 3)
+    rank.close()
+
+
+def overview(logdir, **query):
+    found = Page(logdir).of_run("/overview", "exp", **query)
+    return found, {one["key"]: one for one in found["headlines"]}
+
+
+def test_the_ledger_has_the_estimates_as_ranges_and_the_total(run, tmp_path):
+    recorded(run, 0, BEGUN, prediction(12 * GIB))
+    found, headlines = overview(tmp_path)
+    ledger = found["prediction"]
+    assert ledger["fit"] == "fits"
+    assert ledger["reason"].endswith("leave 67.27 GiB free")
+    assert ledger["estimates"] == [
+        {
+            "name": CONTEXT.name,
+            "low_bytes": CONTEXT.low,
+            "high_bytes": CONTEXT.high,
+            "source": CONTEXT.source,
+        }
+    ]
+    assert ledger["devices"] == [
+        {
+            "device": 0,
+            "peak_reserved_bytes": 12 * GIB,
+            "others_low_bytes": 0,
+            "others_high_bytes": 0,
+            "needed_low_bytes": 12 * GIB + CONTEXT.low,
+            "needed_high_bytes": 12 * GIB + CONTEXT.high,
+        }
+    ]
+    outside, headroom = headlines["non_torch"], headlines["headroom"]
+    assert (outside["other_end"], outside["value"]) == (CONTEXT.low, CONTEXT.high)
+    assert headroom["value"] == 68 * GIB - CONTEXT.high
+    assert headroom["other_end"] == 68 * GIB - CONTEXT.low
+    assert outside["caveats"] == headroom["caveats"] == ["estimated"]
+
+
+@pytest.mark.parametrize(
+    ("reserved", "fit"),
+    [(79 * GIB, "fits"), (79 * GIB + 500 * MIB, "too close to say")],
+)
+def test_the_rule_is_that_of_the_command_line(run, tmp_path, reserved, fit):
+    one = prediction(reserved)
+    recorded(run, 0, BEGUN, one)
+    found = overview(tmp_path)[0]["prediction"]
+    assert found["fit"] == fit
+    assert (found["fit"], found["reason"], found["decides"]) == one.judged()
+
+
+def test_of_several_ranks_the_worst_counts_and_one_is_shown_by_itself(run, tmp_path):
+    recorded(run, 0, BEGUN, prediction(12 * GIB))
+    recorded(run, 1, BEGUN, prediction(40 * GIB, "out_of_memory", error="Out: much. x"))
+    found, headlines = overview(tmp_path)
+    assert (found["prediction"]["fit"], found["prediction"]["rank"]) == (
+        "does not fit",
+        1,
+    )
+    assert found["prediction"]["num_ranks"] == 2
+    (device,) = found["prediction"]["devices"]
+    assert device["needed_high_bytes"] is None, "it did not run its steps"
+    assert headlines["headroom"]["rank"] == 0
+    assert overview(tmp_path, rank=0)[0]["prediction"]["fit"] == "fits"
+
+
+def test_of_ranks_that_all_fit_the_fullest_is_shown(run, tmp_path):
+    recorded(run, 0, BEGUN, prediction(12 * GIB))
+    recorded(run, 1, BEGUN, prediction(40 * GIB))
+    found, headlines = overview(tmp_path)
+    assert found["prediction"]["rank"] == headlines["headroom"]["rank"] == 1
+
+
+def test_ranks_on_one_device_are_added_up(run, tmp_path):
+    recorded(run, 0, BEGUN, prediction(40 * GIB, host=0))
+    recorded(run, 1, BEGUN, prediction(39 * GIB, host=0))
+    for found in (overview(tmp_path)[0], overview(tmp_path, rank=1)[0]):
+        assert found["prediction"]["fit"] == "too close to say"
+        (device,) = found["prediction"]["devices"]
+        assert device["needed_low_bytes"] == 79 * GIB + 2 * CONTEXT.low
+        assert device["needed_high_bytes"] == 79 * GIB + 2 * CONTEXT.high
+    recorded(run, 1, BEGUN, prediction(39 * GIB, host=1), attempt=1)
+    recorded(run, 0, BEGUN, prediction(40 * GIB, host=0), attempt=1)
+    assert overview(tmp_path)[0]["prediction"]["fit"] == "fits"
+
+
+def test_only_the_last_attempt_counts(run, tmp_path):
+    recorded(run, 0, BEGUN, prediction(12 * GIB, "out_of_memory"), attempt=0)
+    recorded(run, 0, BEGUN, prediction(12 * GIB), attempt=1)
+    assert overview(tmp_path)[0]["prediction"]["fit"] == "fits"
+
+
+def test_before_its_end_the_estimates_are_known_and_nothing_else(run, tmp_path):
+    recorded(run, 0, BEGUN)
+    found, headlines = overview(tmp_path)
+    assert found["prediction"]["fit"] == "cannot say"
+    assert found["prediction"]["devices"] == []
+    assert headlines["non_torch"]["value"] == CONTEXT.high
+    assert headlines["headroom"]["value"] is None
+
+
+def test_what_nobody_estimated_is_not_zero(run, tmp_path):
+    recorded(run, 0)
+    found, headlines = overview(tmp_path)
+    assert found["prediction"] is None
+    assert headlines["non_torch"]["value"] is None
+    assert "virtual GPU" in headlines["non_torch"]["absent_reason"]
+
+
+def test_an_ordinary_run_has_nothing_of_it(run, tmp_path, capsys):
+    recorded(run, 0, virtual="")
+    found, headlines = overview(tmp_path)
+    assert found["prediction"] is None
+    assert headlines["non_torch"]["value"] == 0
+    assert headlines["non_torch"]["other_end"] is None
+    assert main(["report", str(tmp_path)]) == 0
+    assert "estimated" not in capsys.readouterr().out
+
+
+def test_the_report_says_the_same(run, tmp_path, capsys):
+    def printed(*words: str) -> str:
+        assert main(["report", str(tmp_path), *words]) == 0
+        return capsys.readouterr().out
+
+    recorded(run, 0, BEGUN, prediction(79 * GIB + 500 * MIB))
+    text = printed()
+    assert "\ntoo close to say: with the high ends" in text
+    assert "as in --outside 1.2GiB, to decide" in text
+    assert "+ CUDA context and kernels   450.00 MiB - 750.00 MiB, estimated" in text
+    assert "needed                       79.93 GiB - 80.22 GiB of 80.00 GiB" in text
+    assert "not torch's            450.00 MiB - 750.00 MiB, estimated" in text
+    markdown = printed("--md")
+    assert "**too close to say**: with the high ends" in markdown
+    assert "| not torch's | 450.00 MiB - 750.00 MiB | rank 0 | estimated" in markdown
+    (plain,) = json.loads(printed("--json"))["runs"]
+    found = overview(tmp_path)[0]["prediction"]
+    assert plain["overview"]["prediction"] == found
+    assert plain["overview"]["headlines"]["non_torch"] == {
+        "value_bytes": CONTEXT.high,
+        "other_end_bytes": CONTEXT.low,
+        "rank": 0,
+        "step": None,
+        "caveats": ["estimated"],
+    }

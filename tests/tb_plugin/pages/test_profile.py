@@ -1,0 +1,578 @@
+"""The routes of profiles: time of steps, operators, kernels, memory, ranks."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from tb_plugin.server.routes import query_of
+from tests.kineto_files import KinetoFile, trained
+from tests.tb_plugin.client import Page, answered
+
+ROUTES = (
+    *("profile", "operators", "operator", "kernels", "module_times"),
+    *("operator_memory", "distributed", "distributed_heatmap"),
+)
+
+
+@pytest.fixture
+def page(tmp_path):
+    trained().write(tmp_path / "exp" / "host_0.100.pt.trace.json")
+    trained().write(tmp_path / "exp" / "host_0.200.pt.trace.json.gz")
+    return Page(tmp_path)
+
+
+def run_of(page: Page) -> str:
+    (run,) = page.get("/runs")["runs"]
+    return run["id"]
+
+
+def ask(page: Page, route: str, **query):
+    """An answer, once the trace that it is of is open."""
+    run = run_of(page)
+
+    def is_open(answer) -> bool:
+        choice = answer.get("choice")
+        opening = answer.get("num_opening") if choice is None else 0
+        return not opening and (choice is None or choice["state"] != "opening")
+
+    return answered(lambda: page.get(f"/{route}", run=run, **query), is_open)
+
+
+def test_the_profile_of_the_newest_cycle_is_shown(page):
+    answer = ask(page, "profile")
+    choice = answer["choice"]
+    assert [one["cycle"] for one in choice["traces"]] == [1, 2]
+    assert choice["source"] == choice["traces"][1]["id"]
+    assert answer["step"].tolist() == [5, 6, 7]
+    shares = {part["role"]: part["share"] for part in answer["parts"]}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["kernel"] == pytest.approx(900 / 2990, abs=0.01)
+    assert shares["communication"] == pytest.approx(600 / 2990, abs=0.01)
+    sums = sum(part["ms"] for part in answer["parts"])
+    assert sums == pytest.approx(answer["duration_ms"])
+    (device,) = answer["devices"]
+    assert (device["name"], device["capability"]) == ("Tesla V100", "7.0")
+    assert device["num_kernels"] == 6
+    keys = {finding["key"] for finding in answer["findings"]}
+    assert {"loading", "no_tensor_cores", "communicating"} <= keys
+    facts = {fact["name"]: fact["value"] for fact in answer["facts"]}
+    assert (facts["backend"], facts["device"]) == ("nccl", "GPU")
+
+
+def test_devices_of_one_step_are_told_of_alone(page):
+    whole = ask(page, "profile")
+    assert whole["devices_step"] is None
+    one = ask(page, "profile", step=6)
+    assert one["devices_step"] == 6
+    assert one["step"].tolist() == whole["step"].tolist() == [5, 6, 7]
+    (device,) = one["devices"]
+    assert (device["name"], device["num_kernels"]) == ("Tesla V100", 2)
+    assert (device["kernel_ms"], device["span_ms"]) == (
+        pytest.approx(0.5),
+        pytest.approx(one["duration_ms"][1]),
+    )
+    assert device["utilization"] == pytest.approx(0.5 / 0.99)
+    assert device["sm_efficiency"] == pytest.approx(0.15 / 0.99)
+    assert device["occupancy"] == pytest.approx(0.25)
+    assert device["tensor_core_share"] == 0
+    # Of a step that the trace does not have nothing is told alone.
+    other = ask(page, "profile", step=4)
+    assert (other["devices_step"], other["devices"]) == (None, whole["devices"])
+
+
+def test_the_profile_of_very_many_steps_and_devices_stays_small(tmp_path):
+    made = KinetoFile()
+    for number in range(2_500):
+        made.step(number, number * 100, 100)
+    for device in range(64):
+        made.device(id=device, name="A" * 400)
+        for at in range(3):
+            name = f"k{device}"
+            made.kernel(name, at * 100, at * 100 + 10, 50, device=device)
+    made.step(2_500, 250_000, 100)
+    made.kernel("k0", 250_010, 250_020, 10)
+    made.write(tmp_path / "exp" / "a.pt.trace.json")
+    page = Page(tmp_path)
+    ask(page, "profile")
+    response = page.raw("/profile", run=run_of(page), step=2)
+    assert len(response.data) <= 300_000
+    answer = ask(page, "profile", step=2)
+    assert (answer["devices_step"], len(answer["devices"])) == (2, 64)
+    assert {one["num_kernels"] for one in answer["devices"]} == {1}
+
+
+def test_another_trace_may_be_chosen_and_one_that_is_not_there_is_said(page):
+    first = ask(page, "profile")["choice"]["traces"][0]["id"]
+    assert ask(page, "profile", source=first)["choice"]["source"] == first
+    missing = ask(page, "profile", source="t0000000000000000")
+    assert missing["choice"]["source"] is None
+    assert "not in the run" in missing["choice"]["problem"]["what"]
+    assert len(missing["parts"]) == 0
+
+
+def test_operators_by_name_and_by_shapes(page):
+    answer = ask(page, "operators", sort="host_total_ms")
+    names = answer["name"]
+    assert names[0] == "aten::linear"
+    at = names.index("aten::mm")
+    assert answer["num_calls"][at] == 3
+    assert answer["host_self_ms"][at] == pytest.approx(3 * 58e-3)
+    assert answer["device_self_ms"][at] == pytest.approx(3 * 300e-3)
+    assert answer["device_total_ms"][names.index("aten::linear")] == pytest.approx(0.9)
+    assert answer["is_eligible"].tolist() == [name != "aten::add" for name in names]
+    assert answer["tensor_core_self_share"][at] == 0
+    assert answer["has_devices"]
+    assert not answer["has_stacks"]
+    by_shapes = ask(page, "operators", by="shapes", text="MM")
+    assert (by_shapes["name"], by_shapes["num_rows"]) == (["aten::mm"], 1)
+    assert by_shapes["shapes"] == ["[[8,8],[8,8]]"] or by_shapes["shapes"] == [
+        "[[8, 8], [8, 8]]"
+    ]
+    short = ask(page, "operators", top=1)
+    assert (len(short["name"]), short["num_rows"]) == (1, 3)
+    assert short["totals"]["num_calls"] == 9
+
+
+def test_stacks_that_old_profilers_wrote_with_the_call(tmp_path):
+    made = KinetoFile()
+    for at, stack in (
+        (0, "model.py(7): forward;train.py(3): main"),
+        (100, "a"),
+        (200, ""),
+    ):
+        made.slice("aten::mm", at, 50, **({"Call stack": stack} if stack else {}))
+    made.write(tmp_path / "exp" / "a.pt.trace.json")
+    page = Page(tmp_path)
+    assert ask(page, "operators")["has_stacks"]
+    stacks = ask(page, "operator", name="aten::mm")["stacks"]
+    assert [(stack["frames"], stack["num_calls"]) for stack in stacks] == [
+        (["model.py(7): forward", "train.py(3): main"], 1),
+        (["a"], 1),
+    ]
+
+
+def test_stacks_of_an_operator(tmp_path):
+    made = KinetoFile()
+    made.slice("train.py(3): main", 0, 1000, "python_function", **{"Python id": 1})
+    made.slice("model.py(7): forward", 10, 500, "python_function", **{"Python id": 2})
+    made.slice("aten::mm", 20, 50)
+    made.slice("aten::mm", 100, 30)
+    made.slice("aten::mm", 600, 5)
+    made.write(tmp_path / "exp" / "a.pt.trace.json")
+    answer = ask(Page(tmp_path), "operator", name="aten::mm")
+    assert (answer["num_calls"], answer["num_looked_at"]) == (3, 3)
+    stacks = [(s["frames"], s["num_calls"], s["host_ms"]) for s in answer["stacks"]]
+    assert stacks == [
+        (["model.py(7): forward", "train.py(3): main"], 2, pytest.approx(0.08)),
+        (["train.py(3): main"], 1, pytest.approx(0.005)),
+    ]
+
+
+def test_callees_of_an_operator(page):
+    answer = ask(page, "operator", name="aten::linear")
+    called = {tuple(one["frames"]): one for one in answer["callees"]}
+    # Each of 3 products launches 300 us.
+    assert called["aten::mm",]["num_calls"] == 3
+    assert called["aten::mm",]["device_ms"] == pytest.approx(0.9)
+    assert called[()]["device_ms"] == 0
+    table = ask(page, "operators")
+    total = table["host_total_ms"][table["name"].index("aten::linear")]
+    assert sum(one["host_ms"] for one in called.values()) == pytest.approx(total)
+
+
+def with_module(made: KinetoFile) -> KinetoFile:
+    """One call of a module that calls `aten::addmm` (number 7), and its backward."""
+    module = {"Python id": 1, "Python module id": 0}
+    made.slice("nn.Module: Net_0", 0, 300, "python_function", **module)
+    inner = {"Python id": 2, "Python parent id": 1, "Python module id": 1}
+    made.slice("nn.Module: Linear_0", 100, 100, "python_function", **inner)
+    made.slice("aten::addmm", 110, 50, **{"Sequence number": 7, "Fwd thread id": 0})
+    made.slice("aten::sum", 210, 50, **{"Sequence number": 8, "Fwd thread id": 0})
+    return made
+
+
+def undone(made: KinetoFile, **args: int) -> None:
+    for at, (node, number) in enumerate((("SumBackward0", 8), ("AddmmBackward0", 7))):
+        name = f"autograd::engine::evaluate_function: {node}"
+        linked = {"Sequence number": number, "Fwd thread id": 1} if args else {}
+        made.slice(name, 400 + 100 * at, 60 + at, **linked)
+
+
+def test_backward_of_modules_by_sequence_numbers(tmp_path):
+    made = with_module(KinetoFile())
+    undone(made, linked=True)
+    made.write(tmp_path / "exp" / "a.pt.trace.json")
+    answer = ask(Page(tmp_path), "module_times")
+    assert answer["name"] == ["Net_0", "Linear_0"]
+    assert answer["backward"] == "sequence_numbers"
+    assert answer["backward_host_ms"].tolist() == pytest.approx([0.121, 0.061])
+    assert answer["backward_host_self_ms"].tolist() == pytest.approx([0.060, 0.061])
+    assert answer["backward_device_self_ms"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_backward_that_is_nobodys_is_not_zero(tmp_path, runs):
+    made = with_module(KinetoFile())
+    if runs:
+        undone(made)
+    made.write(tmp_path / "exp" / "a.pt.trace.json")
+    answer = ask(Page(tmp_path), "module_times")
+    assert answer["backward"] == ("not_linked" if runs else "not_run")
+    for of in ("host", "host_self", "device", "device_self"):
+        assert np.isnan(answer[f"backward_{of}_ms"]).all()
+
+
+def test_calls_without_shapes_are_a_group_of_their_own(tmp_path):
+    made = KinetoFile()
+    made.slice("train.py(3): main", 0, 1000, "python_function", **{"Python id": 1})
+    made.slice("aten::mm", 20, 50, **{"Input Dims": [[8, 8], [8, 8]]})
+    made.slice("aten::mm", 100, 30)
+    made.write(tmp_path / "exp" / "a.pt.trace.json")
+    page = Page(tmp_path)
+    table = ask(page, "operators", by="shapes", sort="-shapes")
+    assert table["name"] == ["aten::mm", "aten::mm"]
+    assert table["shapes"][0] == ""
+    for row in range(2):
+        group = {"name": table["name"][row], "shapes": table["shapes"][row]}
+        answer = ask(page, "operator", by="shapes", **group)
+        assert answer["num_calls"] == table["num_calls"][row] == 1
+        assert answer["stacks"][0]["host_ms"] == table["host_total_ms"][row]
+    assert ask(page, "operator", by="name", name="aten::mm")["num_calls"] == 2
+
+
+def test_tables_are_sorted_before_they_are_cut(page):
+    operators = ask(page, "operators")
+    names = operators["name"]
+    for column in ("num_calls", "host_total_ms", "tensor_core_total_share"):
+        known = [value for value in operators[column] if value == value]
+        most = ask(page, "operators", sort=column, top=1)
+        least = ask(page, "operators", sort=f"-{column}", top=1)
+        assert (most[column][0], least[column][0]) == (max(known), min(known))
+    assert ask(page, "operators", sort="name", top=1)["name"] == [max(names)]
+    assert ask(page, "operators", sort="-name", top=1)["name"] == [min(names)]
+    kernels = ask(page, "kernels", by="properties")
+    for column, sent in (("mean_us", "mean_us"), ("registers", "registers")):
+        least = ask(page, "kernels", by="properties", sort=f"-{column}", top=1)
+        assert least[sent][0] == min(kernels[sent])
+    first = ask(page, "kernels", by="properties", sort="-operator", top=1)
+    assert first["operator"] == [min(kernels["operator"])]
+    memory = ask(page, "operator_memory")["rows"]
+    first = ask(page, "operator_memory", sort="-name", top=1)["rows"]
+    assert first["name"] == [min(memory["name"])]
+
+
+def test_kernels_by_name_and_by_properties(page):
+    answer = ask(page, "kernels")
+    assert answer["num_calls"].tolist() == [3, 3]
+    assert answer["name"][0] == "volta_sgemm_128x64_nn"
+    assert answer["total_ms"].tolist() == pytest.approx([0.9, 0.6])
+    assert answer["mean_us"].tolist() == pytest.approx([300, 200])
+    assert answer["blocks_per_sm"][0] == pytest.approx(0.5)
+    assert answer["occupancy"][0] == pytest.approx(0.25)
+    assert answer["is_communication"].tolist() == [0, 1]
+    assert answer["total_all_ms"] == pytest.approx(1.5)
+    apart = ask(page, "kernels", by="properties", text="mm")
+    assert apart["operator"] == ["aten::mm"]
+
+
+def test_memory_of_operators_and_its_allocations(page):
+    answer = ask(page, "operator_memory")
+    assert answer["device"] == "1:0"
+    (device,) = answer["devices"]
+    assert device["kind"] == "CUDA"
+    assert device["peak_allocated_bytes"] == 14_096
+    assert device["capacity_bytes"] == 1 << 34
+    rows = answer["rows"]
+    assert rows["name"] == ["aten::linear", "aten::mm"] or rows["name"] == [
+        "aten::mm",
+        "aten::linear",
+    ]
+    at = rows["name"].index("aten::mm")
+    assert rows["self_increase_bytes"][at] == 0
+    assert rows["self_allocated_bytes"][at] == 3 * 4096
+    freeing = ask(page, "operator_memory", charge="freeing")["rows"]
+    lost = freeing["name"].index("aten::add")
+    assert freeing["self_increase_bytes"][lost] == -3 * 4096
+    made = answer["allocations"]
+    assert answer["num_allocations"] == 3
+    assert made["num_bytes"].tolist() == [4096] * 3
+    took = made["released_ms"] - made["allocated_ms"]
+    assert took == pytest.approx([0.095] * 3)
+    assert answer["operators"] == ["aten::mm"]
+    one = ask(page, "operator_memory", t0=0, t1=0.3)
+    assert one["num_allocations"] == 1
+    assert max(answer["curve"]["allocated_bytes"]) == 14_096
+    other = ask(page, "operator_memory", device="12:0")
+    assert other["device"] is None
+
+
+def test_what_allocations_are_for_and_who_holds_most(tmp_path):
+    made = KinetoFile()
+    made.device()
+    made.step(1, 0, 1000)
+    module = {"Python id": 1, "Python module id": 0}
+    made.slice("nn.Module: Linear_0", 100, 200, "python_function", **module)
+    made.slice("aten::linear", 110, 100)
+    made.memory(120, 4096, 77, 1_000_000 + 4096)
+    evaluate = "autograd::engine::evaluate_function: AddmmBackward0"
+    made.slice(evaluate, 400, 100)
+    made.memory(410, 512, 78, 1_000_000 + 4608)
+    made.memory(420, -4096, 77, 1_000_000 + 512)
+    made.slice("FSDP::post_backward_reduce (layers.0)", 600, 50, "user_annotation")
+    made.memory(610, 256, 79, 1_000_000 + 768)
+    made.slice("Optimizer.zero_grad#SGD.zero_grad", 900, 50, "user_annotation")
+    made.memory(910, -512, 78, 1_000_000 + 256)
+    made.write(tmp_path / "exp" / "a.pt.trace.json")
+    answer = ask(Page(tmp_path), "operator_memory")
+    categories = [one["name"] for one in answer["categories"]]
+
+    def told(table, at):
+        module, phase = table["module"][at], table["phase"][at]
+        return (
+            categories[table["category"][at]],
+            answer["modules"][module] if module >= 0 else "",
+            answer["phases"][phase] if phase >= 0 else "",
+        )
+
+    table = answer["allocations"]
+    assert [told(table, at) for at in range(3)] == [
+        ("activation", "Linear_0", "forward"),
+        ("grad", "", "backward"),
+        ("sharded_grad", "layers.0", "FSDP::post_backward_reduce"),
+    ]
+    assert [answer["evidence"][at] for at in table["evidence"]] == [
+        "freed by a backward that did not make it",
+        "freed by zero_grad",
+        "reduced by FSDP, and kept",
+    ]
+    owners = [answer["operators"][at] for at in table["operator"]]
+    assert owners == [
+        *("aten::linear", evaluate, "FSDP::post_backward_reduce (layers.0)")
+    ]
+    peak = answer["peak"]
+    assert (peak["time_ms"], peak["allocated_bytes"]) == (0.41, 1_004_608)
+    assert (peak["seen_bytes"], peak["unseen_bytes"]) == (4608, 1_000_000)
+    assert peak["unknown_bytes"] == 1_000_000
+    assert peak["holders"]["num_bytes"].tolist() == [4096, 512]
+    assert told(peak["holders"], 0) == ("activation", "Linear_0", "forward")
+    groups = {one["name"]: one["group"] for one in answer["categories"]}
+    assert (groups["sharded_grad"], groups["other"]) == ("grad", "unknown")
+    later = ask(Page(tmp_path), "operator_memory", t0=0.5, t1=0.95)["peak"]
+    assert (later["time_ms"], later["seen_bytes"]) == (0.61, 768)
+
+
+def test_ranks_beside_each_other(tmp_path):
+    for rank, wait_us in ((0, 150), (1, 120), (2, 0)):
+        for cycle in (100, 200):
+            made = trained(rank, 3, wait_us)
+            made.write(tmp_path / "exp" / f"host_{rank}.{cycle}.pt.trace.json")
+    page = Page(tmp_path)
+    answer = ask(page, "distributed")
+    assert answer["rank"].tolist() == [0, 1, 2]
+    assert (answer["cycle"], answer["num_traces"], answer["num_failed"]) == (2, 3, 0)
+    parts = ("computation_ms", "overlap_ms", "communication_ms", "other_ms")
+    assert sum(answer[name] for name in parts) == pytest.approx(answer["step_ms"])
+    assert answer["transfer_ms"].tolist() == pytest.approx([0.6] * 3)
+    assert answer["waiting_ms"].tolist() == pytest.approx([0.45, 0.36, 0])
+    table = answer["collectives"]
+    last = dict(zip(table["rank"].tolist(), table["num_last"].tolist(), strict=True))
+    assert last == {0: 0, 1: 0, 2: 3}
+    assert set(table["kind"]) == {"all_reduce"}
+    assert table["num_bytes"].tolist() == [12_000] * 3
+    assert answer["num_matched"] == 3
+    groups = answer["groups"]
+    assert (groups["kind"], groups["group"]) == (["all_reduce"], ["0"])
+    assert (groups["num_ranks"].tolist(), groups["num_matched"].tolist()) == ([3], [3])
+    assert groups["mean_skew_ms"].tolist() == pytest.approx([0.15])
+    assert (groups["last_rank"].tolist(), groups["last_share"].tolist()) == ([2], [1])
+    assert (answer["missing"].tolist(), answer["num_missing"]) == ([], 0)
+    one = ask(page, "distributed", step=6)
+    assert (one["step"], one["rank"].tolist()) == (6, [0, 1, 2])
+    assert one["transfer_ms"].tolist() == pytest.approx([0.2] * 3)
+    assert one["waiting_ms"].tolist() == pytest.approx([0.15, 0.12, 0])
+    some = ask(page, "distributed", ranks="0,2")
+    assert np.isnan(some["waiting_ms"]).all()
+    assert some["missing"].tolist() == [1]
+    first = ask(page, "distributed", cycle=1)
+    assert first["cycle"] == 1
+
+
+def cells_of(answer) -> np.ndarray:
+    """Rows of ranks, columns of steps; NaN where there is nothing."""
+    cells = answer["cells"]
+    codes = np.asarray(cells["values"], np.float64).reshape(cells["num_rows"], -1)
+    low, high = cells["value_low"], cells["value_high"]
+    return np.where(codes == 0, np.nan, low + (codes - 1) / 65534 * (high - low))
+
+
+def test_ranks_by_profiled_steps_as_a_picture(tmp_path):
+    for rank, wait_us in ((0, 150), (1, 120), (2, 0), (7, 300)):
+        made = trained(rank, 8, wait_us)
+        made.write(tmp_path / "exp" / f"host_{rank}.100.pt.trace.json")
+    page = Page(tmp_path)
+    answer = ask(page, "distributed_heatmap")
+    cells = answer["cells"]
+    assert (answer["part"], answer["cycle"], answer["num_traces"]) == (
+        *("communication", 1, 4),
+    )
+    assert cells["row_rank"].tolist() == [0, 1, 2, 7]
+    assert (cells["x0"], cells["steps_per_column"], cells["num_columns"]) == (5, 1, 3)
+    assert cells["series"]["unit"] == "seconds"
+    waits = np.array([350e-6, 320e-6, 200e-6, 500e-6])
+    assert cells_of(answer) == pytest.approx(np.tile(waits[:, None], 3), rel=1e-4)
+    parts = [
+        cells_of(ask(page, "distributed_heatmap", part=part))
+        for part in ("computation", "overlap", "communication", "other")
+    ]
+    steps = cells_of(ask(page, "distributed_heatmap", part="step"))
+    assert sum(parts) == pytest.approx(steps, rel=1e-4)
+    zoomed = ask(page, "distributed_heatmap", x0=6, x1=7, ranks="1-7", px=1, rows=2)
+    assert zoomed["cells"]["row_rank"].tolist() == [1, 7]
+    assert zoomed["cells"]["steps_per_column"] == 2
+    # Of ranks 1 and 2 the one farther from the middle: who waits least came last.
+    assert cells_of(zoomed) == pytest.approx(np.array([[200e-6], [500e-6]]), rel=1e-4)
+
+
+def test_ranks_that_wait_for_each_other_in_turn_have_no_straggler(tmp_path):
+    for rank in range(3):
+        made = KinetoFile(rank, 3)
+        made.device()
+        made.step(1, 0, 10_000)
+        for at in range(12):
+            took = 100 if rank == at % 3 else 600
+            name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+            made.kernel(name, at * 700, at * 700 + 50, took)
+        made.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
+    assert ask(Page(tmp_path), "distributed")["findings"] == []
+
+
+def test_a_last_rank_that_costs_next_to_nothing_is_no_straggler(tmp_path):
+    for rank in range(3):
+        made = KinetoFile(rank, 3)
+        made.device()
+        made.step(1, 0, 10_000)
+        for at in range(12):
+            name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+            made.kernel(name, at * 700, at * 700 + 50, 100 if rank == 1 else 120)
+        made.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
+    assert ask(Page(tmp_path), "distributed")["findings"] == []
+
+
+def test_a_rank_that_others_wait_for_is_found(tmp_path):
+    for rank in range(3):
+        made = KinetoFile(rank, 3)
+        made.device()
+        made.step(1, 0, 10_000)
+        for at in range(12):
+            took = 100 if rank == 1 else 600
+            name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+            made.kernel(name, at * 700, at * 700 + 50, took)
+        made.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
+    page = Page(tmp_path)
+    (finding,) = ask(page, "distributed")["findings"]
+    assert finding["key"] == "straggler"
+    assert "Rank 1" in finding["sentence"]
+    assert ask(page, "profile")["findings"][-1] == finding
+
+
+def test_the_overview_looks_at_the_ranks_of_a_small_cycle_by_itself(
+    tmp_path, monkeypatch
+):
+    for rank in range(3):
+        made = KinetoFile(rank, 3)
+        made.device()
+        made.step(1, 0, 10_000)
+        for at in range(12):
+            name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+            took = 100 if rank == 1 else 600
+            made.kernel(name, at * 700, at * 700 + 50, took)
+        made.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
+
+    def straggles(page: Page) -> bool:
+        findings = ask(page, "profile")["findings"]
+        return "straggler" in {finding["key"] for finding in findings}
+
+    page = Page(tmp_path)
+    assert answered(lambda: straggles(page), bool)
+    # Of large ones only what was looked at already counts.
+    monkeypatch.setattr("tb_plugin.pages.profile.profile.MAX_BESIDE", 10)
+    page = Page(tmp_path)
+    assert not any(straggles(page) or time.sleep(0.05) for _ in range(5))
+    ask(page, "distributed")
+    assert straggles(page)
+
+
+def test_a_run_without_traces_has_nothing_to_choose(tmp_path):
+    from tests.builders import RunBuilder
+
+    RunBuilder(tmp_path / "exp").simple(1, 3)
+    page = Page(tmp_path)
+    for route in ROUTES:
+        answer = ask(page, route)
+        if route == "distributed":
+            assert answer["cycle"] is None
+            assert len(answer["rank"]) == 0
+        elif route == "distributed_heatmap":
+            assert answer["cycle"] is None
+            assert (answer["cells"]["series"], answer["num_traces"]) == (None, 0)
+        else:
+            assert answer["choice"]["traces"] == []
+            assert answer["choice"]["source"] is None
+
+
+BAD = (
+    *(("source", "../../etc/passwd"), ("source", "x" * 5000), ("by", "owner")),
+    *(("sort", "__class__('x')"), ("top", "many"), ("top", 10**17), ("device", "0")),
+    *(("charge", "nobody"), ("t0", "nan"), ("t1", "1e400"), ("px", "-1")),
+    *(("ranks", "1-"), ("ranks", "²"), ("cycle", "x"), ("step", "1.5")),
+    *(("x0", "inf"), ("x1", "left"), ("rows", "-3"), ("part", "kernel")),
+)
+
+
+@pytest.mark.parametrize(
+    ("route", "name", "value"),
+    [
+        (route, name, value)
+        for route in ROUTES
+        for name, value in BAD
+        if name in query_of(route).__struct_fields__
+    ],
+)
+def test_what_means_nothing_is_refused_by_name(page, route, name, value):
+    answer = page.raw(f"/{route}", run=run_of(page), **{name: value})
+    assert answer.status_code == 400
+    assert name in answer.get_data(as_text=True)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_numbers_beyond_reason_are_harmless(page, route):
+    for query in (
+        {"top": 2000, "px": 8192, "cycle": 10**12, "step": 10**12},
+        {"t0": "1e11", "t1": "-1e11"},
+        {"ranks": "0-9999999"},
+        {"x0": "1e11", "x1": "-1e11", "rows": 8192},
+        {"x0": "0.5", "x1": "0.7"},
+        {"sort": "nothing_of_the_kind", "text": "[("},
+        {"name": "\0<b>", "shapes": "]["},
+    ):
+        assert isinstance(ask(page, route, **query), dict)
+
+
+def test_names_are_text_whatever_they_hold(tmp_path):
+    made = trained()
+    made.slice("<script>alert(1)</script>", 10_300, 5)
+    made.write(tmp_path / "exp" / "a.pt.trace.json")
+    answer = ask(Page(tmp_path), "operators", text="<script>")
+    assert answer["name"] == ["<script>alert(1)</script>"]
+
+
+def test_an_answer_is_asked_for_once(page):
+    ask(page, "operators")
+    run = run_of(page)
+    first = page.raw("/operators", run=run)
+    headers = {"If-None-Match": first.headers["ETag"]}
+    assert page.raw("/operators", headers=headers, run=run).status_code == 304
+    assert not np.isnan(ask(page, "operators")["host_self_ms"]).any()

@@ -1,0 +1,235 @@
+"""One name is one number: routes and the report, on a simulated run and on a real one.
+
+Every answer is walked for peaks, growth and medians. Where two places carry the same name
+for the same rank they must carry the same value; what is of a history, or of a tracked
+step, has a name of its own and is held against the step table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from collector.simulate import SimulatedRun, write_run
+from tb_plugin.cli import main
+from tests.tb_plugin.client import Page, answered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+COMPARED = re.compile(r"(.*peak.*_bytes|growth_bytes_per_step|capacity_bytes)")
+ROUNDING_BYTES = 512
+"""Of a tracked step's log, which sums blocks."""
+
+Place = tuple[str, int | None, str]
+"""A name, its rank (None: all), and the history or window it is of; empty: the run."""
+
+
+def figures(found: Any, rank: int | None = None, of: str = "") -> Iterator[Any]:
+    """(place, value) of every figure in an answer."""
+    if isinstance(found, list):
+        for item in found:
+            yield from figures(item, rank, of)
+    if not isinstance(found, dict):
+        return
+    if isinstance(found.get("rank"), int):
+        rank = found["rank"]
+    if isinstance(found.get("reference"), dict):
+        of = found["reference"]["id"]
+    of = found["window"] if isinstance(found.get("window"), str) else of
+    ranks = found.get("rank")
+    for name, value in found.items():
+        if isinstance(value, (dict, list)):
+            yield from figures(value, rank, of)
+        elif not COMPARED.fullmatch(name) or value is None:
+            continue
+        elif isinstance(value, np.ndarray):
+            if isinstance(ranks, np.ndarray) and len(ranks) == len(value):
+                for at, one in zip(ranks.tolist(), value.tolist(), strict=True):
+                    yield (name, at, of), one
+        elif "median" in name:
+            yield (name, None, of), value
+        else:
+            yield (name, rank, of), value
+
+
+def collected(answers: dict[str, Any]) -> dict[Place, dict[str, float]]:
+    """By place: what each answer says."""
+    places: dict[Place, dict[str, float]] = {}
+    for answer, found in answers.items():
+        for place, value in figures(found):
+            if value == value:  # a number
+                known = places.setdefault(place, {})
+                assert known.setdefault(answer, value) == value, (answer, place)
+    return places
+
+
+def answers_of(page: Page, name: str, capsys) -> dict[str, Any]:
+    """What every route and the report say, once nothing is being read any more."""
+    all_ranks = page.of_run("/overview", name)
+    found = {"overview": all_ranks}
+    for rank in all_ranks["strip"]["rank"].tolist():
+        found[f"overview of {rank}"] = page.of_run("/overview", name, rank=rank)
+        found[f"modules of {rank}"] = page.of_run("/modules", name, rank=rank)
+    histories = page.of_run("/histories", name)["histories"]
+    for route in ("verdict", "rank_histories") if histories else ("verdict",):
+        found[route] = answered(
+            lambda route=route: page.of_run(f"/{route}", name),
+            lambda got: not got["still_reading"],
+        )
+    for one in histories:
+        reference = one["reference"]
+        found[f"history {reference['id']}"] = answered(
+            lambda reference=reference: page.of_run(
+                "/history", name, history=reference["id"]
+            ),
+            lambda got: got["facts"] is not None,
+        )
+    capsys.readouterr()
+    (logdir,) = page.store.index.logdirs
+    assert main(["report", "--json", str(logdir.path)]) == 0
+    (found["report"],) = json.loads(capsys.readouterr().out)["runs"]
+    # Its snapshots are each of one capture, as each /history is.
+    del found["report"]["snapshots"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory) -> Path:
+    logdir = tmp_path_factory.mktemp("simulated")
+    write_run(SimulatedRun(num_ranks=8, num_steps=60), logdir / "sim")
+    return logdir
+
+
+@pytest.fixture
+def answers(simulated: Path, capsys) -> tuple[Page, dict[str, Any]]:
+    page = Page(simulated)
+    return page, answers_of(page, "sim", capsys)
+
+
+def step_table(page: Page, column: str) -> dict[int, dict[int, float]]:
+    """By rank and step, as the timeline draws it."""
+    got = page.of_run("/timeline", "sim", series=f"step/{column}", px=4000)
+    assert got["rows_per_point"] == 1
+    return {
+        line["rank"]: dict(zip(line["x"].tolist(), line["y"].tolist(), strict=True))
+        for line in got["lines"]
+    }
+
+
+def test_same_names_are_same_numbers(answers):
+    _, found = answers
+    places = collected(found)
+    for place, values in places.items():
+        assert len(set(values.values())) == 1, (place, values)
+    shared = {name for (name, _, _), values in places.items() if len(values) > 1}
+    assert {
+        "peak_bytes",
+        "growth_bytes_per_step",
+        "median_peak_bytes",
+        "capacity_bytes",
+        "window_peak_bytes",
+    } <= shared
+    strip = found["overview"]["strip"]
+    for one in found["overview"]["headlines"]:
+        at = strip["rank"].tolist().index(one["rank"])
+        if one["key"] == "peak_allocated":
+            assert one["value"] == strip["peak_bytes"][at]
+        if one["key"] == "growth":
+            assert one["value"] == strip["growth_bytes_per_step"][at]
+
+
+def test_growth_per_step_is_one_number_beside_an_error(answers):
+    _, found = answers
+    (error,) = found["verdict"]["ooms"]
+    assert error["cause"] == "growth"
+    assert error["analysed"]
+    (rate,) = [e for e in error["evidence"] if e["key"] == "growth_per_round"]
+    strip = found["overview"]["strip"]
+    at = strip["rank"].tolist().index(error["rank"])
+    assert rate["value"] == strip["growth_bytes_per_step"][at]
+    # What was kept is what the peaks of its steps rose by, a quarter more or less.
+    (kept,) = [e for e in error["evidence"] if e["key"] == "growth"]
+    rise = strip["peak_bytes"][at] - strip["median_peak_bytes"]
+    assert kept["value"] == pytest.approx(rise, rel=1 / 4)
+
+
+def test_a_history_s_and_a_tracked_step_s_peak_are_those_of_the_step_table(answers):
+    page, found = answers
+    by_rank = step_table(page, "allocated_peak_bytes")
+    strip = found["overview"]["strip"]
+    peak_of = dict(zip(strip["rank"].tolist(), strip["peak_bytes"], strict=True))
+    num_histories = num_windows = 0
+    for name, answer in found.items():
+        if name.startswith("history"):
+            reference, (device,) = answer["reference"], answer["facts"]["devices"]
+            (peak,) = [p for p in device["peaks"] if p["level"] == "allocated"]
+            steps = by_rank[reference["rank"]]
+            back = 9 if reference["label"] == "oom" else 2
+            ends = [30, reference["step"]] if back == 2 else [reference["step"]]
+            # The second history of a rank goes on where the first one ended.
+            shown = [
+                steps[end - b]
+                for end in ends
+                if end <= reference["step"]
+                for b in range(back + 1)
+            ]
+            assert peak["bytes"] == pytest.approx(max(shown), rel=0.001)
+            assert peak["bytes"] <= 1.001 * peak_of[reference["rank"]]
+            num_histories += 1
+        elif name.startswith("modules") and answer["facts"] is not None:
+            (window,) = [w for w in answer["windows"] if w["id"] == answer["window"]]
+            step = by_rank[answer["rank"]][window["step"]]
+            log = answer["facts"]["window_peak_bytes"]
+            assert log == answer["split"]["total_bytes"]
+            assert 0 <= step - log < ROUNDING_BYTES
+            num_windows += 1
+    assert num_histories >= 8
+    assert num_windows == 8
+
+
+def test_nothing_is_said_of_all_ranks_before_all_are_read(simulated: Path, monkeypatch):
+    page = Page(simulated)
+    within = page.plugin.state().facts.within
+    routes = page.plugin.state()
+    monkeypatch.setattr(
+        routes.facts,
+        "within",
+        lambda file, budget: None if file.rank == 3 else within(file, budget),
+    )
+    part = page.of_run("/overview", "sim")
+    strip = part["strip"]
+    assert strip["num_unread"] == 1
+    assert strip["median_peak_bytes"] is None
+    assert strip["outliers"] == []
+    for one in part["headlines"]:
+        assert one["value"] is None
+        assert "1 of 8 ranks" in one["absent_reason"]
+
+
+def test_a_real_run_has_one_number_for_one_name(tmp_path: Path, capsys):
+    torch = pytest.importorskip("torch")
+    import collector
+    from tests.collector.modules.models import Transformer
+
+    model = Transformer()
+    optimizer = torch.optim.Adam(model.parameters())
+    with collector.record(
+        tmp_path / "job", model=model, optimizer=optimizer, modules=True
+    ) as rec:
+        for _ in range(20):
+            optimizer.zero_grad()
+            model(torch.randint(1024, (2, 64))).square().mean().backward()
+            optimizer.step()
+            rec.step()
+    page = Page(tmp_path)
+    (name,) = (one["name"] for one in page.get("/runs")["runs"])
+    places = collected(answers_of(page, name, capsys))
+    assert {name for name, _, _ in places} >= {"peak_bytes", "window_peak_bytes"}
+    for place, values in places.items():
+        assert len(set(values.values())) == 1, (place, values)

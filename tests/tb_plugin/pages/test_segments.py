@@ -1,0 +1,207 @@
+"""`/segments`, `/segment_timeline` and `/allocator_events` against what a snapshot says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collector.simulate import Form, oom_case
+from tests.builders import RunBuilder
+from tests.tb_plugin.pages.history_runs import Asked, asked_of, trained
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> dict[str, Any]:
+    return trained().snapshot(Form())
+
+
+@pytest.fixture
+def asked(tmp_path, snapshot) -> Asked:
+    return asked_of(RunBuilder(tmp_path / "exp"), snapshot)
+
+
+def failed_rank(case: Any) -> dict[str, Any]:
+    return case.snapshot(case.label.rank)
+
+
+def test_the_last_moment_is_what_the_snapshot_itself_shows(asked, snapshot):
+    found = asked.get("segments", moment=len(snapshot["device_traces"][0]) - 1)
+    known = {segment["address"]: segment for segment in snapshot["segments"]}
+    rows, blocks = found["segments"], found["blocks"]
+    assert found["num_segments"] == len(known)
+    assert sorted(rows["address"].tolist()) == sorted(known)
+    assert found["reserved_bytes"] == sum(s["total_size"] for s in known.values())
+    for row, address in enumerate(rows["address"].tolist()):
+        first, count = int(rows["first_block"][row]), int(rows["num_blocks"][row])
+        drawn = slice(first, first + count)
+        assert blocks["size"][drawn].tolist() == [
+            block["size"] for block in known[address]["blocks"]
+        ]
+        assert (blocks["state"][drawn] > 0).tolist() == [
+            block["state"] != "inactive" for block in known[address]["blocks"]
+        ]
+
+
+def test_segments_are_filled_by_their_blocks_at_any_moment(asked):
+    for moment in (-1, 0, 700, 1500, 2500):
+        found = asked.get("segments", moment=moment)
+        rows, size = found["segments"], found["blocks"]["size"]
+        sums = [
+            size[first : first + count].sum()
+            for first, count in zip(
+                rows["first_block"].tolist(), rows["num_blocks"].tolist(), strict=True
+            )
+        ]
+        assert sums == rows["total_bytes"].tolist()
+        parts = ("allocated_bytes", "pending_bytes", "free_bytes")
+        assert sum(found[part] for part in parts) == found["reserved_bytes"]
+        free = found["free_sizes"]
+        assert (
+            free["split_bytes"].sum() + free["whole_bytes"].sum() == found["free_bytes"]
+        )
+
+
+def test_sorts_and_filters(asked):
+    by_size = asked.get("segments", moment=1500)["segments"]["total_bytes"]
+    assert (np.diff(by_size) <= 0).all()
+    by_free = asked.get("segments", moment=1500, sort="free")["segments"]["free_bytes"]
+    assert (np.diff(by_free) <= 0).all()
+    small = asked.get("segments", moment=1500, size_class="small")
+    large = asked.get("segments", moment=1500, size_class="large")
+    assert not small["segments"]["is_large"].any()
+    assert large["segments"]["is_large"].all()
+    everything = asked.get("segments", moment=1500)
+    assert small["num_segments"] > 0
+    assert (
+        small["reserved_bytes"] + large["reserved_bytes"]
+        == everything["reserved_bytes"]
+    )
+
+
+def test_what_is_free_and_pinned_is_of_the_segments_in_sight(asked):
+    everything = asked.get("segments", moment=1500)
+    parts = [
+        asked.get("segments", moment=1500, size_class=one) for one in ("small", "large")
+    ]
+    for part in parts:
+        free = part["free_sizes"]
+        assert (
+            free["split_bytes"].sum() + free["whole_bytes"].sum() == part["free_bytes"]
+        )
+        shown = set(part["segments"]["address"].tolist())
+        assert set(part["pins"]["segment_address"].tolist()) <= shown
+    pinned = [
+        set(one["pins"]["segment_address"].tolist()) for one in (everything, *parts)
+    ]
+    assert pinned[0] == pinned[1] | pinned[2]
+    assert all(pinned)
+
+
+def test_lines_that_pin_are_each_listed_once(asked):
+    found = asked.get("segments", moment=1500)["pinners"]["stack"].tolist()
+    stacks = asked.get("stacks")
+    frames = [int(stacks["user_frame"][stack]) for stack in found if stack >= 0]
+    named = [frame for frame in frames if frame >= 0]
+    assert named
+    assert len(named) == len(set(named))
+
+
+def test_opens_at_the_error_and_says_what_was_in_the_way(tmp_path):
+    case = oom_case("fragmented", 3)
+    asked = asked_of(RunBuilder(tmp_path / "exp"), failed_rank(case))
+    found = asked.get("segments")
+    assert found["action"] == "oom"
+    request = found["request"]
+    assert request["is_oom"]
+    assert request["requested_bytes"] == found["action_bytes"]
+    assert not request["fits"]
+    assert request["free_bytes"] > request["rounded_bytes"]
+    assert request["largest_free_bytes"] < request["rounded_bytes"]
+    assert request["device_free_bytes"] is not None
+    assert found["pinners"]["alone_bytes"].sum() > 0
+
+
+def test_a_request_of_ones_own(asked):
+    found = asked.get("segments", moment=1500, request=512)["request"]
+    assert not found["is_oom"]
+    assert found["rounded_bytes"] == 512
+    assert not found["is_large"]
+    huge = asked.get("segments", moment=1500, request=1 << 50)["request"]
+    assert not huge["fits"]
+    assert asked.get("segments", moment=1500)["request"] is None
+
+
+def test_the_timeline_adds_up_to_what_is_reserved(asked):
+    for order in ("allocation", "category"):
+        tile = asked.get("segment_timeline", px=300, order=order)["picture"]
+        assert (
+            tile["columns"]["active"].tolist() == tile["columns"]["reserved"].tolist()
+        )
+        assert tile["peak_bytes"] == tile["columns"]["reserved"].max()
+        assert sum(group["bytes"] for group in tile["groups"]) == tile["peak_bytes"]
+
+
+def test_events_are_those_of_the_trace(asked, snapshot):
+    trace = snapshot["device_traces"][0]
+    found = asked.get("allocator_events", e0=100, count=50)
+    assert found["num_events"] == len(trace)
+    words = [found["actions"][code] for code in found["action"].tolist()]
+    assert words == [event["action"] for event in trace[100:150]]
+    assert found["bytes"].tolist() == [event["size"] for event in trace[100:150]]
+    for row, event in enumerate(trace[100:150]):
+        if event["action"] in ("alloc", "free_requested", "free_completed"):
+            life = int(found["life"][row])
+            card = asked.get("allocation_block", life=life)
+            assert int(card["address"], 16) == event["addr"]
+            assert card["name"].endswith(f"_{found['version'][row]}")
+        else:
+            assert found["life"][row] == -1
+
+
+def test_events_behind_the_end_are_the_last_one(asked, snapshot):
+    last = len(snapshot["device_traces"][0]) - 1
+    found = asked.get("allocator_events", e0=10**8)
+    assert found["e0"] == last
+    assert len(found["action"]) == 1
+
+
+def test_events_of_some_actions_are_a_list_of_their_own(asked, snapshot):
+    trace = snapshot["device_traces"][0]
+    wanted = ("segment_alloc", "segment_free")
+    known = [row for row, event in enumerate(trace) if event["action"] in wanted]
+    found = asked.get("allocator_events", actions=",".join(wanted), moment=known[3])
+    assert found["num_events"] == len(trace)
+    assert found["num_rows"] == len(known)
+    assert found["row_of_moment"] == 3
+    assert found["event"].tolist() == known[:200]
+    later = asked.get("allocator_events", actions="free_completed", e0=40, count=5)
+    freed = [row for row, one in enumerate(trace) if one["action"] == "free_completed"]
+    assert later["event"].tolist() == freed[40:45]
+    for row, life in zip(freed[40:45], later["life"].tolist(), strict=True):
+        card = asked.get("allocation_block", life=life)
+        assert card["gone"]["moment"] == row
+
+
+def test_events_of_an_action_that_never_was_are_none(asked):
+    found = asked.get("allocator_events", actions="annotate")
+    assert found["num_rows"] == 0
+    assert found["row_of_moment"] == -1
+    assert len(found["event"]) == 0
+
+
+def test_an_action_nobody_knows_is_refused(asked):
+    with pytest.raises(AssertionError, match="actions"):
+        asked.get("allocator_events", actions="explode")
+
+
+def test_blocks_have_the_category_of_their_card(asked):
+    found = asked.get("segments", moment=1500)
+    blocks, names = found["blocks"], found["categories"]
+    free = blocks["life"] < 0
+    assert (blocks["category"][free] == len(names)).all()
+    lives = blocks["life"][~free][::37].tolist()
+    for life, category in zip(lives, blocks["category"][~free][::37], strict=True):
+        card = asked.get("allocation_block", life=life)
+        assert card["category"] == names[category]
