@@ -140,7 +140,7 @@ def test_what_decides_where_it_is_too_close_is_said_and_decides(run):
 
 
 @pytest.mark.parametrize("program", [TRAINS, RUNS_OUT], ids=["ours", "its own"])
-def test_the_recording_of_one_that_runs_out_says_so(run, tmp_path, program):
+def test_the_recording_of_one_that_runs_out_says_so(run, folder, program):
     run(program, "--on", "400MiB", "train.py", "16384", code=1)
     shown = report_of(folder / "memboard-runs" / "train")["overview"]["prediction"]
     assert shown["fit"] == "does not fit"
@@ -148,7 +148,7 @@ def test_the_recording_of_one_that_runs_out_says_so(run, tmp_path, program):
     assert shown["devices"][0]["needed_high_bytes"] is None
 
 
-def test_an_abort_after_the_last_line_leaves_the_prediction_whole(run, tmp_path):
+def test_an_abort_after_the_last_line_leaves_the_prediction_whole(run, folder):
     """As torch's threads do that come back to a Python that is ending."""
     aborts = "import atexit, os\natexit.register(os.abort)\n" + TRAINS
     text = aborts.replace("range(1000)", "range(2)")
@@ -157,7 +157,7 @@ def test_an_abort_after_the_last_line_leaves_the_prediction_whole(run, tmp_path)
     answer = json.loads(done.stdout)
     assert answer["fit"] == "fits"
     assert answer["ranks"][0]["devices"][0]["peak_allocated_bytes"] > 30 << 20
-    (recording,) = read_run(tmp_path / "memboard-runs" / "train").values()
+    (recording,) = read_run(folder / "memboard-runs" / "train").values()
     assert recording.tables["step"]["step"].tolist() == [0, 1]
 
 
