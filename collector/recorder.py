@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collector.core import lifecycle
 from collector.core.guard import guarded, say
+from collector.core.inert import INERT
 from collector.core.plain import described, number_of, own_text, text_of, whole_number
 from collector.core.rank import mesh_coordinates
 from collector.errors import ConfigError
@@ -39,7 +40,7 @@ from collector.steps.compiled import traced_as
 from collector.steps.progress import PhaseBlock
 from collector.steps.spans import spans
 from collector.steps.spans.how import USER, known_hows
-from collector.steps.spans.spans import Span, make_span
+from collector.steps.spans.spans import NoSpan, Span, make_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from collector.torch_profiler.kept import SavedTrace
 
 Batch = TypeVar("Batch")
+
+_NO_SPAN: Final = NoSpan()
 
 FLUSH_SECONDS: Final = 2.0
 """How long `flush` waits unless told otherwise."""
@@ -177,8 +180,9 @@ class Recorder:
     @guarded(_tell, instead=lambda _, dataloader: dataloader)
     def loader(self, dataloader: Iterable[Batch]) -> loader.RecordedLoader[Batch]:
         """Wrap a dataloader so that its batches are counted; all else is its own."""
-        if self._recording.is_live:
-            self._recording.note("loader", loader.describe(dataloader), user=True)
+        if not self._recording.is_live:
+            return dataloader  # type: ignore[return-value]  # it is all that a wrapper is
+        self._recording.note("loader", loader.describe(dataloader), user=True)
         return loader.recorded(dataloader, self._recording)
 
     def span(
@@ -202,6 +206,8 @@ class Recorder:
             memory: also snap memory at its start and end, on the schedule, as for a
                 function decorated with `collector.profiled`.
         """
+        if self._recording is INERT:
+            return _NO_SPAN
         # Nothing is asked here of what may be anybody's object: see `make_span`.
         if states is args is None and memory is False:
             if category is USER:
@@ -295,7 +301,7 @@ class Recorder:
     @property
     def path(self) -> Path | None:
         """The rank's file; None until it is created."""
-        return self._engine.writer.path
+        return self._recording.path
 
     @property
     def run_dir(self) -> Path:
@@ -305,12 +311,12 @@ class Recorder:
     @property
     def rank(self) -> int:
         """This process's global rank, as far as it is known by now."""
-        return self._engine.writer.identity.rank
+        return self._recording.rank
 
     @property
     def attempt(self) -> str:
         """Name of this start, part of the file's name."""
-        return self._engine.writer.attempt
+        return self._recording.attempt
 
     @property
     def num_batches(self) -> int:
@@ -320,12 +326,12 @@ class Recorder:
     @property
     def num_steps(self) -> int:
         """Training steps taken so far, whatever their numbers."""
-        return self._progress.train.num_steps
+        return self._recording.num_steps
 
     @property
     def num_dropped(self) -> int:
         """Rows and notes that could not be kept, for whatever reason."""
-        return self._engine.writer.num_dropped
+        return self._recording.num_dropped
 
     @property
     def saved_traces(self) -> tuple[SavedTrace, ...]:
@@ -333,8 +339,7 @@ class Recorder:
 
         They are saved on a thread of their own, so the newest comes a little later.
         """
-        tracing = self._recording.tracing
-        return () if tracing is None else tracing.saved_traces
+        return self._recording.saved_traces
 
     # Behind the calls.
 
@@ -427,6 +432,11 @@ class Recorder:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from collector.core.null_recorder import NullRecorder
+        return inert_recorder, ()
 
-        return NullRecorder, ()
+
+def inert_recorder() -> Recorder:
+    """One that does nothing, and imports nothing: each call is a return."""
+    recorder = Recorder.__new__(Recorder)
+    recorder._recording = INERT  # noqa: SLF001  # it is made here
+    return recorder

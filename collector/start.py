@@ -16,7 +16,7 @@ from collector.core.rank import identify, mesh_coordinates
 from collector.core.run_dir import run_dir_of
 from collector.core.warn_once import warn
 from collector.errors import ConfigError
-from collector.recorder import Recorder
+from collector.recorder import Recorder, inert_recorder
 from collector.steps.attached import Attached
 from collector.steps.spans.how import tell
 
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
 
 def _nothing(*_: Any, **__: Any) -> Recorder:
-    from collector.core.null_recorder import NullRecorder
-
-    return NullRecorder()
+    return inert_recorder()
 
 
 @guarded(tell, instead=_nothing, passes=(ConfigError,))
@@ -71,11 +69,9 @@ def record(
             setting names, or the mirror's protocol needs, does not import, or the model
             has no `modules.root`.
     """
-    from collector.core.null_recorder import NullRecorder
-
     settings, imported = load_with_imports(config, **keywords)
     if not settings.enabled:
-        return NullRecorder()
+        return inert_recorder()
     if imported:  # before what may be wrong with them is said in our words
         _tell_imports(settings, imported)
     check_code(settings)
@@ -90,7 +86,7 @@ def record(
         return Recorder(run_dir, settings, coordinates, model, optimizer)
     except Exception as error:  # noqa: BLE001  # of the two, training matters
         warn("recording could not start; training goes on without it", error=error)
-        return NullRecorder()
+        return inert_recorder()
 
 
 def _check_root(settings: RecordConfig, model: Any) -> None:

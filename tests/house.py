@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("collector", "tb_plugin")
-MOST_CIRCLES = {"at the top": 0, "functions too": 2}
+MOST_CIRCLES = {"at the top": 0, "functions too": 0}
 """Import circles that are allowed today; goal 0."""
 MOST_UPWARD = 0
 """Imports of `tb_plugin` inside `collector` that are allowed today; goal 0."""

@@ -24,6 +24,9 @@ _NICE: Final = 10
 _ROOT: Final = Path(__file__).resolve().parents[2]
 """Where this very package lies: that is what the process must import."""
 
+_START_SECONDS: Final = 10.0
+"""What a new interpreter and a file system's package may take to load."""
+
 _started: Final[list[subprocess.Popen[bytes]]] = []
 """Held, so that none is waited for and none is complained about."""
 
@@ -53,6 +56,24 @@ def start(module: str, arguments: Sequence[str], log: Path, task: bytes = b"") -
             pipe.write(task)
     with contextlib.suppress(OSError, AttributeError):  # it then runs as fast as others
         os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
+
+
+def finish(module: str, task: bytes, seconds: float) -> None:
+    """Have another process do a task within the time, and wait for it.
+
+    Raises:
+        OSError: it cannot be started.
+        subprocess.SubprocessError: it failed, or took longer.
+    """
+    subprocess.run(  # noqa: S603  # our own interpreter and module
+        [sys.executable or "python3", "-m", module],
+        cwd=_ROOT,
+        env=environment(),
+        input=task,  # not an argument: options may be secret
+        stdout=subprocess.DEVNULL,
+        timeout=seconds + _START_SECONDS,
+        check=True,
+    )
 
 
 def environment() -> dict[str, str]:

@@ -1,14 +1,27 @@
-"""What is left of a recording in a process that it was sent to: nothing is recorded."""
+"""A recording that records nothing: switched off, failed to start, or sent elsewhere."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collector.torch_profiler.kept import SavedTrace
 
 
 class Inert:
-    """Takes what spans, loaders and profiled functions tell, as `Recording` does."""
+    """Takes what recorders, spans, loaders and profiled functions tell, as `Recording`."""
 
-    span_log = None
+    is_live: Final = False
+    span_log: Final = None
+    path: Final = None
+    run_dir: Final = Path()
+    rank: Final = 0
+    attempt: Final = ""
+    num_batches: Final = 0
+    num_steps: Final = 0
+    num_dropped: Final = 0
+    saved_traces: Final[tuple[SavedTrace, ...]] = ()
 
     def begin_batch(self, iterator: Any) -> None:
         """Do nothing."""
@@ -24,3 +37,17 @@ class Inert:
 
     def passed(self, error: BaseException) -> None:
         """Do nothing."""
+
+    def close_for(self, error: BaseException | None) -> None:
+        """Do nothing."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return inert, ()
+
+
+INERT: Final[Any] = Inert()  # stands where a `Recording` does
+
+
+def inert() -> Any:
+    """The one there is: what a pickled recording becomes."""
+    return INERT

@@ -16,7 +16,7 @@ from collector.afterwards import detached
 from collector.core import lifecycle
 from collector.core.engine import Engine
 from collector.core.guard import guarded, say
-from collector.core.inert import Inert
+from collector.core.inert import inert
 from collector.core.plain import text_of
 from collector.core.warn_once import Troubles
 from collector.format.names import RANK_FILES_DIR, RUN_INDEX
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collector.recorder import Recorder
     from collector.steps.spans.how import How as SpanHow
     from collector.steps.spans.log import SpanLog
+    from collector.torch_profiler.kept import SavedTrace
 
 _MAX_TEXT: Final = 1000
 MERGED_NAME: Final = "merged_trace.json.gz"
@@ -170,6 +171,36 @@ class Recording:
         self.windows.end(call, error)
 
     # What the recorder is told, and what goes wrong with it.
+
+    @property
+    def path(self) -> Path | None:
+        """The rank's file; None until it is created."""
+        return self.engine.writer.path
+
+    @property
+    def rank(self) -> int:
+        """This process's global rank, as far as it is known by now."""
+        return self.engine.writer.identity.rank
+
+    @property
+    def attempt(self) -> str:
+        """Name of this start, part of the file's name."""
+        return self.engine.writer.attempt
+
+    @property
+    def num_steps(self) -> int:
+        """Training steps taken so far."""
+        return self.progress.train.num_steps
+
+    @property
+    def num_dropped(self) -> int:
+        """Rows and notes that could not be kept."""
+        return self.engine.writer.num_dropped
+
+    @property
+    def saved_traces(self) -> tuple[SavedTrace, ...]:
+        """Traces of torch's profiler on this disk, newest last."""
+        return () if self.tracing is None else self.tracing.saved_traces
 
     def note(self, kind: str, data: dict[str, Any], *, user: bool = False) -> None:
         """Queue a note; `user`: a user's loop may cause it, so it is bounded."""
@@ -316,7 +347,7 @@ class Recording:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Inert, ()
+        return inert, ()
 
     # Behind these.
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.config import load_with_imports
 from collector.config.settings import check_code
 from collector.core import guard
-from collector.core.null_recorder import NullRecorder
 from collector.core.warn_once import Troubles
 from collector.integrations.events import TrainerSpans
+from collector.recorder import inert_recorder
 from collector.start import record
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from collector.recorder import Recorder
 
-_NONE: Final = NullRecorder()
+_NONE: Final = inert_recorder()
 
 
 class Session:

@@ -7,17 +7,19 @@ named, and goes with the next start of the same run.
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.afterwards import detached
 from collector.core.warn_once import warn
 from collector.format.names import RANK_FILES_DIR
 from collector.mirror import waiting
 from collector.mirror.leftovers import find_leftovers, find_lists
 from collector.mirror.naming import Naming
 from collector.mirror.uploads import Uploads, is_shutting_down
-from collector.mirror.waiting import Job
+from collector.mirror.waiting import Job, task_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,6 +38,8 @@ _SWEEPS: Final = (0.0, 60.0)
 killed just now may look alive at first."""
 
 _MAX_NAMED: Final = 5
+
+_FINISHING: Final = "collector.mirror.finishing"
 
 
 class Mirror:
@@ -165,8 +169,6 @@ class Mirror:
         return self._task([]) if self.is_on else b""
 
     def _task(self, jobs: list[Job]) -> bytes:
-        from collector.mirror.finishing import task_of
-
         who, seconds = self._identify(), self._settings.close_seconds
         try:
             return task_of(
@@ -306,10 +308,17 @@ class Mirror:
 
     def _finish_elsewhere(self, left: list[Job], seconds: float) -> bool:
         """While the interpreter shuts down, a process of its own uploads what is left."""
-        from collector.mirror.finishing import finish
-
         task = self._task(left)
-        return bool(task) and finish(task, seconds)
+        if not task:
+            return False
+        try:
+            detached.finish(_FINISHING, task, seconds)
+        except (OSError, subprocess.SubprocessError) as error:
+            warn(
+                "the last uploads failed: %s", f"{type(error).__name__}: {error}"[:500]
+            )
+            return False
+        return True
 
 
 def open_mirror(settings: RemoteConfig, run_dir: Path, **others: Any) -> Mirror:

@@ -13,9 +13,14 @@ import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from collector.config.sections import RemoteConfig
+    from collector.core.rank import Identity
 
 SUFFIX: Final = ".waiting.json"
 """Behind the name that the rank's file has without its ending."""
@@ -44,6 +49,30 @@ def to_plain(jobs: Iterable[Job], run_dir: Path) -> list[dict[str, Any]]:
         {**asdict(job), "path": shown(job.path, run_dir), "look_first": True}
         for job in jobs
     ]
+
+
+def task_of(
+    settings: RemoteConfig,
+    run_dir: Path,
+    stem: str,
+    who: Identity,
+    jobs: Iterable[Job],
+    seconds: float,
+) -> bytes:
+    """What the process of `finishing` takes on its standard input.
+
+    Raises:
+        TypeError: `storage_options` holds what another process cannot be given.
+    """
+    task = {
+        "settings": msgspec.structs.asdict(settings),
+        "run_dir": str(run_dir),
+        "stem": stem,
+        "who": asdict(who),
+        "jobs": to_plain(jobs, run_dir),
+        "seconds": seconds,
+    }
+    return json.dumps(task).encode()
 
 
 def from_plain(plain: Iterable[dict[str, Any]], run_dir: Path) -> list[Job]:

@@ -16,7 +16,7 @@ LIMITS = {
     "collector.functions.windows": {"CLOSE_SECONDS": 60.0},
     "collector.torch_profiler.exporting": {"PLACE_SECONDS": 60.0},
     "collector.core.recording": {"_WAIT_SECONDS": 600},
-    "collector.mirror.finishing": {"_START_SECONDS": 300.0},
+    "collector.afterwards.detached": {"_START_SECONDS": 300.0},
     "collector.oom.reporting": {"REPORT_SECONDS": 60.0},
     "collector.oom.witness": {"SIGNAL_SECONDS": 60.0},
     "collector.cli.demo_launch": {"_STOP_SECONDS": 300.0},

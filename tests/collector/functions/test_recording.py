@@ -549,7 +549,7 @@ def test_switched_off_nothing_is_imported_or_counted(tmp_path):
     assert not any(table.startswith("function/") for table, _ in found.tables())
 
 
-def test_a_null_recorder_takes_the_same_calls():
+def test_a_recorder_that_is_off_takes_the_same_calls():
     rec = collector.record("unused", enabled=False)
     with rec.span("eval", memory=True):
         pass

@@ -7,11 +7,11 @@ import copy
 import pytest
 
 import collector
-from collector.core.null_recorder import NullRecorder
 from collector.core.warn_once import logger
 from collector.format.snapshots import rebuilt
 from collector.history import allocator as seam
 from collector.history import kind
+from collector.recorder import inert_recorder
 from tests.collector.history.fakes import FakeTorch
 from tests.collector.recordings import read
 
@@ -94,7 +94,7 @@ def test_a_torch_that_raises_costs_only_the_snapshot(
 
 
 def test_a_recorder_that_is_off_or_closed_takes_none(tmp_path, torch):
-    assert NullRecorder().snapshot("x") is False
+    assert inert_recorder().snapshot("x") is False
     with collector.record(tmp_path) as rec:
         pass
     assert rec.snapshot("x") is False

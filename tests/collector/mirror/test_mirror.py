@@ -433,7 +433,7 @@ def test_the_end_waits_for_no_merging_and_the_mirror_has_all_else_by_then(
     run_dir = tmp_path / "exp1"
     ((module, arguments, task, lying),) = asked
     assert module == "collector.mirror.finishing"
-    assert arguments[:3] == ["collector.cli", "merge", str(run_dir)]
+    assert arguments[:3] == ["tb_plugin.cli", "merge", str(run_dir)]
     assert task["seconds"] == 30
     assert ".events" in lying
     (listed,) = run_dir.rglob("*.waiting.json")

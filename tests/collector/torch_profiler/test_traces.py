@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import collector
-from collector.core.null_recorder import NullRecorder
+from collector.recorder import inert_recorder
 from tests.collector.torch_profiler.training import (
     Training,
     artifacts,
@@ -312,6 +312,6 @@ def test_stacks_and_memory_lie_beside_the_trace_and_go_with_it(tmp_path):
 
 
 def test_a_recorder_that_is_off_has_no_traces(tmp_path):
-    assert NullRecorder().saved_traces == ()
+    assert inert_recorder().saved_traces == ()
     with collector.record(tmp_path, scalars=False) as recorder:
         assert recorder.saved_traces == ()
