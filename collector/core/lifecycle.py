@@ -113,7 +113,16 @@ def ending(
         return "closed", ""
     text = (own_text(error) or "").strip().split("\n", 1)[0]
     name = type(error).__name__
-    return "exception", (f"{name}: {text}" if text else name)[:_MAX_MESSAGE]
+    return "exception", _short(f"{name}: {text}" if text else name)
+
+
+def _short(message: str) -> str:
+    """Not more than is kept; cut where a sentence ends, if one does late enough."""
+    if len(message) <= _MAX_MESSAGE:
+        return message
+    cut = message[: _MAX_MESSAGE - 1]
+    end = cut.rfind(". ") + 1
+    return cut[:end] if end > _MAX_MESSAGE // 2 else f"{cut}…"
 
 
 def _at_exit() -> None:

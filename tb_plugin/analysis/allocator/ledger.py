@@ -147,6 +147,7 @@ def _caveats(state: SegmentState) -> dict[str, str]:
     unknown = int(np.count_nonzero(state.segments.pool == NOTHING))
     if unknown:
         found["private_pools"] = (
-            f"the pool of {unknown} segments was not recorded: counted as not private"
+            f"the pool of {unknown} segment{'s' * (unknown != 1)} was not recorded:"
+            " counted as not private"
         )
     return found

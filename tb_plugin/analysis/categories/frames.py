@@ -9,8 +9,8 @@ torch, else the innermost of Python's. A frame is
   own subpackages anywhere (so that a torch built from source counts), or inductor
   wrote it;
 - **library**: its file lies in `site-packages` or `dist-packages`, is the standard
-  library's (under `lib/pythonX.Y`, in a zipped one, or frozen into the interpreter) or
-  the debugger's;
+  library's (under `lib/pythonX.Y`, in a zipped one, or frozen into the interpreter),
+  the debugger's, or MemBoard's own, wherever that lies;
 - the **user's** otherwise: also a cell of a notebook, or what was given to `exec`.
 """
 
@@ -47,7 +47,11 @@ _STANDARD: Final = re.compile(
     r"|python\d+\.zip|^<frozen",
     re.IGNORECASE,
 )
-_INSTALLED: Final = re.compile(r"[/\\](site|dist)-packages[/\\]|[/\\]debugpy[/\\]")
+_INSTALLED: Final = re.compile(
+    r"[/\\](site|dist)-packages[/\\]|[/\\]debugpy[/\\]"
+    # What of ours stands between a program and torch.
+    r"|[/\\]collector[/\\](functions|hooks|modules|running|steps)[/\\].*\.py$"
+)
 _TORCH: Final = re.compile(
     r"[/\\](site|dist)-packages[/\\]torch[/\\]"
     r"|[/\\]torchinductor_[^/\\]*[/\\]"

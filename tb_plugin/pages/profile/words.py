@@ -169,7 +169,7 @@ def _small_kernels(profile: TraceProfile) -> Iterator[api.ProfileFinding]:
     if one is not None:
         yield api.ProfileFinding(
             key="small_kernels",
-            sentence=f"{one.num_per_step:,.0f} kernels a step, of which {pct(one.share)}"
+            sentence=f"{one.num_per_step:,.0f} kernel{'s' * (one.num_per_step >= 1.5)} a step, of which {pct(one.share)}"
             " are hardly worth their launch.",
             evidence=(
                 (

@@ -38,6 +38,8 @@ def stacks_of(*stacks: list[tuple[str, str, int]]) -> Stacks:
         ("/tmp/ipykernel_114/3105878423.py", "user"),
         ("<ipython-input-3-9f>", "user"),
         ("<stdin>", "user"),
+        ("/home/me/collector/train.py", "user"),
+        ("/src/memboard/collector/modules/watching/dispatch.py", "library"),
         ("<string>", "user"),
         ("/home/me/torch_tricks/layers.py", "user"),
         ("/opt/v/lib/python3.11/site-packages/transformers/modeling.py", "library"),
