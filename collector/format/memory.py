@@ -65,9 +65,6 @@ A module without FSDP has `before_pre_forward`, `after_post_forward`,
 `before_pre_backward` and `after_post_backward` of the first eight.
 """
 
-PEAK_STATES: Final = ("peak_forward", "peak_backward")
-"""Computed from the events between a module's boundaries, never recorded."""
-
 FSDP_CATEGORIES: Final = {
     "sharded_param": "Sharded Param",
     "unsharded_param": "Unsharded Param",

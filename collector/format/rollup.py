@@ -17,7 +17,7 @@ from collector.format.numeric import ABSENT
 from collector.format.records import TableDigest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 Values: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
@@ -193,29 +193,6 @@ def as_floats(values: Values) -> npt.NDArray[np.float64]:
     floats = values.astype(np.float64)
     floats[values == ABSENT] = np.nan
     return floats
-
-
-def merge_columns(columns: Mapping[str, Values], width: int) -> dict[str, Values]:
-    """Merge `width` neighbouring buckets of `Rollup.columns()` into one.
-
-    Means are averaged without weights: buckets of one rollup hold equally many rows.
-    """
-    if width <= 1:
-        return dict(columns)
-    merged: dict[str, Values] = {}
-    for name, values in columns.items():
-        starts = np.arange(0, len(values), width)
-        if len(starts) == 0:
-            merged[name] = values
-        elif name.endswith((":min", "_first")):
-            merged[name] = np.fmin.reduceat(values, starts)
-        elif name.endswith(":mean"):
-            counts = np.add.reduceat((~np.isnan(values)).astype(np.float64), starts)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                merged[name] = np.add.reduceat(np.nan_to_num(values), starts) / counts
-        else:
-            merged[name] = np.fmax.reduceat(values, starts)
-    return merged
 
 
 def _aggregate(

@@ -47,7 +47,6 @@ _SAVED_SITES = (
 )
 """Of `TransformerShape.saved_tensors`, in its order."""
 
-_FIRST_STEP = 1
 _DATA_LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
 

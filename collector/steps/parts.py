@@ -15,12 +15,6 @@ from collector.format.columns import STEP_PARTS
 INDEX: Final = {part: index for index, part in enumerate(STEP_PARTS)}
 """Where each part is, by name."""
 
-NO_TIMES: Final = (None,) * len(STEP_PARTS)
-
-SEEN_ONCE_USED: Final = frozenset({"dataloader", "eval", "communication"})
-"""Parts of which nobody knows that they are there before the first one has come: they
-are absent until then. The others are seen from where their wrapping is in place."""
-
 
 class StepParts:
     """Of one recording. All but `innermost` is for the training thread alone."""

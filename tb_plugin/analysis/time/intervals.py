@@ -47,11 +47,6 @@ def total_ns(ranges: Ranges) -> int:
     return int((whole[:, 1] - whole[:, 0]).sum())
 
 
-def clipped(ranges: Ranges, start_ns: int, end_ns: int) -> Ranges:
-    """What lies within a range; ranges outside of it have no length."""
-    return np.clip(ranges, start_ns, max(start_ns, end_ns))
-
-
 def integral(time_ns: Ints, level: Ints, at_ns: Ints) -> Ints:
     """Of levels that hold from each time to the next: the sum before some times.
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     Ints: TypeAlias = npt.NDArray[Any]
 
 NO_NAME: Final = 0xFFFF
-_FINEST_NS: Final = 2_000_000_000
-"""Windows below it are told to the nanosecond."""
 _MOST: Final = 2**31 - 1
 
 

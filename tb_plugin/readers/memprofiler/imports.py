@@ -110,11 +110,6 @@ class Imports:
         return sorted({file.name.rank for file in self.files})
 
     @property
-    def stats_ranks(self) -> list[int]:
-        """Ranks that have a file of statistics, ascending."""
-        return sorted(self._stats)
-
-    @property
     def newest_ns(self) -> int:
         """When the newest file was written."""
         return max((file.mtime_ns for file in self.files), default=0)

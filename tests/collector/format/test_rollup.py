@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.format.numeric import ABSENT
-from collector.format.rollup import Rollup, merge_columns
+from collector.format.rollup import Rollup
 
 
 def oracle(rows: np.ndarray, width: int) -> list[tuple[float, float, float]]:
@@ -62,17 +62,3 @@ def test_max_only_keeps_the_maxima_alone():
     result = rollup.columns()
     assert set(result) == {"step_first", "step_last", "ns_first", "ns_last", "x:max"}
     assert result["x:max"][-1] == 99
-
-
-def test_merging_neighbours_keeps_peaks_and_extent():
-    rollup = Rollup(["x"], max_buckets=64)
-    index = np.arange(50, dtype=np.int64)
-    values = (index * 37) % 50
-    rollup.add(index, index, [values])
-    merged = merge_columns(rollup.columns(), 8)
-    assert len(merged["x:max"]) == 7
-    assert merged["x:max"].tolist() == [
-        max(values[start : start + 8]) for start in range(0, 50, 8)
-    ]
-    assert merged["step_first"][0] == 0
-    assert merged["step_last"][-1] == 49

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.analysis.time.intervals import Overlay, clipped, total_ns, union
+from tb_plugin.analysis.time.intervals import Overlay, total_ns, union
 
 END = 40
 RANGES = st.lists(
@@ -26,12 +26,6 @@ def test_a_union_is_the_same_set_in_ranges_apart(ranges):
     assert total_ns(ranges) == len(moments(ranges))
     assert (whole[:, 0] < whole[:, 1]).all()
     assert (whole[1:, 0] > whole[:-1, 1]).all()
-
-
-@given(RANGES, st.integers(0, END), st.integers(0, END))
-def test_clipped_ranges_lie_inside(ranges, start, end):
-    inside = set(range(start, end))
-    assert moments(clipped(ranges, start, end)) == moments(ranges) & inside
 
 
 @given(st.lists(RANGES, max_size=4))
