@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf '\n== %s\n' "$*"; }
+say() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 say "Python environment"
@@ -43,14 +43,15 @@ install_virtual() {
 install_virtual &
 installing=$!
 
-say "Lint and types (Python)"
-ruff check .
-ruff format --check .
-mypy
-
-say "Frontend: install, types, lint, unit tests"
+say "Lint, types and unit tests: Python's and the frontend's side by side"
+said=$(mktemp)
+(ruff check . && ruff format --check . && mypy) >"$said" 2>&1 &
+checking=$!
 (cd frontend && npm ci --no-audit --no-fund --silent --fetch-retries=5 && npm run --silent types \
   && npm run --silent lint && npm run --silent test)
+wait "$checking" || { cat "$said"; exit 1; }
+cat "$said"
+rm "$said"
 
 say "Bundle: generated types, rebuild, stamp, budget"
 python -m tb_plugin.contract.typescript --check

@@ -63,6 +63,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "tb_plugin.command": frozenset({"tb_plugin"}),
     # What reads, and what prints what recorded programs need.
     "tb_plugin.cli": ANYTHING,
+    # The package `memboard` of the wheel: the collector by another name.
+    "tb_plugin.named": frozenset({"collector", "tb_plugin"}),
     "tb_plugin.loader": frozenset({"tensorboard.plugins.base_plugin", "tb_plugin"}),
     "tb_plugin": frozenset(
         {

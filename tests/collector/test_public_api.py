@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import collector
 from collector.config import sections
 
 ROOT = Path(__file__).parents[2]
+NAMED = ROOT / "tb_plugin" / "named"
+"""Where the package `memboard` lies, before the wheel installs it."""
 
 CALLS = {
     "attach",
@@ -100,15 +103,54 @@ follow_imports = skip
 def test_a_type_checker_knows_every_keyword(tmp_path):
     (tmp_path / "right.py").write_text(PROGRAM)
     (tmp_path / "wrong.py").write_text(WRONG)
+    own_name = PROGRAM.replace("import collector", "import memboard as collector")
+    (tmp_path / "own_name.py").write_text(own_name)
     (tmp_path / "mypy.ini").write_text(CHECKED)
     result = subprocess.run(
-        [sys.executable, "-m", "mypy", "right.py", "wrong.py"],
+        [sys.executable, "-m", "mypy", "right.py", "own_name.py", "wrong.py"],
         capture_output=True,
         text=True,
         check=False,
         cwd=tmp_path,
-        env={"MYPYPATH": str(ROOT)},
+        env={"MYPYPATH": os.pathsep.join([str(ROOT), str(NAMED)])},
     )
     lines = result.stdout.splitlines()
     found = [line.split(":")[:2] for line in lines if ": error:" in line]
     assert found == [["wrong.py", str(number)] for number in range(4, 10)], result
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_its_own_name_is_all_of_the_collector(tmp_path, own):
+    """Also where a `collector` of the user's own comes first: that is said."""
+    if own:
+        (tmp_path / "collector.py").write_text("x = 1\n")
+    code = (
+        "import sys, memboard as mb\n"
+        "assert 'numpy' not in sys.modules\n"
+        "with mb.record('run', enabled=False) as rec: rec.step()\n"
+        "assert {'record', 'span', 'RecordConfig'} <= set(dir(mb))\n"
+    )
+    paths = [str(tmp_path), str(ROOT), str(NAMED)]
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    if own:
+        assert "collector.py hides MemBoard's own package" in result.stderr
+    else:
+        assert result.returncode == 0, result.stderr
+
+
+def test_the_module_is_the_command():
+    result = subprocess.run(
+        [sys.executable, "-m", "memboard", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(NAMED)])},
+    )
+    assert "report" in result.stdout

@@ -1,0 +1,8 @@
+"""`python -m memboard` is the command `memboard`."""
+
+import sys
+
+from tb_plugin.command import main
+
+if __name__ == "__main__":
+    sys.exit(main())
