@@ -12,7 +12,7 @@ import pytest
 from collector.simulate import OOM_CAUSES
 from tb_plugin.analysis.oom.verdict import CAUSES
 from tb_plugin.cli import VERBS, main
-from tb_plugin.readers.snapshot_files.names import likelihood, parse_names
+from tb_plugin.formats.snapshots.files.names import likelihood, parse_names
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

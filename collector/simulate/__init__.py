@@ -38,10 +38,10 @@ Nothing here is shared with the plugin's analysis, so it can judge that analysis
 from __future__ import annotations
 
 from collector.simulate.run import Metrics, SimulatedRun, WrittenRun, write_run
-from collector.simulate.snapshot_form import Form
-from collector.simulate.snapshot_label import OOM_CAUSES, OomCause, OomLabel
-from collector.simulate.snapshot_oom import OomCase, oom_case, second_causes
-from collector.simulate.snapshot_rank import SimulatedRank, trained_rank
+from collector.simulate.snapshots.form import Form
+from collector.simulate.snapshots.label import OOM_CAUSES, OomCause, OomLabel
+from collector.simulate.snapshots.oom import OomCase, oom_case, second_causes
+from collector.simulate.snapshots.rank import SimulatedRank, trained_rank
 
 __all__ = [
     "OOM_CAUSES",

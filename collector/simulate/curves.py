@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.simulate.allocator import CachingAllocator
+from collector.simulate.allocator.allocator import CachingAllocator
+from collector.simulate.modules.transformer import TransformerTraining, shape_for
 from collector.simulate.stats import row_names
-from collector.simulate.transformer import TransformerTraining, shape_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from collector.simulate.transformer import TransformerShape
+    from collector.simulate.modules.transformer import TransformerShape
 
     Ints = npt.NDArray[np.int64]
 

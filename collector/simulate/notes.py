@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.format.oom import REPORT
 from collector.format.records import Note
 from collector.simulate.faults import RANKS_PER_HOST
-from collector.simulate.history_captures import MAX_HISTORY_RANKS, has_history
+from collector.simulate.history.captures import MAX_HISTORY_RANKS, has_history
 from collector.simulate.host import TIMED_TABLES
-from collector.simulate.module_captures import MAX_TRACKED_RANKS, is_tracked
+from collector.simulate.modules.captures import MAX_TRACKED_RANKS, is_tracked
 from collector.simulate.ranks import STARTED_NS, STEPS_PER_EPOCH
 from collector.simulate.span_captures import MAX_SPAN_RANKS, has_spans
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.simulate.allocator_settings import MIN_BLOCK_BYTES, SEGMENT_GRAIN_BYTES
+from collector.simulate.allocator.settings import MIN_BLOCK_BYTES, SEGMENT_GRAIN_BYTES
 from collector.simulate.curves import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
 from collector.simulate.faults import IMBALANCE_BYTES, STRAGGLER_FACTOR
 

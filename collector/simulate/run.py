@@ -20,9 +20,9 @@ from collector.simulate.curves import (
     training_shape,
 )
 from collector.simulate.faults import RANKS_PER_HOST, host_name, plan_faults
-from collector.simulate.history_captures import Histories, history_captures
+from collector.simulate.history.captures import Histories, history_captures
 from collector.simulate.host import HOST_MEMORY_BYTES, timed_rows
-from collector.simulate.module_captures import module_captures
+from collector.simulate.modules.captures import module_captures
 from collector.simulate.notes import rank_notes
 from collector.simulate.rank_file import TableRows, rank_file_bytes
 from collector.simulate.ranks import STARTED_NS, derive_batch

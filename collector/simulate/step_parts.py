@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.simulate.faults import Fault
+    from collector.simulate.modules.transformer import TransformerShape
     from collector.simulate.ranks import RankBatch
-    from collector.simulate.transformer import TransformerShape
 
     Floats = npt.NDArray[np.float64]
 

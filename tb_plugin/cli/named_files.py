@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from collector.cli.failure import Failure
 from collector.format.names import parse_rank_file_name
 from tb_plugin import storage
-from tb_plugin.readers.snapshot_files.heads import fault_of
-from tb_plugin.readers.trace_files.heads import looks_like_trace
+from tb_plugin.formats.snapshots.files.heads import fault_of
+from tb_plugin.formats.traces.files.heads import looks_like_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -137,8 +137,8 @@ def first_place(given: Given, store: Callable[[], Store]) -> str:
 
 def _is_broken(path: str) -> bool:
     """Whether one look at a file's ends tells that it cannot be read."""
-    from tb_plugin.readers.snapshot_files.heads import fault_of
-    from tb_plugin.readers.trace_files.heads import looks_like_trace
+    from tb_plugin.formats.snapshots.files.heads import fault_of
+    from tb_plugin.formats.traces.files.heads import looks_like_trace
     from tb_plugin.storage import StorageError
 
     try:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin import api
+from tb_plugin.formats.recording.series import DEFAULT_COLUMNS, TRAIN_PHASE, SeriesKey
 from tb_plugin.index.elsewhere import absent_instead
-from tb_plugin.readers.series import DEFAULT_COLUMNS, TRAIN_PHASE, SeriesKey
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal, TypeAlias
 
     from collector.format.columns import Column
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.listing import MadeOf
     from tb_plugin.index.notes import RunNotes, SourceWords
-    from tb_plugin.readers.rank_file import RankFile
 
     Group: TypeAlias = Literal[
         "device", "process", "timing", "host", "sensor", "progress"

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Final
 
 from collector.format.names import EXPORT_MARK, PLUGIN_NAME
 from tb_plugin import storage
+from tb_plugin.formats.memprofiler.names import parse_file_name
+from tb_plugin.formats.snapshots.files.names import alike, likelihood
+from tb_plugin.formats.traces.files.names import is_trace
 from tb_plugin.index.foreign import kind_of
 from tb_plugin.index.listing import MAX_PROBLEMS, problem
 from tb_plugin.index.run_names import relative
-from tb_plugin.readers.memprofiler.names import parse_file_name
-from tb_plugin.readers.snapshot_files.names import alike, likelihood
-from tb_plugin.readers.trace_files.names import is_trace
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from tb_plugin import api
+    from tb_plugin.formats.snapshots.files.walked import Looks
     from tb_plugin.index.foreign import Kind
-    from tb_plugin.readers.snapshot_files.walked import Looks
     from tb_plugin.storage.contract import Entry, Status
 
     Place: TypeAlias = tuple[int, int]

@@ -48,13 +48,13 @@ class Given:
 
 def runs_of(files: Iterable[str]) -> tuple[FoundRun, ...]:
     """Runs of single files, one for each directory with the files of its layout."""
+    from tb_plugin.formats.snapshots.files.heads import fault_of
+    from tb_plugin.formats.snapshots.files.listing import Candidate, SnapshotListing
+    from tb_plugin.formats.traces.files import listing as trace_files
+    from tb_plugin.formats.traces.files.heads import looks_like_trace
     from tb_plugin.index.listing import FoundRun
     from tb_plugin.index.run_names import run_id
     from tb_plugin.index.snapshot_runs import run_folder
-    from tb_plugin.readers.snapshot_files.heads import fault_of
-    from tb_plugin.readers.snapshot_files.listing import Candidate, SnapshotListing
-    from tb_plugin.readers.trace_files import listing as trace_files
-    from tb_plugin.readers.trace_files.heads import looks_like_trace
 
     root = os.sep
     snapshots: dict[str, dict[str, list[Candidate]]] = {}

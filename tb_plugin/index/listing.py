@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from collector.format.names import parse_rank_file_name
 from tb_plugin import api, storage
-from tb_plugin.readers.parts import Part
-from tb_plugin.readers.plain_files import NotOpened, plain_file
+from tb_plugin.formats.plain_files import NotOpened, plain_file
+from tb_plugin.formats.recording.frames.parts import Part
 
 if TYPE_CHECKING:
-    from tb_plugin.readers.memprofiler.listing import ImportListing
-    from tb_plugin.readers.snapshot_files.listing import SnapshotListing
-    from tb_plugin.readers.trace_files.listing import TraceListing
+    from tb_plugin.formats.memprofiler.listing import ImportListing
+    from tb_plugin.formats.snapshots.files.listing import SnapshotListing
+    from tb_plugin.formats.traces.files.listing import TraceListing
     from tb_plugin.storage.contract import Entry
 
 MadeOf: TypeAlias = Literal["recording", "memprofiler", "snapshots", "traces"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from collector.format.records import Note
-    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.formats.recording.rank_file import RankFile
 
 _MAX_TEXT: Final = 500
 _EVERY_RANK: Final = frozenset(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin import api
-from tb_plugin.readers.capture_lister import named
+from tb_plugin.formats.recording.frames.capture_lister import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.formats.recording.rank_file import RankFile
 
 _FRESH_SECONDS: Final = 10.0
 """A file may be empty or headless for a moment after it was created."""

@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING, Final
 
 from tb_plugin import api, storage
 from tb_plugin.analysis.ranks.attempts import Start, grouped
+from tb_plugin.formats.snapshots.files.faults import Faults
+from tb_plugin.formats.snapshots.files.found import FoundSnapshots
+from tb_plugin.formats.traces.files.found import FoundTraces
 from tb_plugin.index.catalogue import Catalogue
 from tb_plugin.index.notes import RunNotes
 from tb_plugin.index.problems import overlap_problem, problems_of, settled_at
-from tb_plugin.readers.history_list import HistoryList
-from tb_plugin.readers.snapshot_files.faults import Faults
-from tb_plugin.readers.snapshot_files.found import FoundSnapshots
-from tb_plugin.readers.trace_files.found import FoundTraces
+from tb_plugin.jobs.history_list import HistoryList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Literal
 
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.memprofiler.imports import Imports
+    from tb_plugin.formats.recording.frames.parts import Part
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.snapshots.files.found import FoundSnapshot
     from tb_plugin.index.listing import FileKey, FoundRun, MadeOf
-    from tb_plugin.readers.memprofiler.imports import Imports
-    from tb_plugin.readers.parts import Part
-    from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.readers.snapshot_files.found import FoundSnapshot
 
 NO_TRACES: Final = FoundTraces()
 
@@ -419,13 +419,13 @@ class Run:
 
 
 def _rank_file(rank: int, attempt: str, shown_path: str) -> RankFile:
-    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.formats.recording.rank_file import RankFile
 
     return RankFile(rank, attempt, shown_path)
 
 
 def _imports() -> Imports:
-    from tb_plugin.readers.memprofiler.imports import Imports
+    from tb_plugin.formats.memprofiler.imports import Imports
 
     return Imports()
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from tb_plugin.formats.snapshots.files.listing import Candidate, SnapshotListing
+from tb_plugin.formats.snapshots.files.names import is_layout
 from tb_plugin.index.listing import FoundRun
 from tb_plugin.index.run_names import below, relative, run_name
-from tb_plugin.readers.snapshot_files.listing import Candidate, SnapshotListing
-from tb_plugin.readers.snapshot_files.names import is_layout
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence

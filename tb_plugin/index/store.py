@@ -12,9 +12,9 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.cache import Cache
+from tb_plugin.formats.recording.series import SeriesReader
 from tb_plugin.index.run import Run
 from tb_plugin.index.walk import Index
-from tb_plugin.readers.series import SeriesReader
 from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:

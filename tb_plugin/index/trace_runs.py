@@ -14,10 +14,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from tb_plugin.formats.traces.files.listing import Candidate, TraceListing
 from tb_plugin.index.listing import FoundRun
 from tb_plugin.index.run_names import below, relative, run_name
 from tb_plugin.index.snapshot_runs import run_folder
-from tb_plugin.readers.trace_files.listing import Candidate, TraceListing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

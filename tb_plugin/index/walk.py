@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Final
 
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
 from tb_plugin import api, storage
+from tb_plugin.formats.memprofiler.listing import ImportListing
+from tb_plugin.formats.snapshots.files.walked import Looks
 from tb_plugin.index.folders import MAX_ENTRIES, Folder, list_folder
 from tb_plugin.index.listing import MAX_PROBLEMS, FoundRun, problem
 from tb_plugin.index.logdir_problems import problems_at
 from tb_plugin.index.run_names import relative, run_name
 from tb_plugin.index.snapshot_runs import SnapshotRuns
 from tb_plugin.index.trace_runs import TraceRuns
-from tb_plugin.readers.memprofiler.listing import ImportListing
-from tb_plugin.readers.snapshot_files.walked import Looks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

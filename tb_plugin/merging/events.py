@@ -13,14 +13,14 @@ import msgspec
 import numpy as np
 from msgspec import Raw
 
-from tb_plugin.readers.traces.chunks import Chunk, Chunks
-from tb_plugin.readers.traces.events import FAULTS
-from tb_plugin.readers.traces.exact_times import (
+from tb_plugin.formats.traces.bytes.chunks import Chunk, Chunks
+from tb_plugin.formats.traces.bytes.pieces import repairs, walk
+from tb_plugin.formats.traces.events import FAULTS
+from tb_plugin.formats.traces.times.exact_times import (
     EXACT_BELOW_US,
     from_digits,
     from_floats,
 )
-from tb_plugin.readers.traces.pieces import repairs, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

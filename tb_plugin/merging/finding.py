@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 from collector.format.errors import FormatError
 from collector.format.names import PLUGIN_NAME, rank_file_name
 from tb_plugin.analysis.ranks.clocks import UNCOMPARED, recorded_clocks
+from tb_plugin.formats.recording.captures import TRACE
+from tb_plugin.jobs.worker.errors import ImportFailedError
 from tb_plugin.merging.clocks import composer_clocks
 from tb_plugin.merging.heads import read_head
 from tb_plugin.merging.inputs import Inputs, RankInput, TraceFile
@@ -22,19 +24,17 @@ from tb_plugin.merging.opening import (
     real,
 )
 from tb_plugin.merging.recorded import EVER, SPANS, entries_of
-from tb_plugin.readers.captures import TRACE
-from tb_plugin.readers.imports.errors import ImportFailedError
 from tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import AttemptFiles
     from tb_plugin.merging.heads import ClockSync
     from tb_plugin.merging.inputs import Ranks
     from tb_plugin.merging.opening import AnyPath
     from tb_plugin.merging.recorded import Window
-    from tb_plugin.readers.rank_file import RankFile
 
 _TRACE_NAME: Final = re.compile(r".+\.json(\.gz)?", re.IGNORECASE)
 _MAX_ENTRIES: Final = 200_000

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+from tb_plugin.formats.file_size import size_of
+from tb_plugin.formats.traces.bytes.inflated import Inflated
+from tb_plugin.formats.traces.bytes.pieces import repairs
+from tb_plugin.formats.traces.files.names import parse_names
+from tb_plugin.formats.traces.times.exact_times import NO_TIME
+from tb_plugin.jobs.worker.errors import RefusedError
 from tb_plugin.merging.events import Event, WholeEvents, plain
 from tb_plugin.merging.opening import opened
-from tb_plugin.readers.file_size import size_of
-from tb_plugin.readers.imports.errors import RefusedError
-from tb_plugin.readers.trace_files.names import parse_names
-from tb_plugin.readers.traces.exact_times import NO_TIME
-from tb_plugin.readers.traces.inflated import Inflated
-from tb_plugin.readers.traces.pieces import repairs
 
 if TYPE_CHECKING:
     from typing import IO
 
+    from tb_plugin.formats.traces.bytes.chunks import Chunk
     from tb_plugin.merging.opening import AnyPath
-    from tb_plugin.readers.traces.chunks import Chunk
 
 Writer: TypeAlias = Literal["torch", "composer", "merged"]
 

@@ -10,9 +10,9 @@ from tb_plugin.merging.recorded import EVER
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.ranks.clocks import RankClock
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.merging.heads import TraceHead
     from tb_plugin.merging.recorded import Window
-    from tb_plugin.readers.rank_file import RankFile
 
 MAX_PROBLEMS: Final = 1000
 

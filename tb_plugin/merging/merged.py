@@ -6,13 +6,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.errors import FormatError
+from tb_plugin.jobs.worker.errors import ImportFailedError
 from tb_plugin.merging.events import encoded, object_bytes
 from tb_plugin.merging.heads import MERGED_KEY, RELATIVE_BELOW_NS
 from tb_plugin.merging.opening import opened
 from tb_plugin.merging.places import Numbers, Places
 from tb_plugin.merging.recorded import SPANS, Recorded, entries_of
 from tb_plugin.merging.rewriting import Rewriting, Shift
-from tb_plugin.readers.imports.errors import ImportFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

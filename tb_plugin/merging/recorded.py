@@ -11,20 +11,25 @@ from collector.format.columns import STEP_TABLE
 from collector.format.numeric import ABSENT
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
+from tb_plugin.formats.recording.captures import (
+    TRACE,
+    capture_of,
+    captures_of,
+    traces_of,
+)
+from tb_plugin.formats.recording.columns import as_values, read_chunks
+from tb_plugin.formats.recording.directory import chunks_between
 from tb_plugin.merging.events import Event, plain, raw
-from tb_plugin.readers.captures import TRACE, capture_of, captures_of, traces_of
-from tb_plugin.readers.columns import as_values, read_chunks
-from tb_plugin.readers.directory import chunks_between
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from collector.format.numeric import Values
     from collector.format.records import Capture, CaptureEntry, Schema
+    from tb_plugin.formats.recording.frames.chunk_ref import ChunkRef
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.merging.places import Places
     from tb_plugin.merging.rewriting import Shift
-    from tb_plugin.readers.chunk_ref import ChunkRef
-    from tb_plugin.readers.rank_file import RankFile
 
 SPANS: Final = "spans"
 TRAIN: Final = "train"

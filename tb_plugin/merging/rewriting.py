@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tb_plugin.formats.traces.bytes.inflated import Inflated
+from tb_plugin.formats.traces.times.exact_times import NO_TIME
 from tb_plugin.merging.events import AnyEvent, Event, WholeEvents, encoded, plain, raw
 from tb_plugin.merging.heads import RELATIVE_BELOW_NS
-from tb_plugin.readers.traces.exact_times import NO_TIME
-from tb_plugin.readers.traces.inflated import Inflated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

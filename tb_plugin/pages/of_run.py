@@ -12,7 +12,7 @@ from tb_plugin.server.routes import Asked, Q, route
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.server.parameters import Query
     from tb_plugin.server.state import State
 

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from tb_plugin import api
+from tb_plugin.formats.snapshots.files.found import snapshot_id
+from tb_plugin.formats.snapshots.files.heads import fault_of
+from tb_plugin.formats.snapshots.files.listing import Candidate, SnapshotListing
+from tb_plugin.formats.traces.files.found import trace_id
+from tb_plugin.formats.traces.files.heads import looks_like_trace
+from tb_plugin.formats.traces.files.listing import Candidate as TraceCandidate
+from tb_plugin.formats.traces.files.listing import TraceListing
 from tb_plugin.index.listing import FoundRun
 from tb_plugin.index.run_names import run_id
-from tb_plugin.readers.snapshot_files.found import snapshot_id
-from tb_plugin.readers.snapshot_files.heads import fault_of
-from tb_plugin.readers.snapshot_files.listing import Candidate, SnapshotListing
-from tb_plugin.readers.trace_files.found import trace_id
-from tb_plugin.readers.trace_files.heads import looks_like_trace
-from tb_plugin.readers.trace_files.listing import Candidate as TraceCandidate
-from tb_plugin.readers.trace_files.listing import TraceListing
 from tb_plugin.server.errors import (
     BadRequestError,
     BusyError,

@@ -30,8 +30,8 @@ from tb_plugin.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.server.state import State
 
 _logger = logging.getLogger("memboard")

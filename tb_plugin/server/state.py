@@ -13,12 +13,12 @@ from weakref import WeakKeyDictionary
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import envelope
 from tb_plugin.index.store import CHECK_SECONDS, Store, glance
+from tb_plugin.jobs.histories import HistoriesReader
+from tb_plugin.jobs.kept import Kept
+from tb_plugin.jobs.worker.importer import Importer
 from tb_plugin.pages.overview.facts import FactsReader
 from tb_plugin.pages.overview.runs import summary_of
 from tb_plugin.pages.timeline.selection import DrawnQuery, prefetcher
-from tb_plugin.readers.histories import HistoriesReader
-from tb_plugin.readers.imports.importer import Importer
-from tb_plugin.readers.kept import Kept
 from tb_plugin.server.drop import Drops
 from tb_plugin.server.respond import fresh_answer
 from tb_plugin.server.routes import respond
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Request, Response
 
     from tb_plugin import api
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.listing import FoundRun
     from tb_plugin.index.logdirs import Logdir
     from tb_plugin.index.run import Run
     from tb_plugin.pages.trace.asked import RunTraces
-    from tb_plugin.readers.rank_file import RankFile
 
 PICKER_SECONDS: Final = 0.5
 """What the run picker may spend on reading."""

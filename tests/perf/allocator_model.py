@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 
 from collector.simulate import OOM_CAUSES, Form, oom_case, trained_rank
-from collector.simulate.allocator import CachingAllocator
-from collector.simulate.allocator_device import DeviceMemory
-from collector.simulate.allocator_settings import GIB, parse_settings
+from collector.simulate.allocator.allocator import CachingAllocator
+from collector.simulate.allocator.device import DeviceMemory
+from collector.simulate.allocator.settings import GIB, parse_settings
 from collector.simulate.curves import training_shape
-from collector.simulate.history import History
-from collector.simulate.transformer import TransformerTraining
+from collector.simulate.history.history import History
+from collector.simulate.modules.transformer import TransformerTraining
 
 MIB = 1 << 20
 

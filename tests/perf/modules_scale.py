@@ -28,8 +28,8 @@ from collector.format.columns import AXES, STEP_TABLE, Column
 from collector.format.names import RANK_FILES_DIR, rank_file_name
 from collector.format.records import Capture, ClockAnchor, Header, Schema
 from collector.simulate import rank_file
-from collector.simulate.modules import ROOT, ShardedStep
-from collector.simulate.transformer import TransformerShape
+from collector.simulate.modules.modules import ROOT, ShardedStep
+from collector.simulate.modules.transformer import TransformerShape
 
 ROOT_FOLDER = Path(__file__).parent.parent.parent
 STARTED_NS = 1_780_000_000 * 10**9
@@ -42,7 +42,7 @@ from werkzeug.test import Client
 from tensorboard.plugins import base_plugin
 from tb_plugin.loader import Loader
 import tb_plugin.server.state
-import tb_plugin.readers.modules as modules_reader
+import tb_plugin.formats.recording.modules as modules_reader
 decode = [0.0]
 reads = modules_reader.read_capture
 def timed(*arguments):

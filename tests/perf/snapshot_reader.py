@@ -33,8 +33,8 @@ trained_rank(int(sys.argv[2]), seed=1).write(Path(sys.argv[1]), Form())
 """
 
 IMPORT = """
-from tb_plugin.readers.imports.limits import Limits
-from tb_plugin.readers.imports.worker_process import WorkerProcess
+from tb_plugin.jobs.worker.limits import Limits
+from tb_plugin.jobs.worker.worker_process import WorkerProcess
 with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as columns:
     size = os.fstat(file.fileno()).st_size
     worker = WorkerProcess(file, columns, Limits.of(size))
@@ -47,7 +47,7 @@ with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as co
 
 CACHED = """
 from pathlib import Path
-from tb_plugin.readers.imports.column_file import open_columns
+from tb_plugin.jobs.worker.column_file import open_columns
 open_columns(Path(sys.argv[2]))
 """
 

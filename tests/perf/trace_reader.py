@@ -46,9 +46,9 @@ def replicate(recorded: Path, target: Path, num_bytes: int) -> None:
 
 
 IMPORT = """
-from tb_plugin.readers.imports.kinds import TRACE
-from tb_plugin.readers.imports.limits import Limits
-from tb_plugin.readers.imports.worker_process import WorkerProcess
+from tb_plugin.jobs.worker.kinds import TRACE
+from tb_plugin.jobs.worker.limits import Limits
+from tb_plugin.jobs.worker.worker_process import WorkerProcess
 with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as columns:
     size = os.fstat(file.fileno()).st_size
     limits = Limits.of(size, TRACE)
@@ -66,8 +66,8 @@ with open(sys.argv[1], "rb") as file:
 """
 CACHED = """
 from pathlib import Path
-from tb_plugin.readers.imports.column_file import open_columns
-from tb_plugin.readers.traces.stored import trace_of
+from tb_plugin.jobs.worker.column_file import open_columns
+from tb_plugin.formats.traces.bytes.stored import trace_of
 began, used = time.perf_counter(), time.process_time()
 trace = trace_of(open_columns(Path(sys.argv[2])))
 taken = time.process_time() - used, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -117,10 +117,10 @@ def taken(code: str, *args: str, python: str = sys.executable) -> tuple[float, .
 
 
 def of_ranks(source: Path, folder: Path, num: int) -> None:
-    from tb_plugin.readers.imports.column_cache import ColumnCache
-    from tb_plugin.readers.imports.importer import Importer
-    from tb_plugin.readers.imports.kinds import TRACE
-    from tb_plugin.readers.traces import open_trace
+    from tb_plugin.formats.traces import open_trace
+    from tb_plugin.jobs.worker.column_cache import ColumnCache
+    from tb_plugin.jobs.worker.importer import Importer
+    from tb_plugin.jobs.worker.kinds import TRACE
 
     small = folder / "rank.json"
     replicate(source, small, 550_000)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tb_plugin.budget import Budget
-from tb_plugin.readers.imports.limits import Limits
+from tb_plugin.jobs.worker.limits import Limits
 from tests.builders import RunBuilder
 from tests.examples_of_properties import load_profile
 
@@ -49,9 +49,9 @@ def _patient():
             "plugin._FIRST_LOOK_SECONDS",
             "server.read_ahead._MOST_SECONDS",
             "server.read_ahead._WALKING_SECONDS",
-            "readers.imports.forks._ANSWER_S",
-            "readers.trace_files.listing.LOOK_SECONDS",
-            "readers.snapshot_files.walked.LOOK_SECONDS",
+            "jobs.worker.forks._ANSWER_S",
+            "formats.traces.files.listing.LOOK_SECONDS",
+            "formats.snapshots.files.walked.LOOK_SECONDS",
             "storage.blocks.WAIT_SECONDS",
             "pages.trace.asked.PICTURE_SECONDS",
         ):

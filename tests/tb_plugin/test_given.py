@@ -7,9 +7,9 @@ from pathlib import Path
 
 from werkzeug.test import Client
 
+from tb_plugin.formats.snapshots.files.found import snapshot_id
 from tb_plugin.index.given import Given, runs_of
 from tb_plugin.plugin import MemBoardPlugin
-from tb_plugin.readers.snapshot_files.found import snapshot_id
 from tests.builders import RunBuilder
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import decode

@@ -14,10 +14,10 @@ from tb_plugin import plugin as plugin_module
 from tb_plugin.budget import Budget
 from tb_plugin.index.given import Given
 from tb_plugin.index.logdirs import Logdir
+from tb_plugin.jobs.history_list import listed
 from tb_plugin.loader import Loader
 from tb_plugin.pages.profile import asked as of_profile
 from tb_plugin.plugin import MemBoardPlugin
-from tb_plugin.readers.history_list import listed
 from tb_plugin.server import read_ahead
 from tb_plugin.server.read_ahead import ReadAhead
 from tb_plugin.server.state import State
@@ -64,7 +64,9 @@ def test_the_newest_run_is_open_and_decoded_before_anyone_asks(state, monkeypatc
     def read(*_):
         raise AssertionError("a file was read again")
 
-    monkeypatch.setattr("tb_plugin.readers.parts.PartsReader.read", read)
+    monkeypatch.setattr(
+        "tb_plugin.formats.recording.frames.parts.PartsReader.read", read
+    )
     for file in new.files.values():
         peak = state.facts.of_file(file).readings["allocated_peak_bytes"].value
         assert peak == max(2, file.rank)

@@ -16,10 +16,10 @@ from types import SimpleNamespace
 import fsspec
 import pytest
 
+from tb_plugin.formats.snapshots.files import walked
+from tb_plugin.formats.snapshots.files.found import snapshot_id
 from tb_plugin.index.logdirs import logdirs_of
 from tb_plugin.index.walk import Index
-from tb_plugin.readers.snapshot_files import walked
-from tb_plugin.readers.snapshot_files.found import snapshot_id
 from tests.builders import RunBuilder
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import Page, Ticking, answered, refresh
@@ -578,7 +578,7 @@ def test_ten_thousand_files_are_listed(tmp_path):
 
 
 def test_too_many_files_are_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("tb_plugin.readers.named_files.MAX_FILES", 3)
+    monkeypatch.setattr("tb_plugin.formats.named_files.MAX_FILES", 3)
     for rank in range(5):
         write(tmp_path / f"memory_snapshot_rank{rank}.pickle")
     (run,) = index_of(tmp_path).runs.values()

@@ -9,21 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.simulate.allocator import CachingAllocator, SimulatedOutOfMemoryError
-from collector.simulate.allocator_device import DeviceMemory
-from collector.simulate.allocator_settings import (
+from collector.simulate.allocator.allocator import (
+    CachingAllocator,
+    SimulatedOutOfMemoryError,
+)
+from collector.simulate.allocator.device import DeviceMemory
+from collector.simulate.allocator.settings import (
     LARGE_SEGMENT_BYTES,
     SMALL_SEGMENT_BYTES,
     parse_settings,
 )
-from collector.simulate.history import ACTIONS, History
+from collector.simulate.history.history import ACTIONS, History
 from collector.simulate.stats import SMALL
 from tests.virtual.random_sequences import POINT_EVERY, POOLS, STATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from collector.simulate.allocator_blocks import Block
+    from collector.simulate.allocator.blocks import Block
     from tests.virtual.random_sequences import Performed
 
 OLDEST_FIRST_SINCE = (2, 13)

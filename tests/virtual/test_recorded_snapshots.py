@@ -15,8 +15,8 @@ from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.snapshots.snapshot import STATES
 from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.readers.imports.column_cache import ColumnCache
-from tb_plugin.readers.imports.importer import Importer
+from tb_plugin.jobs.worker.column_cache import ColumnCache
+from tb_plugin.jobs.worker.importer import Importer
 
 RECORDED = Path(__file__).parent / "recorded"
 FILES = sorted(RECORDED.glob("*.pickle.gz"))

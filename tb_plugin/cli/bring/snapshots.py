@@ -20,18 +20,18 @@ from collector.format.records import Capture, ClockAnchor, Header, Note
 from collector.writing.header import versions
 from collector.writing.rank_file import RankFile
 from tb_plugin import storage
+from tb_plugin.formats.memprofiler.names import parse_file_name, split_phase
+from tb_plugin.formats.snapshots.files.names import parse_names
 from tb_plugin.index.snapshot_runs import run_folder
-from tb_plugin.readers.imports.errors import ImportFailedError
-from tb_plugin.readers.imports.importer import Importer
-from tb_plugin.readers.memprofiler.names import parse_file_name, split_phase
-from tb_plugin.readers.snapshot_files.names import parse_names
+from tb_plugin.jobs.worker.errors import ImportFailedError
+from tb_plugin.jobs.worker.importer import Importer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from collector.format.records import CaptureTable
-    from tb_plugin.readers.imports.importer import Import
+    from tb_plugin.jobs.worker.importer import Import
 
 _PROGRESS_SECONDS: Final = 0.5
 _PIECE: Final = 16 << 20

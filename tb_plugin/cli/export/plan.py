@@ -18,19 +18,19 @@ from tb_plugin.cli.export.files import Planned, UnmadeError
 from tb_plugin.cli.export.snaps import has_snaps, snaps_of
 from tb_plugin.cli.export.stats import as_yaml, stats_of
 from tb_plugin.cli.export.tables import COLUMNS, module_rows, window_report
-from tb_plugin.readers.captures import captures_of, read_capture
-from tb_plugin.readers.functions import TABLE_PREFIX
-from tb_plugin.readers.memprofiler.names import FunctionKey, names_of
-from tb_plugin.readers.modules import ModulesError, ModulesReader
+from tb_plugin.formats.memprofiler.names import FunctionKey, names_of
+from tb_plugin.formats.recording.captures import captures_of, read_capture
+from tb_plugin.formats.recording.functions import TABLE_PREFIX
+from tb_plugin.formats.recording.modules import ModulesError, ModulesReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from collector.format.records import CaptureEntry
     from tb_plugin.cli.export.tables import WindowReport
+    from tb_plugin.formats.recording.modules import RankWindow, WindowKey
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import AttemptFiles, Run
-    from tb_plugin.readers.modules import RankWindow, WindowKey
-    from tb_plugin.readers.rank_file import RankFile
 
 _CACHE_BYTES = 64 << 20
 _HISTORY = "history"

@@ -10,14 +10,14 @@ import numpy as np
 from tb_plugin.analysis.series.functions import SnapTable
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
-from tb_plugin.readers.columns import as_values, read_chunks
-from tb_plugin.readers.directory import chunks_between
-from tb_plugin.readers.functions import TABLE_PREFIX
+from tb_plugin.formats.recording.columns import as_values, read_chunks
+from tb_plugin.formats.recording.directory import chunks_between
+from tb_plugin.formats.recording.functions import TABLE_PREFIX
 
 if TYPE_CHECKING:
     from collector.format.numeric import Values
     from collector.format.records import Schema
-    from tb_plugin.readers.rank_file import RankFile
+    from tb_plugin.formats.recording.rank_file import RankFile
 
 _KEY: Final = ("time_ns", "step", "iteration", "context")
 

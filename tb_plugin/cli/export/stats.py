@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from tb_plugin.analysis.series.functions import CONTEXTS
-from tb_plugin.readers.memprofiler.names import FunctionKey, SnapKey
-from tb_plugin.readers.memprofiler.stat_names import their_name
+from tb_plugin.formats.memprofiler.names import FunctionKey, SnapKey
+from tb_plugin.formats.memprofiler.stats.names import their_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

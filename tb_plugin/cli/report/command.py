@@ -308,10 +308,10 @@ class _Reader:
     def __init__(self, store: Store, capacity_bytes: int | None) -> None:
         from tb_plugin.cache import Cache
         from tb_plugin.cli.report.verdict import VerdictSection
+        from tb_plugin.formats.recording.functions import FunctionsReader
+        from tb_plugin.formats.recording.modules import ModulesReader
+        from tb_plugin.jobs.histories import HistoriesReader
         from tb_plugin.pages.overview.facts import FactsReader
-        from tb_plugin.readers.functions import FunctionsReader
-        from tb_plugin.readers.histories import HistoriesReader
-        from tb_plugin.readers.modules import ModulesReader
 
         self._series = store.series
         self._facts = FactsReader(store.series)

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.cli.text import counted, printable, problem_lines, text_table, time_text
 from collector.format.sizes import bytes_text
 from tb_plugin.cli.report.values import plain
+from tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
 from tb_plugin.pages.histories.figures import figures_of
 from tb_plugin.pages.histories.history import facts_of
 from tb_plugin.pages.verdict import report as markdown
-from tb_plugin.readers.history_list import OwnCapture, listed, of_rank
 from tb_plugin.server.errors import NotReadyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tb_plugin.index.run import Run
+    from tb_plugin.jobs.histories import HistoriesReader, Opening
+    from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.jobs.open_history import OpenHistory
     from tb_plugin.pages.verdict.judge import HistoryJudge
-    from tb_plugin.readers.histories import HistoriesReader, Opening
-    from tb_plugin.readers.history_list import FoundHistory
-    from tb_plugin.readers.open_history import OpenHistory
 
 MAX_CAPTURES: Final = 20
 """Captures of a recording that are opened, the newest; files of other tools all are."""

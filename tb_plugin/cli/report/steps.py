@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from tb_plugin import api
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.series import SeriesReader
 
 _MAX_ROWS: Final = 5
 """Stragglers that are listed as text."""

@@ -8,17 +8,17 @@ from tb_plugin.analysis.ranks.share import share_of
 from tb_plugin.analysis.trace.figures import trace_figures
 from tb_plugin.analysis.trace.profile import TraceProfile
 from tb_plugin.analysis.trace.trace import NOTHING
-from tb_plugin.readers.imports.errors import ImportFailedError
-from tb_plugin.readers.imports.importer import Importer
-from tb_plugin.readers.imports.kinds import TRACE
-from tb_plugin.readers.traces import open_trace
+from tb_plugin.formats.traces import open_trace
+from tb_plugin.jobs.worker.errors import ImportFailedError
+from tb_plugin.jobs.worker.importer import Importer
+from tb_plugin.jobs.worker.kinds import TRACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tb_plugin.analysis.trace.trace import Trace
+    from tb_plugin.formats.traces.files.found import FoundTrace
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.trace_files.found import FoundTrace
 
 
 def trace_files_section(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:

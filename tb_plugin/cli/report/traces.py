@@ -14,14 +14,14 @@ from collector.cli.text import counted
 from collector.format.errors import FormatError
 from collector.format.names import rank_file_stem
 from tb_plugin import storage
-from tb_plugin.readers.captures import read_capture, traces_of
+from tb_plugin.formats.recording.captures import read_capture, traces_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from collector.format.records import CaptureEntry
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.rank_file import RankFile
 
 _MAX_TEXT: Final = 100_000
 _MAX_LISTED: Final = 10

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from tb_plugin import api
     from tb_plugin.cache import Cache
     from tb_plugin.index.run import Run
+    from tb_plugin.jobs.histories import HistoriesReader
     from tb_plugin.pages.overview.facts import FactsReader
     from tb_plugin.pages.verdict.judge import HistoryJudge
-    from tb_plugin.readers.histories import HistoriesReader
 
 _ENDED: Final = ("", "closed", "exception", "lost", "signal")
 """By number, see `api.OomPeers`; empty: running, or not known."""

@@ -10,11 +10,11 @@ import numpy as np
 
 from tb_plugin import api
 from tb_plugin.contract.wire import f64, i32
+from tb_plugin.formats.recording.profiles import world_size_of
 from tb_plugin.pages.profile.asked import profiles
 from tb_plugin.pages.profile.choice import profiler_traces
 from tb_plugin.pages.profile.words import OWN, pct
 from tb_plugin.rank_set import RankSet
-from tb_plugin.readers.profiles import world_size_of
 from tb_plugin.server.parameters import Count, Query
 from tb_plugin.server.routes import Asked, route
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         ComparedRanks,
         GroupRow,
     )
-    from tb_plugin.readers.profiles import RankSummary
-    from tb_plugin.readers.trace_sources import Opening
+    from tb_plugin.formats.recording.profiles import RankSummary
+    from tb_plugin.jobs.trace_sources import Opening
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

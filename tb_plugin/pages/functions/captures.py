@@ -14,8 +14,8 @@ from collector.format.errors import FormatError
 from tb_plugin import api
 from tb_plugin.analysis.series.functions import unit_of
 from tb_plugin.contract.wire import f64, i32
-from tb_plugin.readers.captures import read_capture
-from tb_plugin.readers.history_list import reference_of_capture, reference_of_file
+from tb_plugin.formats.recording.captures import read_capture
+from tb_plugin.jobs.history_list import reference_of_capture, reference_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.records import Capture, CaptureTable
+    from tb_plugin.formats.memprofiler.names import FunctionKey
+    from tb_plugin.formats.recording.functions import Entry
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.functions import Entry
-    from tb_plugin.readers.memprofiler.names import FunctionKey
 
 MAX_HISTORIES: Final = 1000
 

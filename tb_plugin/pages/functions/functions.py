@@ -20,6 +20,13 @@ from tb_plugin.analysis.series.functions import (
     with_captures,
 )
 from tb_plugin.contract.wire import f64, i32, u8
+from tb_plugin.formats.recording.functions import (
+    KINDS,
+    FunctionsReader,
+    bit_of,
+    imported_key,
+)
+from tb_plugin.formats.recording.modules import WindowKey
 from tb_plugin.index.elsewhere import said_instead
 from tb_plugin.pages.functions.captures import (
     histories,
@@ -28,8 +35,6 @@ from tb_plugin.pages.functions.captures import (
 )
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.timeline.selection import RanksQuery
-from tb_plugin.readers.functions import KINDS, FunctionsReader, bit_of, imported_key
-from tb_plugin.readers.modules import WindowKey
 from tb_plugin.server.parameters import Count, Text
 
 if TYPE_CHECKING:
@@ -38,10 +43,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.memprofiler.imports import Imports
+    from tb_plugin.formats.memprofiler.names import FunctionKey
+    from tb_plugin.formats.recording.functions import Entry, Snaps
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.functions import Entry, Snaps
-    from tb_plugin.readers.memprofiler.imports import Imports
-    from tb_plugin.readers.memprofiler.names import FunctionKey
     from tb_plugin.server.state import State
 
 MAX_CALLS: Final = 1000

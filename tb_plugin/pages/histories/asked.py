@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 from msgspec import Meta
 
 from tb_plugin.budget import Budget
-from tb_plugin.readers.history_list import (
+from tb_plugin.jobs.history_list import (
     default_of,
     history_of,
     listed,
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.histories import Opening
-    from tb_plugin.readers.history_list import FoundHistory
-    from tb_plugin.readers.open_history import OpenHistory
+    from tb_plugin.jobs.histories import Opening
+    from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.jobs.open_history import OpenHistory
     from tb_plugin.server.state import State
 
 FIND_SECONDS: Final = 2.0

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.allocator.comparison import Joined
     from tb_plugin.analysis.allocator.live import StackSums
-    from tb_plugin.readers.history_list import FoundHistory
-    from tb_plugin.readers.open_history import OpenDevice, OpenHistory
+    from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
     from tb_plugin.server.state import State
 
     Ints: TypeAlias = npt.NDArray[Any]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tb_plugin.analysis.oom.holders import Holder
-    from tb_plugin.readers.open_history import OpenDevice, OpenHistory
+    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
 _MANY: Final = 0.05
 """Share of the peak from which on bytes without a stack are mentioned."""

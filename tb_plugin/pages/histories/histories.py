@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from tb_plugin import api
 from tb_plugin.budget import Budget
+from tb_plugin.jobs.history_list import default_of, listed, of_rank
 from tb_plugin.pages.histories.asked import FIND_SECONDS
-from tb_plugin.readers.history_list import default_of, listed, of_rank
 from tb_plugin.server.parameters import Query, Rank
 from tb_plugin.server.routes import Asked, route
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.histories import Opening
-    from tb_plugin.readers.history_list import FoundHistory
+    from tb_plugin.jobs.histories import Opening
+    from tb_plugin.jobs.history_list import FoundHistory
 
 MAX_HISTORIES: Final = 1000
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.allocator.lifetimes import Levels
-    from tb_plugin.readers.open_history import OpenDevice, OpenHistory
+    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
 

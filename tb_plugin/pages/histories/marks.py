@@ -12,7 +12,7 @@ from tb_plugin.contract.wire import f64, i32, u8
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.snapshots.marks import Marks
-    from tb_plugin.readers.open_history import OpenDevice
+    from tb_plugin.jobs.open_history import OpenDevice
 
 MAX_MARKS: Final = 2000
 """Of a whole history."""

@@ -18,8 +18,8 @@ from tb_plugin.analysis.allocator.live import by_stack, live_rows
 from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64
+from tb_plugin.jobs.history_list import listed
 from tb_plugin.pages.histories.asked import FIND_SECONDS, HistoryQuery, find
-from tb_plugin.readers.history_list import listed
 from tb_plugin.server.errors import NotReadyError
 from tb_plugin.server.routes import Asked, route
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from tb_plugin.cache import Cache
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.histories import HistoriesReader
-    from tb_plugin.readers.history_list import FoundHistory
-    from tb_plugin.readers.open_history import OpenHistory
+    from tb_plugin.jobs.histories import HistoriesReader
+    from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.jobs.open_history import OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
 

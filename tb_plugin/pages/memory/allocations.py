@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.groups import Groups
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
     from tb_plugin.analysis.allocator.stacking import Stacking
-    from tb_plugin.readers.open_history import OpenDevice, OpenHistory, Shown
+    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
 
     Ints: TypeAlias = npt.NDArray[Any]
 

@@ -17,7 +17,7 @@ from tb_plugin.pages.memory.allocations import WindowQuery, columns_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.readers.open_history import OpenHistory
+    from tb_plugin.jobs.open_history import OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
 

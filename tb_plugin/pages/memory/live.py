@@ -25,7 +25,7 @@ from tb_plugin.pages.memory.moments import moment_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.readers.open_history import OpenDevice, OpenHistory
+    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
 

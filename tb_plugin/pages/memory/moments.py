@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tb_plugin import api
 
 if TYPE_CHECKING:
-    from tb_plugin.readers.open_history import OpenDevice
+    from tb_plugin.jobs.open_history import OpenDevice
 
 
 def moment_of(device: OpenDevice, asked: int | None, otherwise: int) -> int:

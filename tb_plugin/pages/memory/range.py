@@ -17,7 +17,7 @@ from tb_plugin.pages.memory.moments import moment_words
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tb_plugin.readers.open_history import OpenDevice, OpenHistory, Shown
+    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
 
     Ints: TypeAlias = npt.NDArray[Any]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.allocator.segment_spans import Spans
-    from tb_plugin.readers.open_history import OpenDevice, OpenHistory
+    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
 

@@ -11,7 +11,7 @@ from tb_plugin.contract.wire import i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, of_history
 
 if TYPE_CHECKING:
-    from tb_plugin.readers.open_history import OpenHistory
+    from tb_plugin.jobs.open_history import OpenHistory
 
 MAX_STACKS: Final = 200_000
 MAX_FRAMES: Final = 4_000_000

@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.modules.states import ModuleMemory, StateTable
     from tb_plugin.analysis.modules.tree import Floats, Ints, ModuleTree
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.modules import (
+        ModulesReader,
+        RankModules,
+        RankWindow,
+    )
     from tb_plugin.pages.modules.choice import Choice
-    from tb_plugin.readers.modules import ModulesReader, RankModules, RankWindow
 
 MAX_MEDIAN_BYTES: Final = 128 << 20
 """What the columns of all ranks may take while their median is made."""

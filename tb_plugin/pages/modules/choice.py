@@ -15,24 +15,24 @@ from tb_plugin import api
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
 from tb_plugin.contract.wire import finite
+from tb_plugin.formats.recording.modules import KIND, ModulesError, ModulesReader
+from tb_plugin.formats.recording.series import TRAIN_PHASE
 from tb_plugin.index.elsewhere import said_instead
 from tb_plugin.pages.timeline.selection import RankRows, x_axis
-from tb_plugin.readers.modules import KIND, ModulesError, ModulesReader
-from tb_plugin.readers.series import TRAIN_PHASE
 from tb_plugin.server.parameters import Query, Rank, Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tb_plugin.analysis.modules.states import ModuleMemory
-    from tb_plugin.index.run import Run
-    from tb_plugin.readers.modules import (
+    from tb_plugin.formats.recording.modules import (
         RankModules,
         RankWindow,
         WindowKey,
         Windows,
     )
-    from tb_plugin.readers.series import SeriesReader
+    from tb_plugin.formats.recording.series import SeriesReader
+    from tb_plugin.index.run import Run
     from tb_plugin.server.state import State
 
 MAX_WINDOWS: Final = 1000

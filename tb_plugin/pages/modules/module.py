@@ -12,6 +12,7 @@ from tb_plugin import api
 from tb_plugin.analysis.modules.states import ALL_STATES, MomentTable
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, finite, i32
+from tb_plugin.formats.recording.modules import KIND, ModulesError
 from tb_plugin.pages.modules.baseline import spread
 from tb_plugin.pages.modules.choice import (
     WindowQuery,
@@ -24,7 +25,6 @@ from tb_plugin.pages.modules.choice import (
 )
 from tb_plugin.pages.modules.columns import in_order, module_series
 from tb_plugin.pages.of_run import of_run
-from tb_plugin.readers.modules import KIND, ModulesError
 from tb_plugin.server.errors import NotFoundError
 from tb_plugin.server.parameters import Text
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.modules.states import ModuleMemory
     from tb_plugin.analysis.modules.tree import Floats
-    from tb_plugin.index.run import Run
-    from tb_plugin.pages.modules.choice import Choice
-    from tb_plugin.readers.modules import (
+    from tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
         RankWindow,
         WindowKey,
     )
-    from tb_plugin.readers.series import SeriesReader
+    from tb_plugin.formats.recording.series import SeriesReader
+    from tb_plugin.index.run import Run
+    from tb_plugin.pages.modules.choice import Choice
 
 MODULE_SECONDS: Final = 1.0
 """What the picture over windows and ranks may take: it comes with more at each poll."""

@@ -32,11 +32,15 @@ from tb_plugin.pages.of_run import of_run
 if TYPE_CHECKING:
     from tb_plugin.analysis.modules.states import ModuleMemory, StateTable
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.modules import (
+        ModulesReader,
+        RankModules,
+        RankWindow,
+    )
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
     from tb_plugin.pages.modules.baseline import Baseline
     from tb_plugin.pages.modules.choice import Choice
-    from tb_plugin.readers.modules import ModulesReader, RankModules, RankWindow
-    from tb_plugin.readers.series import SeriesReader
 
 NO_STATE: Final = "window_peak"
 """What an answer without values says it shows."""

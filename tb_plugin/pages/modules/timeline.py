@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.modules.tree import Floats
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.modules import ModulesReader
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.modules import ModulesReader
-    from tb_plugin.readers.series import SeriesReader
 
 MAX_SPANS: Final = 3000
 MAX_MARKS: Final = 100

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tb_plugin.api import EndedHow
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import Run
     from tb_plugin.pages.overview.facts import FileFacts
     from tb_plugin.pages.overview.rank_numbers import RankNumbers
-    from tb_plugin.readers.rank_file import RankFile
 
 MAX_PER_KIND: Final = 16
 """Ranks of one kind of end that are told of by themselves."""

@@ -16,7 +16,7 @@ from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.series.buckets import during
 from tb_plugin.analysis.series.growth import WARMUP_FRACTION, trend
 from tb_plugin.analysis.series.rows import NO_STEP
-from tb_plugin.readers.series import TRAIN_PHASE, SeriesKey
+from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from collector.format.records import Schema
     from tb_plugin.budget import Budget
-    from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.readers.series import SeriesReader
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.recording.series import SeriesReader
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.prediction import Prediction
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
     from tb_plugin.pages.overview.rank_numbers import PerRank, RankNumbers
     from tb_plugin.pages.overview.strip import Strip
-    from tb_plugin.readers.series import SeriesReader
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from collector.format.records import Header
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.pages.overview.facts import FactsReader
-    from tb_plugin.readers.series import SeriesReader
 
 _MAX_VALUES: Final = 4
 """Different values of one fact that are spelled out; of more, the number is said."""

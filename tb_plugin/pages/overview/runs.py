@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from tb_plugin import api
 from tb_plugin.analysis.ranks.attempts import Start, grouped
-from tb_plugin.readers.names import started_ns_of
+from tb_plugin.formats.recording.frames.names import started_ns_of
 from tb_plugin.server.parameters import Query
 from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.series import SeriesReader
 
 
 @route("runs", Query)

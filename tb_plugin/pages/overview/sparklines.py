@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.readers.series import SeriesReader
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeVar
 
 from msgspec import Meta
 
+from tb_plugin.formats.recording.profiles import Profiles
 from tb_plugin.pages.profile.choice import candidates_of, choice_of, profiler_traces
-from tb_plugin.readers.profiles import Profiles
 from tb_plugin.server.parameters import Count, Query, SourceId, Text
 from tb_plugin.server.routes import Asked, route
 from tb_plugin.storage import is_remote
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tb_plugin import api
     from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.readers.trace_sources import FoundSource, Opening
+    from tb_plugin.jobs.trace_sources import FoundSource, Opening
     from tb_plugin.server.state import State
 
 OPEN_SECONDS: Final = 2.0

@@ -10,7 +10,7 @@ from tb_plugin import api
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.readers.trace_sources import FoundSource, Opening
+    from tb_plugin.jobs.trace_sources import FoundSource, Opening
 
 MAX_LISTED: Final = 1_000
 MAX_PROBLEMS: Final = 20

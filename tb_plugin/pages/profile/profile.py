@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.time.device_use import DeviceUse
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.analysis.trace.trace import TraceFacts
-    from tb_plugin.readers.profiles import RankSummary
-    from tb_plugin.readers.trace_sources import FoundSource
+    from tb_plugin.formats.recording.profiles import RankSummary
+    from tb_plugin.jobs.trace_sources import FoundSource
     from tb_plugin.server.state import State
 
     Ints: TypeAlias = npt.NDArray[Any]

@@ -26,6 +26,7 @@ from tb_plugin.analysis.series.step_parts import (
     relative_pct,
 )
 from tb_plugin.contract.wire import i32, u16
+from tb_plugin.formats.recording.series import SeriesKey
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.overview.facts import STEP_TIME
 from tb_plugin.pages.timeline.marks import marks_of
@@ -38,7 +39,6 @@ from tb_plugin.pages.timeline.selection import (
     visible_range,
     x_axis,
 )
-from tb_plugin.readers.series import SeriesKey
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.series import SeriesReader
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -17,9 +17,9 @@ from collector.format.errors import FormatError
 from tb_plugin import api
 from tb_plugin.analysis.series.growth import warmup_rows
 from tb_plugin.contract.wire import f64, finite
+from tb_plugin.formats.recording.captures import captures_of, read_capture
+from tb_plugin.formats.recording.series import SeriesKey, schemas_of
 from tb_plugin.pages.overview.facts import STEP_TIME
-from tb_plugin.readers.captures import captures_of, read_capture
-from tb_plugin.readers.series import SeriesKey, schemas_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from collector.format.numeric import Values
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.readers.series import SeriesReader
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -10,6 +10,7 @@ import numpy as np
 from tb_plugin import api
 from tb_plugin.analysis.series.step_parts import OTHER, PARTS, other_part
 from tb_plugin.contract.wire import f64, i32
+from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.steps.absent import absent_parts
 from tb_plugin.pages.steps.steps import memory_series
@@ -20,7 +21,6 @@ from tb_plugin.pages.timeline.selection import (
     chosen_ranks,
     x_axis,
 )
-from tb_plugin.readers.series import TRAIN_PHASE, SeriesKey
 from tb_plugin.server.errors import BadRequestError, NotFoundError
 from tb_plugin.server.parameters import Count
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.series.step_parts import StepRows
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.series import SeriesReader
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.series.step_parts import StepRows
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.series import SeriesReader
 
     Floats: TypeAlias = npt.NDArray[np.float64]
     Indices: TypeAlias = npt.NDArray[np.intp]

@@ -9,8 +9,8 @@ import numpy as np
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.series.rows import Rows, on_steps
 from tb_plugin.analysis.series.step_parts import PARTS, StepRows
+from tb_plugin.formats.recording.series import WALL, SeriesKey, schemas_of
 from tb_plugin.pages.overview.facts import STEP_TIME
-from tb_plugin.readers.series import WALL, SeriesKey, schemas_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from collector.format.numeric import Values
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.pages.timeline.selection import XAxis
-    from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.readers.series import SeriesReader
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

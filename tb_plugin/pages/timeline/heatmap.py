@@ -24,8 +24,8 @@ from tb_plugin.pages.timeline.selection import (
 
 if TYPE_CHECKING:
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.series import SeriesReader
 
 
 @of_run("heatmap", MatrixQuery, prefetches="series", seconds=None)

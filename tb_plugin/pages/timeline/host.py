@@ -10,6 +10,7 @@ import numpy as np
 from tb_plugin import api
 from tb_plugin.analysis.series.buckets import thinned, visible
 from tb_plugin.contract.wire import f64
+from tb_plugin.formats.recording.series import SeriesKey
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.timeline.marks import marks_of
 from tb_plugin.pages.timeline.matrix import refined_rows
@@ -21,7 +22,6 @@ from tb_plugin.pages.timeline.selection import (
     which_ranks,
     x_axis,
 )
-from tb_plugin.readers.series import SeriesKey
 from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.series import SeriesReader
 
 MAX_HOSTS: Final = 16
 """More hosts than this are too many lines for one chart: the fullest are drawn."""

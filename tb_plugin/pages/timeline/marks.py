@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Literal
 
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.recording.series import SeriesKey, SeriesReader
     from tb_plugin.index.notes import Event
     from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.pages.timeline.selection import XAxis
-    from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.readers.series import SeriesKey, SeriesReader
 
 MAX_MARKS: Final = 500
 _MAX_PER_COUNTER: Final = 64

@@ -9,8 +9,7 @@ import numpy as np
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.series.rows import Rows, on_steps, on_time
-from tb_plugin.rank_set import RankSet
-from tb_plugin.readers.series import (
+from tb_plugin.formats.recording.series import (
     DEFAULT_COLUMNS,
     TRAIN_PHASE,
     WALL,
@@ -18,6 +17,7 @@ from tb_plugin.readers.series import (
     SeriesKey,
     schemas_of,
 )
+from tb_plugin.rank_set import RankSet
 from tb_plugin.server.errors import NotFoundError
 from tb_plugin.server.parameters import Number, Pixels, Query, Rank, Text
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collector.format.records import Header
     from tb_plugin.api import CapacityKind
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import AttemptFiles, Run
-    from tb_plugin.readers.rank_file import RankFile
-    from tb_plugin.readers.series import SeriesReader
 
 XKind: TypeAlias = Literal["step", "relative", "wall"]
 

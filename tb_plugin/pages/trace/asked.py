@@ -11,6 +11,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.budget import Budget
+from tb_plugin.formats.traces.files.sources import TraceFiles
+from tb_plugin.jobs.trace_sources import TraceSources, span_sources
 from tb_plugin.pages.trace.axis import (
     COUNTERS,
     Placed,
@@ -19,8 +21,6 @@ from tb_plugin.pages.trace.axis import (
     placed,
     run_clocks,
 )
-from tb_plugin.readers.trace_files.sources import TraceFiles
-from tb_plugin.readers.trace_sources import TraceSources, span_sources
 from tb_plugin.server.errors import (
     BadRequestError,
     NotFoundError,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tb_plugin import api
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.trace_sources import FoundSource, OpenSource
+    from tb_plugin.jobs.trace_sources import FoundSource, OpenSource
     from tb_plugin.server.routes import Asked
     from tb_plugin.server.state import State
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.trace_sources import OpenSource
+    from tb_plugin.jobs.trace_sources import OpenSource
 
 COUNTERS: Final = "counters-"
 """What ids of sources of a run's own numbers begin with; a rank follows."""

@@ -13,8 +13,8 @@ from tb_plugin.analysis.series.step_means import step_means
 from tb_plugin.analysis.time.device_counters import PROCESS as DEVICE_USE
 from tb_plugin.analysis.trace.tiles import zoom_of
 from tb_plugin.contract.wire import f64
+from tb_plugin.formats.recording.series import WALL
 from tb_plugin.pages.timeline.selection import RankRows, XAxis
-from tb_plugin.readers.series import WALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.series import SeriesReader
 
     Ints: TypeAlias = npt.NDArray[Any]
     Floats: TypeAlias = npt.NDArray[Any]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.analysis.trace.trace import Trace, Track
     from tb_plugin.index.run import Run
+    from tb_plugin.jobs.trace_sources import FoundSource, Opening
     from tb_plugin.pages.trace.axis import Placed
-    from tb_plugin.readers.trace_sources import FoundSource, Opening
 
 OPEN_SECONDS: Final = 0.5
 """How long an answer waits for sources that are being opened."""

@@ -13,15 +13,19 @@ from tb_plugin import api
 from tb_plugin.analysis.trace_memory.reports import memory_columns
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64
+from tb_plugin.formats.recording.trace_reports import (
+    TraceReports,
+    device_shown,
+    tables_of,
+)
 from tb_plugin.rank_set import RankSet
-from tb_plugin.readers.trace_reports import TraceReports, device_shown, tables_of
 from tb_plugin.server.errors import BadRequestError, NotFoundError, UnreadableError
 from tb_plugin.server.parameters import Number, Pixels, Query, Rank, Text
 from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
+    from tb_plugin.formats.recording.trace_reports import FoundReport, ReportTables
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.trace_reports import FoundReport, ReportTables
     from tb_plugin.server.state import State
 
 ReportId = Annotated[

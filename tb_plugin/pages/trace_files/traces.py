@@ -11,8 +11,8 @@ from werkzeug.wsgi import wrap_file
 
 from tb_plugin import api, storage
 from tb_plugin.budget import Budget
+from tb_plugin.jobs.worker.column_cache import FileKey
 from tb_plugin.pages.trace.asked import FIND_SECONDS
-from tb_plugin.readers.imports.column_cache import FileKey
 from tb_plugin.server.errors import NotFoundError
 from tb_plugin.server.parameters import Query, SourceId
 from tb_plugin.server.routes import Asked, route
@@ -20,8 +20,8 @@ from tb_plugin.server.routes import Asked, route
 if TYPE_CHECKING:
     from werkzeug.wrappers import Request
 
-    from tb_plugin.readers.trace_files.found import FoundTrace
-    from tb_plugin.readers.trace_sources import FoundSource, Opening
+    from tb_plugin.formats.traces.files.found import FoundTrace
+    from tb_plugin.jobs.trace_sources import FoundSource, Opening
 
 MAX_FILES: Final = 10_000
 

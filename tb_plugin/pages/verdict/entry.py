@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.oom.error import Growth, OomFacts
     from tb_plugin.analysis.oom.errors import OomError
     from tb_plugin.analysis.oom.holders import Holder
+    from tb_plugin.formats.recording.oom import OomReport
+    from tb_plugin.jobs.history_list import FoundHistory
     from tb_plugin.pages.verdict.peers import Peer
-    from tb_plugin.readers.history_list import FoundHistory
-    from tb_plugin.readers.oom import OomReport
 
 _MAX_TEXT: Final = 2000
 

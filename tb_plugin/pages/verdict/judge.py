@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tb_plugin.analysis.oom.errors import HistoryErrors, OomError, errors_of, state_at
 from tb_plugin.analysis.oom.holders import Lines
-from tb_plugin.readers.snapshot_files.found import FoundSnapshot
+from tb_plugin.formats.snapshots.files.found import FoundSnapshot
 from tb_plugin.server.errors import NotReadyError
 
 if TYPE_CHECKING:
     from tb_plugin import api
     from tb_plugin.index.run import Run
-    from tb_plugin.readers.histories import HistoriesReader, Opening
-    from tb_plugin.readers.history_list import FoundHistory
-    from tb_plugin.readers.open_history import OpenHistory
+    from tb_plugin.jobs.histories import HistoriesReader, Opening
+    from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.jobs.open_history import OpenHistory
 
 _logger = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.pages.overview.facts import FactsReader, FileFacts
-    from tb_plugin.readers.rank_file import RankFile
 
 MAX_PEERS: Final = 4096
 _NAN: Final = float("nan")

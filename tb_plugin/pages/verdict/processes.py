@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tb_plugin.analysis.oom.errors import HistoryErrors, OomError
-    from tb_plugin.readers.history_list import FoundHistory
+    from tb_plugin.jobs.history_list import FoundHistory
 
 
 class ErrorOfFile(NamedTuple):

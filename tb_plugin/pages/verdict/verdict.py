@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from collector.format.names import IMPORT_JOB
 from tb_plugin import api
-from tb_plugin.pages.of_run import of_run
-from tb_plugin.pages.verdict.entry import Beside, entry_of_file, entry_of_report
-from tb_plugin.pages.verdict.judge import HistoryJudge
-from tb_plugin.pages.verdict.peers import Peers, of_snapshots
-from tb_plugin.pages.verdict.processes import processes
-from tb_plugin.readers.history_list import OwnCapture, history_of, listed
-from tb_plugin.readers.oom import (
+from tb_plugin.formats.recording.oom import (
     Ending,
     OomReport,
     endings_of,
     messages_by_report,
     read_report,
 )
+from tb_plugin.jobs.history_list import OwnCapture, history_of, listed
+from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.verdict.entry import Beside, entry_of_file, entry_of_report
+from tb_plugin.pages.verdict.judge import HistoryJudge
+from tb_plugin.pages.verdict.peers import Peers, of_snapshots
+from tb_plugin.pages.verdict.processes import processes
 from tb_plugin.server.errors import NotFoundError
 from tb_plugin.server.parameters import Query, Rank
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.oom.errors import HistoryErrors, OomError
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
+    from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.notes import Event
     from tb_plugin.index.run import AttemptFiles, Run
+    from tb_plugin.jobs.histories import HistoriesReader
+    from tb_plugin.jobs.history_list import FoundHistory
     from tb_plugin.pages.overview.facts import FactsReader
     from tb_plugin.pages.verdict.judge import Judged
-    from tb_plugin.readers.histories import HistoriesReader
-    from tb_plugin.readers.history_list import FoundHistory
-    from tb_plugin.readers.rank_file import RankFile
     from tb_plugin.server.state import State
 
 MAX_OOMS: Final = 20

@@ -20,9 +20,9 @@ from collector.config.table import as_yaml
 from collector.format.names import EXPORT_MARK
 from tb_plugin.analysis.series.functions import calls_of, sides
 from tb_plugin.cli import main
-from tb_plugin.readers.memprofiler.imports import Imports, Window
-from tb_plugin.readers.memprofiler.listing import ImportListing
-from tb_plugin.readers.memprofiler.names import FunctionKey
+from tb_plugin.formats.memprofiler.imports import Imports, Window
+from tb_plugin.formats.memprofiler.listing import ImportListing
+from tb_plugin.formats.memprofiler.names import FunctionKey
 from tests.builders import RunBuilder, flip_bit
 from tests.collector.cli.recorded import (
     KIB,

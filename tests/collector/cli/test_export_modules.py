@@ -18,7 +18,7 @@ from tb_plugin.analysis.modules.states import ALL_STATES, ModuleStates
 from tb_plugin.analysis.modules.tree import tree_of_names
 from tb_plugin.cli import main
 from tb_plugin.cli.export.tables import COLUMNS, module_rows, window_report
-from tb_plugin.readers.memprofiler.report import read_report
+from tb_plugin.formats.memprofiler.report.report import read_report
 
 
 def as_recorded(states: ModuleStates, *, fsdp: bool) -> ModuleStates:

@@ -18,9 +18,9 @@ import pytest
 
 from tb_plugin.cli import main, open_files
 from tb_plugin.cli.open_files import first_place
+from tb_plugin.formats.snapshots.files.found import snapshot_id
 from tb_plugin.index.given import Given
 from tb_plugin.plugin import MemBoardPlugin
-from tb_plugin.readers.snapshot_files.found import snapshot_id
 from tests.builders import RunBuilder
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import decode_envelope

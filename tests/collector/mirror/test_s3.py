@@ -20,9 +20,9 @@ import collector
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
 from tb_plugin.cli import main
+from tb_plugin.formats.recording.series import SeriesKey, SeriesReader
 from tb_plugin.index.logdirs import Logdir
 from tb_plugin.index.store import Store
-from tb_plugin.readers.series import SeriesKey, SeriesReader
 from tests.collector.mirror.s3_server import S3, SECRET
 from tests.collector.recordings import ONLY_STEPS, wait_until
 

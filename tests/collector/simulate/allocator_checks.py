@@ -7,8 +7,11 @@ from contextlib import suppress
 
 from hypothesis import strategies as st
 
-from collector.simulate.allocator import CachingAllocator, SimulatedOutOfMemoryError
-from collector.simulate.allocator_settings import MIB
+from collector.simulate.allocator.allocator import (
+    CachingAllocator,
+    SimulatedOutOfMemoryError,
+)
+from collector.simulate.allocator.settings import MIB
 from collector.simulate.stats import (
     ACTIVE,
     ALLOCATED,

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.simulate.allocator import (
+from collector.simulate.allocator.allocator import (
     CachingAllocator,
     SimulatedOutOfMemoryError,
 )
-from collector.simulate.allocator_device import DeviceMemory
-from collector.simulate.allocator_settings import MIB, AllocatorSettings
+from collector.simulate.allocator.device import DeviceMemory
+from collector.simulate.allocator.settings import MIB, AllocatorSettings
 from collector.simulate.stats import (
     ACTIVE,
     ALLOCATED,

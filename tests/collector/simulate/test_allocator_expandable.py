@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from collector.simulate.allocator import CachingAllocator, SimulatedOutOfMemoryError
-from collector.simulate.allocator_settings import MIB, AllocatorSettings
-from collector.simulate.history import ACTIONS, History
+from collector.simulate.allocator.allocator import (
+    CachingAllocator,
+    SimulatedOutOfMemoryError,
+)
+from collector.simulate.allocator.settings import MIB, AllocatorSettings
+from collector.simulate.history.history import ACTIONS, History
 from collector.simulate.stats import INACTIVE_SPLIT, RESERVED
 from tests.collector.simulate.allocator_checks import check
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from collector.simulate.allocator import CachingAllocator, SimulatedOutOfMemoryError
-from collector.simulate.allocator_device import DeviceMemory
-from collector.simulate.allocator_settings import MIB, AllocatorSettings
+from collector.simulate.allocator.allocator import (
+    CachingAllocator,
+    SimulatedOutOfMemoryError,
+)
+from collector.simulate.allocator.device import DeviceMemory
+from collector.simulate.allocator.settings import MIB, AllocatorSettings
 from tests.collector.simulate.allocator_checks import check
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.simulate.allocator_settings import (
+from collector.simulate.allocator.settings import (
     GIB,
     MIB,
     UNLIMITED,

@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.simulate.allocator import CachingAllocator, SimulatedOutOfMemoryError
-from collector.simulate.allocator_blocks import NO_SITE
-from collector.simulate.allocator_settings import MIB, AllocatorSettings
-from collector.simulate.history import (
+from collector.simulate.allocator.allocator import (
+    CachingAllocator,
+    SimulatedOutOfMemoryError,
+)
+from collector.simulate.allocator.blocks import NO_SITE
+from collector.simulate.allocator.settings import MIB, AllocatorSettings
+from collector.simulate.history.history import (
     ACTIONS,
     ALLOC,
     FREE_COMPLETED,
@@ -22,7 +25,7 @@ from collector.simulate.history import (
     STARTED_US,
     History,
 )
-from collector.simulate.history_sites import Frame, Site, Sites
+from collector.simulate.history.sites import Frame, Site, Sites
 from tests.collector.simulate.allocator_checks import CAPACITY, OPERATIONS, apply
 
 BOTH = st.sampled_from(

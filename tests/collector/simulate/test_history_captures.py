@@ -13,7 +13,7 @@ from collector.format.snapshots.tags import tag_data
 from collector.simulate import SimulatedRun, write_run
 from collector.simulate.curves import DEVICE_TOTAL_BYTES, NON_TORCH_BYTES
 from collector.simulate.faults import IMBALANCE_BYTES, plan_faults
-from collector.simulate.history_captures import has_history
+from collector.simulate.history.captures import has_history
 from tests.recordings import read_run
 
 RUN = SimulatedRun(num_ranks=9, num_steps=60)

@@ -10,9 +10,9 @@ import pytest
 
 from collector.format.memory import CATEGORIES, STATES
 from collector.simulate import SimulatedRun, write_run
-from collector.simulate.module_captures import is_tracked, tracked_steps
-from collector.simulate.modules import ROOT, ShardedStep
-from collector.simulate.transformer import TransformerShape
+from collector.simulate.modules.captures import is_tracked, tracked_steps
+from collector.simulate.modules.modules import ROOT, ShardedStep
+from collector.simulate.modules.transformer import TransformerShape
 from tests.recordings import read_run
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from collector.simulate.faults import (
     WORKER_BYTES,
     plan_faults,
 )
-from collector.simulate.history_captures import STEPS_BEFORE
+from collector.simulate.history.captures import STEPS_BEFORE
 from collector.simulate.host import NUM_WORKERS, TIMED_TABLES
 from collector.simulate.run import EIGHT_METRICS, STEP_COLUMNS
 from tests.recordings import Recording, read_run

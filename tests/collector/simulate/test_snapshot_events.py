@@ -11,14 +11,14 @@ import pytest
 
 from collector.format.snapshots import rebuilt, tables_of
 from collector.simulate import Form, trained_rank
-from collector.simulate.allocator import CachingAllocator
-from collector.simulate.allocator_blocks import NO_SITE
-from collector.simulate.allocator_settings import GIB, MIB, parse_settings
-from collector.simulate.history import History
-from collector.simulate.history_sites import Frame, Site, Sites
-from collector.simulate.snapshot_events import snapshot
-from collector.simulate.snapshot_pickle import write_snapshot
-from collector.simulate.snapshot_stacks import TrainingSites, site_names
+from collector.simulate.allocator.allocator import CachingAllocator
+from collector.simulate.allocator.blocks import NO_SITE
+from collector.simulate.allocator.settings import GIB, MIB, parse_settings
+from collector.simulate.history.history import History
+from collector.simulate.history.sites import Frame, Site, Sites
+from collector.simulate.snapshots.events import snapshot
+from collector.simulate.snapshots.pickles import write_snapshot
+from collector.simulate.snapshots.stacks import TrainingSites, site_names
 from collector.simulate.stats import (
     ACTIVE,
     ALLOCATED,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.simulate.allocator import CachingAllocator
-from collector.simulate.allocator_settings import round_size
+from collector.simulate.allocator.allocator import CachingAllocator
+from collector.simulate.allocator.settings import round_size
 from collector.simulate.curves import (
     DEVICE_TOTAL_BYTES,
     MODELLED_STEPS,
@@ -16,8 +16,8 @@ from collector.simulate.curves import (
     model_curves,
     training_shape,
 )
+from collector.simulate.modules.transformer import TransformerShape, TransformerTraining
 from collector.simulate.stats import ACTIVE, ALLOCATED, REQUESTED
-from collector.simulate.transformer import TransformerShape, TransformerTraining
 
 SHAPE = TransformerShape(
     num_layers=3,

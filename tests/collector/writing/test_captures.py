@@ -26,7 +26,7 @@ from collector.writing.append import AppendFile
 from collector.writing.captures import Captures
 from collector.writing.rank_file import RankFile
 from tb_plugin.budget import Budget
-from tb_plugin.readers.captures import captures_of, read_capture
+from tb_plugin.formats.recording.captures import captures_of, read_capture
 from tests.collector.recordings import rank_files, read, record, wait_until
 from tests.collector.test_writer import (
     START_NS,

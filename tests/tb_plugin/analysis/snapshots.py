@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from collector.format.snapshots import tables_of
 from collector.simulate import Form
-from collector.simulate.allocator import CachingAllocator
-from collector.simulate.allocator_settings import MIB, AllocatorSettings, parse_settings
-from collector.simulate.history import History
-from collector.simulate.history_sites import Frame, Site, Sites
-from collector.simulate.snapshot_events import snapshot
-from collector.simulate.snapshot_form import segments_of
+from collector.simulate.allocator.allocator import CachingAllocator
+from collector.simulate.allocator.settings import MIB, AllocatorSettings, parse_settings
+from collector.simulate.history.history import History
+from collector.simulate.history.sites import Frame, Site, Sites
+from collector.simulate.snapshots.events import snapshot
+from collector.simulate.snapshots.form import segments_of
 from tb_plugin.analysis.categories.attribution import OTHER, Attribution
 from tb_plugin.analysis.snapshots.snapshot import STATES, Snapshot
 from tb_plugin.analysis.snapshots.tables import snapshot_of

@@ -10,7 +10,7 @@ import pytest
 from collector.format.memory import CATEGORIES
 from collector.format.snapshots import tables_of
 from collector.simulate import Form, oom_case, trained_rank
-from collector.simulate.allocator_settings import GIB
+from collector.simulate.allocator.settings import GIB
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.live import live_rows
 from tb_plugin.analysis.allocator.replay import Replay

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.simulate.allocator import SimulatedOutOfMemoryError
-from collector.simulate.allocator_settings import MIB, parse_settings
-from collector.simulate.history import SEGMENT_ALLOC, SEGMENT_MAP
+from collector.simulate.allocator.allocator import SimulatedOutOfMemoryError
+from collector.simulate.allocator.settings import MIB, parse_settings
+from collector.simulate.history.history import SEGMENT_ALLOC, SEGMENT_MAP
 from collector.simulate.stats import LARGE, RESERVED
 from tb_plugin.analysis.allocator.free_blocks import (
     arenas,

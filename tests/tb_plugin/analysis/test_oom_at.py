@@ -17,7 +17,7 @@ from tb_plugin.analysis.oom.at import facts_at
 from tb_plugin.analysis.oom.holders import Lines, holders
 from tb_plugin.analysis.oom.verdict import verdict
 from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.readers.snapshots.snapshot_file import read_snapshot
+from tb_plugin.formats.snapshots.snapshot_file import read_snapshot
 from tests.tb_plugin.analysis.oom_cases import HELD_BACK, cases, judged, replayed
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"), "snapshots")

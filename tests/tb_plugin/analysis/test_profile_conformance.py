@@ -20,8 +20,8 @@ from tb_plugin.analysis.ranks.distributed import collective_rows, matched
 from tb_plugin.analysis.trace.figures import trace_figures
 from tb_plugin.analysis.trace.profile import TraceProfile
 from tb_plugin.analysis.trace_memory.holders import memory_holders
-from tb_plugin.readers.imports.importer import Importer
-from tb_plugin.readers.traces import open_trace
+from tb_plugin.formats.traces import open_trace
+from tb_plugin.jobs.worker.importer import Importer
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "/nowhere")) / "kineto"
 needs_real = pytest.mark.skipif(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from collector.format.memory import CATEGORIES
 from collector.format.snapshots import tables_of
 from collector.simulate import Form, trained_rank
-from collector.simulate.allocator_settings import parse_settings
+from collector.simulate.allocator.settings import parse_settings
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.snapshots.snapshot import (

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.simulate import SimulatedRank
-    from tb_plugin.readers.open_history import OpenHistory
+    from tb_plugin.jobs.open_history import OpenHistory
     from tests.builders import RunBuilder
 
 PICTURES = (

@@ -10,7 +10,7 @@ import pytest
 
 from collector.simulate import Form
 from tb_plugin.index.run import Run
-from tb_plugin.readers import histories
+from tb_plugin.jobs import histories
 from tests.collector.recordings import wait_until
 from tests.tb_plugin.client import answered
 from tests.tb_plugin.pages.history_runs import (

@@ -9,13 +9,13 @@ from tb_plugin import api
 from tb_plugin.analysis.ranks.collectives import RankCollectives
 from tb_plugin.analysis.ranks.distributed import compared
 from tb_plugin.contract.wire import envelope
+from tb_plugin.formats.recording.profiles import RankSummary
 from tb_plugin.pages.distributed.distributed import Cycle, DistributedQuery, distributed
 from tb_plugin.pages.distributed.heatmap import (
     DistributedHeatmapQuery,
     distributed_heatmap,
     farthest_ranks,
 )
-from tb_plugin.readers.profiles import RankSummary
 
 MOST_BYTES = 300_000
 RUN = api.RunSummary(

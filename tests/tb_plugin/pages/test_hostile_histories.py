@@ -15,14 +15,14 @@ from collector.format.snapshots import tables_of
 from collector.simulate import Form
 from tb_plugin.analysis.snapshots.tables import SnapshotError, snapshot_of
 from tb_plugin.contract.wire import envelope
+from tb_plugin.formats.snapshots.files.found import FoundSnapshot
+from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
+from tb_plugin.jobs.open_history import OpenHistory
 from tb_plugin.pages.histories.compare import Compared, CompareQuery, compare
 from tb_plugin.pages.histories.history import facts_of
 from tb_plugin.pages.histories.rank_histories import facts_of as rank_facts_of
 from tb_plugin.pages.verdict.entry import Beside, entry_of_file
 from tb_plugin.pages.verdict.judge import judge
-from tb_plugin.readers.history_list import FoundHistory, reference_of_file
-from tb_plugin.readers.open_history import OpenHistory
-from tb_plugin.readers.snapshot_files.found import FoundSnapshot
 from tb_plugin.server.errors import RequestError
 from tb_plugin.server.parameters import parse
 from tb_plugin.server.routes import query_of

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from collector.simulate import Form
-from collector.simulate.allocator import CachingAllocator
-from collector.simulate.history import History
-from collector.simulate.history_sites import Sites
-from collector.simulate.snapshot_events import snapshot
+from collector.simulate.allocator.allocator import CachingAllocator
+from collector.simulate.history.history import History
+from collector.simulate.history.sites import Sites
+from collector.simulate.snapshots.events import snapshot
 from tests.builders import RunBuilder
 from tests.tb_plugin.pages.history_runs import Asked, asked_of
 

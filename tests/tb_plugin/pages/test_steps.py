@@ -95,7 +95,7 @@ def test_buckets_are_told_apart_from_steps_and_zooming_brings_the_steps(
 ):
     told = Story(1, 4000, noise=0.3).tell()
     page = story(tmp_path, told)
-    monkeypatch.setattr("tb_plugin.readers.series.SECONDS_PER_CHUNK", 1e6)
+    monkeypatch.setattr("tb_plugin.formats.recording.series.SECONDS_PER_CHUNK", 1e6)
     coarse = page.of_run("/steps", "exp", px=400)
     assert coarse["exact"] is False
     parts = parts_of(coarse)

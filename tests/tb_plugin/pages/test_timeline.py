@@ -108,7 +108,7 @@ def test_zooming_in_shows_the_rows_themselves(run, tmp_path):
 
 def test_the_rollups_picture_has_the_peaks_of_the_rows(run, tmp_path, monkeypatch):
     """Where rows are too dear, buckets give the same peaks, at most a bucket off."""
-    monkeypatch.setattr("tb_plugin.readers.series.SECONDS_PER_CHUNK", 1e6)
+    monkeypatch.setattr("tb_plugin.formats.recording.series.SECONDS_PER_CHUNK", 1e6)
     rank = run.rank()
     rng = np.random.default_rng(3)
     values = rng.integers(0, 1 << 40, 4096 * 2)

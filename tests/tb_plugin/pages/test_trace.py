@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tb_plugin.readers.trace_sources import FoundSource
+from tb_plugin.jobs.trace_sources import FoundSource
 from tests.builders import GIB, START_NS, RunBuilder
 from tests.tb_plugin.analysis.traces import trace_of
 from tests.tb_plugin.client import PATIENCE_SECONDS, Page, answered, refresh

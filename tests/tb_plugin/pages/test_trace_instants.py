@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tb_plugin.analysis.trace.trace import Instants, Track
-from tb_plugin.readers.trace_sources import FoundSource
+from tb_plugin.jobs.trace_sources import FoundSource
 from tests.builders import GIB, START_NS, RunBuilder
 from tests.tb_plugin.analysis.traces import trace_of
 from tests.tb_plugin.client import Page

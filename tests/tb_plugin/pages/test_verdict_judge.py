@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from tb_plugin.formats.snapshots.files.found import FoundSnapshot
+from tb_plugin.jobs.histories import Opening
+from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
 from tb_plugin.pages.verdict import judge as module
 from tb_plugin.pages.verdict.judge import HistoryJudge, Judged
-from tb_plugin.readers.histories import Opening
-from tb_plugin.readers.history_list import FoundHistory, reference_of_file
-from tb_plugin.readers.snapshot_files.found import FoundSnapshot
 
 RUN: Any = None
 HISTORY: Any = object()

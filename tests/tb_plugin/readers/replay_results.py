@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tb_plugin.readers.open_history import OpenHistory
+from tb_plugin.jobs.open_history import OpenHistory
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.snapshots.snapshot import Snapshot

@@ -16,9 +16,9 @@ from collector.format.codec import DIGEST, encode_record
 from collector.format.errors import CorruptError
 from collector.format.records import Capture, CaptureEntry, Digest
 from tb_plugin.budget import Budget
+from tb_plugin.formats.recording import captures as captures_module
+from tb_plugin.formats.recording.captures import captures_of, read_capture
 from tb_plugin.index.problems import problems_of
-from tb_plugin.readers import captures as captures_module
-from tb_plugin.readers.captures import captures_of, read_capture
 from tests.builders import RunBuilder, age, flip_bit
 from tests.tb_plugin.readers.test_rank_file import (
     expected,

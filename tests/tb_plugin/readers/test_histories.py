@@ -11,18 +11,18 @@ import pytest
 
 from collector.format.snapshots import tables_of
 from collector.simulate import Form
-from tb_plugin.readers import histories as module
-from tb_plugin.readers.histories import HistoriesReader
-from tb_plugin.readers.history_list import FoundHistory, reference_of_file
-from tb_plugin.readers.imports.column_cache import ColumnCache
-from tb_plugin.readers.imports.errors import FileError, LimitError
-from tb_plugin.readers.snapshot_files.found import FoundSnapshot
+from tb_plugin.formats.snapshots.files.found import FoundSnapshot
+from tb_plugin.jobs import histories as module
+from tb_plugin.jobs.histories import HistoriesReader
+from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
+from tb_plugin.jobs.worker.column_cache import ColumnCache
+from tb_plugin.jobs.worker.errors import FileError, LimitError
 from tb_plugin.server.errors import NotReadyError
 from tests.collector.recordings import wait_until
 from tests.tb_plugin.pages.history_runs import trained
 
 if TYPE_CHECKING:
-    from tb_plugin.readers.imports.column_cache import FileKey
+    from tb_plugin.jobs.worker.column_cache import FileKey
 
 
 RUN = MagicMock()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tb_plugin.budget import Budget
+from tb_plugin.formats.recording import captures as module
 from tb_plugin.index.listing import FoundRun
 from tb_plugin.index.run import Run
-from tb_plugin.readers import captures as module
-from tb_plugin.readers.history_list import listed
+from tb_plugin.jobs.history_list import listed
 from tests.builders import START_NS
 
 

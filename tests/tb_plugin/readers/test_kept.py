@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from tb_plugin.readers.kept import Kept
+from tb_plugin.jobs.kept import Kept
 
 SOON_S = 60.0
 

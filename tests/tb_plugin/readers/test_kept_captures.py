@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.simulate import Form
-from tb_plugin.readers import kept_replays as module
-from tb_plugin.readers.captures import captures_of
-from tb_plugin.readers.histories import HistoriesReader
-from tb_plugin.readers.history_list import FoundHistory, OwnCapture, reference_of_file
-from tb_plugin.readers.imports.column_cache import ColumnCache
-from tb_plugin.readers.imports.importer import Importer
-from tb_plugin.readers.kept_replays import OF_CAPTURES, key_of_content
-from tb_plugin.readers.snapshot_files.found import FoundSnapshot
+from tb_plugin.formats.recording.captures import captures_of
+from tb_plugin.formats.snapshots.files.found import FoundSnapshot
+from tb_plugin.jobs import kept_replays as module
+from tb_plugin.jobs.histories import HistoriesReader
+from tb_plugin.jobs.history_list import FoundHistory, OwnCapture, reference_of_file
+from tb_plugin.jobs.kept_replays import OF_CAPTURES, key_of_content
+from tb_plugin.jobs.worker.column_cache import ColumnCache
+from tb_plugin.jobs.worker.importer import Importer
 from tests.builders import RunBuilder
 from tests.tb_plugin.pages.history_runs import captured, trained
 from tests.tb_plugin.readers.replay_results import results, same
@@ -28,7 +28,7 @@ from tests.tb_plugin.readers.test_rank_file import opened as rank_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tb_plugin.readers.open_history import OpenHistory
+    from tb_plugin.jobs.open_history import OpenHistory
 
 
 @pytest.fixture

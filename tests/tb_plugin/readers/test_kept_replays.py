@@ -15,16 +15,16 @@ import pytest
 from collector.format.snapshots import tables_of
 from collector.simulate import Form, oom_case
 from tb_plugin.analysis.snapshots.tables import snapshot_of
+from tb_plugin.formats.snapshots.files.found import FoundSnapshot
+from tb_plugin.jobs import kept_replays as module
+from tb_plugin.jobs.histories import HistoriesReader
+from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
+from tb_plugin.jobs.kept_replays import REPLAYS, keep_replays, kept_replays
+from tb_plugin.jobs.open_history import OpenHistory
+from tb_plugin.jobs.worker.column_cache import ColumnCache, FileKey
+from tb_plugin.jobs.worker.column_file import open_columns, write_into
+from tb_plugin.jobs.worker.importer import Importer
 from tb_plugin.pages.histories.history import facts_of
-from tb_plugin.readers import kept_replays as module
-from tb_plugin.readers.histories import HistoriesReader
-from tb_plugin.readers.history_list import FoundHistory, reference_of_file
-from tb_plugin.readers.imports.column_cache import ColumnCache, FileKey
-from tb_plugin.readers.imports.column_file import open_columns, write_into
-from tb_plugin.readers.imports.importer import Importer
-from tb_plugin.readers.kept_replays import REPLAYS, keep_replays, kept_replays
-from tb_plugin.readers.open_history import OpenHistory
-from tb_plugin.readers.snapshot_files.found import FoundSnapshot
 from tb_plugin.server.parameters import parse
 from tb_plugin.server.routes import query_of
 from tests.tb_plugin.analysis.snapshots import (

@@ -9,8 +9,8 @@ import pytest
 
 from collector.format.snapshots import tables_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.readers.held_bytes import held_bytes
-from tb_plugin.readers.open_history import Capacity, OpenHistory
+from tb_plugin.jobs.held_bytes import held_bytes
+from tb_plugin.jobs.open_history import Capacity, OpenHistory
 
 
 def history_of(num_devices: int, capacity: Capacity | None) -> OpenHistory:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from collector.format import codec
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
-from tb_plugin.readers.parts import Part
-from tb_plugin.readers.rank_file import RankFile
-from tb_plugin.readers.series import SeriesKey, SeriesReader
+from tb_plugin.formats.recording.frames.parts import Part
+from tb_plugin.formats.recording.rank_file import RankFile
+from tb_plugin.formats.recording.series import SeriesKey, SeriesReader
 from tests.builders import RunBuilder, flip_bit, peak_of
 
 KEY = SeriesKey("step", "allocated_peak_bytes")

@@ -14,12 +14,12 @@ from collector.format.errors import CorruptError
 from collector.format.framing import read_frames
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
+from tb_plugin.formats.recording.captures import captures_of, read_capture
+from tb_plugin.formats.recording.frames.layout import end_to_end, in_words, lay_out
+from tb_plugin.formats.recording.frames.parts import Part, PartsReader
+from tb_plugin.formats.recording.rank_file import RankFile
+from tb_plugin.formats.recording.series import SeriesKey, SeriesReader
 from tb_plugin.index.listing import FoundRun
-from tb_plugin.readers.captures import captures_of, read_capture
-from tb_plugin.readers.layout import end_to_end, in_words, lay_out
-from tb_plugin.readers.parts import Part, PartsReader
-from tb_plugin.readers.rank_file import RankFile
-from tb_plugin.readers.series import SeriesKey, SeriesReader
 from tests.segmented import ATTEMPT, Written, value_of
 
 KEY = SeriesKey("step", "rss_bytes")
@@ -178,7 +178,7 @@ def test_the_fault_names_the_mirror_that_the_recording_went_to(both, monkeypatch
     sorted(cut.rglob("rank*.events"))[1].unlink()
     config = {"remote": {"url": "s3://bucket/{run_name}"}}
     monkeypatch.setattr(
-        "tb_plugin.readers.rank_file.clean_header",
+        "tb_plugin.formats.recording.rank_file.clean_header",
         lambda header: replace(header, config=config),
     )
     (fault,) = opened(cut).faults

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-from tb_plugin.readers import trace_sources
-from tb_plugin.readers.trace_sources import FoundSource, Opening, TraceSources
+from tb_plugin.jobs import trace_sources
+from tb_plugin.jobs.trace_sources import FoundSource, Opening, TraceSources
 from tests.traces_builder import MadeTrace
 
 SECONDS = 60.0

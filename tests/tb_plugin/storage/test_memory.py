@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from tb_plugin import storage
-from tb_plugin.readers.imports.column_cache import FileKey
-from tb_plugin.readers.imports.errors import FileError
-from tb_plugin.readers.imports.importer import Importer
+from tb_plugin.jobs.worker.column_cache import FileKey
+from tb_plugin.jobs.worker.errors import FileError
+from tb_plugin.jobs.worker.importer import Importer
 from tb_plugin.storage.urls import parse_url
 from tests.collector.recordings import wait_until
 from tests.tb_plugin.client import Page
@@ -259,7 +259,7 @@ def test_a_file_is_read_and_sought_in_as_one_of_the_disk(address):
 
 
 def test_not_everything_at_a_store_is_looked_into(address, monkeypatch):
-    monkeypatch.setattr("tb_plugin.readers.snapshot_files.walked.MAX_REMOTE", 3)
+    monkeypatch.setattr("tb_plugin.formats.snapshots.files.walked.MAX_REMOTE", 3)
     for number in range(10):
         put(address, f"data{number}.pkl", b"\x80\x04N.")
     page = StorePage(address)

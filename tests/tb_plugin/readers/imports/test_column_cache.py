@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_plugin.readers.imports.column_cache import (
+from tb_plugin.jobs.worker.column_cache import (
     ColumnCache,
     FileKey,
     cache_home,
 )
-from tb_plugin.readers.imports.column_file import ColumnTables, write_into
-from tb_plugin.readers.imports.kinds import SNAPSHOT
+from tb_plugin.jobs.worker.column_file import ColumnTables, write_into
+from tb_plugin.jobs.worker.kinds import SNAPSHOT
 
 
 def key(inode: int) -> FileKey:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.format.snapshots import rebuilt, tables_of
-from tb_plugin.readers.imports.column_file import (
+from tb_plugin.jobs.worker.column_file import (
     NotColumnsError,
     open_columns,
     write_columns,

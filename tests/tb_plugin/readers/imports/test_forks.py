@@ -13,13 +13,13 @@ from typing import IO, Any
 
 import pytest
 
-from tb_plugin.readers.imports import importer as importer_module
-from tb_plugin.readers.imports.column_cache import ColumnCache
-from tb_plugin.readers.imports.errors import CancelledError, FileError, ReaderError
-from tb_plugin.readers.imports.forks import ForkedProcess, ForkServer
-from tb_plugin.readers.imports.importer import Importer
-from tb_plugin.readers.imports.kinds import SNAPSHOT, TRACE
-from tb_plugin.readers.imports.limits import Limits
+from tb_plugin.jobs.worker import importer as importer_module
+from tb_plugin.jobs.worker.column_cache import ColumnCache
+from tb_plugin.jobs.worker.errors import CancelledError, FileError, ReaderError
+from tb_plugin.jobs.worker.forks import ForkedProcess, ForkServer
+from tb_plugin.jobs.worker.importer import Importer
+from tb_plugin.jobs.worker.kinds import SNAPSHOT, TRACE
+from tb_plugin.jobs.worker.limits import Limits
 from tests.collector.recordings import wait_until
 from tests.tb_plugin.readers.traces.reading import document, event, read
 
@@ -167,8 +167,8 @@ def test_server_and_forks_do_not_outlive_their_parent(tmp_path):
     code = (
         f"import os, sys; sys.path.insert(0, {str(root)!r})\n"
         "from pathlib import Path\n"
-        "from tb_plugin.readers.imports.importer import Importer\n"
-        "from tb_plugin.readers.imports.kinds import TRACE\n"
+        "from tb_plugin.jobs.worker.importer import Importer\n"
+        "from tb_plugin.jobs.worker.kinds import TRACE\n"
         "importer = Importer()\n"
         f"importer.start(Path({str(path)!r}), kind=TRACE).result()\n"
         "print(importer._forks._process.pid, flush=True)\n"

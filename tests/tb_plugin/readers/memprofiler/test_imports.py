@@ -11,9 +11,9 @@ import pytest
 from collector.format.names import EXPORT_MARK
 from tb_plugin.analysis.series.functions import calls_of, sides
 from tb_plugin.budget import Budget
-from tb_plugin.readers.memprofiler.imports import Imports, Window
-from tb_plugin.readers.memprofiler.listing import ImportListing
-from tb_plugin.readers.memprofiler.names import FunctionKey
+from tb_plugin.formats.memprofiler.imports import Imports, Window
+from tb_plugin.formats.memprofiler.listing import ImportListing
+from tb_plugin.formats.memprofiler.names import FunctionKey
 from tests.builders import RunBuilder
 from tests.memprofiler_files import sizes_of, write_report, write_stats
 from tests.tb_plugin.client import Page, refresh

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.budget import Budget
-from tb_plugin.readers.memprofiler.errors import UnreadableError
-from tb_plugin.readers.memprofiler.imports import Imports, Window
-from tb_plugin.readers.memprofiler.listing import ImportListing
-from tb_plugin.readers.memprofiler.modules_yaml import find_calls, read_call
+from tb_plugin.formats.memprofiler.errors import UnreadableError
+from tb_plugin.formats.memprofiler.imports import Imports, Window
+from tb_plugin.formats.memprofiler.listing import ImportListing
+from tb_plugin.formats.memprofiler.modules_yaml import find_calls, read_call
 from tests.memprofiler_files import sizes_of, write_report
 from tests.tb_plugin.client import Page
 
@@ -236,7 +236,7 @@ def test_damage_costs_no_more_than_what_it_hits(junk, at, length):
 
 
 def test_many_calls_are_listed_without_being_read(monkeypatch):
-    monkeypatch.setattr("tb_plugin.readers.memprofiler.modules_yaml.MAX_CALLS", 5)
+    monkeypatch.setattr("tb_plugin.formats.memprofiler.modules_yaml.MAX_CALLS", 5)
     data = text_of({f"0.f.{i}": {} for i in range(9)}).encode()
     found = find_calls(data, 0)
     assert (len(found.calls), found.num_left_out) == (5, 4)

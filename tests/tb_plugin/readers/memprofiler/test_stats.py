@@ -15,9 +15,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.readers.memprofiler import yaml_events
-from tb_plugin.readers.memprofiler.errors import UnreadableError
-from tb_plugin.readers.memprofiler.names import (
+from tb_plugin.formats.memprofiler import yaml_events
+from tb_plugin.formats.memprofiler.errors import UnreadableError
+from tb_plugin.formats.memprofiler.names import (
     FileName,
     SnapKey,
     joined_phase,
@@ -25,10 +25,10 @@ from tb_plugin.readers.memprofiler.names import (
     parse_snap_key,
     split_phase,
 )
-from tb_plugin.readers.memprofiler.stats import Stats
-from tb_plugin.readers.memprofiler.stats_pickle import read_pickle
-from tb_plugin.readers.memprofiler.stats_yaml import read_yaml
-from tb_plugin.readers.snapshots import machine_stack
+from tb_plugin.formats.memprofiler.stats.pickles import read_pickle
+from tb_plugin.formats.memprofiler.stats.stats import Stats
+from tb_plugin.formats.memprofiler.stats.yaml_stats import read_yaml
+from tb_plugin.formats.snapshots.pickles import stack as machine_stack
 
 VALUES = {
     "allocated_bytes.all.current": 123_456_789_012,

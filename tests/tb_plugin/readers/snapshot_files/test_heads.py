@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.readers.snapshot_files.heads import (
+from tb_plugin.formats.snapshots.files.heads import (
     HEAD_BYTES,
     Verdict,
     fault_of,

@@ -6,9 +6,9 @@ import io
 from typing import Any
 
 from collector.format.snapshots.plain_text import plain_value
-from tb_plugin.readers.snapshots import snapshot_file
-from tb_plugin.readers.snapshots.machine import Machine
-from tb_plugin.readers.snapshots.window import Window
+from tb_plugin.formats.snapshots import snapshot_file
+from tb_plugin.formats.snapshots.pickles.machine import Machine
+from tb_plugin.formats.snapshots.window import Window
 
 
 def machine_of(data: bytes) -> Machine:

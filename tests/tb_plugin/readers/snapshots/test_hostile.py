@@ -12,10 +12,10 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from tb_plugin.readers.imports.column_cache import ColumnCache
-from tb_plugin.readers.imports.errors import LimitError, RefusedError
-from tb_plugin.readers.imports.importer import Importer
-from tb_plugin.readers.imports.worker import Message
+from tb_plugin.jobs.worker.column_cache import ColumnCache
+from tb_plugin.jobs.worker.errors import LimitError, RefusedError
+from tb_plugin.jobs.worker.importer import Importer
+from tb_plugin.jobs.worker.worker import Message
 from tests.tb_plugin.readers.snapshots.hostile import FILES
 
 KEPT = {
@@ -32,11 +32,11 @@ KEPT = {
 # Its time is looked at here: that a slow machine needs more is no reason to end it.
 MEASURE = """
 import json, os, sys, tempfile
-from tb_plugin.readers.imports.column_cache import FileKey
-from tb_plugin.readers.imports.importer import _content_of
-from tb_plugin.readers.imports.kinds import SNAPSHOT
-from tb_plugin.readers.imports.limits import Limits
-from tb_plugin.readers.imports.worker_process import WorkerProcess
+from tb_plugin.jobs.worker.column_cache import FileKey
+from tb_plugin.jobs.worker.importer import _content_of
+from tb_plugin.jobs.worker.kinds import SNAPSHOT
+from tb_plugin.jobs.worker.limits import Limits
+from tb_plugin.jobs.worker.worker_process import WorkerProcess
 with open(sys.argv[1], "rb", buffering=0) as file, tempfile.TemporaryFile() as columns:
     size = _content_of(file, FileKey.of(os.fstat(file.fileno())), SNAPSHOT)
     limits = Limits.of(size)._replace(cpu_s=600)

@@ -16,10 +16,10 @@ import psutil
 import pytest
 
 from collector.format.snapshots import rebuilt
-from tb_plugin.readers.imports import importer as importer_module
-from tb_plugin.readers.imports import worker_process
-from tb_plugin.readers.imports.column_cache import ColumnCache, FileKey
-from tb_plugin.readers.imports.errors import (
+from tb_plugin.jobs.worker import importer as importer_module
+from tb_plugin.jobs.worker import worker_process
+from tb_plugin.jobs.worker.column_cache import ColumnCache, FileKey
+from tb_plugin.jobs.worker.errors import (
     CancelledError,
     FileError,
     ImportFailedError,
@@ -27,9 +27,9 @@ from tb_plugin.readers.imports.errors import (
     ReaderError,
     RefusedError,
 )
-from tb_plugin.readers.imports.importer import Import, Importer
-from tb_plugin.readers.imports.kinds import SNAPSHOT
-from tb_plugin.readers.imports.limits import GZIP, Limits, content_bytes
+from tb_plugin.jobs.worker.importer import Import, Importer
+from tb_plugin.jobs.worker.kinds import SNAPSHOT
+from tb_plugin.jobs.worker.limits import GZIP, Limits, content_bytes
 from tests.collector.recordings import wait_until
 from tests.made_snapshots import everything, long_history
 
@@ -370,7 +370,7 @@ def test_processor_time_beyond_the_limit_ends_the_worker(
 ):
     code = worker_process._CODE.replace(
         "main(kind, limits)",
-        "import tb_plugin.readers.imports.worker as w;"
+        "import tb_plugin.jobs.worker.worker as w;"
         " w.read_tables = lambda *_: any(iter(int, 1)); main(kind, limits)",
     )
     monkeypatch.setattr(worker_process, "_CODE", code)
@@ -383,7 +383,7 @@ def test_a_full_disk_is_said(importer, tmp_path, monkeypatch):
     code = worker_process._CODE.replace(
         "main(kind, limits)",
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        " import tb_plugin.readers.imports.limits as l; l._MOST_OUTPUT = 4096;"
+        " import tb_plugin.jobs.worker.limits as l; l._MOST_OUTPUT = 4096;"
         # What Python compiles now would be cut off, too, and be there for all others.
         " sys.dont_write_bytecode = True; main(kind, limits)",
     )
@@ -418,7 +418,7 @@ def test_nothing_is_imported_from_where_the_process_was_started(tmp_path):
     code = (
         f"import sys; sys.path.insert(0, {str(root)!r})\n"
         "from pathlib import Path\n"
-        "from tb_plugin.readers.imports.importer import Importer\n"
+        "from tb_plugin.jobs.worker.importer import Importer\n"
         "print(len(Importer().start(Path('a.pickle')).result()['events']['size']))"
     )
     done = subprocess.run(
@@ -438,9 +438,9 @@ def test_a_worker_does_not_outlive_its_parent(tmp_path):
     code = (
         f"import sys; sys.path.insert(0, {str(root)!r})\n"
         "from pathlib import Path\n"
-        "from tb_plugin.readers.imports import worker_process\n"
+        "from tb_plugin.jobs.worker import worker_process\n"
         f"worker_process._CODE = {SLOW!r}\n"
-        "from tb_plugin.readers.imports.importer import Importer\n"
+        "from tb_plugin.jobs.worker.importer import Importer\n"
         f"found = Importer().start(Path({str(path)!r}))\n"
         "while found.progress == 0: found.wait(0.01)\n"
         "print(found._worker._process.pid, flush=True)"

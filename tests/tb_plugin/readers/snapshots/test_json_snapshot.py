@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.format.snapshots import rebuilt
-from tb_plugin.readers.imports.errors import RefusedError
-from tb_plugin.readers.snapshots import json_snapshot
-from tb_plugin.readers.snapshots.snapshot_file import read_tables
+from tb_plugin.formats.snapshots import as_json as json_snapshot
+from tb_plugin.formats.snapshots.snapshot_file import read_tables
+from tb_plugin.jobs.worker.errors import RefusedError
 from tests.made_snapshots import everything, long_history, releases
 
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_plugin.readers.imports.errors import RefusedError
-from tb_plugin.readers.snapshots import machine_stack
-from tb_plugin.readers.snapshots import window as window_module
-from tb_plugin.readers.snapshots.events import Events
-from tb_plugin.readers.snapshots.window import Window
+from tb_plugin.formats.snapshots import window as window_module
+from tb_plugin.formats.snapshots.events import Events
+from tb_plugin.formats.snapshots.pickles import stack as machine_stack
+from tb_plugin.formats.snapshots.window import Window
+from tb_plugin.jobs.worker.errors import RefusedError
 from tests.made_snapshots import everything, long_history, pooled
 from tests.tb_plugin.readers.snapshots.pickled import (
     carried_out,

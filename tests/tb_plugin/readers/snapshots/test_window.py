@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.simulate import Form, trained_rank
-from tb_plugin.readers.imports.errors import RefusedError
-from tb_plugin.readers.snapshots import window as window_module
-from tb_plugin.readers.snapshots.window import Window
+from tb_plugin.formats.snapshots import window as window_module
+from tb_plugin.formats.snapshots.window import Window
+from tb_plugin.jobs.worker.errors import RefusedError
 from tests.made_snapshots import everything, long_history
 from tests.tb_plugin.readers.snapshots.pickled import unpickled
 from tests.tb_plugin.readers.snapshots.test_machine import expected

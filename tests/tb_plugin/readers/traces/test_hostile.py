@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.readers.imports.column_cache import ColumnCache
-from tb_plugin.readers.imports.errors import ImportFailedError, LimitError, RefusedError
-from tb_plugin.readers.imports.importer import Importer
-from tb_plugin.readers.imports.kinds import TRACE
-from tb_plugin.readers.traces import inflated, open_trace, trace_file
+from tb_plugin.formats.traces import open_trace, trace_file
+from tb_plugin.formats.traces.bytes import inflated
+from tb_plugin.jobs.worker.column_cache import ColumnCache
+from tb_plugin.jobs.worker.errors import ImportFailedError, LimitError, RefusedError
+from tb_plugin.jobs.worker.importer import Importer
+from tb_plugin.jobs.worker.kinds import TRACE
 from tests.tb_plugin.readers.traces.reading import (
     document,
     event,
@@ -410,7 +411,7 @@ def test_a_bad_file_fails_alone(importer, tmp_path):
 def test_a_worker_that_needs_too_much_is_stopped(
     importer, tmp_path, monkeypatch, memory_mib
 ):
-    from tb_plugin.readers.imports.limits import Limits
+    from tb_plugin.jobs.worker.limits import Limits
 
     limits = Limits(memory_mib << 20, 60, 600.0)
     monkeypatch.setattr(Limits, "of", lambda *_, **__: limits)

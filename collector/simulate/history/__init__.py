@@ -1,0 +1,1 @@
+"""Simulated allocator histories of a rank."""

@@ -1,0 +1,1 @@
+"""Simulated memory of modules."""

@@ -1,0 +1,1 @@
+"""Simulated snapshots of the allocator, as torch would dump them."""

@@ -1,0 +1,258 @@
+"""What MemProfiler's files of one directory hold: opened when asked for, then kept.
+
+Not thread-safe: its run's lock is held by whoever asks. Nothing here raises for what a
+file holds: what is wrong with it becomes a problem, and the others are read.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from tb_plugin.cache import Cache
+from tb_plugin.formats.memprofiler.contents import (
+    Window,
+    call_in,
+    calls_in,
+    read_file,
+    report_in,
+    size_of_report,
+    size_of_tables,
+    snaps_in,
+)
+from tb_plugin.formats.memprofiler.modules_yaml import MAX_MODULES_BYTES
+from tb_plugin.formats.memprofiler.names import split_phase
+from tb_plugin.formats.memprofiler.report.report import MAX_REPORT_BYTES
+from tb_plugin.formats.memprofiler.stats.stats import MAX_STATS_BYTES
+from tb_plugin.formats.snapshots.files.found import (
+    FoundSnapshot,
+    FoundSnapshots,
+    snapshot_id,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tb_plugin import api
+    from tb_plugin.analysis.series.functions import SnapTable
+    from tb_plugin.budget import Budget
+    from tb_plugin.formats.memprofiler.listing import ImportFile
+    from tb_plugin.formats.memprofiler.modules_yaml import Call
+    from tb_plugin.formats.memprofiler.names import FunctionKey
+    from tb_plugin.formats.memprofiler.report.rows import Report
+    from tb_plugin.formats.snapshots.files.found import Context
+
+__all__ = ("Imports", "Window")
+
+_CACHE_BYTES: Final = 48 << 20
+_cache: Final = Cache(_CACHE_BYTES)
+"""Of all runs together."""
+
+
+class _Part(NamedTuple):
+    """What is read at once: a file, or of a file of many calls one."""
+
+    file: ImportFile
+    window: Window | None = None
+
+
+class Imports:
+    """The files of one directory by what they hold."""
+
+    def __init__(self) -> None:
+        self.files: tuple[ImportFile, ...] = ()
+        self._stats: dict[int, list[ImportFile]] = {}
+        """By rank; YAML before pickle: where the first is whole, the other is a copy."""
+        self._reports: dict[Window, dict[int, ImportFile]] = {}
+        self._modules: dict[int, ImportFile] = {}
+        """By rank: many calls in one file."""
+        self._calls: dict[ImportFile, dict[Window, Call]] = {}
+        """Of such files as were looked into."""
+        self._windows: dict[Window, dict[int, ImportFile]] | None = None
+        self._histories: dict[int, list[ImportFile]] = {}
+        self.snapshots = FoundSnapshots()
+        """The captures of the allocator of all ranks: named, not opened."""
+        self._problems: dict[_Part, tuple[api.Problem, ...]] = {}
+        """Of what was read so far."""
+
+    def update(self, files: tuple[ImportFile, ...]) -> bool:
+        """Take a new listing; whether it differs from the last."""
+        if files == self.files:
+            return False
+        self.files = files
+        self._stats, self._reports, self._histories = {}, {}, {}
+        self._modules, self._windows = {}, None
+        for file in files:
+            name = file.name
+            if name.kind == "report":
+                function, phase = split_phase(name.function)
+                window = Window(function, phase, name.iteration)
+                self._reports.setdefault(window, {})[name.rank] = file
+            elif name.kind == "modules":
+                self._modules[name.rank] = file
+            elif name.kind == "history":
+                self._histories.setdefault(name.rank, []).append(file)
+            else:
+                self._stats.setdefault(name.rank, []).append(file)
+        self.snapshots = FoundSnapshots(
+            _snapshot(file) for _, of in sorted(self._histories.items()) for file in of
+        )
+        for of_rank in self._stats.values():
+            of_rank.sort(key=lambda file: file.name.kind, reverse=True)
+        kept = set(files)
+        self._problems = {p: w for p, w in self._problems.items() if p.file in kept}
+        self._calls = {f: c for f, c in self._calls.items() if f in kept}
+        return True
+
+    @property
+    def ranks(self) -> list[int]:
+        """Ranks that any file is of, ascending."""
+        return sorted({file.name.rank for file in self.files})
+
+    @property
+    def newest_ns(self) -> int:
+        """When the newest file was written."""
+        return max((file.mtime_ns for file in self.files), default=0)
+
+    @property
+    def oldest_ns(self) -> int:
+        """When the oldest file was written."""
+        return min((file.mtime_ns for file in self.files), default=0)
+
+    @property
+    def problems(self) -> Iterator[api.Problem]:
+        """What is wrong with the files read so far."""
+        for problems in self._problems.values():
+            yield from problems
+
+    @property
+    def num_problems(self) -> int:
+        """How many `problems` there are."""
+        return sum(map(len, self._problems.values()))
+
+    @property
+    def windows(self) -> Mapping[Window, Mapping[int, ImportFile]]:
+        """Calls whose modules' memory was reported, and by rank the file that has it.
+
+        A report of one call, as its name says; where there is none, the file of many, of
+        which the first question finds the calls.
+        """
+        if self._windows is None:
+            found = {window: dict(ranks) for window, ranks in self._reports.items()}
+            for rank, file in self._modules.items():
+                for window in self._calls_of(file):
+                    found.setdefault(window, {}).setdefault(rank, file)
+            self._windows = found
+        return self._windows
+
+    def histories(self, rank: int) -> Sequence[ImportFile]:
+        """A rank's captures of the allocator: named, not opened."""
+        return self._histories.get(rank, ())
+
+    def snaps(self, rank: int) -> Mapping[FunctionKey, SnapTable]:
+        """A rank's snaps by function and phase, in order of their iterations."""
+        for file in self._stats.get(rank, ()):
+            tables = self._once(_Part(file), MAX_STATS_BYTES, snaps_in, size_of_tables)
+            if tables:
+                return dict(tables)
+        return {}
+
+    def report(self, window: Window, rank: int) -> Report | None:
+        """The memory by module of one call on one rank; None where it is not readable."""
+        file = self._reports.get(window, {}).get(rank)
+        found: Report | None = None
+        if file is not None:
+            found = self._once(_Part(file), MAX_REPORT_BYTES, report_in, size_of_report)
+        if found is None and rank in self._modules:
+            found = self._of_many(self._modules[rank], window)
+        return found
+
+    def _of_many(self, file: ImportFile, window: Window) -> Report | None:
+        call = self._calls_of(file).get(window)
+        if call is None:
+            return None
+        found: Report | None = self._once(
+            _Part(file, window),
+            MAX_MODULES_BYTES,
+            partial(call_in, call),
+            size_of_report,
+        )
+        return found
+
+    def _calls_of(self, file: ImportFile) -> Mapping[Window, Call]:
+        """The calls of a file of many: kept, as there is no listing without them."""
+        found = self._calls.get(file)
+        if found is None:
+            read = read_file(file, MAX_MODULES_BYTES, calls_in)
+            self._problems[_Part(file)] = read.problems
+            found = self._calls[file] = read.value or {}
+        return found
+
+    def check(self, budget: Budget) -> bool:
+        """Read what nobody has asked for yet, so that damage is named; True when done."""
+        for file in self.files:
+            if file.name.kind == "history":
+                continue
+            for part in self._parts(file):
+                if part in self._problems:
+                    continue
+                if not budget.allows():
+                    return False
+                if file.name.kind == "report":
+                    self._once(part, MAX_REPORT_BYTES, report_in, size_of_report)
+                elif part.window is not None:
+                    self._of_many(file, part.window)
+                elif file.name.kind != "modules":  # else it was looked into just now
+                    self._once(part, MAX_STATS_BYTES, snaps_in, size_of_tables)
+        return True
+
+    def _parts(self, file: ImportFile) -> Iterator[_Part]:
+        """What of a file is read by itself: of a file of many calls, each that it is for."""
+        yield _Part(file)
+        if file.name.kind == "modules":
+            for window in self._calls_of(file):
+                if self.windows[window][file.name.rank] is file:
+                    yield _Part(file, window)
+
+    def _once(
+        self,
+        part: _Part,
+        most_bytes: int,
+        read: Callable[[ImportFile, bytes], tuple[Any, list[api.Problem]]],
+        size_of: Callable[[Any], int],
+    ) -> Any:
+        """What `read` makes of a file's bytes: kept while there is room for it."""
+        found = _cache.get(part)
+        if found is None:
+            found = read_file(part.file, most_bytes, read)
+            _cache.put(part, found, 0 if found.value is None else size_of(found.value))
+        self._problems[part] = found.problems
+        return found.value
+
+
+def _snapshot(file: ImportFile) -> FoundSnapshot:
+    name = file.name
+    function, phase = split_phase(name.function)
+    by_hand = not name.context  # ours: the label and the training step
+    return FoundSnapshot(
+        id=snapshot_id(file.shown_path),
+        path=file.path,
+        shown_path=file.shown_path,
+        size_bytes=file.size_bytes,
+        mtime_ns=file.mtime_ns,
+        device=file.device,
+        inode=file.inode,
+        rank=name.rank,
+        step=name.iteration if by_hand else None,
+        label=function if by_hand else "",
+        function="" if by_hand else function,
+        phase=phase,
+        iteration=0 if by_hand else name.iteration,
+        context=_context(name.context),
+    )
+
+
+def _context(text: str) -> Context:
+    if text == "start":
+        return "start"
+    return "end" if text == "end" else ""

@@ -1,0 +1,1 @@
+"""MemProfiler's module reports."""

@@ -1,0 +1,1 @@
+"""MemProfiler's statistics, from YAML and from pickles."""

@@ -1,0 +1,1 @@
+"""The frames of a rank's file: where they lie, and what is wrong with them."""

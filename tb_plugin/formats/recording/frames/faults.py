@@ -1,0 +1,126 @@
+"""What is wrong with a file, in words for a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from tb_plugin.formats.recording.frames.layout import in_words
+
+if TYPE_CHECKING:
+    from collector.format.errors import TooNewError
+
+_MAX_FAULTS: Final = 100
+
+_UPGRADE: Final = "Upgrade MemBoard where TensorBoard runs: pip install -U memboard"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong with a file."""
+
+    severity: Literal["warning", "error"]
+    what: str
+    where: str
+    remedy: str
+
+
+class Faults:
+    """The faults of one file, each once, at most a hundred."""
+
+    def __init__(self) -> None:
+        self.found: list[Fault] = []
+        self.num_said = 0
+        """Rises with whatever is said, or said otherwise."""
+        self._damage: dict[Fault, tuple[int, int, bool]] = {}
+        """Which bytes each loss is of, and whether what they held is named."""
+
+    def add(
+        self, severity: Literal["warning", "error"], what: str, where: str, remedy: str
+    ) -> None:
+        """Keep one."""
+        fault = Fault(severity, what, where, remedy)
+        if len(self.found) < _MAX_FAULTS and fault not in self.found:
+            self.found.append(fault)
+            self.num_said += 1
+
+    def add_damage(
+        self, offset: int, end: int, what: str, *, is_named: bool = False
+    ) -> None:
+        """These bytes are lost; `is_named`: `what` says what they held.
+
+        The same loss is said once, by its name where that is known.
+        """
+        for said, (first, last, was_named) in tuple(self._damage.items()):
+            if first <= offset and end <= last and (was_named or not is_named):
+                return
+            if offset <= first and last <= end and (is_named or not was_named):
+                del self._damage[said]
+                self.found.remove(said)
+        fault = Fault(
+            "warning",
+            f"A part of the file is damaged: {what}.",
+            f"bytes {offset} to {end}",
+            "Nothing can bring it back; check the disk if this keeps happening.",
+        )
+        if len(self.found) < _MAX_FAULTS:
+            self._damage[fault] = (offset, end, is_named)
+            self.found.append(fault)
+            self.num_said += 1
+
+    def add_too_new(self, what: str, where: str) -> None:
+        """A record that only a newer MemBoard reads."""
+        self.add(
+            "warning",
+            f"A record is too new and was skipped: {what}.",
+            where,
+            _UPGRADE,
+        )
+
+    def add_too_new_file(self, error: TooNewError) -> None:
+        """A header that only a newer MemBoard reads."""
+        self.add("error", f"The file is too new: {error}.", "header", _UPGRADE)
+
+    def add_unreadable(self, error: OSError) -> None:
+        """The file is there and cannot be opened or read."""
+        self.add(
+            "error",
+            f"The file cannot be read: {error.strerror or error}.",
+            "",
+            "Check its permissions and the disk.",
+        )
+
+    def add_renamed(self, rank: int, written_rank: int) -> None:
+        """It is named for `rank`, and was written by `written_rank`."""
+        self.add(
+            "warning",
+            f"The file is named for rank {rank}, its header says rank"
+            f" {written_rank}; it is shown as rank {rank}.",
+            "header",
+            "Was the file renamed or copied over another? Give it its own name back.",
+        )
+
+    def add_missing(
+        self, segments: list[tuple[int, int]], num_bytes: int, url: str
+    ) -> None:
+        """Parts of it are not here.
+
+        `segments`: first and last of each stretch of them; none where one is shorter than
+        it was. `url`: where they may have been copied to; "" where nowhere.
+        """
+        what = "A segment of this rank's file is shorter than it was"
+        if segments:
+            what = f"Segments of this rank's file are missing: {in_words(segments)}"
+        remedy = "Copy all of its segments here from where the recording was written."
+        if url:
+            remedy = (
+                f"They may have been deleted here after they were copied to {url};"
+                " download that directory, or copy them from there."
+            )
+        self.add(
+            "warning",
+            f"{what} ({num_bytes:,} bytes). All others are shown; the course of the"
+            " whole run is known as far as a later segment sums it up.",
+            "segments",
+            remedy,
+        )

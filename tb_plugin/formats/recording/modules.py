@@ -1,0 +1,292 @@
+"""Captures of module memory: which a run has, and each opened once.
+
+A `RankWindow` is one tracked call on one rank, recorded by us or reported by another
+tool; opening it gives a `RankModules`, which a bounded cache keeps by the file's identity
+and the capture's place in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
+
+from collector.format.errors import FormatError
+from tb_plugin.analysis.modules.capture import NEEDED, LogError, module_log
+from tb_plugin.formats.recording.captures import captures_of, read_capture
+from tb_plugin.formats.recording.frames.capture_lister import named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Mapping
+
+    from collector.format.records import CaptureEntry
+    from tb_plugin.analysis.modules.states import ModuleMemory
+    from tb_plugin.budget import Budget
+    from tb_plugin.cache import Cache
+    from tb_plugin.formats.memprofiler.imports import Imports, Window
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.index.run import Run
+
+Source: TypeAlias = Literal["recorded", "simulated", "imported"]
+
+KIND: Final = "modules"
+
+_MAX_TEXT: Final = 500
+_MAX_REASONS: Final = 20
+
+
+class WindowKey(NamedTuple):
+    """One tracked call, on all ranks."""
+
+    attempt: int
+    function: str
+    phase: str
+    iteration: int
+
+    @property
+    def id(self) -> str:
+        """For addresses; the first attempt's are shorter."""
+        again = "" if self.attempt == 1 else f"@{self.attempt}"
+        return f"{self.function}/{self.phase}/{self.iteration}{again}"
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFacts:
+    """What a capture says of itself besides its tables."""
+
+    source: Source
+    backend: str = ""
+    world: str = ""
+    root: str = ""
+    estimate: str = ""
+    incomplete: bool = False
+    inputs: str = ""
+    num_optimizers: int | None = None
+    rounding_bytes: int | None = None
+    torch_version: str = ""
+    num_events: int | None = None
+    num_events_dropped: int = 0
+    reasons: tuple[str, ...] = ()
+    num_repaired: int = 0
+    """Values in the file that mean nothing."""
+    num_negative: int = 0
+    """Moments at which more was freed than had been allocated."""
+
+    @property
+    def has_held(self) -> bool:
+        """Whether it says which module holds what: reports have the rank's totals."""
+        return self.num_events is not None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankModules:
+    """One rank's memory by module through one window."""
+
+    memory: ModuleMemory
+    facts: CaptureFacts
+
+
+class ModulesError(Exception):
+    """A capture that cannot be shown; nothing else is lost by it."""
+
+    def __init__(self, what: str, where: str, remedy: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankWindow:
+    """One tracked call on one rank."""
+
+    rank: int
+    key: WindowKey
+    step: int | None
+    time_ns: int
+    path: str
+    """Of the file, as people know it."""
+    identity: Hashable
+    """Of what opening gives."""
+    open: Callable[[], RankModules]
+    """Raises ModulesError."""
+
+
+Windows: TypeAlias = "Mapping[WindowKey, Mapping[int, RankWindow]]"
+
+
+class ModulesReader:
+    """The windows of runs, opened once and kept while there is room."""
+
+    def __init__(self, cache: Cache) -> None:
+        self.cache: Final = cache
+        self._listed: WeakKeyDictionary[Run, tuple[int, Windows]] = WeakKeyDictionary()
+        """By run: its version, and what was listed then."""
+
+    def windows(self, run: Run, budget: Budget) -> Windows:
+        """By call and rank, in order of time; of equal ones the newest.
+
+        Where the budget does not reach all captures, the newest of the files it reaches;
+        the next call goes on from there.
+        """
+        known = self._listed.get(run)
+        if known is not None and known[0] == run.version:
+            return known[1]
+        windows = self._list(run, budget)
+        if not budget.exhausted:
+            self._listed[run] = run.version, windows
+        return windows
+
+    def has_listed(self, run: Run) -> bool:
+        """Whether `windows` has reached all captures of all files."""
+        known = self._listed.get(run)
+        return not run.unfinished and known is not None and known[0] == run.version
+
+    def _list(self, run: Run, budget: Budget) -> Windows:
+        found: dict[WindowKey, dict[int, RankWindow]] = {}
+        for attempt in run.attempts:
+            for file in attempt.files.values():
+                for window in _of_file(file, attempt.index, budget):
+                    found.setdefault(window.key, {})[window.rank] = window
+        if run.imported is not None:
+            for window in _imported(run.imported):
+                found.setdefault(window.key, {})[window.rank] = window
+        return dict(sorted(found.items(), key=lambda item: _newest_ns(item[1])))
+
+    def open(self, window: RankWindow, *, keep: bool = True) -> RankModules:
+        """A window's memory; kept unless it is one of many that are read in turn.
+
+        Raises:
+            ModulesError: it cannot be read.
+        """
+        found = self.cache.get(window.identity)
+        if found is None:
+            found = window.open()
+            if keep:
+                self.cache.put(window.identity, found, found.memory.num_bytes)
+        opened: RankModules = found
+        return opened
+
+
+def _of_file(file: RankFile, attempt: int, budget: Budget) -> Iterator[RankWindow]:
+    for entry in captures_of(file, budget):
+        if entry.kind != KIND:
+            continue
+        yield RankWindow(
+            rank=file.rank,
+            key=WindowKey(attempt, entry.function, entry.phase, entry.iteration),
+            step=entry.step,
+            time_ns=entry.time_ns,
+            path=file.shown_path,
+            identity=(file.identity, "modules", entry.offset),
+            open=_Opener(file, entry),
+        )
+
+
+def _imported(imports: Imports) -> Iterator[RankWindow]:
+    for window, files in imports.windows.items():
+        for rank, file in files.items():
+            yield RankWindow(
+                rank=rank,
+                key=WindowKey(1, window.function, window.phase, window.iteration),
+                step=None,
+                time_ns=file.mtime_ns,
+                path=file.shown_path,
+                identity=(file, "modules", window),  # a file may hold many
+                open=_ReportOpener(imports, window, rank),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Opener:
+    """Reads one capture of a rank's file."""
+
+    file: RankFile
+    entry: CaptureEntry
+
+    def __call__(self) -> RankModules:
+        try:
+            capture = read_capture(self.file, self.entry, NEEDED)
+            log = module_log(capture.tables, capture.meta.get("devices"))
+        except (FormatError, LogError, OSError) as error:
+            what = str(error)
+            if isinstance(error, LogError):
+                what = f"{named(self.entry)} cannot be shown: {what}"
+            raise ModulesError(
+                f"{what[:1].upper()}{what[1:]}.",
+                f"byte {self.entry.offset} of the file",
+                "The disk was full or the process died while it was written. All other"
+                " windows are shown.",
+            ) from error
+        facts = _facts(
+            capture.meta,
+            "simulated" if self.file.header.simulated else "recorded",
+            num_events=len(log.delta_bytes),
+            num_repaired=log.num_repaired,
+            num_negative=log.num_negative,
+        )
+        return RankModules(log, facts)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReportOpener:
+    """Reads one report of another tool."""
+
+    imports: Imports
+    window: Window
+    rank: int
+
+    def __call__(self) -> RankModules:
+        report = self.imports.report(self.window, self.rank)
+        if report is None:
+            raise ModulesError(
+                "The report of this rank cannot be read.",
+                "",
+                "The problems of the run say why. All other ranks are shown.",
+            )
+        facts = CaptureFacts(source="imported", reasons=report.reasons)
+        return RankModules(report.states, facts)
+
+
+def _facts(
+    meta: Mapping[str, Any],
+    source: Source,
+    *,
+    num_events: int,
+    num_repaired: int,
+    num_negative: int,
+) -> CaptureFacts:
+    reasons = meta.get("reasons")
+    return CaptureFacts(
+        source=source,
+        backend=_text(meta, "backend"),
+        world=_text(meta, "world"),
+        root=_text(meta, "root"),
+        estimate=_text(meta, "estimate"),
+        incomplete=meta.get("incomplete") is True,
+        inputs=_text(meta, "inputs"),
+        num_optimizers=_count(meta, "optimizers"),
+        rounding_bytes=_count(meta, "rounding_bytes"),
+        torch_version=_text(meta, "torch"),
+        num_events=num_events,
+        num_events_dropped=_count(meta, "num_events_dropped") or 0,
+        reasons=tuple(str(text)[:_MAX_TEXT] for text in reasons[:_MAX_REASONS])
+        if isinstance(reasons, list)
+        else (),
+        num_repaired=num_repaired,
+        num_negative=num_negative,
+    )
+
+
+def _text(meta: Mapping[str, Any], key: str) -> str:
+    value = meta.get(key)
+    return "" if value is None else str(value)[:_MAX_TEXT]
+
+
+def _count(meta: Mapping[str, Any], key: str) -> int | None:
+    value = meta.get(key)
+    return value if type(value) is int and 0 <= value < 2**53 else None
+
+
+def _newest_ns(ranks: Mapping[int, RankWindow]) -> int:
+    return max(window.time_ns for window in ranks.values())

@@ -1,0 +1,196 @@
+"""Analyses of traces that are open, and small summaries of all ranks of a cycle.
+
+A trace's analyses live as long as the open trace. Summaries are small and are kept for
+many more ranks than traces are kept open.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
+
+from tb_plugin.analysis.ranks.distributed import ComparedRanks, compared
+from tb_plugin.analysis.trace.profile import TraceProfile
+from tb_plugin.analysis.trace.trace import NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.ranks.collectives import RankCollectives
+    from tb_plugin.analysis.trace.trace import Problem
+    from tb_plugin.jobs.trace_sources import (
+        FoundSource,
+        Opening,
+        OpenSource,
+        TraceSources,
+    )
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+MAX_SUMMARIES: Final = 8_192
+_MAX_COMPARED: Final = 8
+"""Choices of ranks whose comparisons are kept."""
+_GLANCE_SECONDS: Final = 0.05
+_IN_FLIGHT: Final = 8
+"""Traces that are asked for at once, so that none is let go before it was looked at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankSummary:
+    """What ranks are compared by; columns of (steps,)."""
+
+    rank: int
+    step: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    computation_ns: Ints
+    communication_ns: Ints
+    overlap_ns: Ints
+    collectives: RankCollectives
+    world_size: int = NOTHING
+    """How many ranks the training has; NOTHING where its trace does not say it."""
+    problem: Problem | None = None
+    """The first thing that was left out of its trace."""
+    is_empty: bool = False
+    """Whether its trace has nothing to show."""
+
+
+class Profiles:
+    """All of one plugin. Safe for threads."""
+
+    def __init__(self, sources: TraceSources) -> None:
+        self._sources = sources
+        self._lock = threading.Lock()
+        self._profiles: WeakKeyDictionary[OpenSource, TraceProfile] = (
+            WeakKeyDictionary()
+        )
+        self._summaries: OrderedDict[tuple[object, ...], RankSummary] = OrderedDict()
+        self._compared: OrderedDict[tuple[RankSummary, ...], ComparedRanks] = (
+            OrderedDict()
+        )
+
+    def profile_of(self, opening: Opening) -> TraceProfile | None:
+        """The analyses of a trace that is open; None: it is not."""
+        source = opening.source
+        if source is None:
+            return None
+        with self._lock:
+            known = self._profiles.get(source)
+            if known is None:
+                known = self._profiles[source] = TraceProfile(source.trace)
+        return known
+
+    def summaries(
+        self, run_id: str, traces: Sequence[FoundSource], seconds: float
+    ) -> tuple[list[RankSummary], list[Opening]]:
+        """Those there are after at most so long, and traces that cannot be opened.
+
+        Traces that are neither are still being opened: ask again.
+        """
+        until = time.monotonic() + seconds
+        found: dict[int, RankSummary] = {}
+        failed: list[Opening] = []
+        waiting: list[tuple[int, FoundSource]] = []
+        for at, trace in enumerate(traces):
+            known = self._known(run_id, trace)
+            if known is None:
+                waiting.append((at, trace))
+            else:
+                found[at] = known
+        while waiting and (not found or time.monotonic() < until):
+            now, waiting = waiting[:_IN_FLIGHT], waiting[_IN_FLIGHT:]
+            asked = [
+                (at, trace, self._sources.open(run_id, trace)) for at, trace in now
+            ]
+            for at, trace, opening in asked:
+                opening.wait(max(0.0, until - time.monotonic()))
+                summary = self._summarised(run_id, trace, opening)
+                if summary is not None:
+                    found[at] = summary
+                elif opening.state == "failed":
+                    failed.append(opening)
+            if time.monotonic() >= until:
+                break
+        return [found[at] for at in sorted(found)], failed
+
+    def beside(
+        self, run_id: str, traces: Sequence[FoundSource], *, opens: bool
+    ) -> list[RankSummary]:
+        """Summaries of these that there are; hardly waits.
+
+        `opens`: whether the others are opened meanwhile, some at a time: ask again.
+        """
+        if opens:
+            return self.summaries(run_id, traces, _GLANCE_SECONDS)[0]
+        known = (self._known(run_id, trace) for trace in traces)
+        return [one for one in known if one is not None]
+
+    def compared(self, summaries: Sequence[RankSummary]) -> ComparedRanks:
+        """The collectives of ranks beside each other; of each rank the last one counts."""
+        key = tuple(summaries)
+        with self._lock:
+            known = self._compared.get(key)
+            if known is not None:
+                self._compared.move_to_end(key)
+                return known
+        found = compared(
+            {one.rank: one.collectives for one in summaries}, world_size_of(summaries)
+        )
+        with self._lock:
+            self._compared[key] = found
+            while len(self._compared) > _MAX_COMPARED:
+                self._compared.popitem(last=False)
+        return found
+
+    def _known(self, run_id: str, trace: FoundSource) -> RankSummary | None:
+        with self._lock:
+            key = (run_id, trace.id, *trace.key)
+            known = self._summaries.get(key)
+            if known is not None:
+                self._summaries.move_to_end(key)
+        return known
+
+    def _summarised(
+        self, run_id: str, trace: FoundSource, opening: Opening
+    ) -> RankSummary | None:
+        profile = self.profile_of(opening)
+        if profile is None:
+            return None
+        rank = trace.rank if trace.rank is not None else profile.trace.facts.rank
+        summary = summary_of(profile, rank)
+        key = (run_id, trace.id, *trace.key)
+        with self._lock:
+            self._summaries[key] = summary
+            while len(self._summaries) > MAX_SUMMARIES:
+                self._summaries.popitem(last=False)
+        return summary
+
+
+def world_size_of(summaries: Iterable[RankSummary]) -> int:
+    """How many ranks there are at least, as traces say it, or by the highest rank."""
+    sizes = [max(one.world_size, one.rank + 1) for one in summaries]
+    return max(sizes, default=0)
+
+
+def summary_of(profile: TraceProfile, rank: int) -> RankSummary:
+    """What is kept of one rank."""
+    steps, parts = profile.steps, profile.parts
+    return RankSummary(
+        rank=rank,
+        step=steps.number,
+        start_ns=steps.start_ns,
+        duration_ns=steps.end_ns - steps.start_ns,
+        computation_ns=parts.computation_ns,
+        communication_ns=parts.communication_ns,
+        overlap_ns=parts.overlap_ns,
+        collectives=profile.collectives,
+        world_size=profile.trace.facts.world_size,
+        problem=next(iter(profile.trace.problems), None),
+        is_empty=profile.trace.is_empty,
+    )

@@ -1,0 +1,485 @@
+"""One rank's file: opened from its end, followed while it grows, salvaged when broken.
+
+A finished file is opened with three small reads: the header at its start, the closing
+record at its end, and the last digest, which that one points to. What follows the
+digest is read frame by frame, now and whenever the file has grown. Where no digest is
+found, or it is damaged, the file is read from its start: slower, but nothing that is
+intact is lost. Whatever was wrong is kept as `Fault`s, in words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+from collector.format.codec import (
+    CHUNK,
+    CLOSE,
+    DIGEST,
+    HEADER,
+    NOTE,
+    SCHEMA,
+    SEGMENT,
+    decode_record,
+)
+from collector.format.errors import CorruptError, FormatError, TooNewError
+from collector.format.framing import Damage, Framed, read_frames
+from collector.format.records import Close, Header, Note, Schema, Segment
+from tb_plugin import storage
+from tb_plugin.formats.recording.digest import decode_columns, index_digest
+from tb_plugin.formats.recording.frames.clean import (
+    clean_close,
+    clean_header,
+    clean_note,
+    with_device,
+)
+from tb_plugin.formats.recording.frames.faults import Faults
+from tb_plugin.formats.recording.frames.file_end import latest_digest_offset
+from tb_plugin.formats.recording.frames.layout import end_to_end, lay_out, written_head
+from tb_plugin.formats.recording.frames.names import header_by_name
+from tb_plugin.formats.recording.frames.parts import Part, PartsReader, continues
+from tb_plugin.formats.recording.frames.scan import scan
+from tb_plugin.formats.recording.frames.schemas import (
+    decode_schema,
+    shared_schema,
+    with_schema,
+)
+from tb_plugin.formats.recording.tail import Tail
+from tb_plugin.storage import StorageError
+
+if TYPE_CHECKING:
+    from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.captures import Listed
+    from tb_plugin.formats.recording.digest import DigestIndex
+    from tb_plugin.formats.recording.frames.chunk_ref import ChunkRef
+    from tb_plugin.formats.recording.frames.faults import Fault
+
+_HEAD_BYTES: Final = (1 << 13, 1 << 20)
+_KEPT_BYTES: Final = 64
+"""Of what was read, to see whether it is still there when the file has grown."""
+_SKEW_NS: Final = 60 * 1_000_000_000
+"""Clocks of a host and of its file server differ by less than this."""
+
+
+class RankFile:
+    """What is known of one rank's records of one attempt."""
+
+    def __init__(self, rank: int, attempt: str, shown_path: str) -> None:
+        self.rank = rank
+        self.attempt = attempt
+        self.shown_path = shown_path
+        self.parts: tuple[Part, ...] = ()
+        self.layout = end_to_end(())
+        """Where the parts lie in the file as it was written."""
+        self._bases: dict[Part, int | None] = {}
+        """Where segments say that they begin."""
+        self._newest_header: Header | None = None
+        """Of the newest segment: its rank may have come out after the first."""
+        self.generation = 0
+        """Raised when what was read before no longer holds."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self.generation += 1
+        self.written_header: Header | None = None
+        self.close: Close | None = None
+        self.digest: DigestIndex | None = None
+        self.digest_payload: bytes | None = None
+        """Kept only until `drop_payloads`, for columns wanted right after opening."""
+        self._listed_ns: int | None = None
+        self.schemas: dict[int, Schema] = {}
+        self.behind = Tail()
+        """What follows the digest."""
+        self.listed_captures: dict[int, Listed] = {}
+        """By a digest's offset, kept here by `captures_of`."""
+        self._faults = Faults()
+        self.too_new = False
+        self.unfinished = False
+        """True while the budget did not suffice to read all there is."""
+        self.checked_to = 0
+        """Every frame up to here was looked at; see `check`."""
+        self._scanned_from = 0
+        self._scanned_to = 0
+        self._expects_digest = False
+        self._opened = False
+        self._kept: dict[int, bytes] = {}
+        """By offset: the first bytes, and the last that were read."""
+        self._stand_in: Header | None = None
+        self._late_device: tuple[tuple[int, int, int], Header] | None = None
+        """How many notes it was made of, and the header with the device."""
+
+    @property
+    def identity(self) -> tuple[int, str, int, int]:
+        """Key for what is decoded from it."""
+        first = self.parts[0] if self.parts else None
+        inode = 0 if first is None else first.inode
+        return (self.rank, self.attempt, inode, self.generation)
+
+    @property
+    def tail(self) -> dict[int, list[ChunkRef]]:
+        """Chunks behind the digest, by schema, in file order."""
+        return self.behind.chunks
+
+    @property
+    def late_notes(self) -> list[Note]:
+        """Notes behind the digest."""
+        return self.behind.notes
+
+    @property
+    def num_faults_said(self) -> int:
+        """Rises with whatever is said of them."""
+        return self._faults.num_said
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What is wrong with it, as far as it was looked at."""
+        return self._faults.found
+
+    @property
+    def header(self) -> Header:
+        """The written header, or what the file's name tells where that is lost.
+
+        With the device that training came to use later, where it had none yet.
+        """
+        written = self._newest_header or self.written_header
+        if written is not None:
+            if written.device_name is None and written.device_type != "cpu":
+                return self._with_late_device(written)
+            return written
+        if self._stand_in is None:
+            self._stand_in = header_by_name(self.rank, self.attempt)
+        return self._stand_in
+
+    def _with_late_device(self, written: Header) -> Header:
+        """The header with what a note says of the device; looked for where notes came."""
+        seen = (id(written), id(self.digest), len(self.late_notes))
+        if self._late_device is None or self._late_device[0] != seen:
+            found = [note for note in self.notes() if note.kind == "device"]
+            known = with_device(written, found[-1].data) if found else written
+            self._late_device = seen, known
+        return self._late_device[1]
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of all parts."""
+        return sum(part.size_bytes for part in self.parts)
+
+    @property
+    def end_offset(self) -> int:
+        """Where the file ends, missing segments counted."""
+        return self.layout.size_bytes
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether the end holds bytes that are no whole record (yet)."""
+        return (
+            self._opened
+            and not self.too_new
+            and not self.unfinished
+            and self._scanned_to < self.end_offset
+        )
+
+    @property
+    def has_records(self) -> bool:
+        """Whether anything of ours was found."""
+        captures = self.behind.captures.found
+        return bool(self.written_header or self.schemas or self.late_notes or captures)
+
+    @property
+    def torn_at(self) -> int:
+        """Where the torn end begins."""
+        return self._scanned_to
+
+    def notes(self) -> list[Note]:
+        """All notes, in the order they were written."""
+        earlier = [] if self.digest is None else self.digest.notes()
+        return [*earlier, *self.late_notes]
+
+    @property
+    def newest_ns(self) -> int:
+        """When the newest record was written, as far as that is known."""
+        modified = max((part.mtime_ns for part in self.parts), default=0)
+        times = self.behind.newest_ns()
+        if self.close is not None:
+            times.append(self.close.time_ns)
+        if not times and self.digest is not None:
+            times.append(self._newest_listed_ns())
+        newest = max(times, default=0)
+        # A copy is younger than its rows; rows far younger than the file are nonsense.
+        return min(newest, modified + _SKEW_NS) if newest > 0 else modified
+
+    def update(self, parts: tuple[Part, ...], budget: Budget) -> bool:
+        """Read what is new; False where nothing was."""
+        if parts == self.parts and not self.unfinished:
+            return False
+        if not continues(self.parts, parts):
+            self._forget()
+            self._newest_header = None
+        self.parts = parts
+        if self.too_new:
+            return True
+        try:
+            self.layout = lay_out(parts, self._base_of)
+            with PartsReader(self.layout) as reader:
+                if self._is_another(reader):
+                    self._forget()
+                if not self._opened and not self._open(reader):
+                    return True
+                self._name_missing()
+                self._follow(reader, budget)
+                self._keep(reader)
+        except StorageError:
+            # The store is away, which is said of the logdir: what was read stays.
+            if not self._opened:
+                self._forget()
+            self.unfinished = True
+        except OSError as error:
+            self._forget()
+            self._faults.add_unreadable(error)
+            self.unfinished = True
+        return True
+
+    def drop_payloads(self) -> None:
+        """Give back the bytes of the digest and of the chunks just read."""
+        self.digest_payload = None
+        self.behind.drop_payloads()
+
+    def read_chunk(self, reader: PartsReader, ref: ChunkRef) -> bytes:
+        """The payload of a chunk.
+
+        Raises:
+            CorruptError: it is no longer there.
+            OSError: the file cannot be read.
+        """
+        held = self.behind.held_chunk(ref.offset)
+        if held is not None:
+            return held
+        return self.read_record(reader, CHUNK, ref.offset, ref.end)
+
+    def read_digest(self) -> bytes:
+        """The payload of the latest digest record.
+
+        Raises:
+            CorruptError: it is no longer there.
+            OSError: the file cannot be read.
+        """
+        if self.digest_payload is not None:
+            return self.digest_payload
+        if self.digest is None:
+            raise CorruptError(f"{self.shown_path} holds no digest")
+        with PartsReader(self.layout) as reader:
+            return self.read_record(reader, DIGEST, self.digest.offset, self.digest.end)
+
+    def read_record(
+        self, reader: PartsReader, kind: str, offset: int, end: int
+    ) -> bytes:
+        """The payload of the record at `offset`, which ends at or before `end`.
+
+        Raises:
+            CorruptError: there is no such record; it is also kept as a fault.
+        """
+        for item in read_frames(reader.read(offset, end - offset), offset):
+            if isinstance(item, Framed) and item.kind == kind:
+                return item.payload
+            what = item.what if isinstance(item, Damage) else "another record is there"
+            self.add_damage(offset, item.end, what)
+            break
+        raise CorruptError(f"{self.shown_path}: no intact {kind} record at {offset}")
+
+    def check(self, budget: Budget) -> bool:
+        """Look at what opening skipped, so that damage inside is named; True when done.
+
+        What the digest covers is not needed for any picture of the whole run, so
+        opening never reads it.
+        """
+        if self.checked_to >= self._scanned_from or not self._opened:
+            return True
+        try:
+            with PartsReader(self.layout) as reader:
+                start, stop = self.checked_to, self._scanned_from
+                for item in scan(reader, start, stop, budget, open_end=False):
+                    self.checked_to = item.end
+                    if isinstance(item, Damage):
+                        self.add_damage(item.offset, item.end, item.what)
+        except OSError:
+            self.checked_to = self._scanned_from
+        return self.checked_to >= self._scanned_from
+
+    def _newest_listed_ns(self) -> int:
+        """The time of the newest row the digest lists."""
+        if self._listed_ns is None:
+            self._listed_ns = 0
+            with contextlib.suppress(FormatError, OSError):
+                payload = self.read_digest()
+                tables = {} if self.digest is None else self.digest.tables
+                for table in tables.values():
+                    wanted = decode_columns(payload, table.directory, ["chunk_last_ns"])
+                    self._listed_ns = max(
+                        self._listed_ns, *map(int, wanted["chunk_last_ns"]), 0
+                    )
+        return self._listed_ns
+
+    def _open(self, reader: PartsReader) -> bool:
+        """Read the header and find where to begin; False where there is nothing."""
+        if reader.size_bytes == 0:
+            return False
+        try:
+            self._read_header(reader)
+        except TooNewError as error:
+            self.too_new = True
+            self._faults.add_too_new_file(error)
+            return False
+        self._opened = True
+        self._start_at(latest_digest_offset(reader))
+        return True
+
+    def _keep(self, reader: PartsReader) -> None:
+        """Keep a little of what was read last, beside the first bytes."""
+        last = max(0, self._scanned_to - _KEPT_BYTES)
+        kept = {last: reader.read(last, self._scanned_to - last)}
+        # At a store each place is a request of its own; files are replaced whole there.
+        if 0 in self._kept and not storage.is_remote(self.parts[0].path):
+            kept.setdefault(0, self._kept[0])
+        self._kept = kept
+
+    def _is_another(self, reader: PartsReader) -> bool:
+        """Whether what was read is no longer what is there, though the file has grown.
+
+        As where it was written over; the whole of it is not read again to see that.
+        """
+        return any(
+            reader.read(at, len(kept)) != kept for at, kept in self._kept.items()
+        )
+
+    def _read_header(self, reader: PartsReader) -> None:
+        start = reader.layout.resumes_at(0) or 0
+        for reach in _HEAD_BYTES:
+            head = reader.read(start, reach)
+            self._kept[start] = head[:_KEPT_BYTES]
+            for item in read_frames(head):
+                if isinstance(item, Damage):
+                    return  # reading from the start will name it
+                if item.kind in (HEADER, SEGMENT):
+                    self._take(item)
+                if item.kind:
+                    return
+            if start + reach >= reader.size_bytes:
+                return
+
+    def _base_of(self, part: Part) -> int | None:
+        """Where a segment begins; a finished one is asked once."""
+        if part not in self._bases:
+            known = self._bases = {
+                p: b for p, b in self._bases.items() if p in self.parts
+            }
+            head = written_head(part)
+            known[part] = None if head is None else head.base_offset
+            if head is not None and part is self.parts[-1]:
+                self._newest_header = clean_header(head.header)
+        return self._bases[part]
+
+    def _name_missing(self) -> None:
+        """Say which segments are not here, and where they may be."""
+        if not self.layout.gaps:
+            return
+        mirror = self.header.config.get("remote")
+        url = mirror.get("url") if isinstance(mirror, dict) else None
+        self._faults.add_missing(
+            self.layout.missing_segments(),
+            sum(gap.end - gap.start for gap in self.layout.gaps),
+            str(url or ""),
+        )
+
+    def _start_at(self, offset: int) -> None:
+        self._scanned_from = self._scanned_to = offset
+        self._expects_digest = offset > 0
+
+    def _follow(self, reader: PartsReader, budget: Budget) -> None:
+        from_digest = self._expects_digest
+        budget_was = budget.exhausted
+        budget.exhausted = False
+        items = scan(reader, self._scanned_to, reader.size_bytes, budget, open_end=True)
+        for item in items:
+            if from_digest and not (isinstance(item, Framed) and item.kind == DIGEST):
+                break
+            if isinstance(item, Damage):
+                self.add_damage(item.offset, item.end, item.what)
+            else:
+                self._take(item)
+            if from_digest and self.digest is None:
+                break
+            from_digest = self._expects_digest = False
+            self._scanned_to = item.end
+        self.unfinished = budget.exhausted
+        budget.exhausted |= budget_was
+        if from_digest and not self.unfinished:
+            # The record that should be the digest is none: read from the start.
+            self._start_at(0)
+            self._follow(reader, budget)
+
+    def _take(self, item: Framed) -> None:
+        try:
+            lost = self.behind.captures.feed(item)
+            if lost is not None:
+                self.add_damage(*lost)
+            if item.kind == CHUNK:
+                self.behind.take_chunk(item, self.schemas)
+            elif item.kind == DIGEST:
+                self._take_digest(item)
+            elif item.kind == SCHEMA:
+                schema = decode_schema(item.payload)
+                if schema is not None:
+                    self.schemas = with_schema(self.schemas, schema)
+            elif item.kind in (HEADER, SEGMENT, NOTE, CLOSE):
+                self._take_text(item)
+        except TooNewError as error:
+            if item.kind in (HEADER, SEGMENT):
+                raise
+            where = f"{item.kind} record at byte {item.offset}"
+            self._faults.add_too_new(str(error), where)
+        except FormatError as error:
+            self.add_damage(item.offset, item.end, str(error))
+
+    def _take_digest(self, item: Framed) -> None:
+        self.digest = index_digest(item.payload, item.offset, item.end)
+        self.digest_payload = item.payload
+        self._listed_ns = None
+        self.schemas = {**self.schemas, **self.digest.schemas}
+        if self.schemas == self.digest.schemas:
+            self.schemas = self.digest.schemas  # one dictionary for all ranks
+        self.behind.clear()
+
+    def _take_text(self, item: Framed) -> None:
+        record = decode_record(item.kind, item.payload)
+        if isinstance(record, Header):
+            if self.written_header is None:
+                self.written_header = clean_header(record)
+                self._check_rank(record)
+        elif isinstance(record, Segment):
+            self._take_segment(record)
+        elif isinstance(record, Note):
+            self.behind.take_note(clean_note(record))
+        elif isinstance(record, Close):
+            self.close = clean_close(record)
+
+    def _take_segment(self, record: Segment) -> None:
+        """Of the head of a later segment: what is lost with those before it."""
+        if self.written_header is None:
+            self.written_header = clean_header(record.header)
+            self._check_rank(record.header)
+        for schema in map(shared_schema, record.schemas):
+            if schema.schema_id not in self.schemas:
+                self.schemas = with_schema(self.schemas, schema)
+
+    def _check_rank(self, header: Header) -> None:
+        rank = (self._newest_header or header).rank
+        if rank != self.rank:
+            self._faults.add_renamed(self.rank, rank)
+
+    def add_damage(
+        self, offset: int, end: int, what: str, *, is_named: bool = False
+    ) -> None:
+        """Keep as a fault that these bytes are lost, unless a missing segment says it."""
+        if self.layout.lacks(offset):
+            return
+        self._faults.add_damage(offset, end, what, is_named=is_named)

@@ -1,0 +1,321 @@
+"""One series of one rank as `Rows`: from the rollup, or row by row from the chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from collector.format.columns import STEP_TABLE
+from tb_plugin.analysis.series.rows import Rows
+from tb_plugin.formats.recording.columns import ColumnReader, as_values, read_chunks
+from tb_plugin.formats.recording.directory import chunks_between
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    import numpy.typing as npt
+
+    from collector.format.numeric import Values
+    from collector.format.records import Schema
+    from tb_plugin.budget import Budget
+    from tb_plugin.cache import Cache
+    from tb_plugin.formats.recording.frames.chunk_ref import ChunkRef
+    from tb_plugin.formats.recording.rank_file import RankFile
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+
+TRAIN_PHASE: Final = "train"
+DEFAULT_COLUMNS: Final = ("allocated_peak_bytes", "rss_bytes")
+"""What a run shows first: the first of these that it has."""
+
+SECONDS_PER_CHUNK: Final = 1e-4
+"""What decoding a column of one chunk takes, about; to decide before starting."""
+
+STEP_AXIS: Final = ("step_first", "step_last")
+_SIDES: Final[tuple[Literal["left", "right"], ...]] = ("left", "right")
+"""At exactly the end of a step, this one and the next are both under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesKey:
+    """Which column of which rows."""
+
+    table: str
+    column: str
+    phase: str = TRAIN_PHASE
+    """Timed tables have no phases."""
+
+    @property
+    def text(self) -> str:
+        """As `api.SeriesInfo.key`."""
+        return f"{self.table}/{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How a rank's times become x: nanoseconds since `origin_ns`, plus `shift_ms`."""
+
+    origin_ns: int
+    shift_ms: float
+
+    def x_of(self, ns: Values) -> Floats:
+        """Milliseconds."""
+        return (ns - self.origin_ns) / 1e6 + self.shift_ms
+
+    def ns_of(self, x: float) -> float:
+        """The inverse of `x_of`."""
+        return (x - self.shift_ms) * 1e6 + self.origin_ns
+
+
+WALL: Final = Clock(0, 0.0)
+
+
+class SeriesReader:
+    """Reads series through a cache; many threads may, each file one at a time."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._columns = ColumnReader(cache)
+
+    def aggregates(
+        self,
+        file: RankFile,
+        key: SeriesKey,
+        wanted: Sequence[str],
+        *,
+        keep: bool = True,
+    ) -> tuple[dict[str, Values], int]:
+        """Columns of `ColumnReader.read` over all schemas of the table, in file order.
+
+        Empty arrays where the file has no such column. Without `keep`, what is decoded
+        is not kept for the next time.
+        """
+        pieces, width = [], 1
+        for schema in schemas_of(file, key):
+            columns, rows = self._columns.read(file, schema, wanted, keep=keep)
+            lengths = {len(column) for column in columns.values()}
+            if len(lengths) == 1 and lengths != {0}:  # damage may have cost some
+                pieces.append(columns)
+                width = max(width, rows)
+        if len(pieces) == 1:
+            return pieces[0], width
+        empty = np.empty(0)
+        return {
+            name: np.concatenate([piece[name] for piece in pieces]) if pieces else empty
+            for name in wanted
+        }, width
+
+    def decode_tail(
+        self, file: RankFile, schema: Schema, columns: Sequence[str]
+    ) -> None:
+        """See `ColumnReader.decode_tail`."""
+        self._columns.decode_tail(file, schema, columns)
+
+    def derived(
+        self, key: Hashable, make: Callable[[], Floats | None]
+    ) -> Floats | None:
+        """What was made of columns, kept like a column; `key` says of which."""
+        found: Floats | None = self._cache.get(key)
+        if found is None:
+            found = make()
+            if found is not None:
+                self._cache.put(key, found, found.nbytes)
+        return found
+
+    def rollup(
+        self,
+        file: RankFile,
+        key: SeriesKey,
+        clock: Clock | None,
+        *,
+        low: bool = False,
+    ) -> Rows | None:
+        """All of the series at the grain that was kept; on steps without a clock.
+
+        None where the file has nothing of it. `low` asks for minima too.
+        """
+        axis = "step" if clock is None else "ns"
+        names = [f"{axis}_first", f"{axis}_last", f"{key.column}:max"]
+        if low:
+            names.append(f"{key.column}:min")
+        schemas = schemas_of(file, key)
+        if len(schemas) > 1 and clock is None:
+            names.append("ns_first")
+        columns, width = self.aggregates(file, key, names)
+        high = np.asarray(columns[names[2]], np.float64)
+        if len(high) == 0:
+            return None
+        first, last = columns[names[0]], columns[names[1]]
+        if clock is not None:
+            first, last = clock.x_of(first), clock.x_of(last)
+        minimum = np.asarray(columns[names[3]], np.float64) if low else high
+        rows = Rows(first, last, high, minimum, width)
+        if "ns_first" in names[3:]:
+            # Schemas may take turns: their rows are in order only by time.
+            rows = rows.take(np.argsort(columns["ns_first"], kind="stable"))
+        return rows
+
+    def row_by_row(
+        self,
+        file: RankFile,
+        key: SeriesKey,
+        clock: Clock | None,
+        low: float,
+        high: float,
+        budget: Budget,
+    ) -> Rows | None:
+        """The rows with x in `low..high`; None where the budget does not allow that."""
+        found = self._refs(file, key, clock, low, high, budget)
+        num_chunks = sum(len(refs) for _, refs in found)
+        if not budget.allows(num_chunks * SECONDS_PER_CHUNK):
+            return None
+        # One table on the step axis needs no times: a third less to decode.
+        wanted = ["step", key.column]
+        if clock is not None:
+            wanted[0] = "time_ns"
+        elif len(found) > 1:
+            wanted.append("time_ns")
+        pieces = [
+            self._chunks(file, schema, refs, wanted) for schema, refs in found if refs
+        ]
+        columns = [
+            np.concatenate([piece[index] for piece in pieces] or [_NO_INTS])
+            for index in range(len(wanted))
+        ]
+        x = columns[0] if clock is None else clock.x_of(columns[0])
+        values = np.asarray(columns[1], np.float64)
+        rows = Rows(x, x, values, values, 1)
+        if len(pieces) > 1:
+            rows = rows.take(
+                np.argsort(columns[-1 if clock is None else 0], kind="stable")
+            )
+        return rows
+
+    def rows_between(
+        self,
+        file: RankFile,
+        key: SeriesKey,
+        wanted: Sequence[str],
+        low: float,
+        high: float,
+        budget: Budget,
+    ) -> dict[str, Values] | None:
+        """Columns of the chunks that touch the steps `low..high`, in order of time.
+
+        `wanted` must hold `time_ns`. A column that a table has not reads as not
+        recorded. None where the budget does not allow to read them.
+        """
+        found = self._refs(file, key, None, low, high, budget)
+        num_chunks = sum(len(refs) for _, refs in found)
+        if not budget.allows(num_chunks * SECONDS_PER_CHUNK * len(wanted) / 2):
+            return None
+        pieces = [
+            self._chunks(file, schema, refs, wanted) for schema, refs in found if refs
+        ]
+        columns = {
+            name: np.concatenate([piece[index] for piece in pieces] or [_NO_INTS])
+            for index, name in enumerate(wanted)
+        }
+        if len(pieces) > 1:
+            order = np.argsort(columns["time_ns"], kind="stable")
+            columns = {name: values[order] for name, values in columns.items()}
+        return columns
+
+    def steps(self, file: RankFile) -> tuple[int, int] | None:
+        """First and last step of a file's step tables, whatever their phase."""
+        first, last = [], []
+        for schema in file.schemas.values():
+            if schema.table == STEP_TABLE:
+                columns, _ = self._columns.read(file, schema, STEP_AXIS)
+                if len(columns["step_first"]):
+                    first.append(int(columns["step_first"].min()))
+                    last.append(int(columns["step_last"].max()))
+        return (min(first), max(last)) if first else None
+
+    def train_step_at(self, file: RankFile, time_ns: int, noted: int) -> int:
+        """The training step under way at a time: the noted one, if that can be.
+
+        A row is written at the end of its step. Where rows were rolled up, only the
+        bucket is known, and the noted step decides inside it.
+        """
+        for _, schema in sorted(file.schemas.items()):
+            if schema.table != STEP_TABLE or schema.phase != TRAIN_PHASE:
+                continue
+            wanted = [*STEP_AXIS, "ns_last"]
+            columns, _ = self._columns.read(file, schema, wanted)
+            ends = columns["ns_last"]
+            if len(ends) == 0 or len({len(c) for c in columns.values()}) > 1:
+                continue
+            low, high = (int(np.searchsorted(ends, time_ns, s)) for s in _SIDES)
+            first = int(columns["step_first"][min(low, len(ends) - 1)])
+            last = int(columns["step_last"][min(high, len(ends) - 1)])
+            return min(max(noted, first), max(first, last))
+        return noted
+
+    def _refs(
+        self,
+        file: RankFile,
+        key: SeriesKey,
+        clock: Clock | None,
+        low: float,
+        high: float,
+        budget: Budget,
+    ) -> list[tuple[Schema, list[ChunkRef]]]:
+        axis: Literal["step", "ns"] = "step"
+        if clock is not None:
+            axis, low, high = "ns", clock.ns_of(low), clock.ns_of(high)
+        return [
+            (
+                schema,
+                chunks_between(
+                    file, schema.schema_id, axis, low, high, self._cache, budget
+                ),
+            )
+            for schema in schemas_of(file, key)
+        ]
+
+    def _chunks(
+        self,
+        file: RankFile,
+        schema: Schema,
+        refs: Sequence[ChunkRef],
+        wanted: Sequence[str],
+    ) -> list[Values]:
+        """Columns of some chunks end to end, each decoded once while it is kept."""
+        held: dict[tuple[int, str], Values] = {}
+        missing = []
+        for ref in refs:
+            for name in wanted:
+                values = self._cache.get((file.identity, ref.offset, name))
+                if values is not None:
+                    held[ref.offset, name] = values
+            if any((ref.offset, name) not in held for name in wanted):
+                missing.append(ref)
+        if missing:
+            fresh = read_chunks(file, schema, missing, wanted)
+            for name in wanted:
+                for ref, stored in zip(missing, fresh[name], strict=True):
+                    values = as_values(name, stored)
+                    held[ref.offset, name] = values
+                    key = (file.identity, ref.offset, name)
+                    self._cache.put(key, values, values.nbytes)
+        return [
+            np.concatenate([held[ref.offset, name] for ref in refs]) for name in wanted
+        ]
+
+
+def schemas_of(file: RankFile, key: SeriesKey) -> list[Schema]:
+    """The file's schemas that hold the series, in the order they were written."""
+    return [
+        schema
+        for _, schema in sorted(file.schemas.items())
+        if schema.table == key.table
+        and schema.rolled_up
+        and (schema.phase == key.phase or schema.interval_seconds is not None)
+        and any(column.name == key.column for column in schema.columns)
+    ]
+
+
+_NO_INTS = np.empty(0, np.int64)

@@ -1,0 +1,210 @@
+"""What our own recordings say of the traces they saved: captures of kind `trace`.
+
+A report holds what torch's profiler summed up while training: a text of its tables, the
+operators as numbers, and memory by category. It needs no trace file, which may be gone.
+Files may hold anything: what is not of its type is taken as not known, texts are cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from collector.format.errors import FormatError
+from collector.format.memory import CATEGORIES
+from tb_plugin.formats.recording.captures import capture_of, traces_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from collector.format.records import CaptureEntry, CaptureTable
+    from tb_plugin.budget import Budget
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.index.run import Run
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+MAX_REPORTS: Final = 5_000
+"""Of one run: the newest."""
+MAX_SUMMARY: Final = 500_000
+MAX_OPERATORS: Final = 20_000
+MAX_MOMENTS: Final = 1_000_000
+MAX_DEVICES: Final = 64
+_MAX_TEXT: Final = 500
+_MAX_OPTIONS: Final = 50
+_MOST: Final = 2**62
+_MOST_FLOPS: Final = 1e30
+
+OPERATOR_COLUMNS: Final = (
+    "calls",
+    "cpu_ns",
+    "self_cpu_ns",
+    "device_ns",
+    "self_device_ns",
+    "cpu_memory_bytes",
+    "self_cpu_memory_bytes",
+    "device_memory_bytes",
+    "self_device_memory_bytes",
+    "flops",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundReport:
+    """A report, and what its `meta` says; nothing of its tables was read."""
+
+    id: str
+    """`{rank}-{attempt}-{offset}`; stays when what was read out of the trace comes."""
+    file: RankFile
+    entry: CaptureEntry
+    meta: Mapping[str, Any]
+
+    def number(self, name: str) -> int | None:
+        """A whole number that is not negative."""
+        value = self.meta.get(name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+        return value if 0 <= value <= _MOST else None
+
+    def text(self, name: str, most: int = _MAX_TEXT) -> str:
+        """A text; empty where there is none."""
+        value = self.meta.get(name)
+        return value[:most] if isinstance(value, str) else ""
+
+    @property
+    def flops(self) -> float | None:
+        """Operations of all its steps; None where they were not counted."""
+        value = self.meta.get("flops")
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return None
+        return float(value) if 0 <= value < _MOST_FLOPS else None
+
+    @property
+    def activities(self) -> tuple[str, ...]:
+        """What was profiled."""
+        value = self.meta.get("activities")
+        found = value if isinstance(value, list) else []
+        return tuple(str(one)[:_MAX_TEXT] for one in found[:_MAX_OPTIONS])
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of torch's profiler that were on."""
+        value = self.meta.get("options")
+        found = value if isinstance(value, dict) else {}
+        on = [str(name)[:_MAX_TEXT] for name, is_on in found.items() if is_on is True]
+        return tuple(on[:_MAX_OPTIONS])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportTables:
+    """What a report holds besides its `meta`; columns of equal length."""
+
+    names: tuple[str, ...]
+    operators: Mapping[str, Ints]
+    """By each of `OPERATOR_COLUMNS`; empty where operators were not summed up."""
+    memory: Mapping[str, tuple[Ints, Ints]]
+    """By device: time_ns (moments,) ascending, and bytes (moments, categories)."""
+    categories: tuple[str, ...]
+
+
+class TraceReports:
+    """Reports of runs; what `meta` says is kept. Hold the run's lock."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], Mapping[str, Any] | None] = {}
+
+    def of(self, run: Run, budget: Budget) -> list[FoundReport]:
+        """All of a run, by rank and time; the newest of each where there are many."""
+        found = []
+        for rank in run.ranks:
+            for _, file in run.rank_files(rank):
+                for first, entry in traces_of(file, budget)[-MAX_REPORTS:]:
+                    meta = self._meta(file, entry, budget)
+                    if meta is not None:
+                        name = f"{file.rank}-{file.attempt}-{first.offset}"
+                        found.append(FoundReport(name, file, entry, meta))
+        return found[-MAX_REPORTS:]
+
+    def _meta(
+        self, file: RankFile, entry: CaptureEntry, budget: Budget
+    ) -> Mapping[str, Any] | None:
+        key = (*file.identity, entry.offset)
+        if key not in self._known:
+            if not budget.allows():
+                return None
+            if len(self._known) > 2 * MAX_REPORTS:
+                self._known.clear()
+            try:
+                meta = capture_of(file, entry, ()).meta
+            except (FormatError, OSError, ValueError):
+                meta = None
+            self._known[key] = meta if isinstance(meta, dict) else None
+        return self._known[key]
+
+
+def tables_of(report: FoundReport) -> ReportTables:
+    """What a report holds.
+
+    Raises:
+        FormatError: its capture is damaged.
+        OSError: the file cannot be read.
+    """
+    tables = capture_of(report.file, report.entry).tables
+    try:
+        names, operators = _operators(tables.get("operators", {}))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        names, operators = (), {}
+    try:
+        categories, memory = _memory(tables.get("memory_timeline", {}))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        categories, memory = (), {}
+    return ReportTables(names, operators, memory, categories)
+
+
+def _operators(table: CaptureTable) -> tuple[tuple[str, ...], Mapping[str, Ints]]:
+    if not table:
+        return (), {}
+    names = tuple(str(name)[:_MAX_TEXT] for name in table["name"][:MAX_OPERATORS])
+    columns = {
+        name: np.asarray(table[name], np.int64)[:MAX_OPERATORS]
+        for name in OPERATOR_COLUMNS
+        if name in table
+    }
+    if any(len(column) != len(names) for column in columns.values()):
+        raise ValueError("columns of unequal length")
+    none = np.zeros(len(names), np.int64)
+    return names, {name: columns.get(name, none) for name in OPERATOR_COLUMNS}
+
+
+def _memory(
+    table: CaptureTable,
+) -> tuple[tuple[str, ...], Mapping[str, tuple[Ints, Ints]]]:
+    if not table:
+        return (), {}
+    categories = tuple(name for name in CATEGORIES if f"{name}_bytes" in table)
+    time_ns = np.asarray(table["time_ns"], np.int64)[:MAX_MOMENTS]
+    device = np.asarray(table["device"], dtype=object)[:MAX_MOMENTS]
+    columns = [np.asarray(table[f"{name}_bytes"], np.int64) for name in categories]
+    held = np.stack([column[:MAX_MOMENTS] for column in columns], axis=1)
+    if not len(time_ns) == len(device) == len(held):
+        raise ValueError("columns of unequal length")
+    found: dict[str, tuple[Ints, Ints]] = {}
+    for name in dict.fromkeys(device.tolist()):
+        if len(found) >= MAX_DEVICES:
+            break
+        rows = np.flatnonzero(device == name)
+        rows = rows[np.argsort(time_ns[rows], kind="stable")]
+        found[str(name)[:_MAX_TEXT]] = (time_ns[rows], np.maximum(held[rows], 0))
+    return categories, found
+
+
+def device_shown(devices: Sequence[str], asked: str | None) -> str | None:
+    """The device asked for, else the first accelerator, else any; None: there is none."""
+    if asked in devices:
+        return asked
+    accelerators = [one for one in devices if not one.startswith("cpu")]
+    return next(iter([*accelerators, *devices]), None)

@@ -1,0 +1,149 @@
+"""The events that a reader made columns of, as `collector.format.snapshots` takes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from collector.format.snapshots import HeldColumn
+from tb_plugin.formats.snapshots.events import NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.formats.snapshots.events import Column, Events
+    from tb_plugin.formats.snapshots.pickles.packed import Packed
+    from tb_plugin.formats.snapshots.stacks import Stacks
+
+    Numbers = npt.NDArray[Any]
+
+_TURN: Final = 1 << 16
+
+
+class Held:
+    """Implements `HeldEvents`."""
+
+    def __init__(
+        self, events: Events, stacks: Stacks, spans: Mapping[int, tuple[int, int]]
+    ) -> None:
+        """`spans`: by id of a list the rows that it held; the lists must live on."""
+        self.texts = events.text_list
+        self.stacks = stacks.lists
+        self._columns = events.columns
+        self._spans = spans
+        self._maps: dict[str, Numbers] = {}
+
+    def renumber(self, texts: Numbers, stacks: Numbers) -> None:
+        """Texts and stacks have these numbers from now on."""
+        for kind, numbers in (("text", texts), ("value", texts), ("stack", stacks)):
+            # -1 leads to the last one, which is -1.
+            self._maps[kind] = np.append(numbers, NOTHING)
+
+    def has(self, rows: Any) -> bool:
+        """Whether events stood in this list."""
+        return id(rows) in self._spans
+
+    def span(self, rows: Any) -> tuple[int, int]:
+        """The rows of a list, from and to; of one without events none."""
+        return self._spans.get(id(rows), (0, 0))
+
+    def columns(self, spans: Sequence[tuple[int, int]]) -> Iterator[HeldColumn]:
+        """The columns of some lists, one list after the other."""
+        spans = _joined(spans)
+        for key, column in self._columns.items():
+            numbers = self._maps.get(column.kind)
+            arrays = tuple(PackedRows(part, spans, numbers) for part in column.parts)
+            num_gaps = _num_gaps(column, spans)
+            if num_gaps < len(arrays[0]):
+                yield HeldColumn(key, column.kind, arrays, num_gaps > 0)
+
+    def owners(self, lengths: Sequence[int]) -> Owners:
+        """The numbers of lists, each repeated for all that are in it."""
+        return Owners(lengths)
+
+
+class PackedRows:
+    """Some spans of a packed column's rows; a `ChunkedColumn`, or an array if need be."""
+
+    def __init__(
+        self,
+        packed: Packed,
+        spans: Sequence[tuple[int, int]],
+        numbers: Numbers | None = None,
+    ) -> None:
+        """`numbers`: what the column's numbers stand for; None: themselves."""
+        self._packed = packed
+        self._spans = spans
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return sum(stop - start for start, stop in self._spans)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
+        kind = np.float64 if self.is_float else np.int64
+        held = [np.empty(0, kind), *self.chunks()]
+        return np.concatenate(held).astype(dtype or kind, copy=bool(copy))
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it holds floats."""
+        return self._packed.is_float
+
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest."""
+        each = [(int(chunk.min()), int(chunk.max())) for chunk in self.chunks()]
+        return min(least for least, _ in each), max(most for _, most in each)
+
+    def chunks(self) -> Iterator[Numbers]:
+        """Its numbers, some at a time."""
+        for chunk in self._packed.rows(self._spans):
+            yield chunk if self._numbers is None else self._numbers[chunk]
+
+
+class Owners:
+    """0, 0, 0, 1, 1, ...: a `ChunkedColumn`, or an array if need be."""
+
+    is_float = False
+
+    def __init__(self, lengths: Sequence[int]) -> None:
+        self._lengths = lengths
+
+    def __len__(self) -> int:
+        return sum(self._lengths)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
+        owners = np.arange(len(self._lengths), dtype=dtype or np.int64)
+        return np.repeat(owners, self._lengths)
+
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest, or more."""
+        return 0, len(self._lengths)
+
+    def chunks(self) -> Iterator[Numbers]:
+        """Its numbers, some at a time."""
+        for owner, length in enumerate(self._lengths):
+            for start in range(0, length, _TURN):
+                yield np.full(min(_TURN, length - start), owner)
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same rows in as few spans as possible."""
+    joined: list[tuple[int, int]] = []
+    for start, stop in spans:
+        if joined and joined[-1][1] == start:
+            joined[-1] = joined[-1][0], stop
+        elif start < stop:
+            joined.append((start, stop))
+    return joined
+
+
+def _num_gaps(column: Column, spans: Sequence[tuple[int, int]]) -> int:
+    """Rows that lack the key."""
+    is_float, gap = column.kind == "float", column.gap
+    return sum(
+        int(np.count_nonzero(np.isnan(chunk) if is_float else chunk == gap))
+        for chunk in column.parts[0].rows(spans)
+    )

@@ -1,0 +1,1 @@
+"""The machine that reads snapshot pickles without classes."""

@@ -1,0 +1,109 @@
+"""A dumped snapshot, a pickle or JSON, plain or gzipped, to the tables of a capture."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any
+
+from collector.format.snapshots import tables_of
+from collector.format.snapshots.encode import FLAT, has_entries
+from collector.format.snapshots.interning import NotFramesError
+from tb_plugin.formats.snapshots.as_json import as_pickle, is_json
+from tb_plugin.formats.snapshots.held_events import Held
+from tb_plugin.formats.snapshots.pickles.extent import Extent
+from tb_plugin.formats.snapshots.pickles.machine import Machine
+from tb_plugin.formats.snapshots.window import Window
+from tb_plugin.jobs.worker.errors import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from collector.format.records import CaptureTable
+
+
+def read_snapshot(path: Path) -> Mapping[str, CaptureTable]:
+    """The tables of a snapshot's file; see `collector.format.snapshots`.
+
+    Columns of events are not whole in memory; `numpy.asarray` makes them so.
+
+    Raises:
+        RefusedError: it is damaged, hostile or no snapshot.
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        return read_tables(file)
+
+
+def read_tables(
+    file: IO[bytes], report: Callable[[float], None] | None = None
+) -> Mapping[str, CaptureTable]:
+    """The tables of an open file; `report` is told the share that was read.
+
+    Raises:
+        RefusedError: it is damaged, hostile or no snapshot.
+        OSError: the file cannot be read.
+    """
+    window = Window(file, report)
+    window.fill(0)
+    if not window.data:
+        raise RefusedError("the file is empty", 0)
+    reader, root = _carried_out(window)
+    if not _is_snapshot(root):
+        raise RefusedError("there is no allocator snapshot in the file", 0)
+    extent = Extent()
+    extent.check(root)
+    extent.check_stacks(reader.stacks.lists)
+    _check_events(root, reader.spans)
+    held = Held(reader.events, reader.stacks, reader.spans)
+    try:
+        return tables_of(root, held)
+    except NotFramesError:
+        raise RefusedError("the stacks of events hold what are no frames", 0) from None
+
+
+def imported(
+    file: IO[bytes], report: Callable[[float], None]
+) -> tuple[Mapping[str, CaptureTable], Mapping[str, Any]]:
+    """For the worker process: the tables, and what is written with them.
+
+    Raises:
+        RefusedError: it is damaged, hostile or no snapshot.
+        OSError: the file cannot be read.
+    """
+    return read_tables(file, report), {}
+
+
+def _carried_out(window: Window) -> tuple[Machine, Any]:
+    """What a pickle makes, or what a JSON text would as one."""
+    if not is_json(window):
+        machine = Machine(window)
+        return machine, machine.run()
+    machine = Machine(Window(as_pickle(window)))
+    try:
+        return machine, machine.run()
+    except RefusedError as error:
+        # Its offset is in a pickle that nobody has.
+        raise RefusedError(error.what, 0, "in the JSON") from None
+
+
+def _is_snapshot(root: Any) -> bool:
+    if type(root) is dict:
+        return "segments" in root or "device_traces" in root
+    return type(root) is list and all(
+        type(segment) is dict and "blocks" in segment for segment in root
+    )
+
+
+def _check_events(root: Any, spans: Mapping[int, tuple[int, int]]) -> None:
+    """Refuse events where a snapshot has none: they would be lost."""
+    left = set(spans)
+    for key in ("device_traces", "host_traces") if has_entries(root) else ():
+        lists = root.get(key)
+        if type(lists) is not list:
+            continue
+        if key in FLAT and id(lists) in spans:
+            left.discard(id(lists))
+        elif not any(lists) and all(type(entry) is list for entry in lists):
+            left.difference_update(map(id, lists))
+    if left:
+        raise RefusedError("events stand where a snapshot has none", 0)

@@ -1,0 +1,1 @@
+"""The bytes of a trace: found, inflated, cut into pieces that can be decoded."""

@@ -1,0 +1,208 @@
+"""Events one at a time, with repairs, where a chunk of them does not decode as it is.
+
+What profilers are known to have written: bare `NaN`, `Infinity` and `N/A`, backslashes
+that escape nothing, control characters in strings, bytes that are not UTF-8, halves of
+surrogate pairs, and ends that are missing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from tb_plugin.formats.traces.events import FAULTS, ONE, AnyEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BOUNDARY: Final = re.compile(rb"\}\s*,\s*\{")
+"""What stands between two events, and seldom anywhere else."""
+_SURE: Final = re.compile(rb'\}\s*,\s*\{\s*"(?:ph|name|cat|pid|tid|ts)"\s*:')
+_NEXT: Final = re.compile(rb"[\s,]*")
+_TOKEN: Final = re.compile(rb'"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"|[{}\[\]"]')
+_BARE: Final = re.compile(
+    rb'"[^"\\]*(?:\\.[^"\\]*)*"|[-+]?(?:NaN|nan|Infinity|inf|N/A|[-+]?\d[\d.]*[eE]\+?\d{3,})',
+    re.DOTALL,
+)
+_BAD_ESCAPE: Final = re.compile(rb'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4}))?')
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_CONTROL: Final = re.compile(rb"[\x00-\x1f]")
+_LAST_QUOTE: Final = re.compile(rb'\\"(?=\s*(?:\}|,\s*"|,?\s*\n))')
+_NO_VALUE: Final = re.compile(rb":\s*(?=[,}\]])")
+_SCAN: Final = 1 << 18
+"""Bytes in which an event's end is looked for."""
+MAX_EVENT: Final = 1 << 22
+"""Bytes of one event; what is longer is damaged."""
+MAX_LEVELS: Final = 500
+"""Of objects and lists in each other; events have a handful."""
+_SCALAR: Final = re.compile(
+    rb'(?:"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"|[^\s,\[\]{}":]+)(?=\s*(?:[,\]]|\Z))'
+)
+"""An entry of the list that is neither an object nor a list."""
+
+Fault: TypeAlias = Literal["unreadable", "deep", "list", "text", "number"]
+"""Why an entry of the list is no event; `number` is also what `null` and `true` are."""
+
+
+class _Taken(NamedTuple):
+    event: AnyEvent | None
+    stop: int
+    """Where it ends; -1: not in these bytes."""
+    fault: Fault = "unreadable"
+    """Why there is no event."""
+
+
+@dataclass(slots=True)
+class Walked:
+    """What a walk over some bytes found."""
+
+    events: list[AnyEvent | None] = field(default_factory=list)
+    """None: one that could not be read."""
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    """Of each event: where it begins and ends."""
+    faults: dict[int, Fault] = field(default_factory=dict)
+    """Of those that could not be read."""
+    consumed: int = 0
+    """What follows needs more bytes to be understood."""
+    ended: bool = False
+    """Whether the list of events ended, at `consumed`."""
+    cut_off: bool = False
+    """Whether the bytes end inside an event."""
+
+
+def walk(data: bytes, *, at_end: bool) -> Walked:
+    """Take events from the start of `data` until they or the bytes end."""
+    found = Walked()
+    at = 0
+    while True:
+        at = _NEXT.match(data, at).end()  # type: ignore[union-attr]  # matches nothing too
+        if at == len(data):
+            break
+        if data[at : at + 1] == b"]":
+            found.ended = True
+            at += 1
+            break
+        event, stop, fault = _take(data, at, at_end=at_end)
+        if stop < 0:
+            if not at_end and len(data) - at < MAX_EVENT:
+                break
+            found.cut_off = at_end
+            stop = len(data)
+        if event is None:
+            found.faults[len(found.events)] = fault
+        found.events.append(event)
+        found.spans.append((at, stop))
+        at = stop
+    found.consumed = at
+    return found
+
+
+def _take(data: bytes, at: int, *, at_end: bool) -> _Taken:
+    """The event that begins here, and where it ends."""
+    if data[at : at + 1] != b"{":
+        other = _other_than_event(data, at)
+        if other is not None:
+            return other
+    boundary = BOUNDARY.search(data, at)
+    if boundary is not None:
+        piece = data[at : boundary.start() + 1]
+        event = _decoded(piece) or _decoded_repaired(piece)
+        if event is not None:
+            return _Taken(event, boundary.start() + 1)
+    stop, levels = _end_of_value(data, at)
+    if levels > MAX_LEVELS:
+        return _Taken(None, stop or -1, "deep")
+    if stop > 0:
+        piece = data[at:stop]
+        return _Taken(_decoded(piece) or _decoded_repaired(piece), stop)
+    sure = _SURE.search(data, at)
+    if sure is None:
+        return _Taken(None, -1)
+    if stop == 0 and not at_end and len(data) - at < _SCAN:
+        return _Taken(None, -1)  # it may go on where more bytes are
+    piece = data[at : sure.start() + 1]
+    return _Taken(_decoded_repaired(piece), sure.start() + 1)
+
+
+def _other_than_event(data: bytes, at: int) -> _Taken | None:
+    """What stands in an event's place: whole, and no object; None: nothing of the kind."""
+    if data[at : at + 1] == b"[":
+        stop, levels = _end_of_value(data, at)
+        if levels > MAX_LEVELS:
+            return _Taken(None, stop or -1, "deep")
+        return _Taken(None, stop, "list") if stop > 0 else None
+    scalar = _SCALAR.match(data, at)
+    if scalar is None:
+        return None
+    return _Taken(None, scalar.end(), "text" if data[at : at + 1] == b'"' else "number")
+
+
+def _end_of_value(data: bytes, at: int) -> tuple[int, int]:
+    """Where the object or list that begins here ends, and how many levels it has.
+
+    The end is 0 where it is too far away, and -1 where the value is damaged.
+    """
+    most = levels = 0
+    far = at + _SCAN
+    is_object = data[at : at + 1] == b"{"
+    for token in _TOKEN.finditer(data, at, at + MAX_EVENT):
+        kind = token.group()
+        if kind in (b"{", b"["):
+            levels += 1
+            most = max(most, levels)
+        elif kind in (b"}", b"]"):
+            levels -= 1
+        elif kind == b'"':  # a string without an end on its line
+            return -1, most
+        if levels <= 0:
+            is_end = kind == (b"}" if is_object else b"]")
+            return (token.end() if is_end else -1), most
+        if token.end() > far and most <= MAX_LEVELS:
+            return 0, most
+    return 0, most
+
+
+def nesting(data: bytes, start: int, stop: int) -> int:
+    """By how many levels the end of some bytes is deeper than their start."""
+    levels = 0
+    for token in _TOKEN.finditer(data, start, stop):
+        kind = token.group()
+        levels += (kind in (b"{", b"[")) - (kind in (b"}", b"]"))
+    return levels
+
+
+def _decoded(piece: bytes) -> AnyEvent | None:
+    try:
+        return ONE.decode(piece)
+    except FAULTS:
+        return None
+
+
+def _decoded_repaired(piece: bytes) -> AnyEvent | None:
+    """What it says once it is JSON; None: beyond repair."""
+    for text in repairs(piece):
+        event = _decoded(text)
+        if event is not None:
+            return event
+    return None
+
+
+def repairs(text: bytes) -> Iterator[bytes]:
+    """What a damaged text may have meant, the most careful first."""
+    bare = _BARE.sub(lambda found: _null(found.group()), text)
+    yield bare
+    clean = bare.decode(errors="replace").encode()
+    clean = _SURROGATE.sub(rb"\\ufffd", _CONTROL.sub(b" ", clean))
+    yield _BAD_ESCAPE.sub(_escaped, clean)
+    last = _CONTROL.sub(b" ", _LAST_QUOTE.sub(rb'\\\\"', bare))
+    last = _BAD_ESCAPE.sub(_escaped, last.decode(errors="replace").encode())
+    yield _NO_VALUE.sub(b": null", last)
+
+
+def _null(token: bytes) -> bytes:
+    return token if token[:1] == b'"' else b"null"
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return found.group() if found.group(1) else b"\\\\"

@@ -1,0 +1,199 @@
+"""Columns of numbers and texts from what was decoded of many events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.formats.traces.events import NO_RAW, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.formats.traces.events import Args
+
+    Columns: TypeAlias = dict[str, npt.NDArray[Any]]
+
+_MAX_TEXT: Final = 1 << 14
+"""Of arguments that are columns; a click shows them whole."""
+_MAX_INT: Final = 2**63 - 1
+
+
+class Texts(dict[Any, int]):
+    """Distinct texts, numbered as they come; 0 is the empty one."""
+
+    def __init__(self) -> None:
+        super().__init__({"": 0, None: 0})
+        self.all = [""]
+
+    def __missing__(self, key: Any) -> int:
+        text = key if isinstance(key, str) else str(key)
+        number = self._number(clean(text))
+        self[key] = number
+        return number
+
+    def _number(self, text: str) -> int:
+        known = self.get(text)
+        if known is None:
+            known = self[text] = len(self.all)
+            self.all.append(text)
+        return known
+
+
+class RawTexts(dict[bytes, int]):
+    """Likewise of JSON: a string stands for itself, anything else for its JSON."""
+
+    def __init__(self, texts: Texts) -> None:
+        super().__init__({b"": 0, b"null": 0})
+        self._texts = texts
+
+    def __missing__(self, raw: bytes) -> int:
+        text = plain(raw) if raw[:1] == b'"' else None
+        if not isinstance(text, str):
+            text = raw.decode(errors="replace")
+        number = self._texts[text[:_MAX_TEXT]]
+        self[raw] = number
+        return number
+
+    def column(self, raws: Iterable[Any], num: int) -> npt.NDArray[np.int32]:
+        """The numbers of many."""
+        rows = (0 if raw is NO_RAW else self[bytes(raw)] for raw in raws)
+        return np.fromiter(rows, np.int32, num)
+
+
+def clean(text: str) -> str:
+    """A text that can be written as UTF-8."""
+    return text.encode(errors="replace").decode()
+
+
+def whole(values: Sequence[Any], missing: int = -1) -> npt.NDArray[np.int64]:
+    """A column of whole numbers of 64 bits, signed; larger ones keep their bits."""
+    try:
+        return np.fromiter(values, np.int64, len(values))
+    except (TypeError, ValueError, OverflowError):
+        return np.array([_whole(value, missing) for value in values], np.int64)
+
+
+def floats(values: Sequence[Any]) -> npt.NDArray[np.float64]:
+    """A column of numbers; NaN for what is none, or infinite."""
+    try:
+        column = np.array(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        column = np.array([_float(value) for value in values], np.float64)
+    column[~np.isfinite(column)] = np.nan
+    return column
+
+
+def _whole(value: Any, missing: int) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return missing
+    if -_MAX_INT <= number <= _MAX_INT:
+        return number
+    return number - 2**64 if 0 < number < 2**64 else missing
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def operators(args: Sequence[Args], raw: RawTexts) -> Columns:
+    """Of what `record_function` made."""
+    num = len(args)
+    return {
+        "external_id": external_ids(args),
+        "sequence": whole([one.sequence for one in args]),
+        "forward_thread": whole([one.forward_thread for one in args]),
+        "input_dims": raw.column([one.input_dims for one in args], num),
+        "input_types": raw.column([one.input_types for one in args], num),
+        "concrete_inputs": raw.column([one.concrete_inputs for one in args], num),
+        "call_stack": raw.column([one.call_stack for one in args], num),
+    }
+
+
+def python_calls(args: Sequence[Args], raw: RawTexts) -> Columns:  # noqa: ARG001  # one signature
+    """Of `python_function` events."""
+    return {
+        "python_id": whole([one.python_id for one in args]),
+        "parent_id": whole([one.python_parent_id for one in args]),
+        "module_id": whole([one.python_module_id for one in args]),
+    }
+
+
+def launches(args: Sequence[Args], raw: RawTexts) -> Columns:  # noqa: ARG001  # one signature
+    """Of calls of a runtime or driver."""
+    return {
+        "correlation": whole([one.correlation for one in args]),
+        "external_id": external_ids(args),
+    }
+
+
+def device_work(args: Sequence[Args], raw: RawTexts) -> Columns:
+    """Of kernels, copies and fills."""
+    num = len(args)
+    return {
+        "device": whole([one.device for one in args]),
+        "stream": whole([one.stream for one in args]),
+        "correlation": whole([one.correlation for one in args]),
+        "external_id": external_ids(args),
+        "context": whole([one.context for one in args]),
+        "graph": whole([one.graph for one in args]),
+        "grid": raw.column([one.grid for one in args], num),
+        "block": raw.column([one.block for one in args], num),
+        "registers": whole([one.registers for one in args]),
+        "shared_memory_bytes": whole([one.shared_memory for one in args]),
+        "blocks_per_sm": floats([one.blocks_per_sm for one in args]),
+        "warps_per_sm": floats([one.warps_per_sm for one in args]),
+        "occupancy_pct": floats([one.occupancy for one in args]),
+        "num_bytes": whole([one.num_bytes for one in args]),
+        "bandwidth_gbps": floats([one.bandwidth for one in args]),
+    }
+
+
+def collectives(args: Sequence[Args], raw: RawTexts) -> Columns:
+    """Of what carries collective metadata."""
+    num = len(args)
+    return {
+        "name": raw.column([one.collective for one in args], num),
+        "dtype": raw.column([one.dtype for one in args], num),
+        "group": raw.column([one.group for one in args], num),
+        "group_description": raw.column([one.group_description for one in args], num),
+        "group_ranks": raw.column([one.group_ranks for one in args], num),
+        "in_elements": whole([one.in_elements for one in args]),
+        "out_elements": whole([one.out_elements for one in args]),
+        "in_splits": raw.column([one.in_splits for one in args], num),
+        "out_splits": raw.column([one.out_splits for one in args], num),
+        "group_size": whole([one.group_size for one in args]),
+        "sequence": whole([one.collective_sequence for one in args]),
+        "rank": whole([one.rank for one in args]),
+        "source_rank": whole([one.source_rank for one in args]),
+        "destination_rank": whole([one.destination_rank for one in args]),
+    }
+
+
+def memory_events(args: Sequence[Args]) -> Columns:
+    """Of `[memory]` instants."""
+    return {
+        "num_bytes": whole([one.memory_bytes for one in args], 0),
+        "address": whole([one.address for one in args], 0),
+        "device_type": whole([one.device_type for one in args]),
+        "device": whole([one.memory_device for one in args]),
+        "allocated_bytes": whole([one.allocated for one in args]),
+        "reserved_bytes": whole([one.reserved for one in args]),
+    }
+
+
+def external_ids(args: Sequence[Args]) -> npt.NDArray[np.int64]:
+    """`External id`, which older traces write `external id`."""
+    found = whole([one.external_id for one in args])
+    if (found == -1).any():
+        old = whole([one.old_external_id for one in args])
+        found = np.where(found == -1, old, found)
+    return found

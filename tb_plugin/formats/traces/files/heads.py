@@ -1,0 +1,117 @@
+"""What the first bytes of a file tell, before anybody reads it: a trace, of which ranks."""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from typing import Final, NamedTuple
+
+from tb_plugin import storage
+from tb_plugin.formats.traces.files.names import is_trace
+from tb_plugin.jobs.worker.limits import GZIP
+
+HEAD_BYTES: Final = 1 << 16
+_RANK: Final = re.compile(
+    rb'"distributedInfo"\s*:\s*\{[^{}]{0,4096}?"rank"\s*:\s*"?(\d{1,7})(?!\d)'
+)
+_EVENTS: Final = re.compile(rb'"traceEvents"\s*:\s*\[')
+_KEYS: Final = re.compile(
+    rb'"traceEvents"\s*:|"schemaVersion"\s*:.*"(?:deviceProperties|distributedInfo)"\s*:',
+    re.DOTALL,
+)
+"""Of a trace, and of the beginning of torch's, whose events may begin far behind."""
+_EVENT: Final = (b'"ph"', b'"pid"', b'"ts"')
+_MERGED: Final = re.compile(
+    rb'"memboardMerged"\s*:\s*\{\s*"ranks"\s*:\s*"([\d,-]{0,60000})"'
+    rb'\s*,\s*"others"\s*:\s*(true|false)'
+)
+_MERGED_BY_COMPOSER: Final = re.compile(
+    rb'(?:\{[^{}\[\]]*)?\[\s*\{[^{}\[\]]*"thread_sort_index"[^{}\[\]]*'
+    rb'\{\s*"sort_index"\s*:\s*99999\s*\}'
+)
+"""Composer's merger writes this first."""
+_BLANK: Final = b"\xef\xbb\xbf \t\r\n"
+_MAX_RANKS: Final = 100_000
+
+
+class TraceHead(NamedTuple):
+    """What is known of a trace before it is read."""
+
+    rank: int | None = None
+    """`distributedInfo.rank`, where it stands before the events."""
+    merged: tuple[int | None, ...] | None = None
+    """Of a trace that was merged from others: their ranks, None for those that are of no
+    rank; empty where it does not say them. None: it is a profiler's own."""
+
+
+def head_of(path: str) -> TraceHead:
+    """What the first bytes of a trace's file tell.
+
+    Raises:
+        StorageError: a store has not sent them yet, or refused: ask again.
+    """
+    head = _inflated_head(path).lstrip(_BLANK)
+    events = _EVENTS.search(head)
+    end = len(head) if events is None else events.start()
+    merged = _MERGED.search(head, 0, end)
+    if merged is not None:
+        ranks: list[int | None] = list(_ranks(merged[1].decode()))
+        return TraceHead(merged=(*ranks, *([None] if merged[2] == b"true" else [])))
+    if _MERGED_BY_COMPOSER.match(head):
+        return TraceHead(merged=())
+    found = _RANK.search(head, 0, end)
+    return TraceHead(None if found is None else int(found[1]))
+
+
+def _ranks(ranges: str) -> list[int]:
+    """The ranks of `0-7,64`; none where there are more than any training has."""
+    found: list[int] = []
+    for part in filter(None, ranges.split(",")):
+        first, _, last = part.partition("-")
+        if not (first.isdigit() and (last or first).isdigit()):
+            return []
+        start, stop = int(first), int(last or first) + 1
+        if stop - start + len(found) > _MAX_RANKS:
+            return []
+        found += range(start, stop)
+    return found
+
+
+def _inflated_head(path: str) -> bytes:
+    """The first bytes; none where they cannot be read.
+
+    Raises:
+        StorageError: a store has not sent them yet, or refused: ask again.
+    """
+    try:
+        head = storage.at(path).peek(path, 0, HEAD_BYTES)
+        if head[: len(GZIP)] == GZIP:
+            return zlib.decompressobj(31).decompress(head, HEAD_BYTES)
+    except storage.StorageError:
+        raise
+    except (OSError, zlib.error):
+        return b""
+    return head
+
+
+def looks_like_trace(path: str) -> bool:
+    """Whether a file is a trace or a memory timeline, by its name or first bytes."""
+    if is_trace(os.path.basename(path)):  # noqa: PTH119  # a text
+        return True
+    head = _inflated_head(path).lstrip(_BLANK)
+    if begins_like_trace(head):
+        return True
+    if head[:1] == b"[":
+        from tb_plugin.formats.traces.timelines import is_timeline
+
+        return b'"ph"' in head or is_timeline(head)
+    return head[:1] == b"<" and b"Max memory allocated" in head
+
+
+def begins_like_trace(head: bytes) -> bool:
+    """Whether a file of any name that begins like this, inflated, is a Chrome trace."""
+    head = head.lstrip(_BLANK)
+    if head[:1] == b"{":
+        return _KEYS.search(head) is not None
+    return head[:1] == b"[" and all(word in head for word in _EVENT)

@@ -1,0 +1,327 @@
+"""Events become columns, a chunk at a time."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.formats.traces import details
+from tb_plugin.formats.traces.bytes.growing import Growing, Problems, Tracks, text_of
+from tb_plugin.formats.traces.details import RawTexts, Texts, clean
+from tb_plugin.formats.traces.events import (
+    ARGS,
+    FAULTS,
+    NO_ARGS,
+    NO_RAW,
+    AnyEvent,
+    Args,
+    plain,
+)
+from tb_plugin.formats.traces.times.exact_times import NO_TIME, from_digits, from_floats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.formats.traces.bytes.chunks import Chunk
+    from tb_plugin.formats.traces.details import Columns
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+_TABLES: Final[Mapping[str, Callable[[Sequence[Args], RawTexts], Columns]]] = {
+    "operators": details.operators,
+    "python": details.python_calls,
+    "launches": details.launches,
+    "device_work": details.device_work,
+}
+_TABLE_OF: Final = {
+    "cpu_op": "operators",
+    "operator": "operators",
+    "user_annotation": "operators",
+    "python_function": "python",
+    "kernel": "device_work",
+    "memcpy": "device_work",
+    "memset": "device_work",
+    "gpu_memcpy": "device_work",
+    "gpu_memset": "device_work",
+    "collective_comm": "device_work",
+    "hpu_op": "device_work",
+    "mtia_ccp_events": "device_work",
+}
+_MAY_BE_COLLECTIVE: Final = frozenset({"operators", "device_work"})
+MEMORY: Final = "[memory]"
+_FLOW_STEPS: Final = {"s": 0, "t": 1, "f": 2}
+_MAX_SERIES: Final = 4096
+_MAX_LABEL: Final = 1024
+
+
+def table_of(category: str) -> str:
+    """The table in which slices of a category have a row; empty: in none."""
+    lower = category.lower()
+    if lower.endswith(("runtime", "driver")):
+        return "launches"
+    return _TABLE_OF.get(lower, "")
+
+
+class Gathering:
+    """All events of one trace, by what they are."""
+
+    def __init__(self) -> None:
+        self.texts = Texts()
+        self.tracks = Tracks()
+        self.problems = Problems()
+        self.num_events: Counter[str] = Counter()
+        self.slices = Growing()
+        self.tables = {name: Growing() for name in (*_TABLES, "collectives")}
+        self.instants = Growing()
+        self.memory = Growing()
+        self.flows = Growing()
+        self.edges = Growing()
+        """B and E events, and b and e ones on tracks of their own."""
+        self.points: dict[tuple[int, str, str], tuple[list[int], list[float]]] = {}
+        """Of counters, by track, name and series: times and values."""
+        self.labels: dict[tuple[str, str, str], Any] = {}
+        """Of metadata events, by their name, process and thread."""
+        self._raw = RawTexts(self.texts)
+        self._flow_ids: dict[str, int] = {}
+        self._handlers: dict[str, Callable[[list[Any], Ints, Ints], None]] = {
+            "X": self._slices,
+            "i": self._instants,
+            "I": self._instants,
+            "R": self._instants,
+            "B": self._begins,
+            "E": self._ends,
+            "b": self._begins,
+            "e": self._ends,
+            "C": self._counters,
+            "M": self._metadata,
+            "s": self._flow_points,
+            "t": self._flow_points,
+            "f": self._flow_points,
+        }
+
+    def add(self, chunk: Chunk) -> None:
+        """Take the events of a chunk."""
+        by_phase: defaultdict[str | None, list[int]] = defaultdict(list)
+        for index, event in enumerate(chunk.events):
+            by_phase[None if event is None else event.ph].append(index)
+        for phase, found in by_phase.items():
+            if phase is None:
+                continue  # counted where it was met
+            place = np.array(found)
+            events: Any = chunk.events
+            times = chunk.times_ns
+            if len(found) != len(events):
+                events = [events[index] for index in found]
+                times = times[place]
+            self._count(phase, events)
+            numbers = (place + chunk.first).astype(np.int32)
+            handler = self._handlers.get(phase)
+            if handler is None:
+                what = f"events of phase {phase[:8]!r} are not shown"
+                self.problems.note(clean(what), len(found), _where(numbers[0]))
+                continue
+            if phase != "M":
+                valid = times != NO_TIME
+                if not valid.all():
+                    what = "events without a time are not shown"
+                    bad = int(np.count_nonzero(~valid))
+                    self.problems.note(what, bad, _where(numbers[~valid][0]))
+                    events = [events[index] for index in np.flatnonzero(valid)]
+                    times, numbers = times[valid], numbers[valid]
+            if events:
+                handler(events, times, numbers)
+
+    def _count(self, phase: str, events: Sequence[Any]) -> None:
+        for category, number in Counter([event.cat for event in events]).items():
+            self.num_events[clean(f"{phase}|{category}")[:_MAX_LABEL]] += number
+
+    def _common(self, events: Sequence[Any], numbers: Ints) -> Columns:
+        num, tracks, texts = len(events), self.tracks, self.texts
+        return {
+            "track": np.fromiter(
+                [tracks[event.pid, event.tid] for event in events], np.int32, num
+            ),
+            "name": np.fromiter([texts[event.name] for event in events], np.int32, num),
+            "category": np.fromiter(
+                [texts[event.cat] for event in events], np.int32, num
+            ),
+            "args": np.where(
+                np.fromiter([_has_args(event.args) for event in events], np.bool_, num),
+                numbers,
+                np.int32(-1),
+            ),
+        }
+
+    def _slices(self, events: list[Any], times: Ints, numbers: Ints) -> None:
+        columns = self._common(events, numbers)
+        columns["start_ns"] = times
+        columns["duration_ns"] = self._durations(events, numbers)
+        base = len(self.slices)
+        self.slices.add(columns)
+        category = columns["category"]
+        for code in np.unique(category).tolist():
+            table = table_of(self.texts.all[code])
+            if not table:
+                continue
+            rows = np.flatnonzero(category == code)
+            args = [_args(events[row]) for row in rows.tolist()]
+            self._add_details(table, args, (rows + base).astype(np.int32))
+
+    def _add_details(self, table: str, args: list[Args], rows: Ints) -> None:
+        columns = _TABLES[table](args, self._raw)
+        self.tables[table].add({"slice": rows, **columns})
+        if table not in _MAY_BE_COLLECTIVE:
+            return
+        found = [at for at, one in enumerate(args) if one.collective is not NO_RAW]
+        if found:
+            columns = details.collectives([args[at] for at in found], self._raw)
+            self.tables["collectives"].add({"slice": rows[found], **columns})
+
+    def _durations(self, events: list[Any], numbers: Ints) -> Ints:
+        if isinstance(events[0], AnyEvent):
+            durations = from_digits([bytes(event.dur) for event in events])
+        else:
+            durations = from_floats(np.array([event.dur for event in events]))
+        none = durations == NO_TIME
+        for what, wrong in (
+            ("slices without a duration are shown as points", none),
+            (
+                "slices of negative duration are shown as points",
+                (durations < 0) & ~none,
+            ),
+        ):
+            if wrong.any():
+                count = int(np.count_nonzero(wrong))
+                self.problems.note(what, count, _where(numbers[wrong][0]))
+        return np.maximum(durations, 0)
+
+    def _instants(self, events: list[Any], times: Ints, numbers: Ints) -> None:
+        columns = self._common(events, numbers)
+        is_memory = columns["name"] == self.texts[MEMORY]
+        memory = np.flatnonzero(is_memory)
+        if len(memory):
+            args = [_args(events[row]) for row in memory.tolist()]
+            self.memory.add(
+                {
+                    "time_ns": times[memory],
+                    "track": columns["track"][memory],
+                    "args": columns["args"][memory],
+                    **details.memory_events(args),
+                }
+            )
+        others = np.flatnonzero(~is_memory)
+        if len(others):
+            columns["time_ns"] = times
+            self.instants.add(
+                {name: column[others] for name, column in columns.items()}
+            )
+
+    def _begins(self, events: list[Any], times: Ints, numbers: Ints) -> None:
+        self._edges(events, times, numbers, 1)
+
+    def _ends(self, events: list[Any], times: Ints, numbers: Ints) -> None:
+        self._edges(events, times, numbers, -1)
+
+    def _edges(self, events: list[Any], times: Ints, numbers: Ints, sign: int) -> None:
+        columns = self._common(events, numbers)
+        columns["time_ns"] = times
+        columns["number"] = numbers
+        columns["sign"] = np.full(len(events), sign, np.int8)
+        if events[0].ph in "be":
+            # What overlaps at will has a line for each kind, and pairs by its id.
+            kinds = [f"{text_of(event.cat)} {text_of(event.name)}" for event in events]
+            pairs = zip(events, kinds, strict=True)
+            columns["track"] = np.array(
+                [self.tracks[event.pid, f"async {kind}"] for event, kind in pairs],
+                np.int32,
+            )
+        columns["pair"] = np.array(
+            [self._flow_id(event.id) if event.ph in "be" else -1 for event in events],
+            np.int64,
+        )
+        self.edges.add(columns)
+
+    def _flow_points(self, events: list[Any], times: Ints, numbers: Ints) -> None:
+        columns = self._common(events, numbers)
+        del columns["args"]
+        columns["time_ns"] = times
+        columns["step"] = np.full(len(events), _FLOW_STEPS[events[0].ph], np.int8)
+        columns["id"] = np.array(
+            [self._flow_id(event.id) for event in events], np.int64
+        )
+        self.flows.add(columns)
+
+    def _flow_id(self, value: Any) -> int:
+        """A number for an id, the same for equal ones."""
+        if isinstance(value, int) and 0 <= value < 2**62:
+            return value
+        ids = self._flow_ids
+        return 2**62 + ids.setdefault(str(value), len(ids))
+
+    def _counters(self, events: list[Any], times: Ints, numbers: Ints) -> None:
+        for event, time_ns, number in zip(
+            events, times.tolist(), numbers.tolist(), strict=True
+        ):
+            values = plain(event.args) if isinstance(event, AnyEvent) else None
+            if not isinstance(values, dict):
+                what = "counters without values are not shown"
+                self.problems.note(what, 1, _where(number))
+                continue
+            # One counter of several threads is still one: Chrome knows it by process.
+            track = self.tracks[event.pid, f"counter {text_of(event.name)}"]
+            for key, value in values.items():
+                self._point(track, (text_of(event.name), key), time_ns, value)
+
+    def _point(
+        self, track: int, names: tuple[str, str], time_ns: int, value: Any
+    ) -> None:
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            what = "values of counters that are no numbers are not shown"
+            self.problems.note(what, 1, clean(names[0])[:_MAX_LABEL])
+            return
+        key = (track, clean(names[0])[:_MAX_LABEL], clean(names[1])[:_MAX_LABEL])
+        if key not in self.points and len(self.points) >= _MAX_SERIES:
+            what = f"points of counters beyond {_MAX_SERIES:,} series are not shown"
+            self.problems.note(what, 1, key[1])
+            return
+        times, values = self.points.setdefault(key, ([], []))
+        times.append(time_ns)
+        values.append(number)
+
+    def _metadata(self, events: list[Any], times: Ints, numbers: Ints) -> None:  # noqa: ARG002  # one signature
+        for event in events:
+            args = _args(event)
+            pid, tid = self.tracks.ids[self.tracks[event.pid, event.tid]]
+            name = text_of(event.name)
+            value: Any = args.sort_index
+            if not name.endswith("sort_index"):
+                raw = args.labels if name.endswith("labels") else args.name
+                value = plain(raw) if raw is not NO_RAW else ""
+                value = clean(text_of(value))[:_MAX_LABEL]
+            self.labels[name[:_MAX_LABEL], pid, tid] = value
+
+
+def _has_args(args: Any) -> bool:
+    return args is not None and args is not NO_RAW
+
+
+def _args(event: Any) -> Args:
+    """What becomes columns of an event's arguments."""
+    if isinstance(event, AnyEvent):
+        if event.args is NO_RAW:
+            return NO_ARGS
+        try:
+            return ARGS.decode(event.args)
+        except FAULTS:
+            return NO_ARGS
+    return event.args or NO_ARGS
+
+
+def _where(number: Any) -> str:
+    return f"event {int(number)}"

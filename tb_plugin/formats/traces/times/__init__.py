@@ -1,0 +1,1 @@
+"""The times of a trace: exact, paired, and at the ends of flows."""

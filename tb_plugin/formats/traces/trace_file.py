@@ -1,0 +1,74 @@
+"""An open file to the tables of a trace, within bounded memory."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tb_plugin.formats.traces import timelines
+from tb_plugin.formats.traces.assembling import tables_of
+from tb_plugin.formats.traces.bytes.chunks import Chunks
+from tb_plugin.formats.traces.bytes.inflated import Inflated
+from tb_plugin.formats.traces.gathering import Gathering
+from tb_plugin.formats.traces.refusals import note_problems, refuse_no_events
+from tb_plugin.formats.traces.top_level import base_of, facts_of, top_level
+from tb_plugin.jobs.worker.errors import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MAX_EVENTS: Final = 10_000_000
+"""Of one trace that are shown: the first."""
+
+
+def imported(
+    file: IO[bytes], report: Callable[[float], None] | None = None
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The tables of a trace or a memory timeline; see `stored` for what they mean.
+
+    Raises:
+        RefusedError: it is neither.
+        OSError: the file cannot be read.
+    """
+    stream = Inflated(file, report)
+    chunks = Chunks(stream)
+    start = chunks.peek()
+    if not start:
+        raise RefusedError(
+            stream.problem or "The file is empty.",
+            0,
+            remedy="Copy it again, when it is written whole.",
+        )
+    gathered = Gathering()
+    if timelines.is_timeline(start):
+        facts = timelines.gather(start, stream, gathered)
+        return tables_of(gathered, {}, facts, 0)
+    places = _gather(chunks, gathered)
+    around = chunks.around
+    top, told = top_level(around)
+    if stream.problem:
+        gathered.problems.note(stream.problem, 1)
+    else:
+        refuse_no_events(around, gathered)
+        what = "The file ends inside its list of events: it is not whole."
+        is_torn = not around.ended and not around.is_list
+        gathered.problems.note(what, int(around.cut_off or is_torn))
+    note_problems(around, gathered, told)
+    return tables_of(gathered, places, facts_of(top), base_of(top))
+
+
+def _gather(chunks: Chunks, gathered: Gathering) -> dict[str, Any]:
+    """All events; where they lie in the inflated file."""
+    places: list[tuple[int, int, int]] = []
+    for chunk in chunks:
+        gathered.add(chunk)
+        places.append((chunk.offset, chunk.num_bytes, chunk.first))
+        if chunks.num_events >= MAX_EVENTS:
+            what = f"Only the first {chunks.num_events:,} events are shown."
+            gathered.problems.note(what, 1)
+            chunks.around.ended = True
+            chunks.around.tail = b"" if chunks.around.is_list else b"}"
+            break
+    columns = np.array(places, np.int64).reshape(-1, 3).T
+    return {"offset": columns[0], "num_bytes": columns[1], "first": columns[2]}

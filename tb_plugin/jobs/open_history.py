@@ -1,0 +1,420 @@
+"""One history that was opened, and all that was derived of it so far.
+
+What is asked for at every picture is made when a history is opened, everything else when
+it is first asked for, once, and kept as long as the history is.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from tb_plugin.analysis.allocator import groups
+from tb_plugin.analysis.allocator.lifetimes import OOM, levels
+from tb_plugin.analysis.allocator.oddities import oddities_of
+from tb_plugin.analysis.allocator.replay import Replay
+from tb_plugin.analysis.categories.attribution import attribution
+from tb_plugin.analysis.categories.forward_modules import forward_modules
+from tb_plugin.analysis.categories.frames import frame_kinds, user_frames
+from tb_plugin.analysis.snapshots.marks import marks_of
+from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL
+from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
+from tb_plugin.jobs.held_bytes import held_bytes
+from tb_plugin.jobs.kept import Kept
+from tb_plugin.server.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+
+    from tb_plugin import api
+    from tb_plugin.analysis.allocator.groups import Groups
+    from tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
+    from tb_plugin.analysis.allocator.replayed import Replayed
+    from tb_plugin.analysis.categories.attribution import Attribution
+    from tb_plugin.analysis.categories.forward_modules import ForwardModules
+    from tb_plugin.analysis.snapshots.marks import Marks
+    from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
+    from tb_plugin.analysis.snapshots.steps import Spans, Steps
+
+    Ints: TypeAlias = npt.NDArray[Any]
+
+_T = TypeVar("_T")
+
+_US_PER_MS: Final = 1e3
+_MAX_SHOWN: Final = 4
+"""Choices of stream and pool that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How much memory a device has."""
+
+    num_bytes: int
+    device: int | None
+    """None: nobody recorded which device it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Allocations of one stream or pool, or all: what a picture is made of."""
+
+    lives: Ints | None
+    """By life: whether it belongs to it; None: all do."""
+    level: Levels
+    """Bytes of them after each event, `residual_bytes` more than known."""
+    residual_bytes: int
+    reserved: Callable[[Ints], npt.NDArray[np.float64]]
+    """Bytes reserved for them at moments; NaN: not to be told."""
+
+    def rows(self, rows: Ints) -> Ints:
+        """Those of some rows of lives that belong to it."""
+        return rows if self.lives is None else rows[self.lives[rows]]
+
+    def known_at(self, moments: Ints) -> Ints:
+        """Bytes of what is known to live at some moments."""
+        return self.level.at(moments) - self.residual_bytes
+
+
+class OpenDevice:
+    """One device of a history."""
+
+    def __init__(
+        self, history: OpenHistory, device: DeviceSnapshot, known: Replayed | None
+    ) -> None:
+        self.number = device.device
+        # A circle would keep what was let go of until the next look for circles.
+        self.history: OpenHistory = cast("OpenHistory", weakref.proxy(history))
+        """Whoever uses a device holds its history."""
+        self.replay = Replay(history.snapshot, device, known)
+        self._kept = Kept()
+        # Every picture needs them.
+        self.active: Levels = self.replay.active
+        self.allocated: Levels = self.replay.allocated
+        self.reserved: Levels = self.replay.reserved.levels
+
+    @property
+    def lives(self) -> Lifetimes:
+        """Its allocations."""
+        return self.replay.lives
+
+    @property
+    def num_events(self) -> int:
+        """How many events it has."""
+        return self.replay.num_events
+
+    @cached_property
+    def has_oom(self) -> bool:
+        """Whether memory ran out on it."""
+        return bool(len(self.replay.device.events.of_action(OOM)))
+
+    @cached_property
+    def residual_bytes(self) -> int:
+        """The active level less the sum of what is known to live: always the same."""
+        known = int(self.lives.size[: self.num_before][self._lived_before].sum())
+        return self.active.first - known
+
+    @cached_property
+    def residual_allocated_bytes(self) -> int:
+        """The same of the allocated level."""
+        lives = self.lives
+        before = lives.freed[: self.num_before] >= 0
+        return self.allocated.first - int(lives.size[: self.num_before][before].sum())
+
+    @cached_property
+    def num_before(self) -> int:
+        """Allocations from before the first event: the first rows."""
+        return int(np.searchsorted(self.lives.born, 0, "left"))
+
+    @property
+    def _lived_before(self) -> Ints:
+        return np.asarray(self.lives.gone[: self.num_before] >= 0)
+
+    @property
+    def peak_moment(self) -> int:
+        """The first event at which most was active; -1: before all."""
+        return self.active.peak[1]
+
+    @property
+    def has_times(self) -> bool:
+        """Whether it is known when its events were."""
+        time_us = self.replay.device.events.time_us
+        return time_us is not None and len(time_us) > 0
+
+    @property
+    def clock_us(self) -> Ints | None:
+        """Microseconds since the first event, never going back; None without times."""
+        return self._kept.get("clock", self._clock)
+
+    @property
+    def steps(self) -> Steps:
+        """Which step each event belongs to."""
+        make = steps_of
+        return self._kept.get(
+            "steps",
+            lambda: make(self.history.snapshot, self.replay.device, self.spans),
+        )
+
+    @property
+    def spans(self) -> Spans:
+        """The annotated ranges."""
+        return self._kept.get(
+            "spans", lambda: spans_of(self.history.snapshot, self.replay.device)
+        )
+
+    @property
+    def marks(self) -> Marks:
+        """Events and spans that have names."""
+        if self.replay.known is not None:
+            return self.replay.known.marks
+        make, texts = marks_of, self.history.snapshot.texts
+        return self._kept.get(
+            "marks", lambda: make(self.replay.device, self.spans, self.steps, texts)
+        )
+
+    @property
+    def oddities(self) -> Mapping[str, int]:
+        """What contradicts itself, in words, and how often."""
+        if self.replay.known is not None:
+            return self.replay.known.oddities
+        return self._kept.get("oddities", lambda: oddities_of(self.replay))
+
+    @property
+    def attribution(self) -> Attribution:
+        """What each allocation is."""
+        known = self.replay.known
+        if known is not None and known.attribution is not None:
+            return known.attribution
+        return self._kept.get("attribution", lambda: attribution(self.replay))
+
+    @property
+    def attribution_so_far(self) -> Attribution | None:
+        """The same; None where nobody asked for it yet."""
+        known = self.replay.known
+        if known is not None and known.attribution is not None:
+            return known.attribution
+        found: Attribution | None = self._kept.look("attribution")
+        return found
+
+    @property
+    def categories(self) -> Groups:
+        """Allocations by what gives them their colour; see `allocation_groups.FOLDED`."""
+        return self.groups("category")
+
+    def groups(self, colour: api.AllocationColour) -> Groups:
+        """Allocations by what they are coloured by."""
+        return self._kept.get(f"groups {colour}", lambda: self._groups(colour))
+
+    @property
+    def all_in_one(self) -> Groups:
+        """All allocations in one group."""
+        return self._kept.get("one", lambda: groups.one_group(len(self.lives)))
+
+    def shown(self, stream: int | None, pool: int | None) -> Shown:
+        """What is of a stream and a pool, rows of the snapshot's; None: of any.
+
+        Raises:
+            NotFoundError: the history has no such stream or pool.
+        """
+        snapshot = self.history.snapshot
+        _check_row("stream", stream, len(snapshot.streams))
+        _check_row("pool", pool, len(snapshot.pools))
+        if stream is None and pool is None:
+            return Shown(None, self.active, self.residual_bytes, self._all_reserved)
+        return self._kept.get(
+            f"shown {stream} {pool}", lambda: self._shown(stream, pool), most=_MAX_SHOWN
+        )
+
+    def _all_reserved(self, moments: Ints) -> npt.NDArray[np.float64]:
+        return self.reserved.at(moments).astype(np.float64)
+
+    def _shown(self, stream: int | None, pool: int | None) -> Shown:
+        of_life = np.ones(len(self.lives), np.bool_)
+        if stream is not None:
+            of_life &= self.replay.stream == stream
+        if pool is not None:
+            of_life &= self.replay.pool == pool
+        lives = self.lives.take(np.flatnonzero(of_life))
+        end_bytes = int(lives.size[lives.gone == self.num_events].sum())
+        level = levels(lives, self.num_events, end_bytes, active=True)
+        return Shown(of_life, level, 0, self._reserved_for(stream, pool))
+
+    def _reserved_for(
+        self, stream: int | None, pool: int | None
+    ) -> Callable[[Ints], npt.NDArray[np.float64]]:
+        if stream is not None and pool is not None:
+            return lambda moments: np.full(len(moments), np.nan)
+        if pool is not None:
+            changes, row = self.replay.reserved_by_pool(), pool
+        else:
+            changes, row = self.replay.reserved_by_stream(), stream or 0
+        events, after = changes.levels(row)
+        steps = np.concatenate([changes.first[row : row + 1], after])
+
+        def at(moments: Ints) -> npt.NDArray[np.float64]:
+            place = np.searchsorted(events, moments, "right")
+            return np.asarray(steps[place], np.float64)
+
+        return at
+
+    def time_ms(self, moment: int) -> float | None:
+        """When an event was, since the epoch; None before all, and without times."""
+        time_us = self.replay.device.events.time_us
+        if time_us is None or not 0 <= moment < len(time_us):
+            return None
+        return float(time_us[moment]) / _US_PER_MS
+
+    def step(self, moment: int) -> tuple[int | None, str]:
+        """The step and the phase an event belongs to; None and empty: not known."""
+        steps = self.steps
+        if not 0 <= moment < len(steps.step):
+            return None, ""
+        step, phase = int(steps.step[moment]), int(steps.phase[moment])
+        return (None if step < 0 else step), ("" if phase < 0 else steps.phases[phase])
+
+    def _clock(self) -> Ints | None:
+        time_us = self.replay.device.events.time_us
+        if time_us is None or not len(time_us):
+            return None
+        return np.maximum.accumulate(time_us) - int(time_us[0])
+
+    def _groups(self, colour: api.AllocationColour) -> Groups:
+        history, lives = self.history, self.lives
+        peak, num_events = self.peak_moment, self.num_events
+        if colour == "category":
+            return groups.by_category(self.attribution.category)
+        if colour == "module":
+            modules = history.modules
+            return groups.by_module(
+                lives, modules.of_stack, modules.labels, peak, num_events
+            )
+        if colour == "stack":
+            stacks = history.snapshot.stacks
+            return groups.by_stack(lives, stacks, history.user_frames, peak, num_events)
+        if colour == "age":
+            return groups.by_age(lives, self.clock_us, num_events)
+        if colour == "stream":
+            row, labels = self.replay.stream, history.stream_labels
+        else:
+            row, labels = self.replay.pool, history.pool_labels
+        return groups.by_row(lives, row, labels, peak, num_events)
+
+
+class OpenHistory:
+    """A history and its devices."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        *,
+        key: tuple[object, ...],
+        capacity: Capacity | None = None,
+        known: Mapping[int, Replayed] | None = None,
+    ) -> None:
+        """`key`: which content it is; `known`: by device, what replaying it came to."""
+        known = {} if known is None else known
+        self.key = key
+        self.snapshot = snapshot
+        self.is_known: Final = bool(known)
+        """Whether nothing of it was replayed now."""
+        self._capacity = capacity
+        self.devices = {
+            device.device: OpenDevice(self, device, known.get(device.device))
+            for device in snapshot.devices
+        }
+        self._kept = Kept()
+
+    @cached_property
+    def default_device(self) -> int | None:
+        """Where memory ran out, else the one with the highest peak; None: there is none."""
+        numbers = list(self.devices)
+        if not numbers:
+            return None
+        peaks = {number: of.active.peak[0] for number, of in self.devices.items()}
+        failed = {number for number, of in self.devices.items() if of.has_oom}
+        return max(numbers, key=lambda at: (at in failed, peaks[at], -at))
+
+    def device(self, number: int | None) -> OpenDevice:
+        """One device; the default one where none is named.
+
+        Raises:
+            NotFoundError: the history says nothing of it.
+        """
+        wanted = self.default_device if number is None else number
+        found = None if wanted is None else self.devices.get(wanted)
+        if found is None:
+            known = ", ".join(map(str, self.devices)) or "none"
+            raise NotFoundError(
+                "The history holds nothing of such a device.",
+                "no device" if wanted is None else f"device={wanted}",
+                f"It has these: {known}.",
+            )
+        return found
+
+    def capacity_of(self, number: int) -> float | None:
+        """Bytes of a device; None where nobody recorded it."""
+        known = self._capacity
+        if known is None:
+            return None
+        # Who does not say which device it is speaks of the only one.
+        own = next(iter(self.devices), None) if known.device is None else known.device
+        is_sure = known.device is not None or len(self.devices) == 1
+        return float(known.num_bytes) if is_sure and own == number else None
+
+    def once(self, name: str, make: Callable[[], _T]) -> _T:
+        """What is made of the whole history once, and kept with it."""
+        return self._kept.get(name, make)
+
+    @property
+    def frame_kinds(self) -> Ints:
+        """By frame: whose it is."""
+        return self._kept.get("kinds", lambda: frame_kinds(self.snapshot.stacks))
+
+    @property
+    def user_frames(self) -> Ints:
+        """By stack: the frame that stands for it."""
+        return self._kept.get(
+            "user frames",
+            lambda: user_frames(self.snapshot.stacks, self.frame_kinds),
+        )
+
+    @property
+    def modules(self) -> ForwardModules:
+        """By stack: whose forward it was in."""
+        return self._kept.get(
+            "modules", lambda: forward_modules(self.snapshot.stacks, self.frame_kinds)
+        )
+
+    @property
+    def stream_labels(self) -> tuple[str, ...]:
+        """What the rows of `Snapshot.streams` are called."""
+        return tuple(
+            "default" if not pointer else f"0x{pointer & (2**64 - 1):x}"
+            for pointer in self.snapshot.streams
+        )
+
+    @property
+    def pool_labels(self) -> tuple[str, ...]:
+        """What the rows of `Snapshot.pools` are called."""
+        return tuple(
+            "default" if pool == DEFAULT_POOL else f"({pool[0]}, {pool[1]})"
+            for pool in self.snapshot.pools
+        )
+
+    def num_bytes(self) -> int:
+        """What it holds in memory, without what is mapped from files."""
+        return held_bytes(self)
+
+
+def _check_row(name: str, row: int | None, num: int) -> None:
+    if row is not None and row >= num:
+        raise NotFoundError(
+            f"The history has no such {name}.",
+            f"{name}={row}",
+            f"It has {num}; they count from 0.",
+        )
