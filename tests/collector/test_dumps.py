@@ -213,7 +213,7 @@ def test_a_process_that_is_killed_half_way_leaves_nothing_torn(tmp_path, where):
     script = f"""
         import os, signal, sys
         from pathlib import Path
-        from collector.cli import dumps_process
+        from tb_plugin.cli import dumps_process
         def killed(*_):
             os.kill(os.getpid(), signal.SIGKILL)
         dumps_process.{where} = killed

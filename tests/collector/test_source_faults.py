@@ -231,7 +231,7 @@ def test_a_step_source_that_did_not_open_is_opened_later(
 OUT_OF_FILES = """
 import logging, resource, sys
 import collector
-from collector import retry
+from collector.core import retry
 from tests.collector.recordings import read, wait_until
 class Told(logging.Handler):
     def emit(self, record):

@@ -15,7 +15,7 @@ from tb_plugin.server.parameters import expected
 from tb_plugin.server.routes import ROUTES, query_of
 from tests.tb_plugin.client import Page
 
-VIEWS = Path(__file__).parents[2] / "tb_plugin" / "views"
+PAGES = Path(__file__).parents[2] / "tb_plugin" / "pages"
 DECLARES = re.compile(r'@(?:route|of_\w+)\(\s*"(\w+)"')
 
 
@@ -27,8 +27,8 @@ def page(run, tmp_path) -> Page:
 
 def test_every_route_is_declared_by_the_module_that_is_named_for_it():
     declared = {
-        name: path.stem
-        for path in VIEWS.glob("*.py")
+        name: ".".join(path.relative_to(PAGES).with_suffix("").parts)
+        for path in PAGES.rglob("*.py")
         for name in DECLARES.findall(path.read_text())
     }
     assert declared == ROUTES

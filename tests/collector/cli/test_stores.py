@@ -149,7 +149,7 @@ def test_an_export_of_a_store_is_that_of_its_copy(address, logs, tmp_path):
     assert main(["export", str(logs / "exp"), *KINDS, "-o", str(copy)]) == 0
     written = {path.name: path.read_bytes() for path in out.iterdir()}
     assert written == {path.name: path.read_bytes() for path in copy.iterdir()}
-    assert len(written) == 2 * 6 + 1
+    assert len(written) == 2 * 5 + 1
 
 
 def test_without_a_place_an_export_is_written_where_one_is(address, tmp_path, capsys):
@@ -228,8 +228,8 @@ def test_a_bucket_is_merged_and_exported(s3, logs, tmp_path):
     assert main(["merge", str(logs / "exp"), "-o", str(tmp_path / "copy.json")]) == 0
     assert read(out)["traceEvents"] == read(tmp_path / "copy.json")["traceEvents"]
     files = tmp_path / "files"
-    assert main(["export", f"{url}/exp", "--pickle", "-o", str(files)]) == 0
-    assert len(list(files.glob("*.pickle"))) == 2
+    assert main(["export", f"{url}/exp", "--yaml", "-o", str(files)]) == 0
+    assert len(list(files.glob("*.yaml"))) == 2 * 2
     # What was read lies nowhere on this machine.
     left = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
     assert left == []

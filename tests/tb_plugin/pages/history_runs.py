@@ -10,6 +10,7 @@ import numpy as np
 
 from collector.format.snapshots import tables_of
 from collector.simulate import trained_rank
+from tb_plugin.server.routes import ROUTES
 from tests.tb_plugin.client import Page, answered, refresh
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _trained: dict[tuple[int, bool], SimulatedRank] = {}
 def view_of(name: str) -> Callable[[OpenHistory, Any], Any]:
     """What makes the answer of one of these routes."""
     found: Callable[[OpenHistory, Any], Any]
-    found = getattr(import_module(f"tb_plugin.pages.{name}"), name)
+    found = getattr(import_module(f"tb_plugin.pages.{ROUTES[name]}"), name)
     return found
 
 
