@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collector.config.schedule import Action, Schedule
     from collector.config.sections import (
         ActivationsConfig,
-        ClockConfig,
-        DumpsConfig,
         FlopsConfig,
         FunctionsConfig,
         HistoryConfig,
@@ -38,14 +36,12 @@ if TYPE_CHECKING:
     from collector.functions.functions import profiled
     from collector.recorder import Recorder
     from collector.start import active, record
-    from collector.steps.spans.spans import instant, log, span
+    from collector.steps.spans.calls import instant, log, span
 
 __all__ = [
     "Action",
     "ActivationsConfig",
-    "ClockConfig",
     "ConfigError",
-    "DumpsConfig",
     "FlopsConfig",
     "FunctionsConfig",
     "HistoryConfig",
@@ -74,9 +70,7 @@ __all__ = [
 _HOMES: Final = {
     "Action": "collector.config.schedule",
     "ActivationsConfig": "collector.config.sections",
-    "ClockConfig": "collector.config.sections",
     "ConfigError": "collector.errors",
-    "DumpsConfig": "collector.config.sections",
     "FlopsConfig": "collector.config.sections",
     "FunctionsConfig": "collector.config.sections",
     "HistoryConfig": "collector.config.sections",
@@ -94,12 +88,12 @@ _HOMES: Final = {
     "SpansConfig": "collector.config.sections",
     "TorchProfilerConfig": "collector.config.sections",
     "active": "collector.start",
-    "instant": "collector.steps.spans.spans",
+    "instant": "collector.steps.spans.calls",
     "load": "collector.config.layers",
-    "log": "collector.steps.spans.spans",
+    "log": "collector.steps.spans.calls",
     "profiled": "collector.functions.functions",
     "record": "collector.start",
-    "span": "collector.steps.spans.spans",
+    "span": "collector.steps.spans.calls",
 }
 
 

@@ -26,21 +26,21 @@ Defined where one might wonder:
 
 from __future__ import annotations
 
-import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collector.core import lifecycle
 from collector.core.guard import guarded, say
-from collector.core.inert import INERT
-from collector.core.plain import described, number_of, own_text, text_of, whole_number
+from collector.core.plain import described, number_of
 from collector.core.rank import mesh_coordinates
+from collector.core.session import NEVER_OPENED, Session
 from collector.errors import ConfigError
+from collector.hooks.compiling import traced_as
 from collector.steps import loader
-from collector.steps.compiled import traced_as
 from collector.steps.progress import PhaseBlock
-from collector.steps.spans import spans
-from collector.steps.spans.how import USER, known_hows
-from collector.steps.spans.spans import NoSpan, Span, make_span
+from collector.steps.spans import calls
+from collector.steps.spans.calls import known_options, make_span
+from collector.steps.spans.span import USER, NoSpan, Span, nothing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from collector.config import RecordConfig
-    from collector.steps.spans.how import States
+    from collector.steps.spans.calls import States
     from collector.torch_profiler.kept import SavedTrace
 
 Batch = TypeVar("Batch")
@@ -66,7 +66,7 @@ def _no_block(recorder: Recorder, *_: Any) -> PhaseBlock:
 
 
 def _tell(where: str, error: Exception, recorder: Recorder, *_: Any, **__: Any) -> None:
-    say(recorder._recording.troubles, where, error)  # noqa: SLF001  # it is its own
+    say(recorder._session.warn_once, where, error)  # noqa: SLF001  # it is its own
 
 
 class Recorder:
@@ -80,25 +80,14 @@ class Recorder:
         model: Any = None,
         optimizer: Any = None,
     ) -> None:
-        # Here and not above, so that `import collector` and a recorder that is switched
-        # off stay light; and not on a thread, so that no fork meets a half import.
-        from collector.core.recording import Recording
-
-        recording = self._recording = Recording(run_dir, config, mesh)
-        # What steps ask for, at hand.
-        self._engine = recording.engine
-        self._progress = recording.progress
-        self._cycles = recording.cycles
-        self._timing = recording.timing
-        self._windows = recording.windows
-        self._to_wall_ns = recording.timing.to_wall_ns
-        try:
-            recording.join(self)
-        except BaseException:
-            recording.close_for(None)
-            raise
+        session = self._session = Session()
+        with ExitStack() as undo:
+            undo.callback(session.close_for, None)
+            session.open(run_dir, config, mesh)
+            session.join(self)
+            undo.pop_all()
         self.attach(model=model, optimizer=optimizer)
-        recording.begin()
+        session.begin()
 
     # What training calls.
 
@@ -117,10 +106,11 @@ class Recorder:
             tokens: tokens it consumed on this rank.
             samples: samples it consumed on this rank.
         """
-        if not self._recording.is_live:
+        session = self._session
+        if not session.is_live:
             return
-        with self._recording.lock:
-            self._take_step(step, tokens, samples)
+        with session.lock:
+            session.take_step(step, tokens, samples)
         if lifecycle.launcher is not None:
             lifecycle.launcher.step_taken(self)
 
@@ -133,11 +123,11 @@ class Recorder:
         None leaves things as they are; further models and optimizers come on top, but a
         model that wraps an earlier one takes its place.
         """
-        if not self._recording.is_live:
+        if not self._session.is_live:
             return
         if mesh is not None:
             self._attach_mesh(mesh)
-        self._recording.attach(model, optimizer)
+        self._session.attach(model, optimizer)
 
     @guarded(_tell)
     def track_inputs(self, *inputs: Any) -> None:
@@ -146,23 +136,21 @@ class Recorder:
         Without it, where modules are tracked, inputs are what the model's forward is
         given. Nothing is kept alive.
         """
-        if self._recording.is_live:
-            self._windows.track_inputs(inputs)
+        if self._session.is_live:
+            self._session.windows.track_inputs(inputs)
 
     @guarded(_tell)
     def epoch(self, n: int, length: int | None = None) -> None:
         """Say that epoch `n` begins, of `length` steps where that is known."""
-        if self._recording.is_live:
-            number = self._number("epoch", n)
-            if number is not None:
-                of = self._number("length", length)
-                with self._recording.lock:
-                    self._progress.epoch = number
-                    self._recording.note(
-                        "epoch", {"epoch": number, "length": of}, user=True
-                    )
-                    self._windows.epoch(of)
-                    self._cycles.epoch(of)
+        session = self._session
+        number = session.number("epoch", n) if session.is_live else None
+        if number is not None:
+            of = session.number("length", length)
+            with session.lock:
+                session.progress.epoch = number
+                session.note("epoch", {"epoch": number, "length": of}, user=True)
+                session.windows.epoch(of)
+                session.cycles.epoch(of)
 
     @guarded(_tell, instead=_no_block)
     def phase(self, name: str) -> PhaseBlock:
@@ -171,19 +159,20 @@ class Recorder:
         Each phase counts its own steps and has its own rows. At the end of the block
         the phase before it continues.
         """
-        if not self._recording.is_live:
+        if not self._session.is_live:
             return PhaseBlock(self._enter_phase, None)
-        before = self._progress.phase.name
+        progress = self._session.progress
+        before = progress.phase.name
         self._enter_phase(name)
-        return PhaseBlock(self._enter_phase, before, self._progress)
+        return PhaseBlock(self._enter_phase, before, progress)
 
     @guarded(_tell, instead=lambda _, dataloader: dataloader)
     def loader(self, dataloader: Iterable[Batch]) -> loader.RecordedLoader[Batch]:
         """Wrap a dataloader so that its batches are counted; all else is its own."""
-        if not self._recording.is_live:
+        if not self._session.is_live:
             return dataloader  # type: ignore[return-value]  # it is all that a wrapper is
-        self._recording.note("loader", loader.describe(dataloader), user=True)
-        return loader.recorded(dataloader, self._recording)
+        self._session.note("loader", loader.describe(dataloader), user=True)
+        return loader.recorded(dataloader, self._session)
 
     def span(
         self,
@@ -206,39 +195,38 @@ class Recorder:
             memory: also snap memory at its start and end, on the schedule, as for a
                 function decorated with `collector.profiled`.
         """
-        if self._recording is INERT:
+        if self._session is NEVER_OPENED:
             return _NO_SPAN
         # Nothing is asked here of what may be anybody's object: see `make_span`.
         if states is args is None and memory is False:
             if category is USER:
-                return Span(name, self._recording)
-            how = known_hows.get(category) if type(category) is str else None
-            if how is not None:
-                return Span(name, self._recording, how)
-        return make_span(name, self._recording, category, states, args, memory)
+                return Span(name, self._session)
+            options = known_options.get(category) if type(category) is str else None
+            if options is not None:
+                return Span(name, self._session, options)
+        return make_span(name, self._session, category, states, args, memory)
 
-    traced_as(span, spans.no_span)
+    traced_as(span, calls.no_span)
 
-    @guarded(_tell, traced=spans.nothing)
+    @guarded(_tell, traced=nothing)
     def instant(self, name: str, *, states: States = None, **args: Any) -> None:
         """Record this moment with plain values, in the steps that keep spans."""
-        spans.put_instant(self._recording, name, states, args)
+        calls.put_instant(self._session, name, states, args)
 
-    @guarded(_tell, traced=spans.nothing)
+    @guarded(_tell, traced=nothing)
     def log(self, values: Mapping[str, float], *, states: States = None) -> None:
         """Record numbers by name that hold from now on, in the steps that keep spans.
 
         `rec.log({"loss": loss.item(), "queue": 17})` draws a line over time for each.
         """
-        spans.put_numbers(self._recording, values, states)
+        calls.put_numbers(self._session, values, states)
 
-    @guarded(_tell, traced=spans.nothing)
+    @guarded(_tell, traced=nothing)
     def mark(self, label: str) -> None:
         """Put a labelled mark at this moment of the timeline."""
-        if self._recording.is_live:
-            self._recording.note(
-                "mark", {"label": self._text("mark", label)}, user=True
-            )
+        if self._session.is_live:
+            label = self._session.text("mark", label)
+            self._session.note("mark", {"label": label}, user=True)
 
     @guarded(_tell, instead=lambda *_: False)
     def snapshot(self, label: str) -> bool:
@@ -251,18 +239,18 @@ class Recorder:
         Returns:
             Whether there was anything to capture: not before the device is in use.
         """
-        if not self._recording.is_live:
+        if not self._session.is_live:
             return False
-        return self._recording.take_snapshot(self._text("snapshot", label))
+        return self._session.take_snapshot(self._session.text("snapshot", label))
 
     @guarded(_tell, instead=lambda *_, **__: False)
     def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Have everything so far on disk now; whether that was done in time."""
-        if not self._recording.is_live:
+        if not self._session.is_live:
             return False
         seconds = number_of(timeout)
         if seconds is None or seconds != seconds:  # noqa: PLR0124  # NaN is not itself
-            self._recording.troubles.tell(
+            self._session.warn_once(
                 "flush",
                 "the timeout of flush must be a number of seconds, got %s; it waits %g s."
                 " Pass a Python number.",
@@ -270,7 +258,7 @@ class Recorder:
                 FLUSH_SECONDS,
             )
             seconds = FLUSH_SECONDS
-        return self._engine.writer.flush(seconds)
+        return self._session.engine.writer.flush(seconds)
 
     @guarded(_tell)
     def close(self) -> None:
@@ -282,7 +270,7 @@ class Recorder:
         yet (`remote.close_seconds`, 30 s unless set). A process of its own writes what
         `dumps` asks for.
         """
-        self._recording.close_for(None)
+        self._session.close_for(None)
 
     def __enter__(self) -> Self:
         return self
@@ -294,44 +282,44 @@ class Recorder:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._recording.close_for(error)
+        self._session.close_for(error)
 
     # What can be asked.
 
     @property
     def path(self) -> Path | None:
         """The rank's file; None until it is created."""
-        return self._recording.path
+        return self._session.engine.writer.path if self._was_opened else None
 
     @property
     def run_dir(self) -> Path:
         """The run's own directory, absolute."""
-        return self._recording.run_dir
+        return self._session.run_dir
 
     @property
     def rank(self) -> int:
         """This process's global rank, as far as it is known by now."""
-        return self._recording.rank
+        return self._session.engine.rank if self._was_opened else 0
 
     @property
     def attempt(self) -> str:
         """Name of this start, part of the file's name."""
-        return self._recording.attempt
+        return self._session.engine.writer.attempt if self._was_opened else ""
 
     @property
     def num_batches(self) -> int:
         """Batches that recorded loaders have handed out."""
-        return self._recording.num_batches
+        return self._session.num_batches
 
     @property
     def num_steps(self) -> int:
         """Training steps taken so far, whatever their numbers."""
-        return self._recording.num_steps
+        return self._session.progress.train.num_steps if self._was_opened else 0
 
     @property
     def num_dropped(self) -> int:
         """Rows and notes that could not be kept, for whatever reason."""
-        return self._recording.num_dropped
+        return self._session.engine.writer.num_dropped if self._was_opened else 0
 
     @property
     def saved_traces(self) -> tuple[SavedTrace, ...]:
@@ -339,89 +327,29 @@ class Recorder:
 
         They are saved on a thread of their own, so the newest comes a little later.
         """
-        return self._recording.saved_traces
+        tracing = self._session.tracing
+        return () if tracing is None else tracing.saved_traces
 
     # Behind the calls.
 
-    def _take_step(self, step: Any, tokens: Any, samples: Any) -> None:
-        now = time.perf_counter_ns()
-        if step is not None:
-            step = self._number("step", step)
-        progress = self._progress
-        phase = progress.phase
-        if tokens is not None or samples is not None:
-            tokens = self._number("tokens", tokens, least=0)
-            samples = self._number("samples", samples, least=0)
-            progress.report(tokens=tokens, samples=samples)
-        self._cycles.end_step(step)
-        self._windows.end_step()
-        number, back_from = progress.advance(step)
-        since, phase.last_ns = phase.last_ns, now
-        seconds = None if since is None else (now - since) * 1e-9
-        row = [
-            now + self._to_wall_ns,
-            number,
-            seconds,
-            progress.epoch,
-            phase.samples,
-            phase.tokens,
-        ]
-        row += self._timing.end_step(number, since, now, samples, tokens)
-        self._engine.write_step(phase.name, row)
-        if back_from is not None:
-            self.mark(f"step went back from {back_from} to {number}")
-        if self._recording.witness is not None:
-            self._recording.witness.stepped()
-        self._recording.begin_step()
-
-    def _number(self, what: str, value: Any, *, least: int | None = None) -> int | None:
-        if value is None:
-            return None
-        number = whole_number(value)
-        if number is None or (least is not None and number < least):
-            self._recording.troubles.tell(
-                f"number {what}",
-                "%s must be a whole number%s, got %s; it is ignored. Pass a Python int:"
-                " a tensor would have to wait for the device.",
-                what,
-                "" if least is None else f" from {least} up",
-                described(value) if number is None else number,
-            )
-            return None
-        return number
-
-    def _text(self, what: str, value: Any) -> str:
-        """A label; of what has no text that may be read, what it is."""
-        if type(value) is not str and own_text(value) is None:
-            self._recording.troubles.tell(
-                f"text {what}",
-                "the label of %s must be text, got %s, which stands in its place. Pass a"
-                " str, and of a tensor its .item() where it is on the host already.",
-                what,
-                described(value),
-            )
-        return text_of(value)
+    @property
+    def _was_opened(self) -> bool:
+        return self._session is not NEVER_OPENED
 
     def _attach_mesh(self, mesh: Any) -> None:
         try:
             coordinates = mesh_coordinates(mesh)
         except ConfigError as error:
-            self._recording.troubles.tell("mesh", "%s It is ignored.", error)
+            self._session.warn_once("mesh", "%s It is ignored.", error)
             return
-        self._engine.mesh = coordinates
-        self._recording.note("mesh", coordinates, user=True)
+        self._session.engine.mesh = coordinates
+        self._session.note("mesh", coordinates, user=True)
 
     @guarded(_tell)
     def _enter_phase(self, name: str) -> None:
-        name = self._text("phase", name)
-        with self._recording.lock:
-            self._windows.drop_step()
-            now = time.perf_counter_ns()
-            phase = self._progress.enter(name, now)
-            self._timing.enter_phase(phase.name, now)
-            self._cycles.entered()
-            self._recording.note("phase", {"phase": phase.name}, user=True)
-            self._recording.begin_step()
+        name = self._session.text("phase", name)
+        with self._session.lock:
+            self._session.enter_phase(name)
 
     # A trainer that holds it may be copied, or sent to another process.
 
@@ -438,5 +366,5 @@ class Recorder:
 def inert_recorder() -> Recorder:
     """One that does nothing, and imports nothing: each call is a return."""
     recorder = Recorder.__new__(Recorder)
-    recorder._recording = INERT  # noqa: SLF001  # it is made here
+    recorder._session = NEVER_OPENED  # noqa: SLF001  # it is made here
     return recorder

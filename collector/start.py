@@ -18,7 +18,6 @@ from collector.core.warn_once import warn
 from collector.errors import ConfigError
 from collector.recorder import Recorder, inert_recorder
 from collector.steps.attached import Attached
-from collector.steps.spans.how import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +35,11 @@ def _nothing(*_: Any, **__: Any) -> Recorder:
     return inert_recorder()
 
 
-@guarded(tell, instead=_nothing, passes=(ConfigError,))
+def _could_not_start(_where: str, error: Exception, *_: Any, **__: Any) -> None:
+    warn("recording could not start; training goes on without it", error=error)
+
+
+@guarded(_could_not_start, instead=_nothing, passes=(ConfigError,))
 def record(
     logdir: str | Path,
     *,
@@ -82,18 +85,14 @@ def record(
     if lifecycle.launcher is not None:
         run_dir = lifecycle.launcher.recording_begins(run_dir)
     _close_forgotten(run_dir)
-    try:
-        return Recorder(run_dir, settings, coordinates, model, optimizer)
-    except Exception as error:  # noqa: BLE001  # of the two, training matters
-        warn("recording could not start; training goes on without it", error=error)
-        return inert_recorder()
+    return Recorder(run_dir, settings, coordinates, model, optimizer)
 
 
 def _check_root(settings: RecordConfig, model: Any) -> None:
     """Whether the module to be tracked is there, where the model is known already."""
     if model is None or not (settings.modules.enabled and settings.modules.root):
         return
-    from collector.modules.root import find_root
+    from collector.modules.tree import find_root
 
     attached = Attached()
     attached.add(model, None)

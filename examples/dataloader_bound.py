@@ -15,12 +15,11 @@ import argparse
 import time
 from pathlib import Path
 
+import memboard as mb
 import torch
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
-
-import collector
 
 WIDTH = 256
 SAMPLE_ELEMENTS = WIDTH * WIDTH
@@ -59,7 +58,7 @@ def train(run_dir: Path, *, num_epochs: int, num_images: int, num_workers: int) 
         num_workers=num_workers,
         persistent_workers=num_workers > 0,
     )
-    with collector.record(run_dir, model=model, optimizer=optimizer) as rec:
+    with mb.record(run_dir, model=model, optimizer=optimizer) as rec:
         batches = rec.loader(loader)
         for epoch in range(num_epochs):
             rec.epoch(epoch, length=len(loader))

@@ -3,7 +3,7 @@
     torchrun --nproc-per-node 2 examples/fsdp2.py --logdir runs
     tensorboard --logdir runs
 
-Every rank calls `collector.record` with the same run directory; MemBoard takes the rank
+Every rank calls `mb.record` with the same run directory; MemBoard takes the rank
 from torchrun's environment and the mesh coordinates from the DeviceMesh. Started without
 torchrun it trains on one rank.
 """
@@ -14,14 +14,13 @@ import argparse
 import os
 from pathlib import Path
 
+import memboard as mb
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn import functional
-
-import collector
 
 CONFIG = Path(__file__).with_suffix(".yaml")
 
@@ -59,7 +58,7 @@ class Model(nn.Module):
 
 def train(run_dir: Path, config: Path, *, num_steps: int, device: torch.device) -> None:
     # Recording may start before init_process_group: start-up is then seen too.
-    with collector.record(run_dir, config=config) as rec:
+    with mb.record(run_dir, config=config) as rec:
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
         size = dist.get_world_size()
         mesh = init_device_mesh(device.type, (size,), mesh_dim_names=("dp",))

@@ -16,11 +16,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import memboard as mb
 import torch
 from torch import nn
 from torch.nn import functional
-
-import collector
 
 HIDDEN = 512
 BATCH = 4096
@@ -35,7 +34,7 @@ def train(run_dir: Path, *, num_steps: int, device: torch.device) -> None:
     ).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     kept_outputs = []
-    with collector.record(run_dir, model=model, optimizer=optimizer) as rec:
+    with mb.record(run_dir, model=model, optimizer=optimizer) as rec:
         for step in range(num_steps):
             inputs = torch.randn(BATCH, HIDDEN, device=device)
             with rec.span("forward"):

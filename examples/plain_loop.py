@@ -11,11 +11,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import memboard as mb  # line 1
 import torch
 from torch import nn
 from torch.nn import functional
-
-import collector  # line 1
 
 
 def train(run_dir: Path, *, num_steps: int, device: torch.device) -> float:
@@ -26,7 +25,7 @@ def train(run_dir: Path, *, num_steps: int, device: torch.device) -> float:
     ).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     loss = torch.zeros(())
-    with collector.record(run_dir, model=model, optimizer=optimizer) as rec:  # line 2
+    with mb.record(run_dir, model=model, optimizer=optimizer) as rec:  # line 2
         for step in range(num_steps):
             x = torch.rand(1024, 1, device=device) * 6 - 3
             loss = functional.mse_loss(model(x), torch.sin(x))

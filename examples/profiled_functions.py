@@ -17,14 +17,13 @@ import argparse
 import os
 from pathlib import Path
 
+import memboard as mb
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn import functional
-
-import collector
 
 VOCABULARY = 1000
 HIDDEN = 128
@@ -63,7 +62,7 @@ def count_outputs(module: nn.Module, _: object, outputs: object) -> None:
 
 # What is collected, and when; a YAML file with these keys does as well.
 CONFIG = {
-    "schedule": {"warmup_iters": 2, "max_iter": 4},
+    "schedule": {"warmup": 2, "active": 2},
     "modules": True,
     "hooks": {"post_forward": [count_outputs], "save_attrs": ["output_bytes"]},
 }
@@ -90,7 +89,7 @@ class Trainer:
         counted = torch.arange(TOKENS + 1, device=self.device)
         return self.model((starts + counted) % VOCABULARY)
 
-    @collector.profiled
+    @mb.profiled
     def training_step(self) -> float:
         """Forward, backward and optimizer."""
         loss = self.loss()
@@ -103,7 +102,7 @@ class Trainer:
 def train(run_dir: Path, *, num_steps: int, device: torch.device) -> None:
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     trainer = Trainer(device)
-    with collector.record(
+    with mb.record(
         run_dir, model=trainer.model, optimizer=trainer.optimizer, config=CONFIG
     ) as rec:
         for step in range(num_steps):

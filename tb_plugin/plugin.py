@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Request, Response
 
-    from tb_plugin.index.given import Given
+    from tb_plugin.index.logdirs import Given
     from tb_plugin.server.state import State
 
 _logger = logging.getLogger("memboard")

@@ -12,31 +12,32 @@ state of a file can be written: no digest, no close, a step that goes back.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
-from collector.format.capture import encode_body
-from collector.format.capture_parts import CAPTURE, split_body
-from collector.format.codec import CHUNK, encode_chunk, encode_record, kind_of
+from collector.format.capture import CAPTURE, decode_part, encode_body, split_body
 from collector.format.columns import AXES, STEP_TABLE, Column
+from collector.format.digest import DIGEST, TableRollup, encode_digest
 from collector.format.framing import frame_record, frame_version
 from collector.format.names import RANK_FILES_DIR, rank_file_name
 from collector.format.numeric import ABSENT
+from collector.format.payload import pack
 from collector.format.records import (
+    CHUNK,
     Capture,
     CaptureEntry,
+    ChunkRef,
     ClockAnchor,
     Close,
-    Digest,
     Header,
     Note,
     Schema,
-    TableDigest,
+    decode_chunk_ref,
+    encode_chunk,
+    kind_of,
 )
-from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,17 +72,6 @@ COLUMNS: dict[str, Column] = {
 """Columns the builders know by name; give a `Column` for any other."""
 
 
-@dataclass
-class _Table:
-    schema: Schema
-    fine: Rollup
-    coarse: Rollup
-    fine_names: list[str]
-    coarse_names: list[str]
-    num_rows: int = 0
-    listed: list[tuple[int, ...]] = field(default_factory=list)
-
-
 class RankBuilder:
     """One rank's file of one attempt, growing on disk record by record."""
 
@@ -106,8 +96,9 @@ class RankBuilder:
         self.offsets: list[tuple[str, int, int]] = []
         """(kind, start, end) of every record, in order."""
         self._notes: list[Note] = []
-        self._tables: dict[tuple[str, str, tuple[Column, ...]], _Table] = {}
+        self._tables: dict[tuple[str, str, tuple[Column, ...]], TableRollup] = {}
         self._num_dropped = 0
+        self._chunks: list[ChunkRef] = []
         self._captures: list[CaptureEntry] = []
         self._captures_before = 0
         self._next_ns = START_NS if header is None else header.started.wall_ns
@@ -175,15 +166,12 @@ class RankBuilder:
         known = {"time_ns": self._next_ns, "step": 0, "phase": "train", "iteration": 1}
         capture = Capture(kind=kind, function=function, **{**known, **fields})
         start = self.path.stat().st_size
-        body = encode_body(capture)
-        for part in split_body(capture, body, digest_offset=self.digest_offset):
-            self.append(CAPTURE, part)
-        names = [field.name for field in dataclasses.fields(CaptureEntry)][2:]
-        entry = CaptureEntry(
-            offset=start,
-            num_bytes=self.path.stat().st_size - start,
-            **{name: getattr(capture, name) for name in names},
+        parts = split_body(
+            capture, encode_body(capture), digest_offset=self.digest_offset
         )
+        for part in parts:
+            self.append(CAPTURE, part)
+        entry = decode_part(parts[0])[0].entry_at(start, self.path.stat().st_size)
         self._captures.append(entry)
         return entry
 
@@ -197,19 +185,17 @@ class RankBuilder:
 
     def digest(self) -> None:
         """Index and pre-aggregate of everything so far."""
-        tables = tuple(self._digest_of(table) for table in self._tables.values())
-        schemas = tuple(table.schema for table in self._tables.values())
         start = self.path.stat().st_size
-        self.record(
-            Digest(
-                previous_offset=self.digest_offset,
-                tables=tables,
-                notes=tuple(self._notes),
-                schemas=schemas,
-                captures=tuple(self._captures),
-                captures_before=self._captures_before,
-            )
+        payload = encode_digest(
+            list(self._tables.values()),
+            self._chunks,
+            self._notes,
+            self._captures,
+            previous_offset=self.digest_offset,
+            captures_before=self._captures_before,
         )
+        self.append(DIGEST, payload)
+        self._chunks = []
         self.digest_offset = start
         if self._captures:
             self._captures, self._captures_before = [], start
@@ -239,8 +225,8 @@ class RankBuilder:
         )
 
     def record(self, record: Any) -> None:
-        """Append any record but a chunk."""
-        self.append(kind_of(record), encode_record(record))
+        """Append a text record."""
+        self.append(kind_of(record), pack(record))
 
     def append(self, kind: str, payload: bytes) -> None:
         """Append a frame with any payload."""
@@ -258,7 +244,7 @@ class RankBuilder:
         *,
         rolled_up: bool,
         timed: bool,
-    ) -> _Table:
+    ) -> TableRollup:
         key = (table, phase, columns)
         if key not in self._tables:
             schema = Schema(
@@ -269,53 +255,17 @@ class RankBuilder:
                 interval_seconds=1.0 if timed else None,
                 rolled_up=rolled_up,
             )
-            kept = columns if rolled_up else ()
-            fine = [column.name for column in kept if column.headline]
-            coarse = [column.name for column in kept if not column.headline]
-            self._tables[key] = _Table(
-                schema,
-                Rollup(fine, max_buckets=FINE_BUCKETS),
-                Rollup(coarse, max_buckets=COARSE_BUCKETS, max_only=True),
-                fine,
-                coarse,
-            )
+            self._tables[key] = TableRollup(schema)
             self.record(schema)
         return self._tables[key]
 
-    def _chunk(self, table: _Table, columns: list[np.ndarray]) -> None:
+    def _chunk(self, table: TableRollup, columns: list[np.ndarray]) -> None:
         payload = encode_chunk(table.schema, columns, digest_offset=self.digest_offset)
         start = self.path.stat().st_size
         self.append(CHUNK, payload)
-        times, steps = columns[0], columns[1]
-        names = [column.name for column in table.schema.columns]
-        by_name = dict(zip(names, columns, strict=True))
-        if table.schema.rolled_up:
-            fine = [by_name[name] for name in table.fine_names]
-            table.fine.add(times, steps, fine)
-            coarse = [by_name[name] for name in table.coarse_names]
-            table.coarse.add(times, steps, coarse)
-        table.num_rows += len(times)
-        table.listed.append(
-            (start, len(times), int(steps.min()), int(steps.max()), int(times.min()), int(times.max()))
-        )  # fmt: skip
-
-    def _digest_of(self, table: _Table) -> TableDigest:
-        listed = np.array(table.listed, np.int64).reshape(-1, 6)
-        table.listed.clear()
-        return TableDigest(
-            schema_id=table.schema.schema_id,
-            num_rows=table.num_rows,
-            chunk_offset=listed[:, 0],
-            chunk_rows=listed[:, 1],
-            chunk_first_step=listed[:, 2],
-            chunk_last_step=listed[:, 3],
-            chunk_first_ns=listed[:, 4],
-            chunk_last_ns=listed[:, 5],
-            fine_rows=table.fine.rows_per_bucket,
-            fine=table.fine.columns(),
-            coarse_rows=table.coarse.rows_per_bucket,
-            coarse=table.coarse.columns(),
-        )
+        end = self.path.stat().st_size
+        self._chunks.append(decode_chunk_ref(payload, start, end)[0])
+        table.add(columns)
 
 
 class RunBuilder:
@@ -343,7 +293,7 @@ class RunBuilder:
         when = START_NS + attempt * 86_400 * 10**9 if start_ns is None else start_ns
         name = attempt_name(when, attempt)
         made = make_header(rank, name, when, job=job, world_size=world_size)
-        made = replace(made, **header)
+        made = msgspec.structs.replace(made, **header)
         written = None if headless else made
         return RankBuilder(
             self.files, rank, name, written, segment=segment, named_rank=named_rank

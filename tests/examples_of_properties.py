@@ -12,7 +12,9 @@ def load_profile() -> None:
     """Let nothing depend on chance, nor on how fast the machine is.
 
     What a random example finds would fail on somebody else's change. To look for more:
-    `HYPOTHESIS_EXPLORES=1 pytest -m hypothesis`.
+    `HYPOTHESIS_EXPLORES=1 pytest -m hypothesis`. Where `CI` is set, as in
+    `run.sh`, a property is tried with
+    25 examples, elsewhere with 100.
     """
     explores = "HYPOTHESIS_EXPLORES" in os.environ
     if not explores:
@@ -22,6 +24,7 @@ def load_profile() -> None:
         providers._get_local_constants = lambda: none_yet
     settings.register_profile(
         "memboard",
+        max_examples=25 if os.environ.get("CI") else 100,
         deadline=None,
         derandomize=not explores,
         suppress_health_check=[HealthCheck.too_slow],

@@ -9,8 +9,8 @@ from collector.format.memory import CATEGORIES
 from collector.format.snapshots import tables_of
 
 if TYPE_CHECKING:
-    from collector.simulate import OomCase
     from tests.builders import RankBuilder
+    from tests.simulate import OomCase
 
 GIB = 1 << 30
 

@@ -3,25 +3,128 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.format.capture_parts import (
-    CAPTURE,
-    decode_capture,
-    decode_entry,
-    decode_part,
-)
-from collector.format.codec import decode_record
-from collector.format.framing import Damage, read_frames
+from collector.format.capture import CAPTURE, decode_capture, decode_part
+from collector.format.digest import DIGEST, decode_digest
+from collector.format.framing import Damage, Framed, read_frames
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
-from collector.format.records import Capture, Chunk, Close, Digest, Header, Note, Schema
+from collector.format.records import (
+    CHUNK,
+    Capture,
+    ChunkRef,
+    Close,
+    Header,
+    Note,
+    Schema,
+    decode_chunk,
+    decode_chunk_ref,
+    decode_record,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from collector.format.capture_parts import CapturePart
+    from collector.format.capture import CapturePart
+    from collector.format.records import CaptureEntry
+
+    Part = tuple[CapturePart, memoryview]
+
+
+@dataclass
+class Chunk:
+    """A chunk record, decoded."""
+
+    ref: ChunkRef
+    digest_offset: int
+    columns: list[np.ndarray]
+
+    @property
+    def schema_id(self) -> int:
+        return self.ref.schema_id
+
+
+@dataclass
+class DigestTable:
+    """What a digest holds of one table, decoded."""
+
+    num_rows: int
+    chunk_offset: np.ndarray
+    chunk_rows: np.ndarray
+    fine_rows: int
+    fine: dict[str, np.ndarray]
+    coarse_rows: int
+    coarse: dict[str, np.ndarray]
+
+
+@dataclass
+class Digest:
+    """A digest record, all of it decoded."""
+
+    previous_offset: int
+    captures_before: int
+    notes: list[Note]
+    captures: list[CaptureEntry]
+    schemas: dict[int, Schema]
+    tables: list[DigestTable]
+
+
+def digest_of(frame: Framed) -> Digest:
+    """All that a digest record holds."""
+    payload = frame.payload
+    digest = decode_digest(payload, frame.offset, frame.end)
+    chunks = digest.chunks(payload)
+    tables = []
+    for schema_id, table in digest.tables.items():
+        mine = chunks[chunks[:, 2] == schema_id]
+        fine, coarse = table.fine, table.coarse
+        tables.append(
+            DigestTable(
+                table.num_rows,
+                mine[:, 0],
+                mine[:, 3],
+                fine.rows_per_bucket,
+                fine.columns(payload, fine.names),
+                coarse.rows_per_bucket,
+                coarse.columns(payload, coarse.names),
+            )
+        )
+    return Digest(
+        digest.previous_offset,
+        digest.captures_before,
+        digest.notes(),
+        digest.captures(),
+        digest.schemas,
+        tables,
+    )
+
+
+def chunk_of(frame: Framed) -> Chunk:
+    """All that a chunk record holds."""
+    ref, digest_offset = decode_chunk_ref(frame.payload, frame.offset, frame.end)
+    return Chunk(ref, digest_offset, decode_chunk(frame.payload))
+
+
+def decoded(content: bytes, *, last: bool = True) -> Iterator[tuple[Any, Any]]:
+    """Each frame with its record (of a capture: behind its last part), or damage."""
+    parts: list[Part] = []
+    for frame in read_frames(content, last=last):
+        if isinstance(frame, Damage):
+            yield frame, None
+        elif frame.kind == CAPTURE:
+            parts.append(decode_part(frame.payload))
+            is_whole = len(parts) == parts[0][0].num_parts
+            yield frame, decode_capture(parts) if is_whole else None
+            parts = [] if is_whole else parts
+        elif frame.kind == CHUNK:
+            yield frame, chunk_of(frame)
+        elif frame.kind == DIGEST:
+            yield frame, digest_of(frame)
+        else:
+            yield frame, decode_record(frame.kind, frame.payload)
 
 
 @dataclass
@@ -54,21 +157,10 @@ class Recording:
 def read_recording(path: Path) -> Recording:
     """Decode a whole file; any damage is an assertion error."""
     recording: Recording | None = None
-    parts: list[CapturePart] = []
-    for framed in read_frames(path.read_bytes(), last=True):
+    for framed, record in decoded(path.read_bytes()):
         assert not isinstance(framed, Damage), (path, framed)
         if not framed.kind:
             continue
-        if framed.kind == CAPTURE:
-            assert recording is not None, "the header comes first"
-            recording.kinds.append(CAPTURE)
-            parts = [*parts, decode_part(framed.payload)]
-            if len(parts) == parts[0].num_parts:
-                entry = decode_entry(parts[0], offset=0, num_bytes=0)
-                recording.captures.append(decode_capture(entry, parts))
-                parts = []
-            continue
-        record = decode_record(framed.kind, framed.payload)
         if isinstance(record, Header):
             recording = Recording(path, record)
         assert recording is not None, "the header comes first"
@@ -81,6 +173,8 @@ def read_recording(path: Path) -> Recording:
             recording.notes.append(record)
         elif isinstance(record, Digest):
             recording.digests.append((framed.offset, record))
+        elif isinstance(record, Capture):
+            recording.captures.append(record)
         elif isinstance(record, Close):
             recording.close = record
     assert recording is not None, f"{path} has no header"

@@ -21,15 +21,25 @@ ALLOWED: dict[str, frozenset[str]] = {
     "collector.format": frozenset(
         # framing needs TensorBoard's own protobufs and a native checksum: both ends of
         # the disk contract live in one place, and neither is loaded by its siblings.
-        {"numpy", "google_crc32c", "tensorboard.compat.proto"}
+        {
+            *("numpy", "msgspec", "google_crc32c", "google.protobuf.message"),
+            "tensorboard.compat.proto",
+        }
     ),
     "collector.sources": frozenset(
-        {"torch", "psutil", "pynvml", "collector.format", "collector.config"}
+        {
+            "torch",
+            "psutil",
+            "pynvml",
+            "collector.core",
+            "collector.format",
+            "collector.config",
+        }
     ),
     "collector.integrations": frozenset(
         {"lightning", "pytorch_lightning", "transformers", "composer", "collector"}
     ),
-    "collector.simulate": frozenset({"numpy", "collector.format"}),
+    "collector.simulate": frozenset({"numpy", "collector"}),
     # It works beside any program, before torch is imported: torch's files are read.
     "collector.virtual": frozenset({"elftools", "collector.virtual"}),
     "collector.cli": ANYTHING,
@@ -46,11 +56,14 @@ ALLOWED: dict[str, frozenset[str]] = {
             "collector",
         }
     ),
-    "tb_plugin.api": frozenset(),
+    "tb_plugin.api": frozenset(
+        {"msgspec", "numpy", "tb_plugin.analysis.findings.finding"}
+    ),
     # The words of module memory are those of the disk contract, and so are the text of
     # a snapshot's plain values and the tags of its allocations.
     "tb_plugin.analysis": frozenset(
         {
+            "msgspec",
             "numpy",
             "collector.format.columns",
             "collector.format.memory",
@@ -66,6 +79,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     # The package `memboard` of the wheel: the collector by another name.
     "tb_plugin.named": frozenset({"collector", "tb_plugin"}),
     "tb_plugin.loader": frozenset({"tensorboard.plugins.base_plugin", "tb_plugin"}),
+    # Errors of file systems are sorted alike where files are written and read.
+    "tb_plugin.storage": frozenset(
+        {"fsspec", "collector.format", "collector.mirror.refusals", "tb_plugin"}
+    ),
     "tb_plugin": frozenset(
         {
             "numpy",
@@ -79,7 +96,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "tb_plugin",
         }
     ),
-    "examples": frozenset({"torch", "collector"}),
+    "examples": frozenset({"torch", "memboard"}),
     "examples.lightning_trainer": frozenset({"torch", "collector", "lightning"}),
     "examples.transformers_trainer": frozenset({"torch", "collector", "transformers"}),
 }

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.simulate import OOM_CAUSES
-from tb_plugin.analysis.oom.verdict import CAUSES
+from tb_plugin.analysis.oom.case import NAMES
 from tb_plugin.cli import VERBS, main
 from tb_plugin.formats.snapshots.files.names import likelihood, parse_names
+from tests.simulate import OOM_CAUSES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -83,7 +83,7 @@ def test_names_of_snapshots_tell_what_the_readme_says(row):
 
 
 def test_the_verdicts_are_those_that_the_code_knows():
-    assert [row[0].strip("`") for row in rows_of("verdicts")] == list(CAUSES)
+    assert [row[0].strip("`") for row in rows_of("verdicts")] == list(NAMES)
     matrix = rows_of("matrix")
     assert [row[0].strip("`") for row in matrix] == list(OOM_CAUSES)
     assert all(sum(int(cell or 0) for cell in row[1:]) == 30 for row in matrix)

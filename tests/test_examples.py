@@ -21,7 +21,7 @@ SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
 def run_example(name: str, *arguments: str, launcher: tuple[str, ...] = ()) -> str:
     """Run an example in a process of its own; returns what it printed."""
     # Looked at often: on a fast machine an example is over before the second look.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MEMBOARD_WORKERS": "0.2"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MEMBOARD_PROCESS": "0.1"}
     done = subprocess.run(
         [sys.executable, *launcher, str(EXAMPLES / name), *arguments],
         capture_output=True,
@@ -85,7 +85,9 @@ def test_running_out_of_memory_leaves_its_report(tmp_path):
 def test_the_plain_loop_needs_three_lines():
     source = (EXAMPLES / "plain_loop.py").read_text()
     ours = [
-        line for line in source.splitlines() if "collector" in line or "rec." in line
+        line
+        for line in source.splitlines()
+        if "memboard as" in line or "mb." in line or "rec." in line
     ]
     assert [line.rsplit("# ")[-1] for line in ours] == ["line 1", "line 2", "line 3"]
 

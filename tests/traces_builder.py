@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tb_plugin.analysis.trace.build import no_rows, place
+from tb_plugin.analysis.trace.build import EMPTY_TRACE, place
 from tb_plugin.analysis.trace.details import (
-    Collectives,
     DeviceWork,
     Launches,
-    MemoryEvents,
-    Operators,
-    PythonCalls,
 )
 from tb_plugin.analysis.trace.trace import (
     Counters,
@@ -137,7 +133,8 @@ class MadeTrace:
             *(time for time, _ in points),
         ]
         return replace(
-            Trace(
+            replace(
+                EMPTY_TRACE,
                 tracks=placed.tracks,
                 strings=tuple(self.strings),
                 slices=placed.slices,
@@ -148,12 +145,8 @@ class MadeTrace:
                     np.array([value for _, value in points], np.float64),
                 ),
                 flows=self._flows(placed.slices),
-                operators=no_rows(Operators),
-                python=no_rows(PythonCalls),
                 launches=self._launches(),
                 device_work=self._device_work(placed),
-                collectives=no_rows(Collectives),
-                memory=no_rows(MemoryEvents),
                 base_ns=self.base_ns,
                 start_ns=int(min(times, default=0)),
                 end_ns=int(max(times, default=0)),

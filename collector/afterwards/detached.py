@@ -15,8 +15,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from collector.format.names import RANK_FILES_DIR, RUN_INDEX
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from collector.core.warn_once import WarnOnce
+    from collector.mirror.mirror import Mirror
 
 _NICE: Final = 10
 """Whatever else runs on the host goes first."""
@@ -26,6 +31,15 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 
 _START_SECONDS: Final = 10.0
 """What a new interpreter and a file system's package may take to load."""
+
+MERGED_NAME: Final = "merged_trace.json.gz"
+"""In the run's directory: what `merge_on_close` writes."""
+
+_WAIT_SECONDS: Final = 60
+"""For the other ranks' files, in the process that merges them."""
+
+_MIN_INDEXED: Final = 16
+"""Fewer ranks at a store open quickly without an index."""
 
 _started: Final[list[subprocess.Popen[bytes]]] = []
 """Held, so that none is waited for and none is complained about."""
@@ -56,6 +70,36 @@ def start(module: str, arguments: Sequence[str], log: Path, task: bytes = b"") -
             pipe.write(task)
     with contextlib.suppress(OSError, AttributeError):  # it then runs as fast as others
         os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
+
+
+def start_merge(run_dir: Path, remote: Mirror, warn_once: WarnOnce) -> None:
+    """Have `memboard merge` wait for the other ranks, and merge what is there then."""
+    merged = run_dir / MERGED_NAME
+    command = ["tb_plugin.cli", "merge", str(run_dir), "--force"]
+    command += ["--wait", str(_WAIT_SECONDS), "-o", str(merged)]
+    upload = remote.task_for("merged", merged)
+    if upload:
+        command.insert(0, "collector.mirror.finishing")
+    try:
+        log = run_dir.joinpath(*RANK_FILES_DIR, "merge.log")
+        log.unlink(missing_ok=True)
+        start(command[0], command[1:], log, upload)
+    except (OSError, ValueError) as error:
+        warn_once(
+            "merge",
+            "merge_on_close: merging could not be started. Run: memboard merge %s",
+            run_dir,
+            error=error,
+        )
+
+
+def start_index(run_dir: Path, remote: Mirror, world_size: int) -> None:
+    """Have the mirrored run indexed, where it has so many ranks that it matters."""
+    index = run_dir.joinpath(*RANK_FILES_DIR, RUN_INDEX)
+    url = remote.url_of("events", index)
+    task = remote.task_for_later()
+    if world_size >= _MIN_INDEXED and url is not None and task:
+        start("tb_plugin.cli.index", [url], index.with_name("index.log"), task)
 
 
 def finish(module: str, task: bytes, seconds: float) -> None:

@@ -11,19 +11,18 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from collector.afterwards import detached
 from collector.core.warn_once import warn
+from collector.core.whole_file import write_whole
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.config.sections import DumpsConfig
-
-NOTHING: Final = "the recording holds nothing"
-"""How `memboard export` says that what was asked for was never recorded."""
+    from collector.config import RecordConfig
 
 SUFFIX: Final = ".dumps.json"
 """Behind the name that the rank's file has without its ending."""
@@ -31,7 +30,6 @@ SUFFIX: Final = ".dumps.json"
 MAX_TRIES: Final = 3
 """What fails so often is given up."""
 
-_KINDS: Final = ("yaml", "modules", "history")
 _MAX_BYTES: Final = 1 << 20
 
 Status: TypeAlias = Literal["waiting", "written", "done", "failed"]
@@ -63,9 +61,7 @@ class Pending:
         Raises:
             OSError: it cannot be written.
         """
-        begun = path.with_name(f".{path.name}")
-        begun.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
-        begun.replace(path)
+        write_whole(path, json.dumps(asdict(self), indent=1))
 
 
 def load(path: Path) -> Pending | None:
@@ -102,13 +98,13 @@ def log_of(run_dir: Path, rank: int) -> Path:
 class Dumps:
     """What a recording leaves besides its own file."""
 
-    def __init__(self, settings: DumpsConfig, run_dir: Path) -> None:
-        """`settings.dir` is taken now: training may change the working directory."""
-        self._options = [f"--{kind}" for kind in _KINDS if getattr(settings, kind)]
+    def __init__(self, config: RecordConfig, run_dir: Path) -> None:
+        """`dumps_dir` is taken now: training may change the working directory."""
+        self._options = [f"--{kind}" for kind in config.dumps]
         self._run_dir = run_dir
-        folder = Path(settings.dir).expanduser() if settings.dir else None
+        folder = Path(config.dumps_dir).expanduser() if config.dumps_dir else None
         self._folder = run_dir / "memprofiler" if folder is None else folder.absolute()
-        self.is_on = any(getattr(settings, kind) for kind in _KINDS)
+        self.is_on = bool(config.dumps)
 
     def leave(self, recorded: Path | None, stem: str, rank: int, task: bytes) -> None:
         """Note what is to be written, and start writing it. Never raises, waits for none.
@@ -127,7 +123,7 @@ class Dumps:
         try:
             pending.save(recorded.with_name(f"{stem}{SUFFIX}"))
             start_writing(self._run_dir, rank, task)
-        except Exception as error:  # noqa: BLE001  # the border to training
+        except (OSError, ValueError, SubprocessError) as error:
             warn(
                 "the files for other tools that dumps asks for are not being written:"
                 " %s. The recording itself is complete; write them with: memboard export"
@@ -146,7 +142,7 @@ def start_writing(run_dir: Path, rank: int, task: bytes = b"") -> None:
         OSError: it cannot be started.
     """
     log = log_of(run_dir, rank)
-    detached.start("tb_plugin.cli.dumps_process", [str(run_dir), str(rank)], log, task)
+    detached.start("tb_plugin.cli.dumps", [str(run_dir), str(rank)], log, task)
 
 
 def resume(run_dir: Path, rank: int, task: bytes = b"") -> None:
@@ -154,7 +150,7 @@ def resume(run_dir: Path, rank: int, task: bytes = b"") -> None:
     try:
         if any(is_left(pending, task) for _, pending in notes_of(run_dir, rank)):
             start_writing(run_dir, rank, task)
-    except Exception as error:  # noqa: BLE001  # the border to training
+    except (OSError, ValueError, SubprocessError) as error:
         warn("files for other tools of an earlier start are not written", error=error)
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-HELP = "train a small model, record it and watch it in TensorBoard"
-
 _NO_START: Final = (
     "Choose another port with --port, or write the logdir alone with --no-serve."
 )

@@ -36,7 +36,7 @@ _SAY_EVERY_SECONDS: Final = 2.0
 
 COLLECTED: Final[dict[str, Any]] = {
     "modules": True,
-    "schedule": {"warmup_iters": 2, "max_iter": 5},
+    "schedule": {"warmup": 2, "active": 3},
 }
 """Steps 3 to 5, when the optimizer has its state; variables of the environment win."""
 

@@ -81,13 +81,15 @@ def _text(leaves: Mapping[str, Found], found: Imported, path: Path) -> str:
             for path, (value, _place) in leaves.items()
         }
     )
-    comments = {}
+    comments: dict[str, str] = {}
     for entry in found.entries:
         given = "" if entry.given else ", by default"
         note = f": {entry.note}" if entry.note else ""
         for leaf in entry.leaves:
             if leaves[leaf] is found.leaves[leaf]:  # no key of ours beside it won
-                comments[leaf] = f"memprofiler_cfg.{entry.key}{given}{note}"
+                said = f"memprofiler_cfg.{entry.key}{given}{note}"
+                before = comments.get(leaf)
+                comments[leaf] = f"{before}; {said}" if before else said
     heading = (
         f"MemBoard's settings, made from {path.name} by `memboard import-config`."
         " All others have their defaults; `python -m collector.config.table --markdown`"

@@ -20,13 +20,14 @@ from collector.clock.distributed import RoundTrips, best_of
 from collector.clock.process_clock import PROCESS_CLOCK
 from collector.clock.system import host_id, wall_error_ns
 from collector.config.schedule import Action
+from collector.core.guard import Block
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.clock.process_clock import ProcessClock
-    from collector.config.sections import ClockConfig
-    from collector.core.warn_once import Troubles
+    from collector.config.sections import ClockMethod
+    from collector.core.warn_once import WarnOnce
     from collector.steps.cycles import Cut, Cycles
 
     Note = Callable[[str, dict[str, Any]], None]
@@ -43,16 +44,16 @@ class ClockComparing:
 
     def __init__(
         self,
-        config: ClockConfig,
+        method: ClockMethod,
         note: Note,
         cycles: Cycles,
-        troubles: Troubles,
+        warn_once: WarnOnce,
         clock: ProcessClock = PROCESS_CLOCK,
     ) -> None:
-        self._config = config
+        self._method = method
         self._note = note
         self._cycles = cycles
-        self._troubles = troubles
+        self._warn_once = warn_once
         self._clock = clock
         self._host = host_id()
         self._ahead_ns = clock.ahead_ns()
@@ -61,10 +62,10 @@ class ClockComparing:
 
     def start(self) -> None:
         """Compare from now on. Every recording holds how far its wall clock may be off."""
-        if not self._config.enabled:
+        if self._method == "off":
             return
         self._tell_wall()
-        if self._config.method == "distributed":
+        if self._method == "distributed":
             self._trips = RoundTrips(self._clock)
             self._cycles.listen_to_edges(self)
 
@@ -77,7 +78,7 @@ class ClockComparing:
         self._ahead_ns = ahead
         self._note("clock_jump", {"jumped_ns": jumped, "wall_ahead_ns": ahead})
         self._tell_wall()
-        self._troubles.tell(
+        self._warn_once(
             "clock",
             "the wall clock of this host was set by %+.3f s. Recorded times do not follow:"
             " they stay true to one another. Keep clocks by slewing (chrony, ntpd).",
@@ -101,22 +102,22 @@ class ClockComparing:
         """Other ranks may not be cut: nothing to wait for together."""
 
     def _compare_now(self) -> None:
-        try:
-            if self._trips is None or not self._trips.is_possible:
-                return
-            best = best_of(self._trips.make(ROUND_TRIPS))
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._trips = None
-            self._troubles.tell(
-                "clock distributed",
-                "clocks could not be compared through torch.distributed, and are not any"
-                " more. Every rank must reach the same cycles of the schedule, and torch"
-                " must have gloo.",
-                error=error,
-            )
-            return
-        if best is not None:
-            self._put(best.at_ns, best.offset_ns, best.error_ns, "distributed", 0)
+        with Block(self._give_up):
+            if self._trips is not None and self._trips.is_possible:
+                best = best_of(self._trips.make(ROUND_TRIPS))
+                if best is not None:
+                    at, offset = best.at_ns, best.offset_ns
+                    self._put(at, offset, best.error_ns, "distributed", 0)
+
+    def _give_up(self, error: Exception) -> None:
+        self._trips = None
+        self._warn_once(
+            "clock distributed",
+            "clocks could not be compared through torch.distributed, and are not any"
+            " more. Every rank must reach the same cycles of the schedule, and torch"
+            " must have gloo.",
+            error=error,
+        )
 
     def _tell_wall(self) -> None:
         self._put(self._clock.now_ns(), self._ahead_ns, wall_error_ns(), "wall", None)

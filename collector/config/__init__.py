@@ -15,7 +15,7 @@ dot: `history.stacks` is `MEMBOARD_HISTORY_STACKS`. A variable that is set to no
 as not set. The short form of a section holds everywhere: `history: true` is
 `history: {enabled: true}`.
 What is off by default is on where any key of its section is given, in whatever place, and
-`enabled` in none: `torch_profiler: {gzip: true}` has torch's profiler run.
+`enabled` in none: `torch_profiler: {with_stack: true}` has torch's profiler run.
 Where a list is due, one text is a list of one, and a variable holds its entries with
 commas between (`MEMBOARD_FUNCTIONS_DEFAULT=training_step,eval`; a lone comma is none).
 """

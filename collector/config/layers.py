@@ -20,7 +20,7 @@ from collector.config.memprofiler import imported
 from collector.config.rules import check_needs, check_rules
 from collector.config.settings import RecordConfig, sections, settings
 from collector.config.values import Found, Options, checked, describe, one_of
-from collector.core.warn_once import Troubles
+from collector.core.warn_once import WarnOnce
 from collector.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _OTHER_PREFIXES: Final = ("MEMBOARD_PLUGIN_", "MEMBOARD_VIRTUAL_")
 _PLUGIN_VARIABLES: Final = frozenset({"MEMBOARD_CACHE_DIR"})
 """Variables of the viewer and of the virtual GPU, which are no settings."""
 
-_troubles: Final = Troubles()
+_warn_once: Final = WarnOnce()
 """Of this process: settings may be read many times."""
 
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -282,7 +282,7 @@ def _from_environment() -> dict[str, Found]:
             found.update(_from_text(known[name], text, place))
         else:
             near = nearest(name, [*known, ENV_FILE])
-            _troubles.tell(  # another program's, perhaps: training must not stop for it
+            _warn_once(  # another program's, perhaps: training must not stop for it
                 name,
                 "unknown environment variable %s is ignored: %s Rename it, or unset it.",
                 name,

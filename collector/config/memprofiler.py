@@ -115,13 +115,14 @@ KEYS: Final[dict[str, Key]] = {
     "fsdp_mem_tracker_root_module": Key(str, "", ("modules.root",)),
     "dump_memorystats_pickle": Key(bool, False, (), "the same snaps, as YAML"),
     "dump_memorystats_yaml": Key(bool, True, ("dumps.yaml",)),
-    "schedule.warmup_iters": Key(
-        Annotated[int, Meta(ge=0)], 1, ("schedule.warmup_iters",)
-    ),
+    "schedule.warmup_iters": Key(Annotated[int, Meta(ge=0)], 1, ("schedule.warmup",)),
     "schedule.max_iter": Key(
-        Annotated[int, Meta(ge=0)] | None, None, ("schedule.max_iter",)
+        Annotated[int, Meta(ge=0)] | None,
+        None,
+        ("schedule.active",),
+        "the number of collected calls, 0 for no end",
     ),
-    "save_dir": Key(str | None, None, ("dumps.dir",)),
+    "save_dir": Key(str | None, None, ("dumps_dir",)),
     "enable_memory_hooks": Key(bool, True, ("hooks.enabled",)),
     "enable_saved_tensors_hooks": Key(
         bool,
@@ -219,13 +220,15 @@ def imported(document: Document) -> Imported | None:
     # Beside a `memprofiler_cfg` at the top our own keys count too; a trainer's file
     # with one somewhere below may have keys of its own that are merely called alike.
     known = {*settings(), *sections()} if path in document.plain else set()
+    leaves: dict[str, Found] = {}
+    for entry in entries:
+        for leaf, value in entry.leaves.items():
+            before = leaves[leaf].value if leaf == "dumps" and leaf in leaves else ()
+            both = (*before, *value) if leaf == "dumps" else value
+            leaves[leaf] = Found(both, entry.place)
     return Imported(
         place=document.place,
-        leaves={
-            path: Found(value, entry.place)
-            for entry in entries
-            for path, value in entry.leaves.items()
-        },
+        leaves=leaves,
         entries=entries,
         beside=tuple(key for key in others if key in known),
         left_out=tuple(str(key) for key in others if key not in known),
@@ -272,10 +275,30 @@ def _became(key: str, theirs: Mapping[str, Became]) -> Became:
     elif key == "saved_tensors_funcs":
         leaves = dict.fromkeys(leaves, _pair(entry))
         note = _OWN_HOOKS.replace("are", "is") if any(map(_is_built_in, value)) else ""
+    elif key == "schedule.max_iter":
+        leaves = dict.fromkeys(leaves, _num_active(entry, theirs))
     elif key == "save_dir":
         leaves = dict.fromkeys(leaves, value or "")
         note = "" if value else "memprofiler in the run's directory"
+    for path in tuple(leaves):
+        name, _, kind = path.partition(".")
+        if name == "dumps" and kind:  # one entry of a list
+            leaves["dumps"] = (kind,) if leaves.pop(path) else ()
     return entry._replace(leaves=leaves, note=note)
+
+
+def _num_active(entry: Became, theirs: Mapping[str, Became]) -> int:
+    """Calls from the end of warmup to `max_iter`, the number of the last one."""
+    warmup = theirs["schedule.warmup_iters"]
+    last = warmup.value + 1 if entry.value is None else entry.value
+    if last and last <= warmup.value:
+        raise ConfigError(
+            f"'{NAME}.schedule.max_iter' in {entry.place} is {last} and"
+            f" '{NAME}.schedule.warmup_iters' in {warmup.place} is {warmup.value}, so"
+            " that no call would ever be collected. Make max_iter more than"
+            " warmup_iters, or 0 for no end, or remove it for one call."
+        )
+    return int(max(0, last - warmup.value))
 
 
 def _pair(entry: Became) -> tuple[Code, ...]:

@@ -13,21 +13,13 @@ if TYPE_CHECKING:
 
     from collector.config.values import Found
 
-TEMPLATES: Final = ("folder", "filename", "stacks_filename", "memory_filename")
+TEMPLATES: Final = ("filename", "stacks_filename", "memory_filename")
 
 NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
 """Without these, nobody can say what an allocation was for."""
 
-_CYCLE: Final = {"skip_first": 0, "wait": 0, "warmup": 1, "repeat": 1}
-"""Keys of `schedule` that mean something with `active` alone, and their defaults."""
-
-_READ_AT_THE_END: Final = (
-    "merge_on_close",
-    "dumps.yaml",
-    "dumps.modules",
-    "dumps.history",
-)
-"""Switches of what is made of the recording's own files."""
+_READ_AT_THE_END: Final = ("merge_on_close", "dumps")
+"""What is made of the recording's own files."""
 
 
 class _Need(NamedTuple):
@@ -50,9 +42,9 @@ _NEEDS: Final = (
         "Name the file that is to be written",
     ),
     _Need(
-        ("dumps.dir",),
-        ("dumps.yaml", "dumps.modules", "dumps.history"),
-        "Set those to true that are to be written there",
+        ("dumps_dir",),
+        ("dumps",),
+        "Name those that are to be written there",
     ),
 )
 
@@ -67,11 +59,6 @@ def check_rules(value: Callable[[str], Any], place: Callable[[str], str]) -> Non
     Raises:
         ConfigError: names the keys, their places and the remedy.
     """
-    if value("schedule.choose") is None:
-        if value("schedule.active") is None:
-            _check_plain_schedule(value, place)
-        else:
-            _check_cycles(value, place)
     check_remote(value, place)
     _check_pruning(value, place)
     _check_torch_profiler(value, place)
@@ -98,40 +85,6 @@ def _check_pruning(value: Callable[[str], Any], place: Callable[[str], str]) -> 
             )
 
 
-def _check_plain_schedule(
-    value: Callable[[str], Any], place: Callable[[str], str]
-) -> None:
-    for key, default in _CYCLE.items():
-        path = f"schedule.{key}"
-        if value(path) != default:
-            raise ConfigError(
-                f"'{path}' in {place(path)} says nothing without 'schedule.active'. Set"
-                " schedule.active to the number of calls that a cycle collects, or"
-                f" remove {path}."
-            )
-    warmup, last = value("schedule.warmup_iters"), value("schedule.max_iter")
-    if last and last <= warmup:
-        raise ConfigError(
-            f"'schedule.max_iter' in {place('schedule.max_iter')} is {last} and"
-            f" 'schedule.warmup_iters' in {place('schedule.warmup_iters')} is {warmup},"
-            " so that no call would ever be collected. Make max_iter more than"
-            " warmup_iters, or 0 for no end, or remove it for one call."
-        )
-
-
-def _check_cycles(value: Callable[[str], Any], place: Callable[[str], str]) -> None:
-    for key, default, instead in (
-        ("max_iter", None, "schedule.repeat bounds the number of cycles"),
-        ("warmup_iters", 1, "schedule.warmup is the warmup of a cycle"),
-    ):
-        path = f"schedule.{key}"
-        if value(path) != default:
-            raise ConfigError(
-                f"'{path}' in {place(path)} says nothing beside 'schedule.active' in"
-                f" {place('schedule.active')}: {instead}. Remove one of the two."
-            )
-
-
 def _check_torch_profiler(
     value: Callable[[str], Any], place: Callable[[str], str]
 ) -> None:
@@ -153,7 +106,7 @@ def _check_template(path: str, template: str, place: Callable[[str], str]) -> No
             f"'{path}' in {place(path)} is {template!r}, which leaves the folder beside"
             " the rank's file. Remove '..'; to have traces elsewhere, set 'remote'."
         )
-    if path != "torch_profiler.folder" and not parts[-1].strip(". "):
+    if not parts[-1].strip(". "):
         raise ConfigError(
             f"'{path}' in {place(path)} is {template!r}, which names no file. Add a name."
         )

@@ -5,11 +5,8 @@
 
 A position is how far something is, from 0: the number of a training step, of a call, of
 samples, tokens or epochs (`ScheduleConfig.unit`), in the whole run or in each epoch
-(`ScheduleConfig.per_epoch`). Two patterns:
-
-- a window: positions from `warmup_iters` up to, not including, `max_iter`;
-- cycles: `skip_first` positions once, then `repeat` times wait, warmup, active. `repeat`
-  counts these windows: 1 is one of them, 0 is one after the other until the end.
+(`ScheduleConfig.per_epoch`). `skip_first` positions pass once, then come `repeat` cycles of
+wait, warmup and active: 1 is one of them, 0 is one after the other until the end.
 
 A call may cover many positions at once, as a batch covers samples: it is collected where
 any of them is. Where more of them passed than anybody knew, and all that was to be
@@ -22,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from collector.config.values import resolve
 from collector.core.plain import described, whole_number
@@ -56,64 +53,12 @@ _LONGEST_STRETCH: Final = 1 << 16
 """How far `Schedule.same_until` looks ahead."""
 
 
-class Pattern(Protocol):
-    """How many positions of each sort there are before a given one."""
-
-    def num_warmups(self, position: int) -> int:
-        """Warmup positions below `position`."""
-
-    def num_active(self, position: int) -> int:
-        """Collected positions below `position`."""
-
-    def num_ends(self, position: int) -> int:
-        """Last collected positions of a cycle below `position`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Positions from `warmup_iters` to before `max_iter`; `max_iter` 0: no end."""
-
-    warmup_iters: int = 1
-    max_iter: int | None = None
-    """None: one more than `warmup_iters`."""
-
-    def __post_init__(self) -> None:
-        _refuse_odd(self, "warmup_iters")
-        if self.max_iter is None:
-            object.__setattr__(self, "max_iter", self.warmup_iters + 1)
-        _refuse_odd(self, "max_iter")
-        if self.warmup_iters < 0 or (self._bounded and self._end <= self.warmup_iters):
-            raise ConfigError(
-                f"'schedule.warmup_iters' is {self.warmup_iters} and 'schedule.max_iter'"
-                f" {self.max_iter}: no call would be collected. Make max_iter greater"
-                " than warmup_iters, or 0 for no end."
-            )
-
-    @property
-    def _end(self) -> int:
-        return self.max_iter or 0
-
-    @property
-    def _bounded(self) -> bool:
-        return self._end != 0
-
-    def num_warmups(self, position: int) -> int:
-        """See `Pattern`."""
-        return min(position, self.warmup_iters)
-
-    def num_active(self, position: int) -> int:
-        """See `Pattern`."""
-        end = min(position, self._end) if self._bounded else position
-        return max(0, end - self.warmup_iters)
-
-    def num_ends(self, position: int) -> int:
-        """See `Pattern`."""
-        return int(self._bounded and position >= self._end)
-
-
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """`repeat` cycles of wait, warmup and active after `skip_first`; 0: no end."""
+    """`repeat` cycles of wait, warmup and active after `skip_first`; 0: no end.
+
+    `active` 0: one cycle without an end.
+    """
 
     skip_first: int = 0
     wait: int = 0
@@ -122,32 +67,36 @@ class Cycles:
     repeat: int = 1
 
     def __post_init__(self) -> None:
-        _refuse_odd(self, *self.__slots__)
         for name in self.__slots__:
-            if getattr(self, name) < (1 if name == "active" else 0):
+            value = getattr(self, name)
+            if whole_number(value) is None:
+                raise _odd(name, value)
+            if value < 0:
                 raise ConfigError(
-                    f"'schedule.{name}' is {getattr(self, name)}: a cycle collects at"
-                    " least one call, and none of its parts is negative. Correct it."
+                    f"'schedule.{name}' is {value}: no part of a cycle is negative."
+                    " Correct it."
                 )
 
     def _cycles(self, position: int) -> tuple[int, int]:
         """Whole cycles below `position`, and how far the one under way is."""
+        if not self.active:
+            return 0, max(0, position - self.skip_first)
         length = self.wait + self.warmup + self.active
         whole, rest = divmod(max(0, position - self.skip_first), length)
         return (self.repeat, 0) if 0 < self.repeat <= whole else (whole, rest)
 
     def num_warmups(self, position: int) -> int:
-        """See `Pattern`."""
+        """Warmup positions below `position`."""
         whole, rest = self._cycles(position)
         return whole * self.warmup + min(max(0, rest - self.wait), self.warmup)
 
     def num_active(self, position: int) -> int:
-        """See `Pattern`."""
+        """Collected positions below `position`."""
         whole, rest = self._cycles(position)
         return whole * self.active + max(0, rest - self.wait - self.warmup)
 
     def num_ends(self, position: int) -> int:
-        """See `Pattern`."""
+        """Last collected positions of a cycle below `position`."""
         return self._cycles(position)[0]
 
 
@@ -156,7 +105,7 @@ class Schedule:
 
     def __init__(
         self,
-        pattern: Pattern | Callable[[int], object] | None = None,
+        pattern: Cycles | Callable[[int], object] | None = None,
         *,
         skip_first: int = 0,
         wait: int = 0,
@@ -168,13 +117,13 @@ class Schedule:
         """Cycles of the numbers given, or another pattern, or a function that decides.
 
         Args:
-            pattern: a `Window` or `Cycles`, or a function of the position (of several:
+            pattern: `Cycles`, or a function of the position (of several:
                 of the first); its answer is an `Action`, or whether to collect. None:
                 cycles of what follows.
             skip_first: positions before the first cycle.
             wait: positions of each cycle that pass by.
             warmup: positions after those that warm up.
-            active: collected positions of a cycle, its last ones.
+            active: collected positions of a cycle, its last ones; 0: no end.
             repeat: number of cycles; 0: one after the other until the end.
             resume: positions that an earlier start of a resumed training has seen; they
                 pass by, once.
@@ -186,9 +135,9 @@ class Schedule:
             raise _odd("resume", resume)
         if pattern is None:
             pattern = Cycles(skip_first, wait, warmup, active, repeat)
-        elif not callable(pattern) and not issubclass(type(pattern), (Window, Cycles)):
+        elif not callable(pattern) and not issubclass(type(pattern), Cycles):
             raise ConfigError(
-                "the pattern of a Schedule must be a Window, Cycles, or a function of the"
+                "the pattern of a Schedule must be Cycles, or a function of the"
                 f" position, got {described(pattern)}."
             )
         self._choose = pattern if callable(pattern) else None
@@ -276,19 +225,13 @@ class Schedule:
         return Action.SKIP
 
 
-def _refuse_odd(pattern: Window | Cycles, *names: str) -> None:
-    for name in names:
-        if whole_number(getattr(pattern, name)) is None:
-            raise _odd(name, getattr(pattern, name))
-
-
 def _odd(name: str, value: object) -> ConfigError:
     return ConfigError(
         f"'schedule.{name}' must be a whole number, got {described(value)}. Correct it."
     )
 
 
-def _is_one_stretch(pattern: Pattern, action: Action, start: int, length: int) -> bool:
+def _is_one_stretch(pattern: Cycles, action: Action, start: int, length: int) -> bool:
     """Whether `length` positions from `start` on all have this action."""
     end = start + length
     num_active = pattern.num_active(end) - pattern.num_active(start)
@@ -313,10 +256,6 @@ def schedule_of(config: ScheduleConfig) -> Schedule:
     """
     if config.choose is not None:
         return Schedule(resolve(config.choose, "schedule.choose"))
-    if config.active is None:
-        return Schedule(
-            Window(config.warmup_iters, config.max_iter), resume=config.resume
-        )
     return Schedule(
         skip_first=config.skip_first,
         wait=config.wait,

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 SpanState: TypeAlias = Literal["skip", "warmup", "active", "active_and_save"]
 """What the schedule says of a step."""
 
-ClockMethod: TypeAlias = Literal["auto", "distributed"]
+ClockMethod: TypeAlias = Literal["auto", "distributed", "off"]
 """How clocks are compared."""
+
+Dump: TypeAlias = Literal["yaml", "modules", "history"]
+"""Files for other tools."""
 
 Activity: TypeAlias = Literal["cpu", "cuda", "xpu", "mtia", "hpu", "privateuse1"]
 
@@ -85,29 +88,22 @@ class FunctionsConfig(Section, frozen=True, kw_only=True):
 
 
 class ScheduleConfig(Section, frozen=True, kw_only=True):
-    """Which steps and calls are collected; each function and phase counts its own calls.
+    """Which steps and calls are collected, in cycles of wait, warmup and active ones.
 
-    Without `active`: those after `warmup_iters` up to `max_iter`. With it: cycles of
-    wait, warmup and active calls.
+    Each function and phase counts its own calls.
     """
 
-    warmup_iters: Annotated[int, Meta(ge=0)] = 1
-    """Calls that pass before the first collected one."""
-
-    max_iter: Annotated[int, Meta(ge=0)] | None = None
-    """Number of the last collected call. None: one more than `warmup_iters`; 0: no end."""
-
     skip_first: Annotated[int, Meta(ge=0)] = 0
-    """With `active`: calls before the first cycle, once per recording or epoch."""
+    """Calls before the first cycle, once per recording or epoch."""
 
     wait: Annotated[int, Meta(ge=0)] = 0
-    """With `active`: calls of a cycle that pass by."""
+    """Calls of a cycle that pass by."""
 
     warmup: Annotated[int, Meta(ge=0)] = 1
-    """With `active`: calls of a cycle that warm up after those."""
+    """Calls of a cycle that warm up after those."""
 
-    active: Annotated[int, Meta(ge=1)] | None = None
-    """Collected calls of a cycle. None: no cycles."""
+    active: Annotated[int, Meta(ge=0)] = 1
+    """Collected calls of a cycle after those. 0: all that follow, without an end."""
 
     repeat: Annotated[int, Meta(ge=0)] = 1
     """Number of cycles, each wait, warmup and active: 1 is one window; 0: no end."""
@@ -120,13 +116,12 @@ class ScheduleConfig(Section, frozen=True, kw_only=True):
     """What is counted: the function's calls, or how far training is."""
 
     resume: Annotated[int, Meta(ge=0)] = 0
-    """Where counting starts, for a training that was resumed: added to `skip_first`, or
-    to `warmup_iters` and `max_iter`. With `per_epoch`: in the
-    first epoch of this start alone."""
+    """Where counting starts, for a training that was resumed: added to `skip_first`.
+    With `per_epoch`: in the first epoch of this start alone."""
 
     choose: Code | None = None
     """Your own: a callable that is given the number of the call, from 0, and returns
-    whether to collect it (or a `collector.Action`). It replaces the counts above."""
+    whether to collect it (or a `memboard.Action`). It replaces the counts above."""
 
 
 class HooksConfig(Section, frozen=True, kw_only=True):
@@ -180,9 +175,6 @@ class HistoryConfig(Section, frozen=True, kw_only=True):
     stacks: Literal["python", "all"] = "python"
     """Stacks of Python alone, or of C++ too: a capture then takes a hundred times longer."""
 
-    keep_pickle: bool = False
-    """Also leave each capture as torch's own pickle, for other viewers."""
-
 
 class OomConfig(Section, frozen=True, kw_only=True):
     """Reports of out-of-memory errors and other ends, with the allocator as it was."""
@@ -193,14 +185,9 @@ class OomConfig(Section, frozen=True, kw_only=True):
     history: bool = True
     """Have torch record the Python stack of every allocation from the start, without
     which nobody can say who held the memory: 2 us per allocation, and up to some hundred
-    MB of host memory. A recording of your own is never changed."""
-
-    history_pct: Annotated[float, Meta(ge=0, le=100)] = 5.0
-    """Where allocations come so often that their stacks would take more of a processor
-    than this, events are recorded without them, and a note says so."""
-
-    exceptions: bool = True
-    """Also report other exceptions that nobody caught."""
+    MB of host memory. Where allocations come so often that their stacks would take more
+    than 5 % of a processor, events are recorded without them, and a note says so. A
+    recording of your own is never changed."""
 
     on_sigterm: bool = False
     """Also report when SIGTERM comes; the handler that was there runs afterwards."""
@@ -241,22 +228,6 @@ class FlopsConfig(Section, frozen=True, kw_only=True):
     """What the device could do in a second, at the precision that is used."""
 
 
-class DumpsConfig(Section, frozen=True, kw_only=True):
-    """Files for other tools, written when the recording closes; see `memboard export`."""
-
-    yaml: bool = False
-    """`rank_R_memory_stats.yaml` and `rank_R_fsdp_memory_stats.yaml`."""
-
-    modules: bool = False
-    """`rank_R_modules.csv`: module memory by window, module, state, call and device."""
-
-    history: bool = False
-    """`cuda_alloc_rank_R.FUNCTION.ITER.start|end.pickle`."""
-
-    dir: str = ""
-    """Where the files go; empty: `memprofiler` in the run's directory."""
-
-
 class TorchProfilerConfig(Section, frozen=True, kw_only=True):
     """torch's profiler, in the steps that `schedule` picks.
 
@@ -283,21 +254,12 @@ class TorchProfilerConfig(Section, frozen=True, kw_only=True):
     with_flops: bool = True
     """Floating point operations of matrix products and convolutions, as torch counts."""
 
-    folder: str = "torch_traces"
-    """Where traces go, below the folder beside the rank's file, which each start has for
+    filename: str = "torch_traces/rank{rank}.{batch}.pt.trace.json"
+    """Where a trace goes, below the folder beside the rank's file, which each start has for
     itself. May hold variables: run_name, rank, local_rank, world_size, local_world_size,
-    node_rank, epoch, batch, batch_in_epoch, sample, sample_in_epoch, token,
-    token_in_epoch, total_wct, epoch_wct, batch_wct."""
-
-    filename: str = "rank{rank}.{batch}.pt.trace.json"
-    """Name of a trace; may hold the same variables. `batch` counts finished steps."""
-
-    gzip: bool = False
-    """Compress traces; `.gz` is added to the name unless it is there."""
-
-    overwrite: bool = False
-    """Whether a trace may replace an earlier one of the same name. False: it is given a
-    number. Of another start none is ever replaced."""
+    node_rank, epoch, batch (finished steps), batch_in_epoch, sample, sample_in_epoch,
+    token, token_in_epoch, total_wct, epoch_wct, batch_wct. One that ends in `.gz` is
+    compressed; a name that is taken is given a number."""
 
     num_traces_to_keep: Annotated[int, Meta(ge=-1)] = -1
     """The newest ones that stay on disk; -1: all, 0: none once they have been uploaded."""
@@ -317,19 +279,6 @@ class TorchProfilerConfig(Section, frozen=True, kw_only=True):
     (`rank{rank}.{batch}.memory.csv`); needs record_shapes, profile_memory, with_stack."""
 
 
-class ClockConfig(Section, frozen=True, kw_only=True):
-    """Samples of how far each rank's clock is from rank 0's, with error bounds."""
-
-    enabled: bool = True
-    """Whether clocks are compared. A wall clock that jumps is noticed anyway."""
-
-    method: ClockMethod = "auto"
-    """auto: ranks of one host share a clock; of others the wall clocks are taken, with the
-    bound that the system knows. distributed: round trips with rank 0 in a gloo group of
-    its own, at the begin and end of each cycle of the schedule, which every rank must then
-    reach."""
-
-
 class RemoteConfig(Section, frozen=True, kw_only=True):
     """Where finished files are copied to while training runs, and how."""
 
@@ -337,22 +286,13 @@ class RemoteConfig(Section, frozen=True, kw_only=True):
     """Where to, as fsspec writes it (s3://, gs://, abfs://, hdfs://, file:// ...), with
     `{run_name}`, `{rank}`, `{node_rank}` and the like in it. Empty: nowhere."""
 
-    events: str | None = "{path}"
-    """Key of the recordings below the url; `{path}` is the path below the run's directory,
-    `{name}` the file's name. null: they stay here."""
+    files: str | None = "{path}"
+    """Key of recordings, dumps and the merged trace below the url; `{path}` is the path below
+    the run's directory, `{name}` the file's name. null: they stay here."""
 
     traces: str | None = "{path}"
     """Key of the torch profiler's traces, which may hold Composer's variables: `{epoch}`,
     `{batch}` and so on. null: they stay here."""
-
-    snapshots: str | None = "{path}"
-    """Key of allocator snapshots that are left as pickles. null: they stay here."""
-
-    dumps: str | None = "{path}"
-    """Key of the files that `dumps` writes. null: they stay here."""
-
-    merged: str | None = "{path}"
-    """Key of the merged trace. null: it stays here."""
 
     prune: bool = False
     """Delete a local file once its copy was verified; never the newest segment. Not with

@@ -18,8 +18,8 @@ from msgspec import Meta
 from collector.config.rules import check_rules
 from collector.config.sections import (
     ActivationsConfig,
-    ClockConfig,
-    DumpsConfig,
+    ClockMethod,
+    Dump,
     FlopsConfig,
     FunctionsConfig,
     HistoryConfig,
@@ -37,7 +37,8 @@ from collector.config.sections import (
 from collector.config.values import Options, Setting, code_name, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import os
+    from collections.abc import Mapping, Sequence
 
 MAX_RANK: Final = 9_999_999
 """What a file's name has room for."""
@@ -76,42 +77,18 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     wrapped while a recorder lives). run: nothing is reset or wrapped, and a peak is the
     highest since the start or since your own last reset."""
 
-    host_ranks: Literal["first", "all"] = "first"
-    """Who records the host's own figures (cpu, memory, swap, disk, network): the first
-    rank of each host, which speaks for all of them, or every rank."""
-
-    device_free: Pace = 1.0
-    """Free, used and total memory of the whole device, whoever uses it."""
-
-    pinned: Pace = 1.0
-    """Host memory that torch's pinned allocator holds (torch 2.8 and newer)."""
-
     gpu: Pace = 1.0
-    """GPU utilization, temperature, power and memory from NVML."""
+    """Load, temperature, power and memory of the GPU from NVML; free memory of the whole
+    device, whoever uses it; host memory that torch has pinned (torch 2.8 and newer)."""
 
     process: Pace = 1.0
-    """Resident, virtual and shared memory, threads, descriptors and CPU of the process."""
+    """Resident, virtual and shared memory, threads, descriptors and CPU of the process; the
+    DataLoader's workers on Linux, half as often; unique and proportional memory, a walk of
+    milliseconds, at one sample in 60."""
 
-    process_full: Pace = 60.0
-    """Unique and proportional memory of the process: a walk of milliseconds."""
-
-    workers: Pace = 2.0
-    """Number and resident memory of the DataLoader's worker processes, on Linux."""
-
-    cpu: Pace = 1.0
-    """The host's processors: total, user, system, waiting for input and output."""
-
-    memory: Pace = 1.0
-    """The host's memory, and the control group's limit and usage."""
-
-    swap: Pace = 10.0
-    """The host's swap."""
-
-    disk: Pace = 2.0
-    """Bytes and operations per second of the host's disks."""
-
-    network: Pace = 2.0
-    """Bytes per second of the host's network, without the loopback interface."""
+    host: Pace = 1.0
+    """The host's processors and memory, and the control group's limit; disks and network
+    half as often, swap at one sample in 10. The first rank of each host speaks for all."""
 
     functions: FunctionsConfig = FunctionsConfig()
     """Functions around which memory is collected (`collector.profiled`, `rec.span`)."""
@@ -145,16 +122,25 @@ class RecordConfig(Section, frozen=True, kw_only=True):
     torch_profiler: TorchProfilerConfig = TorchProfilerConfig()
     """Traces of torch's own profiler, in the steps that the schedule picks."""
 
-    clock: ClockConfig = ClockConfig()
-    """How far each rank's clock is from rank 0's, so that ranks are shown on one clock."""
+    clock: ClockMethod = "auto"
+    """How far each rank's clock is from rank 0's. auto: ranks of one host share a clock; of
+    others the wall clocks are taken, with the bound that the system knows. distributed:
+    round trips with rank 0 in a gloo group of its own, at the begin and end of each cycle of
+    the schedule, which every rank must then reach. off: clocks are not compared."""
 
     merge_on_close: bool = False
     """When the recording closes, rank 0 starts a process that waits for the other ranks'
     files, a minute at most, and writes `merged_trace.json.gz` into the run's directory,
     and to the mirror. The close itself waits for none of that."""
 
-    dumps: DumpsConfig = DumpsConfig()
-    """Files for other tools, written when the recording closes."""
+    dumps: tuple[Dump, ...] = ()
+    """Files for other tools, written when the recording closes; see `memboard export`. yaml:
+    `rank_R_memory_stats.yaml` and `rank_R_fsdp_memory_stats.yaml`. modules:
+    `rank_R_modules.csv`, module memory by window, module, state, call and device. history:
+    `cuda_alloc_rank_R.FUNCTION.ITER.start|end.pickle`."""
+
+    dumps_dir: str = ""
+    """Where `dumps` go; empty: `memprofiler` in the run's directory."""
 
     segments: bool = False
     """The rank's file as numbered segments, of which all but the newest never change: for
@@ -259,18 +245,9 @@ class RecordOptions(TypedDict, total=False):
     scalars: bool
     device: Literal["auto", "off"] | int
     device_peaks: Literal["step", "run"]
-    host_ranks: Literal["first", "all"]
-    device_free: float | bool
-    pinned: float | bool
     gpu: float | bool
     process: float | bool
-    process_full: float | bool
-    workers: float | bool
-    cpu: float | bool
-    memory: float | bool
-    swap: float | bool
-    disk: float | bool
-    network: float | bool
+    host: float | bool
     functions: FunctionsConfig | Mapping[str, Any] | bool | None
     schedule: ScheduleConfig | Mapping[str, Any] | None
     spans: SpansConfig | Mapping[str, Any] | bool | None
@@ -281,8 +258,9 @@ class RecordOptions(TypedDict, total=False):
     history: HistoryConfig | Mapping[str, Any] | bool | None
     oom: OomConfig | Mapping[str, Any] | bool | None
     torch_profiler: TorchProfilerConfig | Mapping[str, Any] | bool | None
-    clock: ClockConfig | Mapping[str, Any] | bool | None
+    clock: Literal["auto", "distributed", "off"]
     merge_on_close: bool
-    dumps: DumpsConfig | Mapping[str, Any] | None
+    dumps: Sequence[Dump] | Dump
+    dumps_dir: str | os.PathLike[str]
     segments: bool
     remote: RemoteConfig | Mapping[str, Any] | str | Literal[False] | None

@@ -169,7 +169,7 @@ def defaults() -> str:
     """A YAML file of every setting with its default and its meaning."""
     heading = (
         "Every setting of a MemBoard recording, with its default. Leave out what you do"
-        " not change. Give it to collector.record(..., config=FILE), or name it in the"
+        " not change. Give it to memboard.record(..., config=FILE), or name it in the"
         " environment variable MEMBOARD_CONFIG. Keywords of record win over MEMBOARD_*"
         " variables, those over this file, this file over the defaults. The variable of"
         " history.stacks is MEMBOARD_HISTORY_STACKS."

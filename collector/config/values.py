@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType, NoneType, UnionType
 from typing import (
@@ -27,6 +28,7 @@ from typing import (
 
 import msgspec
 
+from collector.core.guard import Block
 from collector.core.plain import described
 from collector.errors import ConfigError, nearest_of
 
@@ -146,7 +148,8 @@ def checked(setting: Setting, value: Any, place: str) -> Any:
         ConfigError: the value is none that `setting` admits; names key, place, remedy.
     """
     entry, rest = value, ""
-    try:
+    wrong: list[Exception] = []
+    with Block(wrong.append):  # whatever a value of the user's raises when it is asked
         if not setting.many:
             return setting.fit(value)
         kept: list[Any] = []
@@ -156,12 +159,11 @@ def checked(setting: Setting, value: Any, place: str) -> Any:
             if setting.takes_code or right not in kept:
                 kept.append(right)
         return tuple(kept)
-    except Exception as error:  # whatever a value of the user's raises when it is asked
-        raise ConfigError(
-            f"'{setting.path}' in {place} must be {setting.expected}, got"
-            f" {describe(entry)}{rest}. Correct it, or remove it for the default,"
-            f" {written(setting.default)}."
-        ) from error
+    raise ConfigError(
+        f"'{setting.path}' in {place} must be {setting.expected}, got"
+        f" {describe(entry)}{rest}. Correct it, or remove it for the default,"
+        f" {written(setting.default)}."
+    ) from wrong[0]
 
 
 def _entries(setting: Setting, value: Any) -> Iterable[Any]:
@@ -181,7 +183,7 @@ def one_of(names: list[str]) -> str:
 
 def describe(value: Any) -> str:
     """A wrong value in words, bounded, for an error message."""
-    try:
+    with suppress(Exception):  # a value of the user's own making
         if value is None or isinstance(value, bool):
             return written(value)
         if isinstance(value, str):
@@ -189,8 +191,7 @@ def describe(value: Any) -> str:
         if isinstance(value, float) or (isinstance(value, int) and abs(value) < 10**80):
             return f"the number {value}"
         return f"a {type(value).__name__}"
-    except Exception:  # noqa: BLE001  # a value of the user's own making
-        return described(value)
+    return described(value)
 
 
 def written(value: Any) -> str:
@@ -291,14 +292,18 @@ def _imported(name: str, path: str) -> Any:
 
 def _module(module: str, name: str, path: str) -> Any:
     """Import one module; None where a package that is there has none of this name."""
+    wrong: list[BaseException] = []
     try:
-        return import_module(module)
-    except (Exception, SystemExit) as error:
-        missing = isinstance(error, ModuleNotFoundError) and error.name == module
-        if missing and "." in module:
-            return None  # its absence is told as that of an attribute, with its likes
-        reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        raise ConfigError(
-            f"'{path}' names {name}, which cannot be imported ({reason}). Install its"
-            " package or put its folder on PYTHONPATH, or correct the name."
-        ) from error
+        with Block(wrong.append):
+            return import_module(module)
+    except SystemExit as error:
+        wrong.append(error)
+    why = wrong[0]
+    missing = isinstance(why, ModuleNotFoundError) and why.name == module
+    if missing and "." in module:
+        return None  # its absence is told as that of an attribute, with its likes
+    reason = f"{type(why).__name__}: {why}".splitlines()[0][:200]
+    raise ConfigError(
+        f"'{path}' names {name}, which cannot be imported ({reason}). Install its"
+        " package or put its folder on PYTHONPATH, or correct the name."
+    ) from why

@@ -18,14 +18,11 @@ from collector.clock.process_clock import PROCESS_CLOCK, now_ns
 from collector.core import lifecycle
 from collector.core.rank import identify, is_distributed, new_attempt
 from collector.format.columns import AXES, PROGRESS, STEP_TABLE, TIMING
-from collector.mirror.contract import REMOTE
-from collector.mirror.mirror import open_mirror
-from collector.sampling.notes import SourceNotes
-from collector.sampling.sampler import Sampler
-from collector.sampling.step_sources import StepSources
-from collector.sources import HOMES, TIMED, open_step_sources, open_timed_sources
+from collector.mirror.mirror import REMOTE, Mirror
+from collector.sources import STEP, TIMED
+from collector.sources.contract import TORCH_ERRORS
 from collector.sources.device.accelerator import DeviceIdentity, find_device
-from collector.sources.late import LateSource, LateStepSource
+from collector.sources.sampling import Sampler, open_sources
 from collector.steps.cycles import Cycles
 from collector.steps.progress import TRAIN
 from collector.steps.timing import Timing
@@ -44,11 +41,12 @@ if TYPE_CHECKING:
 
     from collector.config import RecordConfig
     from collector.core.rank import Identity
-    from collector.core.warn_once import Troubles
+    from collector.core.warn_once import WarnOnce
     from collector.format.columns import Column
     from collector.format.records import Capture, Header, How
-    from collector.mirror.contract import Kind as RemoteKind
-    from collector.sources.contract import SourceInfo, TimedSource
+    from collector.mirror.templates import Kind as RemoteKind
+    from collector.sources.contract import Row, Source, SourceInfo
+    from collector.sources.sampling import Live
     from collector.steps.progress import Progress
 
 QUEUE_ROWS: Final = 8192
@@ -66,6 +64,8 @@ are being written, a few seconds more."""
 _SAMPLER_SHARE: Final = 0.25
 """Of `STOP_SECONDS`: what a slow source may take; the rest is the disk's."""
 
+_MAX_REASON: Final = 1000
+
 _HEAD: Final = (*AXES, *TIMING, *PROGRESS)
 """The columns of a step's row that the recorder itself fills, besides `Timing.columns`."""
 
@@ -79,19 +79,19 @@ class Engine:
         config: RecordConfig,
         mesh: dict[str, int],
         progress: Progress,
-        troubles: Troubles,
+        warn_once: WarnOnce,
     ) -> None:
         self.mesh = mesh
         self._run_dir = run_dir
         self._config = config
         self._progress = progress
-        self._troubles = troubles
+        self._warn_once = warn_once
         if not lifecycle.all_live():
             PROCESS_CLOCK.restart()
         self._started = PROCESS_CLOCK.anchor()
-        self._dumps = Dumps(config.dumps, run_dir)
+        self._dumps = Dumps(config, run_dir)
         self.cycles = Cycles(
-            config.schedule, progress, troubles, needed=config.spans.enabled
+            config.schedule, progress, warn_once, needed=config.spans.enabled
         )
         """Where the schedule stands; the recorder tells it of steps."""
         self.watchers: list[Callable[[], None]] = []
@@ -102,7 +102,6 @@ class Engine:
         """Of rows of steps, by phase."""
         self._timed_schemas: dict[str, int] = {}
         """Of rows of timed sources, by name."""
-        self._notes = SourceNotes(self._note_of_no_step, troubles)
         identity = self._identity = identify(config)
         self.device = find_device(config.device, local_rank=identity.local_rank)
         self._told_device = self._known_device()
@@ -118,34 +117,28 @@ class Engine:
             segments=self._segment_plan(),
         )
         attempt = new_attempt(self._started.wall_ns)
-        self.writer = Writer(plan, identity, attempt, troubles)
-        self._schemas = Schemas(self.writer.put_schema, troubles)
-        self.remote = open_mirror(
+        self.writer = Writer(plan, identity, attempt, warn_once)
+        self._schemas = Schemas(self.writer.put_schema, warn_once)
+        self.remote = Mirror(
             config.remote,
             run_dir,
             identify=self._identify,
             stem=lambda: self.writer.stem,
-            troubles=troubles,
+            warn_once=warn_once,
             note=self._note_remote,
         )
         """Takes finished files to the mirror, where there is one."""
         if self.remote.is_on:
+            self.remote.start()
             self._note_remote("recorded", "", "")
-        opened = open_step_sources(config, self.device)
-        self._notes.opened(opened)
-        late = (
-            LateStepSource(missing.info, missing.columns, missing.again)
-            for missing in opened.not_opened
-            if missing.again is not None and missing.columns
-        )
-        self._sources = StepSources((*opened.sources, *late), self._notes, troubles)
-        self._samples = self._sources.samples
+        self._sources = self._opened(STEP)
+        self._reads = [live.read for live in self._sources]
         self.timing = Timing(
             config,
             self.device,
             self.cycles,
             progress,
-            troubles,
+            warn_once,
             self._started,
             put=self.writer.put_capture,
             wake=self.writer.wake,
@@ -155,36 +148,30 @@ class Engine:
         self._columns: tuple[Column, ...] = (
             *_HEAD,
             *self.timing.columns,
-            *self._sources.columns,
+            *(column for live in self._sources for column in live.columns),
         )
-        self._width = len(self._columns)
-        self._sampler = Sampler(self._open_timed, self)
+        self._sampler = Sampler(lambda: self._opened(TIMED), self._sampled)
         self._clocks = ClockComparing(
-            config.clock, self._note_of_no_step, self.cycles, troubles
+            config.clock, self._note_of_no_step, self.cycles, warn_once
         )
         self.watchers.append(self._clocks.look)
         _import_ahead()
         if self._dumps.is_on:
             resume(run_dir, identity.rank, self.remote.task_for_later())
-        try:
+        with (
+            contextlib.ExitStack() as undo
+        ):  # no thread to be had: leave torch as it was
+            undo.callback(self.remote.forget)
+            undo.callback(self._close_sources)
             self.writer.start()
             self._sampler.start()
             self._clocks.start()
-        except BaseException:  # no thread to be had: leave torch as it was
-            self._sources.close()
-            self.remote.forget()
-            raise
+            undo.pop_all()
 
     def write_step(self, phase: str, row: list[int | float | None]) -> None:
         """Queue a step's row: `row` holds the head's values, the sources add theirs."""
-        for index, sample in enumerate(self._samples):
-            try:
-                row += sample()
-            except Exception as error:  # noqa: BLE001, PERF203  # one must not cost all
-                row += self._sources.switch_off(index, error)
-        if len(row) != self._width:
-            self._sources.switch_off_odd()
-            return
+        for read in self._reads:
+            row += read()
         # Here too, because the process group may be gone before the next flush.
         if not self._identity.settled and is_distributed():
             self._identify()
@@ -230,7 +217,7 @@ class Engine:
     ) -> None:
         """Queue a row; a table whose columns change gets another schema."""
         if len(row) != len(columns) or columns[:2] != AXES:
-            self._troubles.tell(
+            self._warn_once(
                 f"table {table}",
                 "rows of %s do not fit their columns and are dropped. Please report"
                 " this.",
@@ -244,8 +231,15 @@ class Engine:
     def note_kind(
         self, info: SourceInfo, status: str, reason: str, remedy: str
     ) -> None:
-        """Say that a kind records, or why it does not."""
-        self._notes.say(info, status, reason, remedy)
+        """Say that a source or kind records, or why it does not."""
+        data = {
+            "name": info.name,
+            "status": status,
+            "reason": reason[:_MAX_REASON],
+            "remedy": remedy,
+            "cost": info.cost,
+        }
+        self.note("source", data, step=None)
 
     @property
     def rank(self) -> int:
@@ -263,7 +257,13 @@ class Engine:
 
     def step_values(self) -> dict[str, int | float | None]:
         """What the step sources say now, by column; those that fail are left out."""
-        return self._sources.values()
+        values: dict[str, int | float | None] = {}
+        for live in self._sources:
+            row = live.read()
+            if not live.is_failing:
+                names = (column.name for column in live.columns)
+                values.update(zip(names, row, strict=True))
+        return values
 
     def stop(self, how: How, message: str, phase: str = "") -> None:
         """Stop sampling, write what is queued and end the file, in bounded time.
@@ -272,7 +272,7 @@ class Engine:
         """
         deadline = time.monotonic() + STOP_SECONDS
         self._sampler.stop(STOP_SECONDS * _SAMPLER_SHARE)
-        self._sources.close()
+        self._close_sources()
         rest = max(0.1, deadline - time.monotonic())
         step = self._progress.train_step
         self.writer.close(how, message, rest, step=step, phase=phase)
@@ -293,55 +293,48 @@ class Engine:
             phase=progress.phase.name,
         )
 
-    def forget(self) -> None:
-        """In a forked child: nothing here is ours."""
+    def after_fork(self) -> None:
+        """Nothing here is ours: this is a forked child."""
         self.remote.forget()
-        self.cycles.forget()
-        self._sampler.forget()
+        self.cycles.after_fork()
+        self._sampler.after_fork()
         self.writer.forget()
 
-    # For the sampler, on its thread.
+    # For the sampler, on its thread, and at the start and end.
 
-    def _open_timed(self) -> Sequence[TimedSource]:
-        # Where the rank is not known yet it counts as the host's first: better told twice.
-        rank = self._identity.local_rank
-        opened = open_timed_sources(self._config, self.device, rank)
-        self._notes.opened(opened)
-        late = (
-            LateSource(missing.info, missing.again)
-            for missing in opened.not_opened
-            if missing.again is not None
+    def _opened(self, sources: Sequence[Source]) -> list[Live]:
+        return open_sources(
+            sources,
+            self._config,
+            self.device,
+            self.note_kind,
+            self._warn_once,
+            # Where the rank is not known yet it counts as the first: better told twice.
+            is_first=self._identity.local_rank == 0,
         )
-        return (*opened.sources, *late)
 
-    def sampled(
-        self, source: TimedSource, values: Sequence[int | float | None]
-    ) -> None:
-        """See `sampler.Listener`."""
-        table = source.info.name
+    def _close_sources(self) -> None:
+        """Leave torch as it was."""
+        sources, self._sources, self._reads = self._sources, [], []
+        for live in sources:
+            live.close()
+
+    def _sampled(self, live: Live, values: Row) -> None:
+        table = live.source.name
         schema_id = self._timed_schemas.get(table)
         if schema_id is None:
-            columns = (*AXES, *source.columns)
-            seconds = source.interval_seconds
+            columns, seconds = (*AXES, *live.columns), live.interval_seconds
             schema_id = self._schemas.add(table, TRAIN, columns, seconds)
             self._timed_schemas[table] = schema_id
         row = [now_ns(), self._progress.train_step, *values]
         self.writer.put_row(schema_id, row)
-
-    def works(self, source: TimedSource) -> None:
-        """See `sampler.Listener`."""
-        self._notes.works(source.info)
-
-    def failed(self, source: TimedSource, error: BaseException) -> None:
-        """See `sampler.Listener`."""
-        self._notes.failed(source.info, error)
 
     # For the writer, on its thread.
 
     def _segment_plan(self) -> SegmentPlan | None:
         """How the rank's file is cut, where it is: by itself or for the mirror."""
         remote = self._config.remote
-        is_mirrored = bool(remote.url) and remote.events is not None
+        is_mirrored = bool(remote.url) and remote.files is not None
         if not (self._config.segments or is_mirrored):
             return None
         return SegmentPlan(
@@ -374,16 +367,14 @@ class Engine:
     def _known_device(self) -> DeviceIdentity:
         try:
             return self.device.identity()
-        except Exception as error:  # noqa: BLE001  # a driver's trouble is not ours
-            self._troubles.tell("device", "the device does not answer", error=error)
+        except TORCH_ERRORS as error:
+            self._warn_once("device", "the device does not answer", error=error)
             return DeviceIdentity(
                 device_type=self.device.type, device_index=self.device.index
             )
 
     def _watch(self) -> None:
-        stuck = self._sampler.replace_if_stuck()
-        if stuck is not None:
-            self._notes.failed(stuck.info, TimeoutError("a sample did not come back"))
+        self._sampler.replace_if_stuck()
         for watcher in self.watchers:
             watcher()
         self.timing.write()
@@ -392,7 +383,7 @@ class Engine:
             self.writer.lost[
                 "spans", "too many: faster than kept, or beyond their budget"
             ] = lost
-        for data in self.timing.log.totals.take():
+        for data in self.timing.log.take_totals():
             self.note("span", data, step=self._progress.train_step)
         known = self._known_device()
         if known != self._told_device:  # training has begun to use it
@@ -402,7 +393,7 @@ class Engine:
     # Notes.
 
     def _note_remote(self, status: str, reason: str, remedy: str) -> None:
-        self._notes.say(REMOTE, status, reason, remedy)
+        self.note_kind(REMOTE, status, reason, remedy)
 
     def _note_of_no_step(self, kind: str, data: dict[str, Any]) -> None:
         self.note(kind, data, step=None)
@@ -414,10 +405,6 @@ def _import_ahead() -> None:
     A module half imported by another thread at a fork stays locked in the child for
     ever: a dataloader worker that imports it too would hang.
     """
-    for name in (
-        *(f"collector.sources.{HOMES[name]}" for name in TIMED),
-        "psutil",
-        "pynvml",
-    ):
-        with contextlib.suppress(Exception):  # told when the source opens
+    for name in ("psutil", "pynvml"):
+        with contextlib.suppress(ImportError):  # told when the source opens
             import_module(name)

@@ -1,11 +1,15 @@
 """The border to training: nothing of ours that goes wrong gets across it.
 
-`guarded` stands around the whole body of every call that training makes. What is raised
-inside is told once, with what to do, and the call returns what stands in for its result.
-What a call raises on purpose passes, and so does what ends a program: KeyboardInterrupt,
-SystemExit, GeneratorExit.
+- `guarded` stands around the whole body of every call that training, torch or the
+  interpreter makes.
+- `Guard` stands around a block: `with guard("close"):`.
+- `Breaker` stands around a part that measures or writes: where that fails, it is off for a
+  while, a note and one warning say so with the remedy, and it is tried again.
 
-It is also where torch.compile stops: see `collector.steps.compiled`.
+What is raised is said once, with what to do, and the program goes on. What ends a program
+passes: KeyboardInterrupt, SystemExit, GeneratorExit.
+
+It is also where torch.compile stops: see `collector.hooks.compiling`.
 """
 
 from __future__ import annotations
@@ -13,21 +17,30 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from collector.steps.compiled import traced_as, untraced
+from collector.core.retry import Retry
+from collector.core.warn_once import remedy_of
+from collector.hooks.compiling import traced_as, untraced
+from collector.sources.contract import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import TracebackType
 
-    from collector.core.warn_once import Troubles
+    from typing_extensions import Self
+
+    from collector.core.warn_once import WarnOnce
+    from collector.sources.contract import SourceInfo
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
+_MAX_REASON: Final = 1000
 
-def say(troubles: Troubles, where: str, error: Exception) -> None:
-    """Tell once that a call did not work, and what to do."""
-    troubles.tell(
+
+def say(warn_once: WarnOnce, where: str, error: BaseException) -> None:
+    """Say once that a call did not work, and what to do."""
+    warn_once(
         f"fault {where}",
         "%s did not work; training goes on, and so does the rest of the recording. Give it"
         " what its documentation says; if that is what it was given, please report this.",
@@ -43,7 +56,7 @@ def guarded(
     passes: tuple[type[Exception], ...] = (),
     traced: Callable[..., Any] | None = None,
 ) -> Callable[[Function], Function]:
-    """Decorate a call that training makes.
+    """Decorate a call that is not ours to make.
 
     Args:
         tell: is given the call's name, what went wrong, and what the call was given.
@@ -107,3 +120,156 @@ def _around(
     if shape == ("self", "kind", "error", "traceback"):
         return of_exit
     return of_any
+
+
+class Block:
+    """A block of code from which no fault escapes: it is given to `failed`."""
+
+    __slots__ = ("_failed",)
+
+    def __init__(self, failed: Callable[[Exception], object]) -> None:
+        self._failed = failed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        with contextlib.suppress(Exception):
+            self._failed(error)
+        return True
+
+
+class Guard:
+    """Makes blocks whose faults are said once each."""
+
+    def __init__(
+        self,
+        warn_once: WarnOnce,
+        message: str = "%s failed; training goes on, and so does the rest of the"
+        " recording. Please report this.",
+        *,
+        note: Callable[[str, Exception], object] | None = None,
+    ) -> None:
+        """`message` has room for the block's name. `note`: is told of each fault too."""
+        self._warn_once = warn_once
+        self._message = message
+        self._note = note
+
+    def __call__(self, where: str) -> Block:
+        """The guard of one block, by a name of ours."""
+        return Block(functools.partial(self.fault, where))
+
+    def fault(self, where: str, error: Exception) -> None:
+        """It has failed."""
+        if self._note is not None:
+            self._note(where, error)
+        self._warn_once(
+            f"fault {self._message[:20]} {where}", self._message, where, error=error
+        )
+
+
+class Breaker:
+    """Switches a part off where it fails, and on where it works again.
+
+    Used as `with breaker:` around what the part does, or told of it. Pauses between two
+    tries grow; see `Retry`.
+    """
+
+    def __init__(
+        self,
+        info: SourceInfo,
+        note: Callable[[SourceInfo, str, str, str], object],
+        warn_once: WarnOnce,
+        *,
+        message: str = "the source %s failed and is off for now; the others go on. %s",
+        setting: str = "",
+        remedy: str = "",
+        is_asked_for: bool = False,
+    ) -> None:
+        """Make one.
+
+        Args:
+            info: the part's name and cost.
+            note: notes a status, its reason and remedy.
+            warn_once: takes the warning.
+            message: its words, with room for name and remedy.
+            setting: what switches the part off; empty: its name.
+            remedy: what to do, where it is something else.
+            is_asked_for: somebody switched it on and counts on it, so there is a warning
+                too where it cannot work here.
+        """
+        self.info = info
+        self.is_failing = False
+        self._note = note
+        self._warn_once = warn_once
+        self._message = message
+        self._setting = setting or info.name
+        self._remedy = remedy
+        self._is_asked_for = is_asked_for
+        self._retry = Retry()
+        self._said = ""
+        """What was noted last."""
+
+    def is_due(self) -> bool:
+        """Whether it may be tried: it works, or has been left alone for long enough."""
+        return self._retry.is_due()
+
+    def works(self) -> None:
+        """It has done what it is to do."""
+        self.is_failing = False
+        self._say("recorded", "", "")
+
+    def failed(self, error: BaseException) -> float:
+        """It has raised: the pause from now, in seconds."""
+        self.is_failing = True
+        if isinstance(error, Unavailable):
+            self._say("absent", error.reason, error.remedy)
+            if self._is_asked_for:
+                self._warn_once(
+                    f"absent {self.info.name} {error.reason}",
+                    "%s is switched on, and nothing of it is recorded: %s. %s",
+                    self.info.name,
+                    error.reason,
+                    error.remedy,
+                )
+            return self._retry.failed()
+        remedy = self._remedy or remedy_of(self._setting, error)
+        self._say("failed", f"{type(error).__name__}: {error}"[:_MAX_REASON], remedy)
+        self._warn_once(
+            f"source {self.info.name}",
+            self._message,
+            self.info.name,
+            remedy,
+            error=error,
+        )
+        return self._retry.failed()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if error is None:
+            self.works()
+        elif isinstance(error, Exception):
+            self.failed(error)
+            return True
+        return False
+
+    def _say(self, status: str, reason: str, remedy: str) -> None:
+        """Note what has changed; of one failure after another the first."""
+        said = status if status != "absent" else reason
+        if said != self._said:
+            self._said = said
+            self._note(self.info, status, reason, remedy)

@@ -13,7 +13,6 @@ it.
 from __future__ import annotations
 
 import atexit
-import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -24,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from collector.core.session import Session
     from collector.format.records import How
+    from collector.oom.handler import OomHandler
     from collector.recorder import Recorder
 
 _MAX_MESSAGE: Final = 500
@@ -32,22 +33,6 @@ _MAX_MESSAGE: Final = 500
 
 Note: TypeAlias = "Callable[[str, dict[str, Any]], None]"
 """Queues a note of this kind, with this data."""
-
-
-class Living(Protocol):
-    """What a recording must do at the turns of the process."""
-
-    run_dir: Path
-    recorder: Recorder
-
-    def close_for(self, error: BaseException | None) -> None:
-        """Close, saying how it ended."""
-
-    def end_by(self, signal_name: str) -> None:
-        """End the file: a signal ends the process now. Called in its handler."""
-
-    def forget(self) -> None:
-        """Be dead: this is a forked child."""
 
 
 class Launcher(Protocol):
@@ -69,11 +54,11 @@ class Launcher(Protocol):
 launcher: Launcher | None = None
 """Of this process; None: the program was started by itself."""
 
-_live: list[Living] = []
+_live: list[Session] = []
 _hooked = False
 
 
-def add(recorder: Living) -> None:
+def add(recorder: Session) -> None:
     """A recorder has started."""
     global _hooked  # noqa: PLW0603  # hooks are per process and cannot be removed
     if not _live:
@@ -82,12 +67,10 @@ def add(recorder: Living) -> None:
     if not _hooked:
         _hooked = True
         atexit.register(_at_exit)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_after_fork)
     _live.append(recorder)
 
 
-def remove(recorder: Living) -> None:
+def remove(recorder: Session) -> None:
     """A recorder has closed."""
     if recorder in _live:
         _live.remove(recorder)
@@ -95,14 +78,20 @@ def remove(recorder: Living) -> None:
             exit_code.leave()
 
 
-def all_live() -> tuple[Living, ...]:
+def all_live() -> tuple[Session, ...]:
     """Every live recorder, the oldest first."""
     return tuple(_live)
 
 
-def newest() -> Living | None:
+def newest() -> Session | None:
     """The active recorder, or None."""
     return _live[-1] if _live else None
+
+
+def newest_oom_handler() -> OomHandler | None:
+    """Of the newest live recorder that reports such errors; None: there is none."""
+    handlers = (getattr(session, "oom", None) for session in reversed(_live))
+    return next((handler for handler in handlers if handler is not None), None)
 
 
 def ending(
@@ -152,10 +141,3 @@ def _last_uncaught() -> BaseException | None:
         return None  # an interactive session goes on after its errors
     error: object = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     return error if isinstance(error, BaseException) else None
-
-
-def _after_fork() -> None:
-    for recorder in _live:
-        recorder.forget()
-    _live.clear()
-    exit_code.leave()

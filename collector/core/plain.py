@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -39,32 +40,25 @@ def text_of(value: Any, limit: int = MAX_TEXT) -> str:
 def own_text(value: Any) -> str | None:
     """What `str` makes of a value; None where that fails or would read an array."""
     kind = type(value)
-    try:
+    with suppress(Exception):  # whatever a method of the user's raises
         if kind in _CONTAINERS:
             return str(_plain(value, _MAX_DEPTH))
-        if hasattr(kind, "__dlpack__"):
-            return None
-        # A class of the user's own may make anything of text that it inherits.
-        text = value if issubclass(kind, str) else str(value)
-        return str.__str__(text)
-    except Exception:  # noqa: BLE001  # whatever a method of the user's raises
-        return None
+        if not hasattr(kind, "__dlpack__"):
+            # A class of the user's own may make anything of text that it inherits.
+            text = value if issubclass(kind, str) else str(value)
+            return str.__str__(text)
+    return None
 
 
 def described(value: Any) -> str:
     """What a value is, without reading it: `<Tensor on cuda:0, shape (2, 3)>`."""
-    kind = type(value)
-    try:
+    kind, name = type(value), "object"
+    with suppress(Exception):  # whatever a class of the user's raises
         name = str(kind.__qualname__)
-    except Exception:  # noqa: BLE001  # a metaclass of the user's own
-        return "<object>"
-    try:
         if hasattr(kind, "__dlpack__"):
             device = getattr(value, "device", None)  # numpy's have none before 2.0
             name += "" if device is None else f" on {device}"
             name += f", shape {tuple(value.shape)}"
-    except Exception:  # noqa: BLE001, S110  # its name alone, then
-        pass
     return f"<{name}>"[:MAX_KEY]
 
 
@@ -72,25 +66,22 @@ def whole_number(value: Any) -> int | None:
     """`value` as an int where it is one in any guise that needs no waiting, else None."""
     if type(value) is int:  # the usual case, and it is asked at every step
         return value if -_LARGEST < value < _LARGEST else None
-    try:
-        if not isinstance(value, numbers.Real):  # as numpy's numbers are
-            return None
-        number: int = math.floor(value)  # type: ignore[assignment]
-        if type(number) is not int or number != value:
-            return None
-    except Exception:  # noqa: BLE001  # NaN, infinity, a number of the user's own making
-        return None
-    return number if -_LARGEST < number < _LARGEST else None
+    with suppress(Exception):  # NaN, infinity, a number of the user's own making
+        if isinstance(value, numbers.Real):  # as numpy's numbers are
+            number: Any = math.floor(value)
+            is_whole = type(number) is int and number == value
+            if is_whole and -_LARGEST < number < _LARGEST:
+                return int(number)
+    return None
 
 
 def number_of(value: Any) -> float | None:
     """`value` as a float where it is a number that needs no waiting, else None."""
     if type(value) is float:
         return value
-    try:
+    with suppress(Exception):  # beyond all floats, or of the user's own making
         return float(value) if isinstance(value, numbers.Real) else None
-    except Exception:  # noqa: BLE001  # beyond all floats, or of the user's own making
-        return None
+    return None
 
 
 def plain_args(args: dict[str, Any]) -> dict[str, Any] | None:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.core.plain import text_of
 from collector.errors import ConfigError
+from collector.sources.contract import TORCH_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -185,7 +186,7 @@ def mesh_coordinates(mesh: Any) -> dict[str, int]:
             return {}
         names = mesh.mesh_dim_names or [f"dim{index}" for index in range(len(place))]
         return {str(name): int(at) for name, at in zip(names, place, strict=True)}
-    except Exception as error:
+    except TORCH_ERRORS as error:
         raise ConfigError(
             f"'mesh' must be a torch DeviceMesh or a mapping such as"
             f' {{"dp": 0, "tp": 1}}, got a {type(mesh).__name__} ({text_of(error)}).'

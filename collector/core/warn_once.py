@@ -1,4 +1,4 @@
-"""What goes wrong while training runs: told once each, with the remedy, never raised."""
+"""Warnings while training runs: each logged once, with its remedy, never raised."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ import errno
 import logging
 from typing import Final
 
-from collector.sources.contract import FILES_REMEDY, OUT_OF_FILES
-
 logger: Final = logging.getLogger("memboard")
 
+OUT_OF_FILES: Final = {errno.EMFILE, errno.ENFILE}
+_FILES_REMEDY: Final = (
+    "Raise the limit on open files (ulimit -n), or find what leaves files open."
+)
 _NO_SPACE: Final = {errno.ENOSPC, errno.EDQUOT}
 _NOT_ALLOWED: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NOT_THERE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.EEXIST}
 
 
-class Troubles:
-    """Tells each kind of trouble once; thereafter it is silent about it."""
+class WarnOnce:
+    """Logs a warning once for each key."""
 
     def __init__(self) -> None:
         self._told: dict[str, object] = {}
 
-    def tell(
+    def __call__(
         self, key: str, message: str, *args: object, error: BaseException | None = None
     ) -> None:
         """Log a warning, with the traceback of `error`, the first time for `key`."""
@@ -48,7 +50,17 @@ def remedy_for(error: OSError) -> str:
     if error.errno in _NOT_THERE:
         return "Make sure that the path is a directory, or record into another one."
     if error.errno in OUT_OF_FILES:
-        return FILES_REMEDY
+        return _FILES_REMEDY
     if error.errno == errno.ENAMETOOLONG:
         return "Record into a directory with a shorter path."
     return "Check the file system, or record into another directory."
+
+
+def remedy_of(name: str, error: BaseException) -> str:
+    """What the user can do about a part that raised; it is tried again by itself."""
+    if isinstance(error, OSError) and error.errno in OUT_OF_FILES:
+        return f"{_FILES_REMEDY} It is tried again now and then."
+    return (
+        "It is tried again now and then. If it goes on failing, switch it off with"
+        f" {name}=False, and report this."
+    )

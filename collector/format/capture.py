@@ -1,26 +1,28 @@
-"""A capture's meta and tables to one body of bytes and back.
+"""Captures to bytes and back: one body, cut into parts of a quarter MiB, a record each.
 
 ::
 
-    body  u32 head_bytes | JSON head, deflated | tables, in the order the head names
-    table block of its columns, texts as indices | for each column of texts: a block of
-          the lengths of its distinct texts, and these end to end in UTF-8, deflated
+    body   head: meta, and what the tables are | of each table: its columns as numbers,
+           and where some are texts: the lengths of the distinct ones, and these in UTF-8
+    part   head: `CapturePart` | bytes of the body
 
-How a body lies in a file is `capture_parts`' business. Nothing here is executed or
-imported while reading, and what a head claims is checked against `MAX_CAPTURE_BYTES`
-before it is believed: whatever may be written can be read, and nothing larger.
+Every part names its capture and says where the file's last digest lies: captures are
+listed without decoding them, and no record outgrows a reader's block. Nothing here is
+executed or imported while reading, and what a head claims is checked against
+`MAX_CAPTURE_BYTES` before it is believed: whatever may be written can be read, and
+nothing larger.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import struct
 import zlib
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping  # noqa: TC003  # msgspec looks it up
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from collector.format.errors import CorruptError
 from collector.format.numeric import (
@@ -29,27 +31,86 @@ from collector.format.numeric import (
     decode_block,
     encode_block,
 )
-from collector.format.packing import inflate
+from collector.format.payload import (
+    Count,
+    Text,
+    cut,
+    inflate,
+    pack,
+    unpack,
+)
+from collector.format.records import Capture, CaptureEntry, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from collector.format.columns import Dtype
     from collector.format.numeric import Values
-    from collector.format.records import Capture, CaptureTable
+    from collector.format.records import CaptureTable
+
+CAPTURE: Final = "capture"
+"""The kind these records are tagged with."""
 
 MAX_CAPTURE_BYTES: Final = 1 << 28
 """Of all tables of a capture in memory, by the account of `size_of`."""
+MAX_BODY_BYTES: Final = MAX_CAPTURE_BYTES + (1 << 24)
+"""More than any capture takes: what does not deflate may grow a little."""
+PART_BYTES: Final = 1 << 18
 
 _TEXT_BYTES: Final = 64
 """What a row of a column of texts counts for, besides the texts themselves."""
-
-_LENGTH: Final = struct.Struct("<I")
-_MAX_HEAD_BYTES: Final = 1 << 20
 _MAX_TABLES: Final = 64
 _MAX_COLUMNS: Final = 1024
 _LEVEL: Final = 1
 """Of deflation: texts are deflated while training goes on."""
+_NAMED: Final = ("kind", "phase", "function", "context", "label")
+_FIELDS: Final = (*_NAMED, "time_ns", "iteration", "step")
+"""What an entry and its capture share."""
+_MAX_NAME: Final = 10_000
+
+
+class _Table(Record, frozen=True, array_like=True):
+    name: Text
+    num_rows: Annotated[int, Meta(ge=0, le=MAX_ROWS)]
+    columns: Annotated[
+        tuple[tuple[Text, Literal["i8", "f8", "text"]], ...],
+        Meta(max_length=_MAX_COLUMNS),
+    ]
+    sizes: tuple[Count, Count, Count]
+    """Bytes of the numbers, of the lengths of texts and of the texts."""
+
+
+class _Body(Record, frozen=True):
+    meta: Mapping[str, Any]
+    tables: Annotated[tuple[_Table, ...], Meta(max_length=_MAX_TABLES)]
+
+
+class CapturePart(Record, frozen=True):
+    """The head of one record of a capture."""
+
+    part: Count
+    num_parts: Count
+    checksum: Count
+    """CRC-32 of the body."""
+    digest_offset: Count
+    """Where the file's latest digest record starts; 0 where there is none yet."""
+    entry: CaptureEntry
+    """Of the whole capture, but for where it lies."""
+
+    def follows(self, before: CapturePart) -> bool:
+        """Whether this is the next part of the same capture."""
+        return (
+            self.part == before.part + 1
+            and self.num_parts == before.num_parts
+            and self.checksum == before.checksum
+            and self.entry == before.entry
+        )
+
+    def entry_at(self, offset: int, end: int) -> CaptureEntry:
+        """The capture's entry, where its frames lie between two offsets."""
+        return msgspec.structs.replace(
+            self.entry, offset=offset, num_bytes=end - offset
+        )
 
 
 def size_of(tables: Mapping[str, CaptureTable]) -> int:
@@ -69,203 +130,203 @@ def encode_body(capture: Capture) -> bytes:
     Raises:
         ValueError: they are too large, or a column is none.
     """
-    plain, blocks, room = [], [], MAX_CAPTURE_BYTES - size_of(capture.tables)
     if len(capture.tables) > _MAX_TABLES:
         raise ValueError(f"a capture holds at most {_MAX_TABLES} tables")
+    room = MAX_CAPTURE_BYTES - size_of(capture.tables)
+    heads: list[_Table] = []
+    blocks: list[bytes] = []
     for name, table in capture.tables.items():
-        encoded = _EncodedTable(name, table)
-        room -= encoded.text_bytes
-        if room < 0 or encoded.num_rows > MAX_ROWS:
+        head, mine, text_bytes = _encode_table(name, table)
+        room -= text_bytes
+        if room < 0 or head.num_rows > MAX_ROWS:
             raise ValueError(f"the capture is larger than {MAX_CAPTURE_BYTES} bytes")
-        mine = encoded.blocks()
-        plain.append(
-            {
-                "name": name,
-                "num_rows": encoded.num_rows,
-                "columns": list(zip(table, encoded.dtypes, strict=True)),
-                "bytes": list(map(len, mine)),
-            }
-        )
+        heads.append(head)
         blocks += mine
-    head = json.dumps(
-        {"meta": _jsonable(capture.meta), "tables": plain}, separators=(",", ":")
-    ).encode()
-    if len(head) > _MAX_HEAD_BYTES:
-        raise ValueError(f"the capture's meta is larger than {_MAX_HEAD_BYTES} bytes")
-    packed = zlib.compress(head, _LEVEL)
-    return b"".join((_LENGTH.pack(len(packed)), packed, *blocks))
+    return pack(_Body(meta=capture.meta, tables=tuple(heads)), *blocks)
 
 
 def decode_body(
     body: bytes, wanted: Collection[str] | None = None
-) -> tuple[dict[str, Any], dict[str, CaptureTable]]:
+) -> tuple[Mapping[str, Any], dict[str, CaptureTable]]:
     """The meta, and the tables that are wanted, or all of them, by name.
 
     Raises:
         CorruptError: the bytes are no body, or claim more than a capture may hold.
     """
-    view = memoryview(body)
-    try:
-        (head_bytes,) = _LENGTH.unpack_from(view)
-        at = _LENGTH.size + head_bytes
-        packed = view[_LENGTH.size : at]
-        head = json.loads(inflate(packed, _MAX_HEAD_BYTES), parse_constant=_refuse)
-        meta, tables = head["meta"], head["tables"]
-        if not isinstance(meta, dict) or len(tables) > _MAX_TABLES:
-            raise CorruptError("the head of a capture is none")
-        found: dict[str, CaptureTable] = {}
-        room = MAX_CAPTURE_BYTES
-        for plain in tables:
-            sizes = [_checked(size, len(view) - at) for size in plain["bytes"]]
-            if wanted is None or plain["name"] in wanted:
-                blocks = _cut(view, at, sizes)
-                found[str(plain["name"])], used = _decode_table(plain, blocks, room)
-                room -= used
-            at += sum(sizes)
-    except (struct.error, zlib.error, RecursionError) as error:
-        raise CorruptError(f"a capture does not decode: {error}") from error
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise CorruptError(f"a capture does not decode: {error!r}") from error
-    return meta, found
+    head, data = unpack(body, _Body)
+    blocks = iter(cut(data, list(chain(*(table.sizes for table in head.tables)))))
+    found: dict[str, CaptureTable] = {}
+    room = MAX_CAPTURE_BYTES
+    for table in head.tables:
+        mine = [next(blocks) for _ in table.sizes]
+        if wanted is None or table.name in wanted:
+            found[table.name], used = _decode_table(table, mine, room)
+            room -= used
+    return head.meta, found
 
 
-class _EncodedTable:
-    """One table's columns as numbers, with the texts they stand for."""
-
-    def __init__(self, name: str, table: CaptureTable) -> None:
-        self._columns: list[Values] = []
-        self.dtypes: list[str] = []
-        self._texts: list[tuple[Values, bytes]] = []
-        """Of each column of texts: the lengths of the distinct ones, and these."""
-        if len(table) > _MAX_COLUMNS:
-            raise ValueError(
-                f"a table of a capture holds at most {_MAX_COLUMNS} columns"
-            )
-        for column, values in table.items():
-            if isinstance(values, (tuple, list)):
-                self._add_texts(values)
-            else:
-                self._add_numbers(f"{name}.{column}", np.asarray(values))
-        lengths = {len(column) for column in self._columns}
-        if len(lengths) > 1:
-            raise ValueError(f"the columns of {name} are of different lengths")
-        self.num_rows = lengths.pop() if lengths else 0
-        self.text_bytes = sum(len(text) for _, text in self._texts)
-
-    def blocks(self) -> list[bytes]:
-        """What is written of the table."""
-        kinds: list[Dtype] = ["f8" if d == "f8" else "i8" for d in self.dtypes]
-        blocks = [encode_block(self._columns, kinds)]
-        for lengths, text in self._texts:
-            blocks += [encode_block([lengths], ["i8"]), zlib.compress(text, _LEVEL)]
-        return blocks
-
-    def _add_texts(self, values: Sequence[str]) -> None:
-        distinct: dict[str, int] = {}
-        codes = [distinct.setdefault(str(text), len(distinct)) for text in values]
-        # Undecodable paths hold lone surrogates, which must come back too.
-        encoded = [text.encode("utf-8", "surrogatepass") for text in distinct]
-        self._columns.append(np.array(codes, np.int64))
-        self.dtypes.append("text")
-        lengths = np.array(list(map(len, encoded)), np.int64)
-        self._texts.append((lengths, b"".join(encoded)))
-
-    def _add_numbers(self, where: str, values: np.ndarray[Any, Any]) -> None:
-        if values.ndim != 1 or values.dtype.kind not in "iubf":
-            raise ValueError(f"column {where} is neither numbers nor texts")
-        if values.dtype.kind == "f":
-            self._columns.append(values.astype(np.float64, copy=False))
-            self.dtypes.append("f8")
+def _encode_table(name: str, table: CaptureTable) -> tuple[_Table, list[bytes], int]:
+    """A table's head, its blocks, and the bytes of its distinct texts."""
+    if len(table) > _MAX_COLUMNS:
+        raise ValueError(f"a table of a capture holds at most {_MAX_COLUMNS} columns")
+    texts: dict[str, int] = {}
+    columns: list[Values] = []
+    dtypes: list[Literal["i8", "f8", "text"]] = []
+    for column, values in table.items():
+        if isinstance(values, (tuple, list)):
+            codes = [texts.setdefault(str(text), len(texts)) for text in values]
+            columns.append(np.array(codes, np.int64))
+            dtypes.append("text")
+            continue
+        numbers = np.asarray(values)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iubf":
+            raise ValueError(f"column {name}.{column} is neither numbers nor texts")
+        if numbers.dtype.kind == "f":
+            columns.append(numbers.astype(np.float64, copy=False))
+            dtypes.append("f8")
         else:
-            self._columns.append(values.astype(np.int64, copy=False))
-            self.dtypes.append("i8")
+            columns.append(numbers.astype(np.int64, copy=False))
+            dtypes.append("i8")
+    lengths = {len(column) for column in columns}
+    if len(lengths) > 1:
+        raise ValueError(f"the columns of {name} are of different lengths")
+    stored: list[Dtype] = ["f8" if dtype == "f8" else "i8" for dtype in dtypes]
+    blocks = [encode_block(columns, stored), b"", b""]
+    # Undecodable paths hold lone surrogates, which must come back too.
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    if encoded:
+        sizes = np.array(list(map(len, encoded)), np.int64)
+        joined = b"".join(encoded)
+        blocks[1:] = encode_block([sizes], ["i8"]), zlib.compress(joined, _LEVEL)
+    head = _Table(
+        name=name,
+        num_rows=lengths.pop() if lengths else 0,
+        columns=tuple(zip(table, dtypes, strict=True)),
+        sizes=(len(blocks[0]), len(blocks[1]), len(blocks[2])),
+    )
+    return head, blocks, sum(map(len, encoded))
 
 
 def _decode_table(
-    plain: Mapping[str, Any], blocks: Sequence[memoryview], room: int
+    head: _Table, blocks: Sequence[memoryview], room: int
 ) -> tuple[CaptureTable, int]:
     """The table, and how many bytes it holds."""
-    names = [str(name) for name, _ in plain["columns"]]
-    dtypes = [dtype for _, dtype in plain["columns"]]
-    num_texts = dtypes.count("text")
-    num_rows = _checked(plain["num_rows"], MAX_ROWS)
-    used = num_rows * (8 * (len(names) - num_texts) + _TEXT_BYTES * num_texts)
-    if len(names) > _MAX_COLUMNS or used > room:
+    names = [name for name, _ in head.columns]
+    is_text = [dtype == "text" for _, dtype in head.columns]
+    used = head.num_rows * sum(_TEXT_BYTES if text else 8 for text in is_text)
+    if used > room:
         raise CorruptError(f"a table of a capture claims {used} bytes")
-    if len(set(names)) != len(names) or len(blocks) != 1 + 2 * num_texts:
+    if len(set(names)) != len(names):
         raise CorruptError("a table of a capture contradicts itself")
-    columns = _decode_block(blocks[0], num_rows, len(names)) if names else []
-    texts = iter(blocks[1:])
+    columns = _decode_numbers(blocks[0], head.num_rows, len(names))
+    texts: list[str] = []
+    if head.sizes[1]:
+        if block_num_rows(blocks[1]) > head.num_rows * sum(is_text):
+            raise CorruptError("a capture holds more texts than rows")
+        texts, text_bytes = _decode_texts(blocks[1], blocks[2], room - used)
+        used += text_bytes
     table: dict[str, Any] = {}
-    for name, dtype, values in zip(names, dtypes, columns, strict=True):
-        if dtype == "text":
-            lengths, packed = next(texts), next(texts)
-            table[name], more = _decode_texts(values, lengths, packed, room - used)
-            used += more
+    for name, text, values in zip(names, is_text, columns, strict=True):
+        if text:
+            if len(values) and not 0 <= values.min() <= values.max() < len(texts):
+                raise CorruptError("a capture names texts that it does not hold")
+            table[name] = tuple(map(texts.__getitem__, values.tolist()))
         else:
             table[name] = values
     return table, used
 
 
-def _decode_block(block: memoryview, num_rows: int, num_columns: int) -> list[Values]:
+def _decode_numbers(block: memoryview, num_rows: int, num_columns: int) -> list[Values]:
     """All columns of a block that must have so many rows."""
-    if block_num_rows(block) != num_rows:
+    if num_columns and block_num_rows(block) != num_rows:
         raise CorruptError("a table of a capture has other rows than its head says")
     columns = decode_block(block)
-    if len(columns) != num_columns or any(len(c) != num_rows for c in columns):
+    if len(columns) != num_columns:
         raise CorruptError("a table of a capture has other columns than its head says")
     return columns
 
 
 def _decode_texts(
-    codes: Values, lengths: memoryview, packed: memoryview, room: int
-) -> tuple[tuple[str, ...], int]:
-    """The texts row by row, and the bytes of the distinct ones."""
-    num_distinct = block_num_rows(lengths)
-    if num_distinct > len(codes):
-        raise CorruptError("a capture holds more texts than rows")
-    (sizes,) = _decode_block(lengths, num_distinct, 1)
-    text = memoryview(inflate(packed, room))
+    lengths: memoryview, packed: memoryview, room: int
+) -> tuple[list[str], int]:
+    """The distinct texts, and their bytes."""
+    (sizes,) = _decode_numbers(lengths, block_num_rows(lengths), 1)
+    joined = memoryview(inflate(packed, room))
     ends = np.cumsum(sizes)
-    if num_distinct and (sizes.min() < 0 or ends[-1] != len(text)):
+    if not len(sizes) or sizes.min() < 0 or ends[-1] != len(joined):
         raise CorruptError("the texts of a capture are not as long as they should be")
-    if len(codes) and not 0 <= codes.min() <= codes.max() < num_distinct:
-        raise CorruptError("a capture names texts that it does not hold")
-    distinct = [
-        str(text[end - size : end], "utf-8", "surrogatepass")
-        for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)
+    try:
+        texts = [
+            str(joined[end - size : end], "utf-8", "surrogatepass")
+            for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)
+        ]
+    except UnicodeDecodeError as error:
+        raise CorruptError(f"a text of a capture does not decode: {error}") from error
+    return texts, len(joined)
+
+
+def split_body(capture: Capture, body: bytes, *, digest_offset: int) -> list[bytes]:
+    """The payloads of a capture's records, in their order."""
+    known = {name: getattr(capture, name) for name in _FIELDS}
+    known.update({name: str(known[name])[:_MAX_NAME] for name in _NAMED})
+    entry = CaptureEntry(offset=0, num_bytes=0, **known)
+    num_parts = max(1, -(-len(body) // PART_BYTES))
+    checksum = zlib.crc32(body)
+    view = memoryview(body)
+    return [
+        pack(
+            CapturePart(
+                part=part,
+                num_parts=num_parts,
+                checksum=checksum,
+                digest_offset=digest_offset,
+                entry=entry,
+            ),
+            view[part * PART_BYTES : (part + 1) * PART_BYTES],
+        )
+        for part in range(num_parts)
     ]
-    return tuple(map(distinct.__getitem__, codes.tolist())), len(text)
 
 
-def _cut(view: memoryview, at: int, sizes: Iterable[int]) -> list[memoryview]:
-    blocks = []
-    for size in sizes:
-        blocks.append(view[at : at + size])
-        at += size
-    return blocks
+def decode_part(payload: bytes | memoryview) -> tuple[CapturePart, memoryview]:
+    """One record of a capture: its head and its bytes of the body.
+
+    Raises:
+        CorruptError: the bytes are none.
+    """
+    part, data = unpack(payload, CapturePart)
+    if part.part >= part.num_parts:
+        raise CorruptError("a part of a capture contradicts itself")
+    return part, data
 
 
-def _checked(value: Any, most: int) -> int:
-    if type(value) is not int or not 0 <= value <= most:
-        raise CorruptError("a capture claims what it does not hold")
-    return value
+def join_parts(parts: Sequence[tuple[CapturePart, memoryview]]) -> bytes:
+    """The body, from all its parts in order.
+
+    Raises:
+        CorruptError: one is missing, or is another capture's.
+    """
+    heads = [part for part, _ in parts]
+    if not heads or heads[0].part or heads[0].num_parts != len(heads):
+        raise CorruptError("a part of the capture is missing")
+    if not all(part.follows(before) for before, part in pairwise(heads)):
+        raise CorruptError("a part of the capture belongs to another one")
+    body = b"".join(data for _, data in parts)
+    if zlib.crc32(body) != heads[0].checksum:
+        raise CorruptError("the parts of the capture do not make up what was written")
+    return body
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
+def decode_capture(
+    parts: Sequence[tuple[CapturePart, memoryview]],
+    wanted: Collection[str] | None = None,
+) -> Capture:
+    """A capture with the tables that are wanted, or with all of them.
 
-
-def _jsonable(value: Any) -> Any:
-    """Plain JSON data: other things as text, what is not finite as null."""
-    if isinstance(value, Mapping):
-        return {str(key): _jsonable(held) for key, held in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_jsonable(held) for held in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)
+    Raises:
+        CorruptError: a part is missing or damaged, or claims too much.
+    """
+    meta, tables = decode_body(join_parts(parts), wanted)
+    entry = parts[0][0].entry
+    known = {name: getattr(entry, name) for name in _FIELDS}
+    return Capture(**known, meta=meta, tables=tables)

@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import google_crc32c
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from collector.format.names import PLUGIN_NAME
 
@@ -114,30 +115,29 @@ def read_frames(
     view = memoryview(buffer)
     at = 0
     while at < len(view):
-        found = _frame_at(view, at)
-        if isinstance(found, _Intact):
-            parsed = _parse(view[at + _FRAME_HEAD.size : found.end - _CRC.size])
-            if parsed is None:
-                yield Damage(base + at, base + found.end, "the event does not parse")
-            else:
-                kind, payload = parsed
-                yield Framed(base + at, base + found.end, kind, payload)
-            at = found.end
-        elif found is None:
+        end, what = _frame_at(view, at)
+        if not what and end is None:
             if last:
                 yield Damage(base + at, base + len(view), "the record is cut off")
             return
-        else:
-            end = found.end
+        if end is None:
+            end = find_frame(view, at + 1)
             if end is None:
-                resumed = find_frame(view, at + 1)
-                if resumed is None and not last:
-                    # The next intact frame may not have arrived yet.
-                    yield Damage(base + at, base + len(view), found.what)
+                yield Damage(base + at, base + len(view), what)
+                if not last:  # the next intact frame may not have arrived yet
                     return
-                end = len(view) if resumed is None else resumed
-            yield Damage(base + at, base + end, found.what)
-            at = end
+                end = len(view)
+            else:
+                yield Damage(base + at, base + end, what)
+        elif what:
+            yield Damage(base + at, base + end, what)
+        else:
+            parsed = _parse(view[at + _FRAME_HEAD.size : end - _CRC.size])
+            if parsed is None:
+                yield Damage(base + at, base + end, "the event does not parse")
+            else:
+                yield Framed(base + at, base + end, *parsed)
+        at = end
 
 
 def find_frame(buffer: bytes | memoryview, start: int = 0) -> int | None:
@@ -145,9 +145,9 @@ def find_frame(buffer: bytes | memoryview, start: int = 0) -> int | None:
     data = bytes(buffer)
     at = start
     while (marker := data.find(_MARKER, at)) >= 0:
-        for candidate in _candidates(data, start, marker):
-            if isinstance(_frame_at(memoryview(data), candidate), _Intact):
-                return candidate
+        found = _frame_around(data, start, marker)
+        if found is not None:
+            return found
         at = marker + 1
     return None
 
@@ -157,58 +157,52 @@ def find_last_frame(buffer: bytes | memoryview) -> int | None:
     data = bytes(buffer)
     end = len(data)
     while (marker := data.rfind(_MARKER, 0, end)) >= 0:
-        for candidate in _candidates(data, 0, marker):
-            if isinstance(_frame_at(memoryview(data), candidate), _Intact):
-                return candidate
+        found = _frame_around(data, 0, marker)
+        if found is not None:
+            return found
         end = marker + len(_MARKER) - 1
     return None
 
 
-def _candidates(data: bytes, start: int, marker: int) -> Iterator[int]:
-    """Where a frame with the tag at `marker` may start.
+def _frame_around(data: bytes, start: int, marker: int) -> int | None:
+    """Where the intact frame with the tag at `marker` starts.
 
-    No length reaches 2**32, so its upper half is zero: asking for that first makes the
+    No length reaches 2**32, so its upper half is zero: looking for that first makes the
     search cheap, also over bytes that were made to look like many tags.
     """
     at = max(start, marker - _MARKER_REACH)
     while (zeros := data.find(_UPPER_HALF, at + 4, marker)) >= 0:
+        end, what = _frame_at(memoryview(data), zeros - 4)
+        if end is not None and not what:
+            return zeros - 4
         at = zeros - 3
-        yield zeros - 4
+    return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Intact:
-    end: int
+def _frame_at(view: memoryview, at: int) -> tuple[int | None, str]:
+    """Where the frame ends, if its length can be trusted, and what is wrong with it.
 
-
-@dataclass(frozen=True, slots=True)
-class _Broken:
-    end: int | None
-    """Where the next frame starts, where the length can be trusted."""
-    what: str
-
-
-def _frame_at(view: memoryview, at: int) -> _Intact | _Broken | None:
-    """None: not enough bytes to tell yet."""
+    Neither: there are not enough bytes to say yet.
+    """
     if len(view) - at < _FRAME_HEAD.size:
-        return None
+        return None, ""
     length, length_crc = _FRAME_HEAD.unpack_from(view, at)
     if _masked_crc(bytes(view[at : at + 8])) != length_crc or length > MAX_EVENT_BYTES:
-        return _Broken(None, "the length of a record fails its checksum")
+        return None, "the length of a record fails its checksum"
     end = at + _FRAME_HEAD.size + length + _CRC.size
     if end > len(view):
-        return None
+        return None, ""
     data = bytes(view[at + _FRAME_HEAD.size : end - _CRC.size])
     if _masked_crc(data) != _CRC.unpack_from(view, end - _CRC.size)[0]:
-        return _Broken(end, "the data of a record fails its checksum")
-    return _Intact(end)
+        return end, "the data of a record fails its checksum"
+    return end, ""
 
 
 def _parse(data: memoryview) -> tuple[str, bytes] | None:
     """(kind, payload) of an event; kind is empty where it is not ours."""
     try:
         event: Any = _event_class().FromString(bytes(data))
-    except Exception:  # noqa: BLE001  # protobuf raises its backend's own class
+    except (DecodeError, ValueError):
         return None
     values = event.summary.value
     if len(values) != 1 or not values[0].tag.startswith(TAG_PREFIX):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 from typing import Final, NamedTuple
 
@@ -73,3 +74,15 @@ def parse_rank_file_name(name: str) -> RankFileName | None:
         attempt=match["attempt"],
         segment=None if segment is None else int(segment),
     )
+
+
+def started_ns_of(attempt: str) -> int:
+    """Start time in ns since the epoch of e.g. `20261120T101530123-1f2e3d4c`."""
+    digits = attempt[:8] + attempt[9:18]
+    year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:8])
+    hour, minute, second = int(digits[8:10]), int(digits[10:12]), int(digits[12:14])
+    try:
+        seconds = calendar.timegm((year, month, day, hour, minute, second))
+    except ValueError:
+        return 0
+    return (seconds * 1000 + int(digits[14:17])) * 1_000_000

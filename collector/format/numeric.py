@@ -1,22 +1,13 @@
 """Columns of numbers to few bytes and back, without loss.
 
-Each column is coded alone, so that one column of a big chunk is read without the
-others. Integers are stored relative to a base in the narrowest of 0, 1, 2, 4 or 8
-bytes, either as they are (frame of reference) or as differences (counters, clocks),
-whichever is narrower; float32 columns as float32, float64 as float64. Values wider
-than a byte are byte-shuffled, then deflated at level 1 where that helps: measured, this
-equals zstd at a fraction of the dependency.
+A column becomes 64-bit integers (floats: their bits), these the differences from row to
+row, and these are byte-shuffled, so that equal high bytes meet, and deflated. A block is
+a set of equal-length columns, some of them deflated together, so that few columns of a
+long table are read without the others, and the columns of a short one share one stream::
 
-A block (`encode_block`) is a set of equal-length columns::
-
-    u32 num_rows | u16 num_columns | u8 flags | u8 0 | u32 directory_bytes | directory
-    | data
-
-Small blocks are deflated whole (flag 1), because the directory would outweigh them;
-those of up to three rows have none (flag 2, see `small_block`). The directory holds,
-column-major: u8 coding, u8 width, u32 stored bytes, i64 base, i64 step. A column equal
-to one before it is stored as that one's index (as its base): a rollup whose buckets
-hold one row each has the same maximum, minimum and mean.
+    block  u32 num_rows | u16 num_columns | groups
+    group  u32 bytes | deflated: u8 type of each column | u8 width of differences
+           | first values, all first bytes, then all second bytes ... | differences, too
 """
 
 from __future__ import annotations
@@ -29,9 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collector.format.errors import CorruptError
-from collector.format.packing import inflate, shuffle, unshuffle
-from collector.format.small_block import MAX_ROWS as FEW_ROWS
-from collector.format.small_block import decode_rows, encode_rows
+from collector.format.payload import inflate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,75 +35,36 @@ ABSENT: Final = -(2**63)
 MAX_ROWS: Final = 1 << 24
 """More rows than any chunk or rollup holds: a claim above it is corrupt."""
 
-_HEAD: Final = struct.Struct("<IHBxI")
-_WHOLE: Final = 1
-_FEW: Final = 2
-_ENTRY_BYTES: Final = 1 + 1 + 4 + 8 + 8
-_WHOLE_BELOW_ROWS: Final = 48
-
-# Codings. The high bit says that the stored bytes are deflated.
-_ALL_ABSENT: Final = 0
-_INTS: Final = 1
-_INTS_WITH_ABSENT: Final = 2
-_DELTAS: Final = 3
-_FLOAT64: Final = 4
-_FLOAT32: Final = 5
-_SAME: Final = 6
-_DEFLATED: Final = 0x80
-
-_UNSIGNED: Final[dict[int, np.dtype[np.unsignedinteger[Any]]]] = {
-    1: np.dtype("<u1"),
-    2: np.dtype("<u2"),
-    4: np.dtype("<u4"),
-    8: np.dtype("<u8"),
-}
+_HEAD: Final = struct.Struct("<IH")
+_LENGTH: Final = struct.Struct("<I")
+_GROUP_BYTES: Final = 1 << 15
+"""Of columns in memory: what is inflated at least to read one."""
+_DTYPES: Final[tuple[Dtype, ...]] = ("i8", "f4", "f8")
 
 
 def encode_block(columns: Sequence[Values], dtypes: Sequence[Dtype]) -> bytes:
     """Encode equal-length columns; `dtypes` says how floats are to be stored."""
     num_rows = len(columns[0]) if columns else 0
-    if 1 <= num_rows <= FEW_ROWS:
-        head = _HEAD.pack(num_rows, len(columns), _FEW, 0)
-        return head + encode_rows(columns, dtypes)
-    codings, widths, bases, steps, payloads = [], [], [], [], []
-    whole = num_rows < _WHOLE_BELOW_ROWS
-    seen: dict[tuple[str, bytes], int] = {}
-    for index, (values, dtype) in enumerate(zip(columns, dtypes, strict=True)):
-        twin = seen.setdefault((dtype, values.tobytes()), index)
-        if twin != index:
-            coding, width, base, step, payload = _SAME, 0, twin, 0, b""
-        else:
-            coding, width, base, step, payload = _encode_column(values, dtype)
-        if not whole and payload:
-            packed = zlib.compress(payload, 1)
-            if len(packed) < len(payload):
-                coding, payload = coding | _DEFLATED, packed
-        codings.append(coding)
-        widths.append(width)
-        bases.append(base)
-        steps.append(step)
-        payloads.append(payload)
-    directory = b"".join(
-        (
-            bytes(codings),
-            bytes(widths),
-            shuffle(np.array([len(p) for p in payloads], "<u4").tobytes(), 4),
-            shuffle(np.array(bases, "<i8").tobytes(), 8),
-            shuffle(np.array(steps, "<i8").tobytes(), 8),
-        )
-    )
-    data = b"".join(payloads)
-    if whole:
-        body = zlib.compress(directory + data, 6)
-        return _HEAD.pack(num_rows, len(columns), _WHOLE, len(directory)) + body
-    packed_directory = zlib.compress(directory, 6)
-    head = _HEAD.pack(num_rows, len(columns), 0, len(packed_directory))
-    return head + packed_directory + data
+    width = _columns_per_group(num_rows)
+    parts = [_HEAD.pack(num_rows, len(columns))]
+    for at in range(0, len(columns), width):
+        group = _encode_group(columns[at : at + width], dtypes[at : at + width])
+        parts += [_LENGTH.pack(len(group)), group]
+    return b"".join(parts)
 
 
 def block_num_rows(block: bytes | memoryview) -> int:
-    """Rows of an encoded block, without decoding it."""
-    return _head(block)[0]
+    """Rows of an encoded block, without decoding it.
+
+    Raises:
+        CorruptError: the bytes are not a block.
+    """
+    if len(block) < _HEAD.size:
+        raise CorruptError(f"a block of columns has only {len(block)} bytes")
+    num_rows = int(_HEAD.unpack_from(block)[0])
+    if num_rows > MAX_ROWS:
+        raise CorruptError(f"a block claims {num_rows} rows")
+    return num_rows
 
 
 def decode_block(
@@ -123,165 +73,103 @@ def decode_block(
     """Decode a block: the columns whose indices are in `wanted`, or all of them.
 
     Raises:
-        CorruptError: the bytes are not a block.
+        CorruptError: the bytes are not a block, or it lacks a column.
     """
-    num_rows, num_columns, flags, directory_bytes = _head(block)
-    if num_rows > MAX_ROWS:
-        raise CorruptError(f"a block claims {num_rows} rows")
-    try:
-        if flags & _FEW:
-            return decode_rows(block[_HEAD.size :], num_rows, num_columns, wanted)
-        if flags & _WHOLE:
-            # A column of n rows is at most 8n bytes: anything longer is a bomb.
-            limit = num_columns * (_ENTRY_BYTES + 8 * num_rows) + 64
-            body = memoryview(inflate(block[_HEAD.size :], limit))
-            directory, data = body[:directory_bytes], body[directory_bytes:]
-        else:
-            end = _HEAD.size + directory_bytes
-            packed = block[_HEAD.size : end]
-            directory = memoryview(inflate(packed, num_columns * _ENTRY_BYTES))
-            data = memoryview(block)[end:]
-        return _decode_columns(directory, data, num_rows, num_columns, wanted)
-    except (zlib.error, struct.error, ValueError, IndexError, KeyError) as error:
-        raise CorruptError(f"a block of columns does not decode: {error}") from error
+    num_rows = block_num_rows(block)
+    num_columns = int(_HEAD.unpack_from(block)[1])
+    indices = list(range(num_columns) if wanted is None else wanted)
+    if indices and not 0 <= min(indices) <= max(indices) < num_columns:
+        raise CorruptError(f"a block of {num_columns} columns lacks one")
+    width = _columns_per_group(num_rows)
+    view, at = memoryview(block), _HEAD.size
+    decoded: dict[int, Values] = {}
+    for first in range(0, max(indices, default=-1) + 1, width):
+        if at + _LENGTH.size > len(view):
+            raise CorruptError("the columns of a block are cut off")
+        (size,) = _LENGTH.unpack_from(view, at)
+        at += _LENGTH.size
+        count = min(width, num_columns - first)
+        mine = [index for index in indices if first <= index < first + count]
+        if mine:
+            places = [index - first for index in mine]
+            found = _decode_group(view[at : at + size], num_rows, count, places)
+            decoded.update(zip(mine, found, strict=True))
+        at += size
+    return [decoded[index] for index in indices]
 
 
-def _head(block: bytes | memoryview) -> tuple[int, int, int, int]:
-    if len(block) < _HEAD.size:
-        raise CorruptError(f"a block of columns has only {len(block)} bytes")
-    num_rows, num_columns, flags, directory_bytes = _HEAD.unpack_from(block)
-    return num_rows, num_columns, flags, directory_bytes
+def _columns_per_group(num_rows: int) -> int:
+    return max(1, _GROUP_BYTES // (8 * max(1, num_rows)))
 
 
-def _decode_columns(
-    directory: memoryview,
-    data: memoryview,
-    num_rows: int,
-    num_columns: int,
-    wanted: Iterable[int] | None,
+def _encode_group(columns: Sequence[Values], dtypes: Sequence[Dtype]) -> bytes:
+    values = np.stack(
+        [_as_integers(v, dtype) for v, dtype in zip(columns, dtypes, strict=True)]
+    )
+    values[:, 1:] -= values[:, :-1].copy()  # wraps around, as the sum will
+    codes = ((values << 1) ^ (values >> 63)).view(np.uint64)  # small if near zero
+    differences = codes[:, 1:]
+    width = (int(differences.max(initial=0)).bit_length() + 7) // 8
+    raw = b"".join(
+        (
+            bytes(map(_DTYPES.index, dtypes)),
+            bytes([width]),
+            _shuffled(codes[:, :1], 8),
+            _shuffled(differences, width),
+        )
+    )
+    return zlib.compress(raw, 6 if len(raw) <= _GROUP_BYTES else 1)
+
+
+def _decode_group(
+    packed: memoryview, num_rows: int, num_columns: int, places: list[int]
 ) -> list[Values]:
-    if len(directory) != num_columns * _ENTRY_BYTES:
-        raise CorruptError("the directory of a block has the wrong length")
-    n = num_columns
-    codings, widths = directory[:n], directory[n : 2 * n]
-    sizes = np.frombuffer(unshuffle(directory[2 * n : 6 * n], 4), "<u4")
-    bases = np.frombuffer(unshuffle(directory[6 * n : 14 * n], 8), "<i8")
-    steps = np.frombuffer(unshuffle(directory[14 * n :], 8), "<i8")
-    ends = np.cumsum(sizes, dtype=np.int64)
-    if num_columns and int(ends[-1]) > len(data):
-        raise CorruptError("the columns of a block are cut off")
-    decoded = []
-    for index in range(n) if wanted is None else wanted:
-        if codings[index] == _SAME:
-            index = _twin(int(bases[index]), index, codings)  # noqa: PLW2901
-        end = int(ends[index])
-        stored = data[end - int(sizes[index]) : end]
-        coding, width = codings[index], widths[index]
-        if coding & _DEFLATED:
-            stored = memoryview(inflate(stored, num_rows * 8))
-            coding &= ~_DEFLATED
-        base, step = int(bases[index]), int(steps[index])
-        decoded.append(_decode_column(coding, width, base, step, stored, num_rows))
-    return decoded
+    """The columns of a group at some places."""
+    raw = inflate(packed, num_columns * (1 + 8 * num_rows) + 1)
+    dtypes, at = raw[:num_columns], num_columns + 1
+    width = raw[num_columns] if len(raw) > num_columns else 9
+    num_rest = max(0, num_rows - 1)
+    middle = at + 8 * num_columns * (num_rows - num_rest)
+    end = middle + width * num_columns * num_rest
+    if width > 8 or end != len(raw) or any(d >= len(_DTYPES) for d in dtypes):
+        raise CorruptError("the columns of a block have the wrong length or type")
+    if not num_rows:
+        codes_of_none = np.empty((len(places), 0), np.int64)
+        return [_as_values(codes_of_none[0], dtypes[p]) for p in places]
+    first = np.frombuffer(raw, np.uint8, middle - at, at).reshape(8, num_columns)
+    rest = np.frombuffer(raw, np.uint8, end - middle, middle)
+    rest = rest.reshape(width, num_columns, num_rest)
+    as_bytes = np.zeros((len(places), num_rows, 8), np.uint8)
+    as_bytes[:, 0] = first[:, places].T
+    as_bytes[:, 1:, :width] = rest[:, places].transpose(1, 2, 0)
+    codes = as_bytes.view(np.uint64)[:, :, 0]
+    values = ((codes >> np.uint64(1)) ^ (~(codes & np.uint64(1)) + np.uint64(1))).view(
+        np.int64
+    )
+    np.cumsum(values, axis=1, out=values)
+    return [_as_values(row, dtypes[p]) for row, p in zip(values, places, strict=True)]
 
 
-def _twin(of: int, index: int, codings: memoryview) -> int:
-    if not 0 <= of < index or codings[of] == _SAME:
-        raise CorruptError(f"a column claims to be the same as column {of}")
-    return of
-
-
-def _encode_column(values: Values, dtype: Dtype) -> tuple[int, int, int, int, bytes]:
-    """(coding, width, base, step, bytes)."""
+def _as_integers(values: Values, dtype: Dtype) -> npt.NDArray[np.int64]:
     if dtype == "f4":
-        raw = np.asarray(values, "<f4").tobytes()
-        return _FLOAT32, 4, 0, 0, shuffle(raw, 4)
+        return np.asarray(values, "<f4").view("<i4").astype(np.int64)
     if dtype == "f8":
-        raw = np.asarray(values, "<f8").tobytes()
-        return _FLOAT64, 8, 0, 0, shuffle(raw, 8)
-    ints = np.asarray(values, np.int64)
-    absent = ints == ABSENT
-    if absent.any():
-        if absent.all():
-            return _ALL_ABSENT, 0, 0, 0, b""
-        present = ints[~absent]
-        low, high = int(present.min()), int(present.max())
-        # Zero means absent, so the codes of present values start at one.
-        if high - low + 1 < 2**64:
-            codes = np.where(absent, 0, ints.view(np.uint64) - np.uint64(low % 2**64))
-            codes[~absent] += np.uint64(1)
-            width = _width(high - low + 1)
-            return _INTS_WITH_ABSENT, width, low, 0, _pack(codes, width)
-        raise ValueError("integers of more than 63 bits cannot be stored with gaps")
-    if len(ints) == 0:
-        return _INTS, 0, 0, 0, b""
-    low, high = int(ints.min()), int(ints.max())
-    width = _width(high - low)
-    if width > 1 and len(ints) > 2 and high - low < 2**63:  # no difference wraps
-        deltas = np.diff(ints)
-        least, most = int(deltas.min()), int(deltas.max())
-        if _width(most - least) < width:
-            narrow = _width(most - least)
-            codes = deltas.view(np.uint64) - np.uint64(least % 2**64)
-            return _DELTAS, narrow, int(ints[0]), least, _pack(codes, narrow)
-    codes = ints.view(np.uint64) - np.uint64(low % 2**64)
-    return _INTS, width, low, 0, _pack(codes, width)
+        return np.asarray(values, "<f8").view(np.int64)
+    return np.asarray(values, np.int64)
 
 
-def _decode_column(
-    coding: int, width: int, base: int, step: int, stored: memoryview, num_rows: int
-) -> Values:
-    if coding == _ALL_ABSENT:
-        return np.full(num_rows, ABSENT, np.int64)
-    if coding in (_FLOAT32, _FLOAT64):
-        dtype = "<f4" if coding == _FLOAT32 else "<f8"
-        raw = unshuffle(stored, 4 if coding == _FLOAT32 else 8)
-        floats = np.frombuffer(raw, dtype).astype(np.float64)
-        return _checked(floats, num_rows)
-    if coding == _INTS:
-        codes = _unpack(stored, width, num_rows)
-        return _checked((codes + np.uint64(base % 2**64)).view(np.int64), num_rows)
-    if coding == _INTS_WITH_ABSENT:
-        codes = _unpack(stored, width, num_rows)
-        ints = (codes + np.uint64((base - 1) % 2**64)).view(np.int64)
-        ints[codes == 0] = ABSENT
-        return _checked(ints, num_rows)
-    if coding == _DELTAS:
-        codes = _unpack(stored, width, num_rows - 1)
-        deltas = codes + np.uint64(step % 2**64)
-        ints = np.empty(num_rows, np.uint64)
-        ints[0] = np.uint64(base % 2**64)
-        np.cumsum(deltas, out=ints[1:])
-        ints[1:] += ints[0]
-        return _checked(ints.view(np.int64), num_rows)
-    raise CorruptError(f"column coding {coding} is not known")
-
-
-def _checked(values: Values, num_rows: int) -> Values:
-    if len(values) != num_rows:
-        raise CorruptError(f"a column has {len(values)} values, expected {num_rows}")
+def _as_values(integers: npt.NDArray[np.int64], dtype: int) -> Values:
+    """A copy: columns that were decoded together need not be kept together."""
+    values: Values = integers.copy()
+    if _DTYPES[dtype] == "f4":
+        values = integers.astype("<i4").view("<f4").astype(np.float64)
+    elif _DTYPES[dtype] == "f8":
+        values = integers.copy().view(np.float64)
     return values
 
 
-def _width(spread: int) -> int:
-    """Bytes needed for 0..spread; 0 where all values are equal."""
-    if spread == 0:
-        return 0
-    if spread < 1 << 8:
-        return 1
-    if spread < 1 << 16:
-        return 2
-    return 4 if spread < 1 << 32 else 8
-
-
-def _pack(codes: npt.NDArray[np.uint64], width: int) -> bytes:
-    if width == 0:
-        return b""
-    return shuffle(codes.astype(_UNSIGNED[width]).tobytes(), width)
-
-
-def _unpack(stored: memoryview, width: int, num_rows: int) -> npt.NDArray[np.uint64]:
-    if width == 0:
-        return np.zeros(max(num_rows, 0), np.uint64)
-    raw = unshuffle(stored, width)
-    return np.frombuffer(raw, _UNSIGNED[width]).astype(np.uint64)
+def _shuffled(codes: Any, width: int) -> bytes:
+    """All lowest bytes, then all second bytes ..., as many as are not all zero."""
+    as_bytes = np.ascontiguousarray(codes).view(np.uint8).reshape(-1, 8)
+    shuffled: bytes = as_bytes[:, :width].T.tobytes()
+    return shuffled

@@ -1,4 +1,4 @@
-"""When a writer adds a digest to its file.
+"""Pace of digests in a file that grows.
 
 A digest repeats the rollup, so it must be small beside what it follows; and whoever
 opens a live file reads frame by frame what follows the last digest, so that must stay
@@ -21,14 +21,14 @@ _MOST_BYTES: Final = 1 << 25
 """... or this much."""
 
 _FIRST_BYTES: Final = 1 << 16
-"""No digest is thought of before; a reader is through that in a few milliseconds."""
+"""No digest comes before; a reader is through that in a few milliseconds."""
 
 _FIRST_ROWS: Final = 1024
 _ROWS_GROWTH: Final = 1.25
 
 
 class DigestPace:
-    """Asked after each batch; a digest that turns out too big waits for more rows."""
+    """Of one file; a digest that turns out too big waits for more rows."""
 
     def __init__(self) -> None:
         self._covered_bytes = 0
@@ -37,11 +37,11 @@ class DigestPace:
         """How much behind that makes the next one worth encoding."""
         self._unlisted_rows = 0
         self._unlisted_due: float = _FIRST_ROWS
-        self._hurry = False
+        self._is_soon = False
 
-    def hurry(self) -> None:
+    def flush_soon(self) -> None:
         """Make the next digest due now, whatever its size."""
-        self._hurry = True
+        self._is_soon = True
 
     def roll_up(self, num_rows: int) -> None:
         """So many rows are known to the rollup alone: no chunk has them."""
@@ -50,7 +50,7 @@ class DigestPace:
     def is_due(self, end: int) -> bool:
         """Whether to encode a digest now; `end`: the size of the file."""
         return (
-            self._hurry
+            self._is_soon
             or end - self._covered_bytes >= self._due_bytes
             or self._unlisted_rows >= self._unlisted_due
         )
@@ -60,13 +60,13 @@ class DigestPace:
         long = min(end // _GROWTH, _MOST_BYTES)
         self._due_bytes = max(_FIRST_BYTES, SHARE * num_bytes, long)
         return (
-            self._hurry
+            self._is_soon
             or end - self._covered_bytes >= SHARE * num_bytes
             or self._unlisted_rows >= self._unlisted_due
         )
 
     def written(self, end: int) -> None:
         """The digest that was admitted ends at `end`."""
-        self._hurry = False
+        self._is_soon = False
         self._covered_bytes = end
         self._unlisted_due = max(_FIRST_ROWS, self._unlisted_rows * _ROWS_GROWTH)

@@ -133,7 +133,8 @@ class Prediction:
             return Judged("does not fit", _first_sentences(self.error))
         if self.ended in ("", "raised"):
             return Judged("cannot say", self._why_nothing())
-        if self.left is None:
+        left = self.left
+        if left is None:
             return Judged("cannot say", "the program has used no CUDA device")
         if number := sum(one.num_ooms for one in self.devices):
             return Judged(
@@ -141,21 +142,21 @@ class Prediction:
                 f"it ran out of memory {number} time{'s' * (number != 1)} and went on:"
                 " the program caught it",
             )
-        left = self.left[0]
-        if left >= 0:
+        least = left[0]
+        if least >= 0:
             return Judged(
                 "fits",
                 "what torch reserved and the high ends of the estimates leave"
-                f" {bytes_text(left)} free",
+                f" {bytes_text(least)} free",
             )
         if any(one.num_alloc_retries for one in self.devices):
             reason = (
                 "torch had to give its cache back to stay within the device, and the"
-                f" high ends of the estimates are {bytes_text(-left)} more than it has"
+                f" high ends of the estimates are {bytes_text(-least)} more than it has"
             )
         else:
             reason = (
-                f"with the high ends of the estimates it lacks {bytes_text(-left)}, with"
+                f"with the high ends of the estimates it lacks {bytes_text(-least)}, with"
                 " the low ends it ran"
             )
         return Judged("too close to say", reason, self._what_decides())

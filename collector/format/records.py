@@ -15,95 +15,119 @@ two segments.
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Mapping  # noqa: TC003  # msgspec looks it up
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from collector.format.columns import AXES, Column
+from collector.format.errors import CorruptError, TooNewError
+from collector.format.names import FORMAT_VERSION
+from collector.format.numeric import decode_block, encode_block
+from collector.format.payload import Count, Int, Text, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     import numpy.typing as npt
 
-    from collector.format.columns import Column
+    from collector.format.columns import Dtype
+    from collector.format.numeric import Values
 
     IntArray: TypeAlias = npt.NDArray[np.int64]
     FloatArray: TypeAlias = npt.NDArray[np.float64]
-    Values: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+
+Size = Annotated[int, Meta(ge=1, le=2**62)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockAnchor:
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What a payload's head holds."""
+
+
+class ClockAnchor(Record, frozen=True):
     """Wall and monotonic clock read together, to align processes later."""
 
-    wall_ns: int
-    monotonic_ns: int
+    wall_ns: Int
+    monotonic_ns: Int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
+class Header(Record, frozen=True):
     """Who wrote the file, where, and under which settings. Unknown is None."""
 
-    run_id: str
-    attempt: str
+    run_id: Text
+    attempt: Text
     """The attempt part of the file's own name."""
-    job: str
+    job: Text
     """Same text on every rank of one start of the job (from the launcher's
     environment); empty where the environment tells nothing."""
-    rank: int
-    local_rank: int
-    world_size: int
-    local_world_size: int | None
-    node_rank: int | None
-    host: str
-    pid: int
+    rank: Count
+    local_rank: Int
+    world_size: Int
+    local_world_size: Int | None
+    node_rank: Int | None
+    host: Text
+    pid: Int
     started: ClockAnchor
-    device_type: str
+    device_type: Text
     """cuda, xpu, mps ...; cpu where there is no accelerator."""
-    device_index: int | None = None
-    device_name: str | None = None
-    device_uuid: str | None = None
-    device_total_bytes: int | None = None
-    memory_limit_bytes: int | None = None
+    device_index: Int | None = None
+    device_name: Text | None = None
+    device_uuid: Text | None = None
+    device_total_bytes: Size | None = None
+    memory_limit_bytes: Size | None = None
     """The control group's limit on host memory, where there is one."""
-    memory_total_bytes: int | None = None
-    mesh: Mapping[str, int] = field(default_factory=dict)
+    memory_total_bytes: Size | None = None
+    mesh: Mapping[str, Int] = {}
     """Coordinates by dimension name (dp, tp, pp, ep ...)."""
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, Text] = {}
     """memboard, python, torch, cuda, driver ..."""
-    allocator_settings: str = ""
-    config: Mapping[str, Any] = field(default_factory=dict)
+    allocator_settings: Text = ""
+    config: Mapping[str, Any] = {}
     """The effective configuration, plain data."""
-    virtual_gpu: str = ""
+    virtual_gpu: Text = ""
     """Words for the device where it was a virtual one ("virtual H100 80GB"): memory is what
     torch's allocator did, values and times are not real."""
     simulated: bool = False
-    planted: tuple[str, ...] = ()
+    planted: tuple[Text, ...] = ()
     """Faults a simulated run was given, in words."""
+    format_version: int = FORMAT_VERSION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class LateDevice(Record, frozen=True):
+    """The data of a note of kind `device`: what training came to use after the header."""
+
+    device_type: Text
+    device_index: Int | None = None
+    device_name: Text | None = None
+    device_uuid: Text | None = None
+    device_total_bytes: Size | None = None
+
+
+class Segment(Record, frozen=True):
     """The head of a segment that continues another one."""
 
-    number: int
+    number: Count
     """From 1; the first segment begins like any rank's file."""
-    base_offset: int
+    base_offset: Count
     """The logical offset of this file's first byte: the bytes of all segments before."""
-    digest_offset: int
+    digest_offset: Count
     """Where the latest digest starts; 0 where there is none yet."""
     header: Header
     schemas: tuple[Schema, ...]
     """All schemas so far."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schema:
+class Schema(Record, frozen=True, cache_hash=True):
     """The columns of one table; a table whose columns change gets another schema."""
 
-    schema_id: int
-    table: str
+    schema_id: Annotated[int, Meta(ge=0, le=2**16 - 1)]
+    table: Text
     """`step` or the name of a timed source."""
-    phase: str
+    phase: Text
     """Phase whose rows these are; "train" for the training phase and timed tables."""
     columns: tuple[Column, ...]
     """The axes come first."""
@@ -112,81 +136,30 @@ class Schema:
     rolled_up: bool = True
     """False: rows are kept one by one only, and no picture of the run is made of them."""
 
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        if names[:2] != [a.name for a in AXES] or len(set(names)) != len(names):
+            raise ValueError(f"the schema of table {self.table!r} has odd columns")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkSpan:
-    """What a chunk covers: enough to decide whether to read it."""
 
+class ChunkRef(NamedTuple):
+    """Where a chunk lies and what it covers: enough to decide whether to read it."""
+
+    offset: int
+    """Where its frame starts in the file."""
+    end: int
+    """No byte of the frame lies at or behind this."""
     schema_id: int
     num_rows: int
     first_step: int
     last_step: int
     first_ns: int
     last_ns: int
-    digest_offset: int
-    """Where the file's latest digest record starts; 0 where there is none yet."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
-    """Some rows of one table, as equal-length columns in schema order.
-
-    Integer columns are int64 with `ABSENT` (-2**63) where nothing was recorded,
-    float columns float64 with NaN.
-    """
-
-    schema_id: int
-    columns: tuple[Values, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableDigest:
-    """Everything known about one table's rows up to the digest.
-
-    The directory arrays list the table's chunks since the previous digest; the
-    rollup is cumulative (see `rollup.Rollup`).
-    """
-
-    schema_id: int
-    num_rows: int
-    chunk_offset: IntArray
-    """Where each chunk's frame starts in the file."""
-    chunk_rows: IntArray
-    chunk_first_step: IntArray
-    chunk_last_step: IntArray
-    chunk_first_ns: IntArray
-    chunk_last_ns: IntArray
-    fine_rows: int
-    """Rows per bucket of the fine rollup (headline columns)."""
-    fine: Mapping[str, Values]
-    """`step_first`, `step_last`, `ns_first`, `ns_last`, and `<column>:max`, `:min`,
-    `:mean` for each headline column; one value per bucket."""
-    coarse_rows: int
-    """Rows per bucket of the coarse rollup (all other columns)."""
-    coarse: Mapping[str, Values]
-    """Axes as in `fine`, and `<column>:max`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Digest:
-    """Index and pre-aggregate of everything before it in the file."""
-
-    previous_offset: int
-    """Where the previous digest record starts; 0 where there is none."""
-    tables: tuple[TableDigest, ...]
-    notes: tuple[Note, ...]
-    """All notes so far (bounded by the writer), so one read tells the whole story."""
-    schemas: tuple[Schema, ...]
-    """All schemas so far, for the same reason."""
-    captures: tuple[CaptureEntry, ...] = ()
-    """Captures since the previous digest."""
-    captures_before: int = 0
-    """Where the latest earlier digest that lists captures starts; 0: there is none."""
 
 
 CaptureKind: TypeAlias = Literal[
     "modules",  # the memory of modules through one window: see collector.modules
-    "hooks",  # what hooks said of every module: see collector.functions.hooks.kind
+    "hooks",  # what hooks said of every module: see collector.functions.hooks_kind
     "activations",  # saved tensors by module and dtype: see collector.functions
     "history",  # allocator snapshot and history: see collector.history
     "oom",  # report of an out-of-memory error or another end: see collector.format.oom
@@ -228,22 +201,21 @@ class Capture:
     tables: Mapping[str, CaptureTable] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaptureEntry:
+class CaptureEntry(Record, frozen=True):
     """What a digest says of a capture: enough to list it and to find it."""
 
-    offset: int
+    offset: Count
     """Where its first frame starts in the file."""
-    num_bytes: int
+    num_bytes: Count
     """Of all its frames."""
-    kind: str
-    time_ns: int
-    step: int | None
-    phase: str
-    function: str
-    iteration: int
-    context: str
-    label: str
+    kind: Text
+    time_ns: Int
+    step: Int | None
+    phase: Text
+    function: Text
+    iteration: Int
+    context: Text
+    label: Text
 
 
 NoteKind: TypeAlias = Literal[
@@ -264,16 +236,15 @@ NoteKind: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(Record, frozen=True):
     """Something that happened, or something known only after the header."""
 
-    kind: NoteKind | str
-    """Unknown kinds are ignored by readers."""
-    time_ns: int
-    step: int | None
+    kind: Text
+    """A `NoteKind`; unknown ones are ignored by readers."""
+    time_ns: Int
+    step: Int | None
     """The training step under way, also where another phase is; None: of no step."""
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = {}
     """Plain JSON data; keys by kind as listed at `NoteKind`."""
 
 
@@ -282,20 +253,132 @@ How: TypeAlias = Literal["closed", "exception", "signal"]
 program; by a signal that ended the process and was listened to (`oom.on_sigterm`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Close:
+class Close(Record, frozen=True):
     """The last record of a file that could say how it ended."""
 
-    time_ns: int
+    time_ns: Int
     how: How
-    message: str
+    message: Text
     """Type and first line of the exception; name of the signal; empty when closed."""
-    digest_offset: int
-    num_dropped: int
-    step: int | None = None
+    digest_offset: Count
+    num_dropped: Count
+    step: Int | None = None
     """The training step under way; None: not known."""
-    phase: str = ""
+    phase: Text = ""
     """The phase under way, of an exception the one it left; empty: not known."""
 
 
-Record: TypeAlias = Header | Segment | Schema | Chunk | Digest | Note | Close
+TextRecord: TypeAlias = Header | Segment | Schema | Note | Close
+
+HEADER: Final = "header"
+SEGMENT: Final = "segment"
+SCHEMA: Final = "schema"
+CHUNK: Final = "chunk"
+NOTE: Final = "note"
+CLOSE: Final = "close"
+
+TYPES: Final[Mapping[str, type[TextRecord]]] = {
+    HEADER: Header,
+    SEGMENT: Segment,
+    SCHEMA: Schema,
+    NOTE: Note,
+    CLOSE: Close,
+}
+"""By the kind that a record is tagged with."""
+_KINDS: Final = {of: kind for kind, of in TYPES.items()}
+
+
+class _Versions(Record, frozen=True):
+    format_version: int
+    versions: Mapping[str, Any] = {}
+
+
+class _SegmentVersions(Record, frozen=True):
+    header: _Versions
+
+
+def kind_of(record: TextRecord) -> str:
+    """The kind a record is tagged with."""
+    return _KINDS[type(record)]
+
+
+def decode_record(kind: str, payload: bytes | memoryview) -> TextRecord | None:
+    """Decode a record that `pack` encoded; None where this is no kind of those.
+
+    Raises:
+        CorruptError: the bytes are not such a record.
+        TooNewError: the file is of a newer major version.
+    """
+    of = TYPES.get(kind)
+    if of is None:
+        return None
+    if of is Header:
+        _check_version(unpack(payload, _Versions)[0])
+    elif of is Segment:
+        _check_version(unpack(payload, _SegmentVersions)[0].header)
+    return unpack(payload, of)[0]
+
+
+def _check_version(written: _Versions) -> None:
+    if written.format_version > FORMAT_VERSION:
+        raise TooNewError(
+            f"written in format {written.format_version} by memboard"
+            f" {written.versions.get('memboard', '(a newer one)')}; this MemBoard reads"
+            f" up to format {FORMAT_VERSION}"
+        )
+
+
+_CHUNK_HEAD: Final = struct.Struct("<HIqqqqQ")
+
+
+def encode_chunk(
+    schema: Schema, columns: Sequence[Values], *, digest_offset: int
+) -> bytes:
+    """Encode rows of one table; `columns` in schema order, axes first.
+
+    `digest_offset`: where the file's latest digest record starts; 0: there is none yet.
+    """
+    times, steps = columns[0], columns[1]
+    head = _CHUNK_HEAD.pack(
+        schema.schema_id,
+        len(times),
+        int(steps.min()),
+        int(steps.max()),
+        int(times.min()),
+        int(times.max()),
+        digest_offset,
+    )
+    dtypes: list[Dtype] = [column.dtype for column in schema.columns]
+    return head + encode_block(columns, dtypes)
+
+
+def decode_chunk_ref(
+    payload: bytes | memoryview, offset: int, end: int
+) -> tuple[ChunkRef, int]:
+    """What a chunk covers, and where the latest digest before it starts.
+
+    Raises:
+        CorruptError: the bytes are no chunk.
+    """
+    if len(payload) < _CHUNK_HEAD.size:
+        raise CorruptError(f"a chunk record has only {len(payload)} bytes")
+    *covered, digest_offset = _CHUNK_HEAD.unpack_from(payload)
+    return ChunkRef(offset, end, *covered), digest_offset
+
+
+def decode_chunk(
+    payload: bytes | memoryview, wanted: Iterable[int] | None = None
+) -> list[Values]:
+    """Columns of a chunk: those at the schema's indices `wanted`, or all.
+
+    Integer columns are int64 with `ABSENT` (-2**63) where nothing was recorded, float
+    columns float64 with NaN.
+
+    Raises:
+        CorruptError: the bytes are no chunk.
+    """
+    ref, _ = decode_chunk_ref(payload, 0, 0)
+    columns = decode_block(memoryview(payload)[_CHUNK_HEAD.size :], wanted)
+    if any(len(column) != ref.num_rows for column in columns):
+        raise CorruptError("a chunk's columns and its head disagree on the rows")
+    return columns

@@ -1,6 +1,8 @@
-"""Sizes as text, for sentences that a recording's readers share."""
+"""Sizes and times as text, for sentences that a recording's readers share."""
 
 from __future__ import annotations
+
+from datetime import datetime, timezone
 
 
 def bytes_text(size: float | None) -> str:
@@ -17,3 +19,13 @@ def bytes_text(size: float | None) -> str:
 def range_text(low: float, high: float) -> str:
     """A range of sizes: `450.00 MiB - 1.50 GiB`; one size where both ends are the same."""
     return bytes_text(low) if low == high else f"{bytes_text(low)} - {bytes_text(high)}"
+
+
+def time_text(time_ms: float) -> str:
+    """A time of day in UTC; `time_ms` since 1970."""
+    try:
+        moment = datetime.fromtimestamp(time_ms / 1e3, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        # The file's clock may have said anything.
+        return "at an unknown time"
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,14 +1,7 @@
 """What is collected around calls of chosen functions, on a schedule.
 
-- `contract`: what a kind of collecting is, and who takes what it finds;
-- `functions`: the decorator `collector.profiled`;
-- `windows`: the calls under way, their numbers, and which of them are collected;
-- `kinds`: the kinds in their order, each for its functions, and one that fails;
-- `snaps` (with `device_stats`), `hooks` (with `user_hooks` and `backward`) and
-  `activations` (with `saved_tensors` and `saved_stack`): kinds;
-- `module_watch`: the forwards of modules, for those kinds that want to know.
-
-`open_windows` puts them together for a recording.
+The calls and which of them are collected are in `windows`, each kind of collecting in a
+module of its own (`snaps`, `hooks_kind`, `activations`), and their order in `kinds`.
 """
 
 from __future__ import annotations
@@ -17,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collector.config import RecordConfig
-    from collector.core.warn_once import Troubles
+    from collector.core.warn_once import WarnOnce
     from collector.functions.contract import Sink
     from collector.functions.windows import Windows
     from collector.sources.device.accelerator import Device
@@ -30,27 +23,29 @@ def open_windows(
     sink: Sink,
     device: Device,
     progress: Progress,
-    troubles: Troubles,
+    warn_once: WarnOnce,
     cycles: Cycles | None = None,
 ) -> Windows:
     """Everything that is collected around calls, as the settings say.
 
     Raises:
-        ConfigError: the schedule cannot be; see `collector.config.schedule.schedule_of`.
+        ConfigError: the schedule cannot be.
     """
     from collector.config.schedule import schedule_of
+    from collector.functions.contract import Gate
     from collector.functions.kinds import make_slots
-    from collector.functions.sinks import Gate
     from collector.functions.windows import Windows
+    from collector.steps.positions import Positions
 
     gate = Gate(sink)
-    return Windows(
-        schedule=schedule_of(config.schedule),
+    positions = Positions(
+        schedule_of(config.schedule),
+        progress,
+        warn_once,
         unit=config.schedule.unit,
-        slots=make_slots(config, gate, device, troubles),
-        gate=gate,
-        progress=progress,
-        troubles=troubles,
-        cycles=cycles,
         per_epoch=config.schedule.per_epoch,
+    )
+    slots = make_slots(config, gate, device, warn_once)
+    return Windows(
+        positions=positions, slots=slots, gate=gate, progress=progress, cycles=cycles
     )

@@ -8,17 +8,23 @@ off with one warning, like a source; the call itself goes on.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from collector.format.columns import Column
-    from collector.format.records import Capture
-    from collector.mirror.contract import Kind as RemoteKind
+    from collector.format.records import Capture, CaptureTable
+    from collector.mirror.templates import Kind as RemoteKind
     from collector.sources.contract import SourceInfo
+
+Value = TypeVar("Value")
 
 WHOLE_STEP: Final = "step"
 """The function that stands for everything between two calls of `rec.step()`."""
@@ -96,3 +102,123 @@ class Kind(Protocol):
 
     def close(self) -> None:
         """The recording ends: `release`, and give back everything else."""
+
+
+class Gate:
+    """Passes on what kinds find, unless the call turned out to be none.
+
+    A step may turn out so at any time, so the rows of its start wait for its end. Captures
+    of its start do not: they are large, and what one wants to have after a crash.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self.shut = False
+        """Rows and captures go nowhere; notes still pass."""
+        self._sink = sink
+        self._held: list[tuple[Any, ...]] = []
+        self._holding = False
+        self.note_kind = sink.note_kind
+        self.artifact_dir = sink.artifact_dir
+        self.mirror = sink.mirror
+
+    @property
+    def rank(self) -> int:
+        """This process's rank, as far as it is known by now."""
+        return self._sink.rank
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Keep the rows of this block for `release` or `drop`."""
+        self._holding = True
+        try:
+            yield
+        finally:
+            self._holding = False
+
+    def drop(self) -> None:
+        """Forget what is held."""
+        self._held = []
+
+    def release(self) -> None:
+        """Pass on what is held."""
+        held, self._held = self._held, []
+        for table, phase, columns, row, rolled_up in held:
+            self._sink.put_row(table, phase, columns, row, rolled_up=rolled_up)
+
+    def put_capture(self, capture: Capture) -> bool:
+        """Pass it on, or drop it where the gate is shut."""
+        return self.shut or self._sink.put_capture(capture)
+
+    def put_row(
+        self,
+        table: str,
+        phase: str,
+        columns: tuple[Column, ...],
+        row: Sequence[int | float | None],
+        *,
+        rolled_up: bool = True,
+    ) -> None:
+        """Pass it on, hold it or drop it."""
+        if self._holding:
+            self._held.append((table, phase, columns, row, rolled_up))
+        elif not self.shut:
+            self._sink.put_row(table, phase, columns, row, rolled_up=rolled_up)
+
+
+class Later(Mapping[str, Value]):
+    """A mapping that is made when it is first asked for: on the writer's thread.
+
+    Training does not wait for it: what happened is handed on as it was noted, and what
+    that comes to is worked out where it is encoded. Only one thread at a time may ask.
+    """
+
+    __slots__ = ("_make", "_values")
+
+    def __init__(self, make: Callable[[], Mapping[str, Value]]) -> None:
+        self._make: Callable[[], Mapping[str, Value]] | None = make
+        self._values: Mapping[str, Value] = {}
+
+    def _made(self) -> Mapping[str, Value]:
+        make, self._make = self._make, None  # and with it all that it holds
+        if make is not None:
+            self._values = make()
+        return self._values
+
+    def __getitem__(self, name: str) -> Value:
+        return self._made()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made())
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+
+class LaterTables(Later["CaptureTable"]):
+    """A capture's tables."""
+
+    __slots__ = ("size_bytes",)
+
+    def __init__(
+        self, make: Callable[[], Mapping[str, CaptureTable]], size_bytes: int
+    ) -> None:
+        """`size_bytes`: of what is held until they are made, or of them, about."""
+        self._make, self._values = make, {}
+        self.size_bytes = size_bytes
+
+
+class LaterNumber(partial["float | None"]):
+    """A number in a row: what a function returns when the row is encoded.
+
+    None: there is none, it is NaN. The function may be called several times.
+    """
+
+    __slots__ = ()
+
+    def __int__(self) -> int:
+        found = self()
+        return int(math.nan if found is None else found)
+
+    def __float__(self) -> float:
+        found = self()
+        return math.nan if found is None else float(found)

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.clock.process_clock import now_ns
 from collector.format.columns import AXES, Column
-from collector.functions.device_stats import DeviceStats
 from collector.sources.contract import SourceInfo
 from collector.sources.host.rss import open_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from collector.format.columns import Kind, Unit
     from collector.functions.contract import Call, Sink
     from collector.sources.device.accelerator import Device
+    from collector.sources.device.peaks import FullScope, PeakLedger
 
 INFO: Final = SourceInfo(
     name="functions", cost="150 us per collected call on a GPU, 20 us without"
@@ -42,8 +43,22 @@ _HOST: Final = (
 )
 
 
+MAX_STATS: Final = 400
+"""torch has about 122; each private pool of CUDA graphs adds some more."""
+
+MAX_SHAPES: Final = 16
+"""Sets of names that are recorded, as private pools come and go."""
+
+_KINDS: Final[Mapping[str, Kind]] = {
+    "peak": "peak",
+    "allocated": "counter",
+    "freed": "counter",
+}
+"""By the last part of a name; all else is a gauge, but for counts named `num_...`."""
+
+
 class SnapsKind:
-    """See the module."""
+    """Writes the rows of both ends."""
 
     info = INFO
 
@@ -132,3 +147,79 @@ class SnapsKind:
 def _hook_column(name: str) -> Column:
     unit: Any = "bytes" if name.startswith(("rss_", "npp_")) else "count"
     return Column(name=HOOK_PREFIX + name, unit=unit, group="process", dtype="f8")
+
+
+class DeviceStats:
+    """All statistics of a device's allocator at the two ends of a call, under torch's names.
+
+    Peaks are the call's own: at its start they are the current values, at its end the
+    highest since then, whoever resets torch's counters in between. Where recording resets
+    nothing (`device_peaks: run`), they are what torch says.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._columns: dict[tuple[str, ...], tuple[Column, ...]] = {}
+        self._always: frozenset[str] | None = None
+        """Names that every set so far has had."""
+
+    def start(self) -> tuple[Any, dict[str, int]]:
+        """What comes back at the end, and the statistics; empty while not in use."""
+        ledger = self._device.ledger
+        if ledger is None:
+            return None, {}
+        scope, stats = ledger.open_full()
+        return (ledger, scope), flat(stats or {})
+
+    def end(self, started: tuple[PeakLedger, FullScope] | None) -> dict[str, int]:
+        """The statistics, with the peaks since `start`; empty while not in use."""
+        if started is None:
+            return {}
+        ledger, scope = started
+        return flat(ledger.close_full(scope) or {})
+
+    def columns(self, stats: dict[str, int]) -> tuple[Column, ...]:
+        """What `stats` are; the same object, kept for good, for the same names.
+
+        Names that come and go make new tables: after `MAX_SHAPES` they are left out.
+        """
+        names = tuple(stats)
+        known = self._columns.get(names)
+        if known is not None:
+            return known
+        if len(self._columns) >= MAX_SHAPES:
+            for name in names:
+                if name not in (self._always or ()):
+                    del stats[name]
+            names = tuple(stats)
+            known = self._columns.get(names)
+            if known is not None:
+                return known
+        elif names:
+            always = self._always
+            self._always = frozenset(names) if always is None else always & set(names)
+        columns = self._columns[names] = tuple(_column(name) for name in names)
+        return columns
+
+
+def flat(stats: Mapping[str, Any]) -> dict[str, int]:
+    """Nested statistics as torch.cuda.memory_stats has them, sorted by name."""
+    return dict(sorted(_leaves("", stats))[:MAX_STATS])
+
+
+def _leaves(above: str, stats: Mapping[Any, Any]) -> Iterator[tuple[str, int]]:
+    for key, value in stats.items():
+        part = "_".join(map(str, key)) if isinstance(key, tuple) else str(key)
+        if isinstance(value, dict):
+            yield from _leaves(f"{above}{part}.", value)
+        elif type(value) is int:
+            yield above + part, value
+
+
+def _column(name: str) -> Column:
+    first, _, last = name.partition(".")
+    unit: Unit = "bytes" if "bytes" in first or first.endswith("_size") else "count"
+    kind = _KINDS.get(last.rpartition(".")[2], "gauge")
+    if first.startswith("num_"):
+        kind = "counter"
+    return Column(name=name, unit=unit, group="device", kind=kind)

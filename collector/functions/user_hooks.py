@@ -1,9 +1,4 @@
-"""The user's own hooks, and the attributes that they leave on modules.
-
-A hook that raises is switched off with a warning and a note; the others go on. What a
-hook adds to a module is taken away again when the last window ends, and nothing else is:
-training may set attributes of its own meanwhile.
-"""
+"""The user's own code: hooks on modules, and the attributes that they leave there."""
 
 from __future__ import annotations
 
@@ -12,6 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from collector.config.values import code_name, resolve
+from collector.core.guard import guarded
 from collector.core.warn_once import warn
 from collector.sources.contract import SourceInfo
 
@@ -23,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Attributes:
-    """What hooks have added to modules."""
+    """What hooks have added to modules, to be taken away when the last window ends.
+
+    Nothing else is: training may set attributes of its own meanwhile.
+    """
 
     def __init__(self) -> None:
         self._added: dict[int, tuple[weakref.ref[Any], set[str]]] = {}
@@ -51,8 +50,14 @@ class Attributes:
         self._added = {}
 
 
+def _switch_off(
+    _where: str, error: Exception, hooks: UserHooks, hook: Any, *_: Any
+) -> None:
+    hooks.switch_off(hook, error)
+
+
 class UserHooks:
-    """The hooks of one key, in their order."""
+    """The hooks of one setting, in their order; one that raises is off from then on."""
 
     def __init__(
         self, key: str, codes: Sequence[Code], attributes: Attributes, sink: Sink
@@ -73,12 +78,14 @@ class UserHooks:
     def run(self, module: Any, *arguments: Any) -> None:
         """Call each of them; what they return is ignored."""
         for hook in self._hooks:
-            try:
-                self._attributes.run(hook, module, *arguments)
-            except Exception as error:  # noqa: BLE001, PERF203  # not training's fault
-                self._switch_off(hook, error)
+            self._call(hook, module, *arguments)
 
-    def _switch_off(self, hook: Any, error: BaseException) -> None:
+    @guarded(_switch_off)
+    def _call(self, hook: Callable[..., Any], *arguments: Any) -> None:
+        self._attributes.run(hook, *arguments)
+
+    def switch_off(self, hook: Callable[..., Any], error: BaseException) -> None:
+        """Call it no more."""
         self._hooks = tuple(known for known in self._hooks if known is not hook)
         switch_off(self._sink, self._key, hook, error)
 

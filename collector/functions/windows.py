@@ -27,24 +27,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.schedule import Action
 from collector.functions.contract import WHOLE_STEP, Call
-from collector.steps.positions import (
-    Begins,
-    Place,
-    action_at,
-    here,
-    place_of,
-    place_of_call,
-)
 from collector.steps.progress import TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from collector.config.schedule import Schedule
-    from collector.core.warn_once import Troubles
+    from collector.functions.contract import Gate
     from collector.functions.kinds import Slot
-    from collector.functions.sinks import Gate
     from collector.steps.cycles import Cycles
+    from collector.steps.positions import Positions
     from collector.steps.progress import Progress
 
 MAX_FUNCTIONS: Final = 64
@@ -70,32 +61,23 @@ class Windows:
     def __init__(
         self,
         *,
-        schedule: Schedule,
-        unit: str,
+        positions: Positions,
         slots: Sequence[Slot],
         gate: Gate,
         progress: Progress,
-        troubles: Troubles,
         cycles: Cycles | None = None,
-        per_epoch: bool = False,
     ) -> None:
         """`slots`: in the order they end. `gate`: what stands before their sink.
 
         `cycles`: who has evaluated the schedule for whole training steps already.
         """
-        self._schedule: Schedule | None = schedule
-        self._unit = unit
+        self._positions = positions
         self._slots = tuple(slots)
         self._gate = gate
         self._progress = progress
-        self._troubles = troubles
         self._cycles = cycles
-        self._per_epoch = per_epoch
-        self._epoch = 0
-        """Epochs of this start that are over."""
-        self._begins = Begins()
         self._calls_before: dict[tuple[str, str], int] = {}
-        """The same of calls, by function and phase."""
+        """Calls where positions began, by function and phase."""
         self._wanting: dict[str, tuple[Slot, ...]] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._under_way: list[CallUnderWay] = []
@@ -103,8 +85,6 @@ class Windows:
         """Functions and phases with a cycle of which more calls are to come."""
         self._held = False
         """Whether kinds may hold on to model or torch."""
-        self._steps_left: int | None = None
-        """Training steps to come in this epoch, where its length is known."""
         self._step: CallUnderWay | None = None
         self._step_key: tuple[str, str] | None = None
         self._attached: tuple[Any, Sequence[Any]] | None = None
@@ -149,14 +129,15 @@ class Windows:
 
     def end_step(self) -> None:
         """The step under way is done."""
-        if self._steps_left is not None and self._progress.phase.name == TRAIN:
-            self._steps_left -= 1
+        positions = self._positions
+        if positions.steps_left is not None and self._progress.phase.name == TRAIN:
+            positions.steps_left -= 1
         step, self._step, self._step_key = self._step, None, None
         if step is None:
             return
         with self._lock:
             if step in self._under_way:
-                self._gate.let_go()
+                self._gate.release()
                 self._end(step, None)
                 self._settle()
 
@@ -179,9 +160,9 @@ class Windows:
     def epoch(self, length: int | None) -> None:
         """Another epoch begins, of `length` steps: cycles under way end here."""
         with self._lock:
-            self._steps_left = length
-            if self._per_epoch:
-                self._start_positions()
+            self._positions.begin_epoch(length)
+            if self._positions.per_epoch:
+                self._calls_before = self._counts.copy()
             self._unfinished.clear()
             self._settle()
 
@@ -224,23 +205,23 @@ class Windows:
     def close(self, error: BaseException | None) -> None:
         """End the step under way, and leave model and torch as they were."""
         if not self._lock.acquire(timeout=CLOSE_SECONDS):
-            self.forget()  # another thread is at it, and stuck
+            self.after_fork()  # another thread is at it, and stuck
             return
         try:
             if error is None:
                 self.drop_step()
-            self._gate.let_go()
+            self._gate.release()
             for under_way in reversed(self._under_way.copy()):
                 self._end(under_way, error)
             for slot in self._slots:
                 slot.close()
-            self.forget()
+            self.after_fork()
         finally:
             self._lock.release()
 
-    def forget(self) -> None:
+    def after_fork(self) -> None:
         """Be dead: closed, or in a forked child."""
-        self._schedule = None
+        self._positions.stop()
         self._under_way = []
         self._step = self._step_key = self._attached = None
 
@@ -304,36 +285,14 @@ class Windows:
         return kind
 
     def _action(self, function: str, number: int) -> Action:
-        schedule = self._schedule
-        if schedule is None:
-            return Action.SKIP
-        cycles, phase = self._cycles, self._progress.phase.name
-        if function == WHOLE_STEP and phase == TRAIN and cycles and cycles.needed:
+        cycles, phase, positions = (
+            self._cycles,
+            self._progress.phase.name,
+            self._positions,
+        )
+        is_step = function == WHOLE_STEP
+        if is_step and phase == TRAIN and cycles and cycles.needed:
             return cycles.action
-        place = self._place(function, number)
-        is_last = function == WHOLE_STEP and self._steps_left == 1
-        try:
-            return action_at(schedule, place, is_last=is_last, epoch=self._epoch)
-        except Exception as error:  # noqa: BLE001  # the user's own `choose`
-            self._schedule = None
-            self._troubles.tell(
-                "schedule",
-                "schedule.choose failed; no further call is collected. Correct it: it"
-                " is given the number of a call and returns whether to collect it.",
-                error=error,
-            )
-            return Action.SKIP
-
-    def _start_positions(self) -> None:
-        """Another epoch begins: what comes is counted from here."""
-        taken = self._progress.train.num_steps
-        if taken > self._begins.taken:
-            self._epoch += 1
-        self._begins = here(self._progress, taken)
-        self._calls_before = self._counts.copy()
-
-    def _place(self, function: str, number: int) -> Place:
-        if self._unit != "call":
-            return place_of(self._unit, self._progress, self._begins)
-        key = function, self._progress.phase.name
-        return place_of_call(number - self._calls_before.get(key, 0))
+        before = self._calls_before.get((function, phase), 0)
+        is_last = is_step and positions.steps_left == 1
+        return positions.action(positions.place(number - before), is_last=is_last)

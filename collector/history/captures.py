@@ -1,23 +1,36 @@
-"""A snapshot on its way to the file: taken on one thread, encoded on another.
+"""From a snapshot to a capture of kind `history`: bounds, tensors' names, tables.
 
-torch hands out a structure of dicts that nobody else holds. Making it tables takes two
-microseconds per event, which is for the writer's thread: `LaterTables` looks like the
-tables and makes them when they are first asked for.
+torch hands out a structure of dicts that nobody else holds. Cutting a long history short and
+naming tensors happen at once, on the caller's thread. Making tables takes two microseconds
+per event, which is for the writer's: `LaterTables` looks like the tables and makes them when
+they are first asked for.
 """
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.clock.process_clock import now_ns
 from collector.format.capture import size_of
-from collector.format.snapshots import tables_of
+from collector.format.records import Capture
+from collector.format.snapshots.encode import tables_of
+from collector.history.tensors import TABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from collector.format.records import CaptureTable
+    from collector.functions.contract import Sink
+    from collector.history.recording import Recording
+    from collector.history.tensors import Tensors
+
+KIND: Final = "history"
+
+MAX_WAITING_ROWS: Final = 1_000_000
+"""Events and blocks that wait to be encoded, at 700 bytes each: with more, the caller
+encodes its own."""
+
 
 ROW_BYTES: Final = 96
 """What an event or block takes in the tables, about."""
@@ -26,23 +39,107 @@ MAX_EVENTS: Final = 2_000_000
 """Of one capture: what its tables may hold; see `collector.format.capture`."""
 
 
+class Keeper:
+    """Makes captures of the snapshots of one recording, for one recorder."""
+
+    def __init__(self, sink: Sink, recording: Recording, *, max_entries: int) -> None:
+        """`max_entries`: of each device, what is kept of a program's endless history."""
+        self._sink = sink
+        self._recording = recording
+        self._max_entries = max_entries
+        self._waiting: weakref.WeakSet[LaterTables] = weakref.WeakSet()
+
+    def put(
+        self,
+        snapshot: dict[str, Any],
+        step: int | None,
+        tensors: Tensors | None,
+        *,
+        phase: str,
+        function: str,
+        iteration: int,
+        context: str = "",
+        label: str = "",
+        **more: Any,
+    ) -> bool:
+        """Queue the capture of a snapshot, which is the keeper's own from now on.
+
+        Args:
+            snapshot: as torch gives it.
+            step: the training step under way.
+            tensors: what was at which address, where that is known.
+            phase: see `Capture`, as the following four.
+            function: see there.
+            iteration: see there.
+            context: see there.
+            label: see there.
+            **more: further meta.
+
+        Returns:
+            Whether it was queued.
+        """
+        most = min(
+            self._max_entries * max(1, len(snapshot.get("device_traces", ()))),
+            MAX_EVENTS,
+        )
+        num_dropped = keep_last(snapshot, most)
+        meta: dict[str, Any] = {
+            "device_type": self._recording.allocator.device_type,
+            "recording": self.whose(),
+            "num_segments": len(snapshot.get("segments", ())),
+            "num_blocks": num_blocks(snapshot),
+            "num_events": num_events(snapshot),
+            "num_events_dropped": num_dropped,
+            **more,
+        }
+        beside: dict[str, CaptureTable] = {}
+        if tensors is not None:
+            beside[TABLE] = tensors.table()
+            meta["num_tensors"] = len(tensors.address)
+            meta["num_tensors_dropped"] = tensors.num_dropped
+        tables = LaterTables(snapshot, beside)
+        self._make_room(tables)
+        capture = Capture(
+            kind=KIND,
+            time_ns=now_ns(),
+            step=step,
+            phase=phase,
+            function=function,
+            iteration=iteration,
+            context=context,
+            label=label,
+            meta=meta,
+            tables=tables,
+        )
+        return self._sink.put_capture(capture)
+
+    def whose(self) -> str:
+        """Whose recording the events are from: ours, program or off."""
+        if self._recording.is_ours:
+            return "ours"
+        return "program" if self._recording.allocator.is_recording() else "off"
+
+    def _make_room(self, tables: LaterTables) -> None:
+        """Of too much that waits, the caller makes its own tables."""
+        waiting = sum(0 if t.is_made else t.num_rows for t in self._waiting)
+        if waiting + tables.num_rows > MAX_WAITING_ROWS and waiting:
+            tables.made()  # a slow disk must not fill the memory
+        else:
+            self._waiting.add(tables)
+
+
 class LaterTables(Mapping[str, "CaptureTable"]):
     """The tables of a snapshot, made when first asked for."""
 
     def __init__(
         self,
         snapshot: Any,
-        then: Callable[[Any], None],
         beside: Mapping[str, CaptureTable] | None = None,
     ) -> None:
-        """`then` is called with the snapshot when the tables are made; may not raise.
-
-        `beside`: tables that are there already.
-        """
+        """`beside`: tables that are there already."""
         self.num_rows = num_events(snapshot) + num_blocks(snapshot)
         self._beside = dict(beside or {})
         self._snapshot = snapshot
-        self._then = then
         self._tables: Mapping[str, CaptureTable] | None = None
         self._lock = threading.Lock()
 
@@ -60,7 +157,6 @@ class LaterTables(Mapping[str, "CaptureTable"]):
         """The tables themselves."""
         with self._lock:
             if self._tables is None:
-                self._then(self._snapshot)
                 self._tables = {**tables_of(self._snapshot), **self._beside}
                 self._snapshot = None
             return self._tables

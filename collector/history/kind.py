@@ -19,18 +19,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.snapshots.tags import is_tag, tag_text
 from collector.history.allocator import find_allocator
-from collector.history.keeping import KIND, Keeper
+from collector.history.captures import KIND, Keeper
 from collector.history.recording import shared
 from collector.history.tensors import TensorMap
-from collector.sources.contract import SourceInfo
+from collector.sources.contract import SourceInfo, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from collector.config import RecordConfig
     from collector.config.sections import HistoryConfig
+    from collector.core.warn_once import WarnOnce
     from collector.functions.contract import Call, Sink
     from collector.history.recording import Recording
+    from collector.steps.attached import Attached
+    from collector.steps.progress import Progress
 
 INFO: Final = SourceInfo(
     name=KIND, cost="2 us per allocation, 7 us per event kept for each capture"
@@ -67,12 +70,7 @@ class History:
         self._allocator = recording.allocator
         self._tags: dict[Call, tuple[str, Any]] = {}
         """The tag that a call set, and the one before."""
-        self._keeper = Keeper(
-            sink,
-            recording,
-            max_entries=settings.max_entries,
-            keep_pickle=settings.keep_pickle,
-        )
+        self._keeper = Keeper(sink, recording, max_entries=settings.max_entries)
         self.tensors = TensorMap(recording.allocator.device_type)
         """What names the tensors of each capture."""
         self._slow_seconds = 0.0
@@ -181,3 +179,56 @@ class History:
         tag, before = self._tags.pop(call, ("", ""))
         if tag and self._allocator.tag() == tag:
             self._allocator.set_tag(before)
+
+
+class OnDemand:
+    """Takes snapshots by hand for one recorder: `rec.snapshot("name")`.
+
+    It works whether or not `history` is on: without, there are segments and blocks and the
+    events of whatever recording the program itself has on. Nothing is turned on for it.
+    """
+
+    def __init__(
+        self,
+        config: RecordConfig,
+        sink: Sink,
+        progress: Progress,
+        warn_once: WarnOnce,
+        *,
+        kind: Callable[[], Any],
+        attached: Attached,
+    ) -> None:
+        """`kind` gives the recorder's own history, None where that is off.
+
+        `attached`: what tensors are named after.
+        """
+        self._attached = attached
+        self._config = config
+        self._sink = sink
+        self._progress = progress
+        self._warn_once = warn_once
+        self._kind = kind
+        self._history: History | None = None
+
+    def take(self, label: str) -> bool:
+        """Take one; whether it was queued. Raises what torch raises."""
+        history = self._open()
+        if history is None:
+            return False
+        history.attach(self._attached.model, self._attached.optimizers)
+        progress = self._progress
+        return history.take(label, step=progress.train_step, phase=progress.phase.name)
+
+    def _open(self) -> History | None:
+        history = self._kind()
+        if isinstance(history, History):
+            return history
+        if self._history is None:
+            try:
+                self._history = open_kind(self._config, self._sink)
+            except Unavailable as missing:
+                reason, remedy = missing.reason, missing.remedy
+                self._sink.note_kind(INFO, "absent", reason, remedy)
+                text = "no snapshot was taken: %s. %s"
+                self._warn_once("snapshot", text, reason, remedy)
+        return self._history

@@ -1,13 +1,8 @@
-"""Raw pickles beside the rank's file, for viewers that read nothing else."""
+"""Raw pickles for viewers that read nothing else: their names and protocol."""
 
 from __future__ import annotations
 
-import os
-import pickle
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from typing import Final
 
 PROTOCOL: Final = 4
 """What memory_viz has read from the first; Python 3.14's own default is 5."""
@@ -35,22 +30,6 @@ def pickle_name(
         name = f"{phase}.{name}"
     parts = (f"cuda_alloc_rank_{rank}", _safe(name), str(iteration), context, "pickle")
     return ".".join(filter(None, parts))
-
-
-def write_pickle(snapshot: Any, path: Path) -> None:
-    """Write a snapshot as torch's own dump does, whole or not at all.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    begun = path.with_name(f"{path.name}.tmp")
-    try:
-        with begun.open("wb") as file:
-            pickle.dump(snapshot, file, protocol=PROTOCOL)
-        os.replace(begun, path)  # noqa: PTH105  # the same in fewer steps
-    finally:
-        begun.unlink(missing_ok=True)
 
 
 def _safe(name: str) -> str:

@@ -13,12 +13,10 @@ functions that turn it on and off are watched for as long as it is ours.
 from __future__ import annotations
 
 import functools
-import os
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from collector.core.process_lock import ProcessLock
+from collector.core.fork import ProcessLock, watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -52,8 +50,8 @@ class Recording:
         self._starting = False
         self._watched: list[tuple[Any, str, Any, Any]] = []
         """Owner, name, what stood there before, and what stands there now."""
-        self._lock = threading.RLock()
-        _recordings.add(self)
+        self._lock = ProcessLock()
+        watch(self)
 
     @property
     def is_ours(self) -> bool:
@@ -80,7 +78,7 @@ class Recording:
         device is, where the caller knows better than torch says.
         """
         wish = Wish(max_entries, stacks, context)
-        with self._lock:
+        with self._lock.now:
             if not (self.allocator.in_use() if in_use is None else in_use):
                 return False
             is_known = self._is_ours or not self.allocator.says_whether_recording
@@ -96,7 +94,7 @@ class Recording:
 
     def let_go(self, holder: Hashable) -> None:
         """One holder less; the last one's leaves torch as it was found."""
-        with self._lock:
+        with self._lock.now:
             self._wishes.pop(holder, None)
             if self._wishes:
                 self._adapt()
@@ -159,9 +157,8 @@ class Recording:
 
         return wrapper
 
-    def _after_fork(self) -> None:
-        # Another thread may have held the lock at the fork, and is gone now.
-        self._lock = threading.RLock()
+    def after_fork(self) -> None:
+        """Nobody here holds it: this is a forked child."""
         self._wishes.clear()
         self._is_ours = False
 
@@ -175,17 +172,7 @@ def shared(allocator: Allocator) -> Recording:
         return recording
 
 
-_recordings: Final[weakref.WeakSet[Recording]] = weakref.WeakSet()
 _shared: Final[weakref.WeakValueDictionary[str, Recording]] = (
     weakref.WeakValueDictionary()
 )
 _lock: Final = ProcessLock()
-
-
-def _after_fork() -> None:
-    for recording in tuple(_recordings):
-        recording._after_fork()  # noqa: SLF001
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -15,20 +15,20 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from collector.format.memory import CATEGORIES
-from collector.modules.tensors import PLAIN, plain_tensors, tensors_in
-from collector.modules.tree import ModuleTree
-from collector.modules.watching.fsdp_units import (
+from collector.modules.fsdp_units import (
     find_units,
     gathered_buffers,
     reduced_buffers,
     unsharded,
     unsharded_grads,
 )
+from collector.modules.tensors import PLAIN, plain_tensors, tensors_in
+from collector.modules.tree import ModuleTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from collector.modules.watching.fsdp_units import Unit
+    from collector.modules.fsdp_units import Unit
 
     Known = Iterable[tuple[torch.UntypedStorage, int, str]]
     """A storage, its category and its name."""
@@ -124,7 +124,7 @@ class Walk:
                 if address in seen or device < least:
                     continue
                 size = storage.nbytes()
-            except Exception:  # noqa: BLE001  # sparse ones have no bytes of their own
+            except RuntimeError:  # sparse ones have no bytes of their own
                 self._take_parts(value, name)
                 continue
             met(address)

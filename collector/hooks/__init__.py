@@ -1,1 +1,1 @@
-"""Hooks on modules, autograd and optimizers, for whoever listens."""
+"""Torch's extension points (modules, functions, optimizers), dispatched to listeners."""

@@ -6,6 +6,7 @@ Nothing is read from the device: a tensor's shape is known on the host.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 TOKEN_KEYS: Final = ("input_ids", "tokens", "token_ids")
@@ -24,11 +25,10 @@ class Sizes(NamedTuple):
 
 def sizes_of(batch: Any) -> Sizes:
     """Samples: the first dimension of the first tensor. Tokens: all of `input_ids`."""
-    try:
-        shape = _first_shape(batch, _MAX_DEPTH)
+    shape = tokens = None
+    with suppress(Exception):  # a batch is whatever the user makes of it
         tokens = _token_shape(batch)
-    except Exception:  # noqa: BLE001  # a batch is whatever the user makes of it
-        return Sizes(None, None)
+        shape = _first_shape(batch, _MAX_DEPTH)
     samples = shape[0] if shape else None
     if tokens is None:
         return Sizes(samples, None)

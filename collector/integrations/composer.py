@@ -21,9 +21,11 @@ Defined where one might wonder:
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collector.core.guard import Block
 from collector.integrations.batches import sizes_of
 from collector.integrations.events import canonical, class_name
 from collector.integrations.session import Recording, Session, guarded
@@ -64,83 +66,46 @@ class MemBoardCallback(Recording, Callback):
 
     def run_event(self, event: Any, state: Any, logger: Any) -> None:
         """Composer's way to every event: each is a span from its beginning to its end."""
-        name, begins = canonical(_event_name(event))
-        if begins is False:
-            self._end_event(f"event/{name}")
+        name = _event_name(event)
+        shown, begins = canonical(name)
+        self._before(f"event/{shown}", begins)
+        with Block(partial(self._session.tell, name)):
+            self._happens(name, state, logger)
         super().run_event(event, state, logger)  # type: ignore[misc]  # Callback's
-        if begins is True:
-            self._begin_event(f"event/{name}")
+        self._after(f"event/{shown}", begins)
 
     @guarded
-    def _begin_event(self, name: str) -> None:
-        if self._session.is_live:
-            self._session.spans.begin(name)
+    def _before(self, span: str, begins: bool | None) -> None:
+        if begins is False:
+            self._session.spans.end(span)
 
     @guarded
-    def _end_event(self, name: str) -> None:
-        self._session.spans.end(name)
+    def _after(self, span: str, begins: bool | None) -> None:
+        if begins and self._session.is_live:
+            self._session.spans.begin(span)
 
-    # Training.
-
-    @guarded
-    def fit_start(self, state: Any, logger: Any) -> None:
-        """Start recording, or go on after an earlier fit."""
-        self._trains = True
-        self._start(state, logger)
-        self.recorder.phase("train")
-
-    @guarded
-    def fit_end(self, state: Any, logger: Any) -> None:
-        """What follows is not training."""
-        self._trains = False
-
-    @guarded
-    def epoch_start(self, state: Any, logger: Any) -> None:
-        """Say which epoch begins and how many steps it has, where that is known."""
-        length = state.dataloader_len
-        known = None if length is None else int(length)
-        self.recorder.epoch(int(state.timestamp.epoch), length=known)
-
-    @guarded
-    def batch_end(self, state: Any, logger: Any) -> None:
-        """A step is done."""
-        samples, tokens = sizes_of(state.batch)
-        number = int(state.timestamp.batch)
-        self.recorder.step(number, samples=samples, tokens=tokens)
-
-    # Evaluation and prediction, inside of training or by themselves.
-
-    @guarded
-    def eval_start(self, state: Any, logger: Any) -> None:
-        """Begin the phase."""
-        self._start(state, logger)
-        self.recorder.phase("val")
-
-    @guarded
-    def eval_batch_end(self, state: Any, logger: Any) -> None:
-        """A batch of evaluation is done."""
-        self._evaluated(state)
-
-    @guarded
-    def eval_end(self, state: Any, logger: Any) -> None:
-        """Go on with training, where that is what was interrupted."""
-        self._go_on()
-
-    @guarded
-    def predict_start(self, state: Any, logger: Any) -> None:
-        """Begin the phase."""
-        self._start(state, logger)
-        self.recorder.phase("predict")
-
-    @guarded
-    def predict_batch_end(self, state: Any, logger: Any) -> None:
-        """A batch of predictions is done."""
-        self._evaluated(state)
-
-    @guarded
-    def predict_end(self, state: Any, logger: Any) -> None:
-        """Go on with training, where that is what was interrupted."""
-        self._go_on()
+    def _happens(self, event: str, state: Any, logger: Any) -> None:
+        """What an event is to the recorder; evaluation may lie inside of training or not."""
+        match event:
+            case "fit_start":
+                self._trains = True
+                self._start(state, logger)
+                self.recorder.phase("train")
+            case "fit_end":
+                self._trains = False  # what follows is not training
+            case "epoch_start":
+                length = state.dataloader_len
+                known = None if length is None else int(length)
+                self.recorder.epoch(int(state.timestamp.epoch), length=known)
+            case "batch_end":
+                self._step(state, int(state.timestamp.batch))
+            case "eval_start" | "predict_start":
+                self._start(state, logger)
+                self.recorder.phase("val" if event == "eval_start" else "predict")
+            case "eval_batch_end" | "predict_batch_end":
+                self._step(state, None)
+            case "eval_end" | "predict_end" if self._trains:
+                self.recorder.phase("train")
 
     @guarded
     def close(self, state: Any, logger: Any) -> None:
@@ -171,13 +136,9 @@ class MemBoardCallback(Recording, Callback):
         for algorithm in getattr(state, "algorithms", None) or ():
             spans.time_method(algorithm, "apply", _named("algorithm", algorithm))
 
-    def _evaluated(self, state: Any) -> None:
+    def _step(self, state: Any, number: int | None) -> None:
         samples, tokens = sizes_of(state.batch)
-        self.recorder.step(samples=samples, tokens=tokens)
-
-    def _go_on(self) -> None:
-        if self._trains:
-            self.recorder.phase("train")
+        self.recorder.step(number, samples=samples, tokens=tokens)
 
 
 def _named(kind: str, one: Any) -> Callable[..., str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.recorder import Recorder
-    from collector.steps.spans.spans import Span
+    from collector.steps.spans.span import Span
 
 EVENT: Final = "event"
 CALLBACK: Final = "callback"

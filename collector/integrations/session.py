@@ -7,12 +7,13 @@ to another process, has the settings and no recording.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.config import load_with_imports
 from collector.config.settings import check_code
 from collector.core import guard
-from collector.core.warn_once import Troubles
+from collector.core.warn_once import WarnOnce
 from collector.integrations.events import TrainerSpans
 from collector.recorder import inert_recorder
 from collector.start import record
@@ -43,7 +44,7 @@ class Session:
         self.logdir = logdir
         self._config = config
         self._keywords = keywords
-        self._troubles = Troubles()
+        self._warn_once = WarnOnce()
         self.recorder: Recorder = _NONE
         self.spans = TrainerSpans(_NONE)
         """Of the trainer's events and callbacks."""
@@ -64,15 +65,13 @@ class Session:
         """End the recording, with the error that ended training where there is one."""
         recorder, self.recorder = self.recorder, _NONE
         spans, self.spans = self.spans, TrainerSpans(_NONE)
-        try:
+        with guard.Block(partial(self.tell, "spans")):
             spans.close()
-        except Exception as fault:  # noqa: BLE001  # the border to training
-            self.tell("spans", fault)
         recorder.__exit__(None if error is None else type(error), error, None)
 
     def tell(self, where: str, error: BaseException) -> None:
         """Say once what failed."""
-        self._troubles.tell(
+        self._warn_once(
             where,
             "the callback failed in %s; training goes on, and so does what can be"
             " recorded without it.",
@@ -87,7 +86,7 @@ class Session:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(
-            state, recorder=_NONE, spans=TrainerSpans(_NONE), _troubles=Troubles()
+            state, recorder=_NONE, spans=TrainerSpans(_NONE), _warn_once=WarnOnce()
         )
 
 

@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from collector.config.sections import RemoteConfig
-from collector.core.warn_once import Troubles
+from collector.core.warn_once import WarnOnce
+from collector.mirror.jobs import decode_task
 from collector.mirror.mirror import Mirror
-from collector.mirror.waiting import from_plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
-    from collector.mirror.contract import Kind
+    from collector.mirror.templates import Kind
 
 
-def upload(task: dict[str, Any], made: Sequence[tuple[Kind, Path]] = ()) -> None:
-    """Upload what waits, and files that were made since."""
-    from collector.core.rank import Identity
-
-    who, run_dir = Identity(**task["who"]), Path(task["run_dir"])
+def upload(data: bytes, made: Sequence[tuple[Kind, Path]] = ()) -> None:
+    """Upload what a task says waits, and files that were made since."""
+    task = decode_task(data)
     mirror = Mirror(
-        RemoteConfig(**task["settings"]),
-        run_dir,
-        identify=lambda: who,
-        stem=lambda: str(task["stem"]),
-        troubles=Troubles(),
+        RemoteConfig(**task.settings),
+        task.run_dir,
+        identify=lambda: task.who,
+        stem=lambda: task.stem,
+        warn_once=WarnOnce(),
     )
-    mirror.adopt(from_plain(task["jobs"], run_dir))
+    mirror.adopt(task.jobs)
     mirror.start(sweep=False)
     for kind, path in made:
         mirror.put(kind, path)
-    mirror.close(float(task["seconds"]))
+    mirror.close(task.seconds)
 
 
 def main() -> None:
-    """Do the task that standard input holds as JSON, after the module in the arguments."""
-    task: dict[str, Any] = json.load(sys.stdin)
+    """Do the task that standard input holds, after the module in the arguments."""
+    task = sys.stdin.buffer.read()
     if sys.argv[1:]:  # it makes what is to be uploaded
         subprocess.run(  # noqa: S603  # our own interpreter and module
             [sys.executable, "-m", *sys.argv[1:]], stdin=subprocess.DEVNULL, check=False

@@ -10,16 +10,19 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 from collector.afterwards import detached
 from collector.core.warn_once import warn
 from collector.format.names import RANK_FILES_DIR
-from collector.mirror import waiting
+from collector.mirror import jobs
+from collector.mirror.jobs import Job, Task, shown
 from collector.mirror.leftovers import find_leftovers, find_lists
-from collector.mirror.naming import Naming
+from collector.mirror.templates import filled, key_of
 from collector.mirror.uploads import Uploads, is_shutting_down
-from collector.mirror.waiting import Job, task_of
+from collector.sources.contract import SourceInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -27,8 +30,13 @@ if TYPE_CHECKING:
 
     from collector.config.sections import RemoteConfig
     from collector.core.rank import Identity
-    from collector.core.warn_once import Troubles
-    from collector.mirror.contract import Kind
+    from collector.core.warn_once import WarnOnce
+    from collector.mirror.templates import Kind
+
+REMOTE: Final = SourceInfo(
+    name="remote", cost="uploads on threads of their own; some microseconds per file"
+)
+"""What the page says about a mirror that was asked for."""
 
 QUEUE_FILES: Final = 10_000
 """Files that may wait; more stay here, are counted and go with the next start."""
@@ -39,13 +47,19 @@ killed just now may look alive at first."""
 
 _MAX_NAMED: Final = 5
 
-_FINISHING: Final = "collector.mirror.finishing"
+
+class Place(NamedTuple):
+    """Of one file at the other end."""
+
+    url: str
+    """The mirror's, its variables filled in, without a slash at the end."""
+    key: str
 
 
 class Mirror:
     """Takes finished files; without a url none, and every file stays here.
 
-    Safe on any thread; nothing of it raises, and only `close` waits.
+    Safe on any thread; only `close` waits.
     """
 
     def __init__(
@@ -55,7 +69,7 @@ class Mirror:
         *,
         identify: Callable[[], Identity],
         stem: Callable[[], str],
-        troubles: Troubles,
+        warn_once: WarnOnce,
         note: Callable[[str, str, str], None] = lambda _status, _reason, _remedy: None,
     ) -> None:
         """Nothing starts yet.
@@ -65,7 +79,7 @@ class Mirror:
             run_dir: absolute.
             identify: who this process is, by now.
             stem: the rank file's name, without ending and segment, by now.
-            troubles: where each sort of trouble is told once.
+            warn_once: logs each problem once.
             note: called with status, reason and remedy where that changes.
         """
         self.is_on = bool(settings.url)
@@ -73,17 +87,17 @@ class Mirror:
         self._run_dir = run_dir
         self._identify = identify
         self._stem = stem
-        self._troubles = troubles
-        self._naming = Naming(settings, run_dir, identify, stem)
-        self._uploads = Uploads(settings, troubles, note, self._save)
+        self._warn_once = warn_once
+        self._uploads = Uploads(settings, warn_once, note, self._save)
         self._changed = self._uploads.changed
         self._saving = threading.Lock()
-        self._is_unsaved = False
-        self._keys: dict[tuple[str, str], Path] = {}
-        """By url and key: the local path it was given to."""
+        self._paths: dict[Place, Path] = {}
+        """By where they go, the files that were put."""
 
     def start(self, *, sweep: bool = True) -> None:
         """Start the threads; `sweep`: look for what earlier attempts left."""
+        if not self.is_on:
+            return
         if sweep:
             now = time.monotonic()
             self._uploads.chores = [(now + after, self._sweep) for after in _SWEEPS]
@@ -105,26 +119,31 @@ class Mirror:
             delete_after: delete it here once the copy was verified.
             values: variables of its template that belong to the file: `epoch`, `batch`.
         """
-        try:
-            return self._put(kind, path, delete_after=delete_after, values=values)
-        except Exception as error:  # noqa: BLE001  # the border: nothing reaches training
-            self._troubles.tell(
-                "remote fault",
-                "%s is not mirrored; training and recording go on. Please report this.",
-                path,
-                error=error,
-            )
+        place = self._place(kind, path, values)
+        if self._uploads.is_over or place is None:
             return False
+        job = Job(kind, path, *place, delete_after=delete_after)
+        with self._changed:
+            taken = self._paths.setdefault(place, path)
+            if taken == path:
+                return self._queue(job)
+        self._warn_once(
+            "remote keys",
+            "%s stays here: its key %s below remote.url is that of %s. Write {path} or"
+            " {name} into remote.%s.",
+            path,
+            place.key,
+            taken,
+            kind,
+        )
+        return False
 
     def url_of(
         self, kind: Kind, path: Path, values: Mapping[str, object] | None = None
     ) -> str | None:
         """Where a file goes; None where it stays here."""
-        try:
-            place = self._naming.place(kind, path, values)
-        except Exception:  # noqa: BLE001  # `put` tells it
-            return None
-        return None if place is None else f"{place.url}/{place.key}"
+        place = self._place(kind, path, values)
+        return None if place is None else "/".join(place)
 
     def has_copy(self, path: Path) -> bool:
         """Whether a file that was put lies at the other end."""
@@ -141,11 +160,9 @@ class Mirror:
         seconds = self._settings.close_seconds if seconds is None else seconds
         is_elsewhere = is_shutting_down()
         if not is_elsewhere:
-            self._uploads.finish_by(seconds)
-            self._uploads.join()
-        self._uploads.end()
+            self._uploads.finish(seconds)
+        left = self._uploads.end()
         self._save()
-        left = self._uploads.left()
         if left and not (is_elsewhere and self._finish_elsewhere(left, seconds)):
             self._tell_left(left)
 
@@ -155,7 +172,7 @@ class Mirror:
         It is the standard input of `python -m collector.mirror.finishing MODULE ...`,
         which runs the module first. Empty where the file stays here.
         """
-        place = self._naming.place(kind, path, None)
+        place = self._place(kind, path, None)
         if place is None:
             return b""
         job = Job(kind, path, *place)
@@ -168,127 +185,118 @@ class Mirror:
         """The same for files whose names are not known yet."""
         return self._task([]) if self.is_on else b""
 
-    def _task(self, jobs: list[Job]) -> bytes:
-        who, seconds = self._identify(), self._settings.close_seconds
-        try:
-            return task_of(
-                self._settings, self._run_dir, self._stem(), who, jobs, seconds
-            )
-        except TypeError as error:
-            self._troubles.tell(
-                "remote later",
-                "what is made after the end of the recording stays here: %s",
-                error,
-            )
-            return b""
-
     def forget(self) -> None:
         """In a forked child: nothing here is ours. Takes no lock: it may be held."""
         self._uploads.is_over = True
         self._uploads.waiting.clear()
 
-    def adopt(self, jobs: Iterable[Job]) -> None:
+    def adopt(self, waiting: Iterable[Job]) -> None:
         """Queue what another process has left."""
         with self._changed:
-            self._uploads.waiting.extend(jobs)
+            self._uploads.waiting.extend(waiting)
 
     @property
     def num_waiting(self) -> int:
         """Files that wait or are under way."""
         return len(self._uploads.left())
 
-    def _put(
-        self,
-        kind: Kind,
-        path: Path,
-        *,
-        delete_after: bool,
-        values: Mapping[str, object] | None,
-    ) -> bool:
-        place = self._naming.place(kind, path, values)
-        if self._uploads.is_over or place is None:
+    def _place(
+        self, kind: Kind, path: Path, values: Mapping[str, object] | None
+    ) -> Place | None:
+        """Where a file goes, by who this process is at the time."""
+        settings = self._settings
+        template = settings.traces if kind == "traces" else settings.files
+        if template is None or not self.is_on:
+            return None
+        who = self._identify()
+        below = shown(path, self._run_dir)
+        known = {
+            "run_name": self._run_dir.name,
+            "rank": who.rank,
+            "local_rank": who.local_rank,
+            "world_size": who.world_size,
+            "local_world_size": who.local_world_size,
+            "node_rank": who.node_rank,
+            "path": path.name if path.as_posix() == below else below,
+            "name": path.name,
+            "attempt": self._stem().partition("-")[2],
+        }
+        url = filled(self._settings.url, known).rstrip("/")
+        return Place(url, key_of(template, {**known, **(values or {})}))
+
+    def _queue(self, job: Job) -> bool:
+        """Have a job wait, where there is room; hold `changed`."""
+        if len(self._uploads.waiting) >= QUEUE_FILES:
+            self._warn_once(
+                "remote queue",
+                "more than %d files wait for the mirror; further ones"
+                " stay here, and recordings go with the next start of this run.",
+                QUEUE_FILES,
+            )
             return False
-        job = Job(kind, path, *place, delete_after=delete_after)
-        with self._changed:
-            taken = self._keys.setdefault(place, path)
-            if taken != path:
-                self._tell_taken(job, taken)
-                return False
-            if not self._has_room():
-                return False
-            self._uploads.waiting.append(job)
-            if kind != "events" and not self._is_unsaved:
-                self._is_unsaved = True
-                self._uploads.chores.insert(0, (0.0, self._save))
-            self._changed.notify()
+        self._uploads.waiting.append(job)
+        self._uploads.is_unsaved |= job.kind != "events"
+        self._changed.notify()
         return True
 
-    def _has_room(self) -> bool:
-        if len(self._uploads.waiting) < QUEUE_FILES:
-            return True
-        self._troubles.tell(
-            "remote queue",
-            "more than %d files wait for the mirror; further ones"
-            " stay here, and recordings go with the next start of this run.",
-            QUEUE_FILES,
+    def _task(self, waiting: list[Job]) -> bytes:
+        """The standard input of a process that uploads; empty where there can be none."""
+        task = Task(
+            settings=msgspec.structs.asdict(self._settings),
+            run_dir=self._run_dir,
+            stem=self._stem(),
+            who=self._identify(),
+            jobs=waiting,
+            seconds=self._settings.close_seconds,
         )
-        return False
+        try:
+            return jobs.encode(task)
+        except TypeError as error:
+            self._warn_once(
+                "remote later",
+                "what is made after the end of the recording stays here: %s",
+                error,
+            )
+            return b""
 
-    def _tell_taken(self, job: Job, taken: Path) -> None:
-        self._troubles.tell(
-            "remote keys",
-            "%s stays here: its key %s below remote.url is that of %s. Write {path} or"
-            " {name} into remote.%s.",
-            job.path,
-            job.key,
-            taken,
-            job.kind,
-        )
+    # On the threads of `uploads`.
 
     def _save(self) -> None:
         """List what waits and is no recording, for a start after a kill."""
         folder = self._run_dir.joinpath(*RANK_FILES_DIR)
         with self._saving:
-            with self._changed:
-                self._is_unsaved = False
-                jobs = [job for job in self._uploads.left() if job.kind != "events"]
+            waiting = [job for job in self._uploads.left() if job.kind != "events"]
             try:
-                path = folder / f"{self._stem()}{waiting.SUFFIX}"
-                waiting.save(path, jobs, self._run_dir)
+                jobs.save(
+                    folder / f"{self._stem()}{jobs.SUFFIX}", waiting, self._run_dir
+                )
             except OSError as error:
-                self._troubles.tell(
+                self._warn_once(
                     "remote list",
                     "the list of what waits for the mirror cannot be written: %s. Where"
                     " this process is killed, the next start does not know of it.",
                     error.strerror or error,
                 )
 
-    # What earlier attempts left.
-
     def _sweep(self) -> None:
-        """Take up finished files of earlier attempts of this rank."""
+        """Queue what earlier attempts of this rank left."""
         who, own = self._identify(), self._stem()
         for path in find_leftovers(self._run_dir, who, own):
-            place = self._naming.place("events", path, None)
+            place = self._place("events", path, None)
             if place is not None:
                 self._take_up(Job("events", path, *place, look_first=True))
         for listed in find_lists(self._run_dir, who, own):
-            jobs = waiting.load(listed, self._run_dir)
-            taken = [self._take_up(job) for job in jobs if job.path.is_file()]
+            waiting = jobs.load(listed, self._run_dir)
+            taken = [self._take_up(job) for job in waiting if job.path.is_file()]
             if all(taken):
                 self._save()
                 listed.unlink(missing_ok=True)
 
     def _take_up(self, job: Job) -> bool:
+        """Whether a job is done or waits."""
         with self._changed:
-            if any(known.path == job.path for known in self._uploads.left()):
-                return True
-            if job.path in self._uploads.copied:
-                return True
-            if not self._has_room():
-                return False
-            self._uploads.waiting.append(job)
-        return True
+            known = {known.path for known in self._uploads.left()}
+            return job.path in known | self._uploads.copied or self._queue(job)
 
     # At the end.
 
@@ -312,18 +320,10 @@ class Mirror:
         if not task:
             return False
         try:
-            detached.finish(_FINISHING, task, seconds)
+            detached.finish("collector.mirror.finishing", task, seconds)
         except (OSError, subprocess.SubprocessError) as error:
             warn(
                 "the last uploads failed: %s", f"{type(error).__name__}: {error}"[:500]
             )
             return False
         return True
-
-
-def open_mirror(settings: RemoteConfig, run_dir: Path, **others: Any) -> Mirror:
-    """The mirror that is asked for, started; `others` as for `Mirror`."""
-    mirror = Mirror(settings, run_dir, **others)
-    if mirror.is_on:
-        mirror.start()
-    return mirror

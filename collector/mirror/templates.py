@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from string import Formatter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from collector.errors import ConfigError, nearest
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-KINDS: Final = ("events", "traces", "snapshots", "dumps", "merged")
-"""What is mirrored; each has a template of its own in the settings."""
+Kind: TypeAlias = Literal["events", "traces", "dumps", "merged"]
+KINDS: Final = get_args(Kind)
+"""What is mirrored."""
 
 IDENTITY: Final = (
     "run_name",
@@ -50,8 +51,6 @@ MOMENT: Final = (
 UNKNOWN: Final = "unknown"
 """What a variable becomes that nobody can tell."""
 
-_MOMENTARY: Final = ("traces", "snapshots")
-
 
 def check_remote(value: Callable[[str], Any], place: Callable[[str], str]) -> None:
     """Refuse templates that could never name a file.
@@ -73,18 +72,17 @@ def check_remote(value: Callable[[str], Any], place: Callable[[str], str]) -> No
             " recorded. Give it in remote.storage_options instead."
         )
     checked_names(url, IDENTITY, "remote.url", place)
-    for kind in KINDS:
-        path = f"remote.{kind}"
+    for path in ("remote.files", "remote.traces"):
         template = value(path)
         if template is None:
             continue
-        known = IDENTITY + FILE + (MOMENT if kind in _MOMENTARY else ())
+        known = IDENTITY + FILE + (MOMENT if path == "remote.traces" else ())
         names = checked_names(template, known, path, place)
         # Two files of one key would overwrite each other.
         needed = {"path", "name"}
-        if kind in _MOMENTARY:
+        if path == "remote.traces":
             needed |= {"batch", "total_wct", "batch_wct", "token", "sample"}
-        if kind != "merged" and not needed & names:
+        if not needed & names:
             raise ConfigError(
                 f"'{path}' in {place(path)} is {template!r}, which gives every file the"
                 " same key. Add {path} (the path below the run's directory) or {name}."
@@ -131,7 +129,7 @@ def filled(template: str, values: Mapping[str, object]) -> str:
             shown = UNKNOWN if found is None else found
             try:
                 pieces.append(format(shown, form or ""))
-            except (TypeError, ValueError):
+            except (ArithmeticError, TypeError, ValueError):
                 pieces.append(str(shown))
     return "".join(pieces)
 

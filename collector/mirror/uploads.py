@@ -11,20 +11,22 @@ import random
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from collector.core.warn_once import logger
 from collector.format.names import parse_rank_file_name, rank_file_name
-from collector.mirror.faults import refusal_of
-from collector.mirror.store import Store, sums_of
+from collector.mirror.jobs import Job
+from collector.mirror.refusals import refusal_of
+from collector.mirror.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from collector.config.sections import RemoteConfig
-    from collector.core.warn_once import Troubles
-    from collector.mirror.waiting import Job
+    from collector.core.warn_once import WarnOnce
+
+    Chore: TypeAlias = Callable[[], None]
 
 CONCURRENCY: Final = 2
 """Files that are uploaded at the same time."""
@@ -37,6 +39,19 @@ _LAST_PAUSE_SECONDS: Final = 1.0
 """The longest pause once the recording is closing."""
 
 _POLL_SECONDS: Final = 0.5
+_MAX_REASON: Final = 300
+
+_REMEDIES: Final = {
+    "package": "Install the package that is named.",
+    "credentials": "Give this process the store's credentials (environment, its own file,"
+    " the machine's role, or remote.storage_options).",
+    "denied": "Allow these credentials to write below remote.url.",
+    "bucket": "Create the bucket, or correct remote.url; it is retried.",
+    "missing": "Make sure that the bucket or directory in remote.url is there; it is"
+    " retried.",
+    "away": "Check the network and the endpoint; it is retried.",
+}
+_OTHERWISE: Final = "It is retried; see remote.url and remote.storage_options."
 
 
 def is_shutting_down() -> bool:
@@ -53,7 +68,7 @@ class Uploads:
     def __init__(
         self,
         settings: RemoteConfig,
-        troubles: Troubles,
+        warn_once: WarnOnce,
         note: Callable[[str, str, str], None],
         save: Callable[[], None],
     ) -> None:
@@ -64,13 +79,14 @@ class Uploads:
         self.changed = threading.Condition()
         self.waiting: deque[Job] = deque()
         self.running: list[Job] = []
-        self.chores: list[tuple[float, Callable[[], None]]] = []
+        self.chores: list[tuple[float, Chore]] = []
         """What else is to be done on a thread, and when (monotonic), soonest first."""
+        self.is_unsaved = False
         self.copied: set[Path] = set()
         """What lies at the other end by now."""
         self.is_over = False
         self._settings = settings
-        self._troubles = troubles
+        self._warn_once = warn_once
         self._note = note
         self._save = save
         self._noting = threading.Lock()
@@ -92,8 +108,8 @@ class Uploads:
         for thread in self._threads:
             thread.start()
 
-    def finish_by(self, seconds: float) -> None:
-        """No more files come: the threads end when all are copied, or after `seconds`."""
+    def finish(self, seconds: float) -> None:
+        """No more files come: wait until all are copied, or so long."""
         now = time.monotonic()
         with self.changed:
             self._deadline = now + seconds
@@ -101,21 +117,19 @@ class Uploads:
             # What is due is done still, also in a recording of a few milliseconds.
             self.chores = [chore for chore in self.chores if chore[0] <= now]
             self.changed.notify_all()
-
-    def join(self) -> None:
-        """Wait for that."""
         for thread in self._threads:
-            if thread.ident is not None and self._deadline is not None:
+            if thread.ident is not None:
                 thread.join(max(0.0, self._deadline - time.monotonic()))
 
-    def end(self) -> None:
-        """Begin nothing more."""
+    def end(self) -> list[Job]:
+        """Begin nothing more; what was not copied."""
         with self.changed:
             self.is_over = True
             self.changed.notify_all()
+        return self.left()
 
     def left(self) -> list[Job]:
-        """What was not copied."""
+        """What is not copied yet."""
         with self.changed:  # one that is being refused may be in both
             left = {id(job): job for job in (*self.running, *self.waiting)}
         return list(left.values())
@@ -123,26 +137,29 @@ class Uploads:
     # On the threads.
 
     def _work(self) -> None:
-        while True:
+        while (todo := self._next()) is not None:
             try:
-                todo = self._next()
-                if todo is None:
-                    return
-                todo()
-            except Exception as error:  # noqa: BLE001, PERF203  # it outlives its tasks
-                self._troubles.tell(
-                    "remote thread",
-                    "the mirror failed in a way that was not foreseen and goes on."
-                    " Please report this.",
-                    error=error,
-                )
-                time.sleep(_POLL_SECONDS)
+                if isinstance(todo, Job):
+                    self._copy(todo)
+                    self._went_well()
+                else:
+                    todo()
+            except Exception as error:  # noqa: BLE001  # a file system may raise anything
+                self._failed(todo, error)
+            if isinstance(todo, Job):
+                with self.changed:
+                    self.running.remove(todo)
+                    self.is_unsaved |= todo.kind != "events"
+                    self.changed.notify_all()
 
-    def _next(self) -> Callable[[], None] | None:
+    def _next(self) -> Job | Chore | None:
         """What to do now, waited for; None once all is over."""
         with self.changed:
             while not self.is_over:
                 now = time.monotonic()
+                if self.is_unsaved:
+                    self.is_unsaved = False
+                    return self._save
                 if self._deadline is not None and now >= self._deadline:
                     return None
                 if self.chores and now >= self.chores[0][0]:
@@ -151,9 +168,8 @@ class Uploads:
                 # A store that refused is asked with one file at a time.
                 may_try &= not (self._num_failures and self.running)
                 if may_try and self.waiting:
-                    job = self.waiting.popleft()
-                    self.running.append(job)
-                    return lambda: self._do(job)
+                    self.running.append(self.waiting.popleft())
+                    return self.running[-1]
                 is_done = not (self.waiting or self.running)
                 if self._deadline is not None and is_done:
                     return None
@@ -161,36 +177,24 @@ class Uploads:
                 self.changed.wait(None if is_idle else _POLL_SECONDS)
         return None
 
-    def _do(self, job: Job) -> None:
-        try:
-            self._copy(job)
-        except Exception as error:  # noqa: BLE001  # a file system may raise anything
-            self._refused(job, error)
-        else:
-            self._went_well()
-        finally:
-            with self.changed:
-                self.running.remove(job)
-                self.changed.notify_all()
-            # Once all is over, another process may have the list.
-            if job.kind != "events" and not self.is_over:
-                self._save()
-
     def _copy(self, job: Job) -> None:
         is_to_go = job.delete_after or self._may_prune(job)
+        try:
+            with job.path.open("rb") as file:
+                num_bytes = file.seek(0, 2)
+        except OSError as error:
+            self._warn_once(
+                "remote gone",
+                "%s is not mirrored: it cannot be read: %s.",
+                job.path,
+                error.strerror or error,
+            )
+            return
         store = self._store(job.url)
-        if is_to_go or not (job.look_first and _lies_there(job, store)):
-            try:
-                sums = sums_of(job.path)
-            except OSError as error:
-                self._troubles.tell(
-                    "remote gone",
-                    "%s is not mirrored: it cannot be read: %s.",
-                    job.path,
-                    error.strerror or error,
-                )
-                return
-            store.put(job.path, job.key, sums, read_back=is_to_go)
+        # By its size: a file never changes under its name.
+        is_there = job.look_first and store.size_of(job.key) == num_bytes
+        if is_to_go or not is_there:
+            store.put(job.path, job.key, is_to_go=is_to_go)
         self.copied.add(job.path)
         if is_to_go:
             with contextlib.suppress(OSError):
@@ -198,10 +202,8 @@ class Uploads:
 
     def _may_prune(self, job: Job) -> bool:
         """Whether a local file may be deleted: of a recording the newest one stays."""
-        if not self._settings.prune:
-            return False
-        if job.kind != "events":
-            return True
+        if not self._settings.prune or job.kind != "events":
+            return self._settings.prune
         name = parse_rank_file_name(job.path.name)
         if name is None or name.segment is None:
             return False
@@ -211,37 +213,46 @@ class Uploads:
         # Another thread may have copied and deleted the next one by now.
         return after in self.copied or after.exists()
 
-    def _refused(self, job: Job, error: Exception) -> None:
-        refusal = refusal_of(error)
+    def _failed(self, todo: Job | Chore, error: Exception) -> None:
+        if not isinstance(todo, Job):
+            self._warn_once(
+                "remote thread",
+                "the mirror failed in a way that was not foreseen and goes on."
+                " Please report this.",
+                error=error,
+            )
+            return
+        kind = refusal_of(error).kind
+        text = " ".join(str(error).split()) or type(error).__name__
+        reason = f"{type(error).__name__}: {text}"[:_MAX_REASON]
+        remedy = _REMEDIES.get(str(kind), _OTHERWISE)
         is_elsewhere = is_shutting_down()  # another process will try
         with self._noting:
             with self.changed:
-                self.waiting.append(job)  # behind those that were not tried yet
+                self.waiting.append(todo)  # behind those that were not tried yet
                 self._back_off()
             if not is_elsewhere:
-                self._note("failed", refusal.reason, refusal.remedy)
-        if is_elsewhere:
-            return
-        self._troubles.tell(
-            f"remote {refusal.key}",
-            "%s could not be copied to %s: %s. Training and recording go on, the file"
-            " stays here. %s",
-            job.path,
-            job.url,
-            refusal.reason,
-            refusal.remedy,
-        )
+                self._note("failed", reason, remedy)
+        if not is_elsewhere:
+            self._warn_once(
+                f"remote {kind}",
+                "%s could not be copied to %s: %s. Training and recording go on, the"
+                " file stays here. %s",
+                todo.path,
+                todo.url,
+                reason,
+                remedy,
+            )
 
     def _back_off(self) -> None:
-        with self.changed:
-            pause = _FIRST_PAUSE_SECONDS * 2 ** min(self._num_failures, 20)
-            pause = min(pause, RETRY_SECONDS)
-            if self._deadline is not None:
-                pause = min(pause, _LAST_PAUSE_SECONDS)
-            # Thousands of ranks must not come back at the same moment.
-            pause *= random.uniform(0.5, 1.0)  # noqa: S311  # no secret
-            self._num_failures += 1
-            self._pause_until = time.monotonic() + pause
+        pause = _FIRST_PAUSE_SECONDS * 2 ** min(self._num_failures, 20)
+        pause = min(pause, RETRY_SECONDS)
+        if self._deadline is not None:
+            pause = min(pause, _LAST_PAUSE_SECONDS)
+        # Thousands of ranks must not come back at the same moment.
+        pause *= random.uniform(0.5, 1.0)  # noqa: S311  # no secret
+        self._num_failures += 1
+        self._pause_until = time.monotonic() + pause
 
     def _went_well(self) -> None:
         with self._noting:
@@ -261,12 +272,3 @@ class Uploads:
             with self.changed:
                 known = self._stores.setdefault(url, known)
         return known
-
-
-def _lies_there(job: Job, store: Store) -> bool:
-    """By its size: a file never changes under its name."""
-    num_bytes = store.size_of(job.key)
-    try:
-        return num_bytes is not None and job.path.stat().st_size == num_bytes
-    except OSError:
-        return False

@@ -1,36 +1,65 @@
-"""The kind `modules`: opens windows, and hands in their captures."""
+"""The kind `modules`: windows of a tracked session, and their captures."""
 
 from __future__ import annotations
 
+import time
 import weakref
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+import torch
+
+from collector.clock.process_clock import now_ns
 from collector.core.warn_once import warn
 from collector.errors import ConfigError
-from collector.modules.capture import make_capture, open_window
-from collector.modules.info import INFO
-from collector.modules.root import find_root
-from collector.modules.session import Session
+from collector.format.records import Capture
+from collector.hooks.compiling import compiles_anything, is_compiled
+from collector.modules.log import (
+    BOUNDARY_WIDTH,
+    EVENT_WIDTH,
+    boundary_columns,
+    event_columns,
+)
+from collector.modules.session import Session, rounding_bytes
 from collector.modules.tensors import tensors_in
-from collector.modules.watching.compiled import is_compiled
+from collector.modules.tree import find_root
 from collector.sources.contract import SourceInfo, Unavailable
-from collector.steps.compiled import compiles_anything
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Iterator, Sequence
 
     from torch import nn
 
     from collector.config.sections import ModulesConfig
+    from collector.format.records import IntArray
     from collector.functions.contract import Call, Sink
-    from collector.modules.capture import Window
 
-ESTIMATE = "eager estimate"
+INFO: Final = SourceInfo(
+    name="modules", cost="about 6 us per operator, in collected calls only"
+)
+
+ESTIMATE: Final = "eager estimate"
 """What a capture says of a step that may be compiled, in whole or in part."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """A tracked call under way: where it began in the session's log."""
+
+    call: Call
+    start_ns: int
+    alive: array[int]
+    """Event rows of what was alive when it began."""
+    first_event: int
+    first_boundary: int
+
+
 class ModulesKind:
-    """Tracks the attached model through collected calls. See `contract.Kind`."""
+    """Tracks the attached model through collected calls."""
+
+    info = INFO
 
     def __init__(self, config: ModulesConfig, sink: Sink) -> None:
         self._config = config
@@ -44,11 +73,6 @@ class ModulesKind:
         self._estimate = ""
         self._is_optimizer_settled = False
         """Whether a window saw an optimizer, or it was said that none did."""
-
-    @property
-    def info(self) -> SourceInfo:
-        """Its name and cost."""
-        return INFO
 
     def attach(self, model: Any, optimizers: Sequence[Any]) -> None:
         """Track this model from the next window on; neither is kept alive.
@@ -80,7 +104,15 @@ class ModulesKind:
         session = self._session
         if session is None:
             session = self._start()
-        self._windows.append(open_window(session, call))
+        self._windows.append(
+            Window(
+                call=call,
+                first_event=session.log.num_events,
+                first_boundary=session.log.num_boundaries,
+                alive=session.ledger.alive(),
+                start_ns=time.perf_counter_ns(),
+            )
+        )
 
     def end(self, call: Call, error: BaseException | None) -> None:
         """Close a window and hand in what it saw, also of a call that failed."""
@@ -147,7 +179,7 @@ class ModulesKind:
                 "Give it to collector.record(model=...), or call rec.attach(model).",
             )
         root = self._root(model)
-        compiled = is_compiled(model)
+        compiled = any(map(is_compiled, model.modules()))
         given = None
         if self._given is not None:
             given = [tensor for ref in self._given if (tensor := ref()) is not None]
@@ -170,6 +202,92 @@ class ModulesKind:
         except ConfigError as error:
             reason, _, remedy = str(error).partition(". ")
             raise Unavailable(reason, remedy) from None
+
+
+def make_capture(
+    session: Session, window: Window, *, estimate: str, error: BaseException | None
+) -> Capture:
+    """What happened in a window that ends now, `error` being what ended it."""
+    call, log = window.call, session.log
+    events = log.events[window.first_event * EVENT_WIDTH :]
+    boundaries = log.boundaries[window.first_boundary * BOUNDARY_WIDTH :]
+    num_alive = len(window.alive) // EVENT_WIDTH
+    reasons = session.reasons()
+    if error is not None:
+        reasons.append(f"the call ended with {type(error).__name__}")
+    incomplete = error is not None or session.failure is not None or log.num_dropped > 0
+    device_types = [device.type for device in session.ledger.devices]
+    device_type = next((kind for kind in device_types if kind != "cpu"), "cpu")
+    return Capture(
+        kind="modules",
+        time_ns=now_ns(),
+        step=call.step,
+        phase=call.phase,
+        function=call.function,
+        iteration=call.iteration,
+        meta={
+            "backend": "fsdp2" if session.sharding.units else "plain",
+            "world": world(session),
+            "root": session.tree.root_name,
+            "devices": [str(device) for device in session.ledger.devices],
+            "device_type": device_type,
+            "estimate": estimate,
+            "incomplete": incomplete,
+            "inputs": session.inputs,
+            "optimizers": session.optimizers.num_optimizers,
+            "torch": str(torch.__version__),
+            "rounding_bytes": rounding_bytes(device_type),
+            "num_events_dropped": log.num_dropped,
+            "reasons": reasons,
+        },
+        tables={
+            "modules": module_columns(session),
+            "events": event_columns(window.alive, events, window.start_ns),
+            "boundaries": boundary_columns(
+                boundaries, window.start_ns, num_alive - window.first_event
+            ),
+        },
+    )
+
+
+def module_columns(session: Session) -> dict[str, Any]:
+    """The `modules` table: the tree, and the bytes of each module's own parameters."""
+    tree = session.tree
+    sharded = {index for unit in session.sharding.units for index in unit.modules}
+    params, buffers = session.own_bytes
+    return {
+        "fqn": tuple(tree.fqn(index) for index in range(len(tree))),
+        "path": tuple(tree.paths),
+        "type": tuple(type(module).__name__ for module in tree.modules),
+        "parent": _integers(tree.parents),
+        "is_fsdp": _integers([int(index in sharded) for index in range(len(tree))]),
+        "param_bytes": _integers(params),
+        "buffer_bytes": _integers(buffers),
+    }
+
+
+def world(session: Session) -> str:
+    """How many ranks share the model, and how, in words.
+
+    `shard 4`, `replicate 2 x shard 4`, or the number of ranks.
+    """
+    for unit in session.sharding.units:
+        for group in unit.groups:
+            info = getattr(group, "mesh_info", None)
+            parts = [
+                f"{word} {size}"
+                for word in ("replicate", "shard")
+                if (size := getattr(info, f"{word}_mesh_size", None)) is not None
+            ]
+            if parts:
+                return " x ".join(parts)
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return str(torch.distributed.get_world_size())
+    return "1"
+
+
+def _integers(values: Sequence[int]) -> IntArray:
+    return np.array(values, dtype=np.int64)
 
 
 def _weakly(value: Any) -> Callable[[], Any]:

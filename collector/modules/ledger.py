@@ -156,7 +156,7 @@ class Ledger:
             if storage is not None:
                 yield storage, ref.code & CATEGORY_MASK, owner_of(ref.code)
 
-    def forget(self) -> None:
+    def release(self) -> None:
         """Let go of all references: their end is of no interest any more."""
         self._live.clear()
 

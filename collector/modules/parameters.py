@@ -1,20 +1,13 @@
 """Parameters, gradients, buffers and optimizer states, by name.
 
-What is alive is named at the start, the rest as it comes.
-A gradient of a parameter that nobody shards is named when autograd has accumulated it,
-by a hook on the parameter that is taken off again, dictionary and all. FSDP names its
-own. Optimizers are seen by the hook that torch calls for every optimizer's step, so
-none is missed and nothing stands on the user's.
+What is alive is named at the start, the rest as it comes. A gradient of a parameter that
+nobody shards is named when autograd has accumulated it, by a hook on the parameter that
+is taken off again, dictionary and all. FSDP names its own.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
-
-from torch.optim.optimizer import (
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
-)
 
 from collector.modules.log import CATEGORY, STATE
 from collector.modules.tensors import tensors_in
@@ -24,12 +17,11 @@ if TYPE_CHECKING:
 
     import torch
 
+    from collector.modules.fsdp import ShardingWatch
     from collector.modules.ledger import Ledger
     from collector.modules.log import EventLog
+    from collector.modules.stack import Link, ModuleStack
     from collector.modules.tree import ModuleTree
-    from collector.modules.watching.backward import Link
-    from collector.modules.watching.fsdp import ShardingWatch
-    from collector.modules.watching.stack import ModuleStack
 
 _PARAM: Final = CATEGORY["param"]
 _BUFFER: Final = CATEGORY["buffer"]
@@ -78,13 +70,7 @@ class ParameterWatch:
         link = self._link
 
         def accumulated(parameter: torch.Tensor) -> None:
-            stack = link.stack
-            if stack is None:
-                return
-            try:
-                self._name_gradient(parameter)
-            except Exception as error:  # noqa: BLE001  # training goes on
-                stack.failed(error)
+            link.call(self._name_gradient, parameter)
 
         for _, parameter in self._own:
             if parameter.requires_grad and parameter.is_leaf:
@@ -141,7 +127,6 @@ class OptimizerWatch:
         self._log = log
         self._stack = stack
         self._num_steps = 0
-        self._handles: list[Any] = []
 
     @property
     def num_optimizers(self) -> int:
@@ -153,39 +138,16 @@ class OptimizerWatch:
         for optimizer in tuple(self._known.values()):
             self._name_states(optimizer)
 
-    def install(self) -> None:
-        """Follow every optimizer's steps."""
-        link = self._stack.link
-
-        def begin(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-            stack = link.stack
-            if stack is not None:
-                stack.guard(lambda: self._begin(optimizer))
-
-        def end(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-            stack = link.stack
-            if stack is not None:
-                stack.guard(lambda: self._end(optimizer))
-
-        self._handles = [
-            register_optimizer_step_pre_hook(begin),
-            register_optimizer_step_post_hook(end),
-        ]
-
-    def remove(self) -> None:
-        """Leave torch as it was."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
-
-    def _begin(self, optimizer: Any) -> None:
+    def begin(self, optimizer: Any) -> None:
+        """It steps."""
         if id(optimizer) not in self._known:
             self._known[id(optimizer)] = optimizer
             self._name_states(optimizer)
         self._log.mark(STATE["before_optimizer"], -1, self._num_steps, False)
         self._stack.begin_optimizer()
 
-    def _end(self, optimizer: Any) -> None:
+    def end(self, optimizer: Any) -> None:
+        """It has stepped."""
         self._stack.end_optimizer()
         if len(optimizer.state) != self._num_named.get(id(optimizer)):
             self._name_states(optimizer)

@@ -6,28 +6,25 @@ part of it between the window's beginning and end, after what was alive at its s
 
 from __future__ import annotations
 
-import functools
 import os
-import weakref
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.hooks.module_hooks import HooksOn
+import torch
+
+from collector.hooks import torch_calls
+from collector.modules.dispatch import StorageWatch, remove
+from collector.modules.fsdp import ShardingWatch
 from collector.modules.ledger import Ledger
 from collector.modules.log import CATEGORY, EventLog
 from collector.modules.parameters import OptimizerWatch, ParameterWatch
-from collector.modules.root import RootHook, entries
+from collector.modules.stack import ModuleStack
 from collector.modules.tensors import tensors_in
 from collector.modules.tree import ModuleTree
-from collector.modules.watching import resizing
-from collector.modules.watching.compiled import EagerStance
-from collector.modules.watching.dispatch import StorageWatch, remove
-from collector.modules.watching.fsdp import ShardingWatch
-from collector.modules.watching.stack import ModuleStack
+from collector.sources.contract import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import torch
     from torch import nn
 
 CUDA_ROUNDING_BYTES: Final = 512
@@ -36,8 +33,6 @@ CUDA_ROUNDING_BYTES: Final = 512
 _INPUT: Final = CATEGORY["input"]
 _MADE_BEFORE: Final = frozenset({CATEGORY["activation"], CATEGORY["temp"]})
 """Categories of inputs that were made inside the window."""
-
-_sessions: Final = weakref.WeakSet["Session"]()
 
 
 def rounding_bytes(device_type: str) -> int:
@@ -60,21 +55,27 @@ class Session:
         self.log = EventLog()
         self.tree = ModuleTree(root)
         self.ledger = Ledger(self.log, rounding_bytes)
-        self.stack = ModuleStack(self.tree, self.ledger, self.log, self._failed)
-        self._watch = StorageWatch(self.ledger, self._failed)
+        self.stack = ModuleStack(
+            self.tree,
+            self.ledger,
+            self.log,
+            entered=self._entered,
+            failed=self._failed,
+        )
+        self._watch = StorageWatch(self.ledger, self.stack.link)
         self.sharding = ShardingWatch(
             self.tree, self.ledger, self.log, self.stack, self._watch
         )
-        link = self.stack.link
-        self.parameters = ParameterWatch(self.tree, self.ledger, self.sharding, link)
+        self.parameters = ParameterWatch(
+            self.tree, self.ledger, self.sharding, self.stack.link
+        )
         self.optimizers = OptimizerWatch(
             optimizers, self.parameters.owners, self.ledger, self.log, self.stack
         )
         self.own_bytes: tuple[list[int], list[int]] = ([], [])
         """Bytes of each module's own parameters and buffers."""
-        self._stance = EagerStance()
+        self._stance = _EagerStance()
         self._given = given
-        self._root_hooks: list[Any] = []
 
     def start(self) -> None:
         """Name what is alive, and follow everything from now on."""
@@ -86,46 +87,27 @@ class Session:
         if self._given is not None:
             self.take_inputs(self._given)
             self._given = None
-        _sessions.add(self)
-        self.stack.entries = frozenset(entries(self.tree))
-        for index in self.stack.entries:
-            hook = RootHook(functools.partial(self._enter_root, index))
-            root = self.tree.modules[index]
-            self._root_hooks.append(
-                HooksOn(root, before=hook, kwargs_before=True, prepend=True)
-            )
         self.stack.install()
         self.sharding.install()
         self.parameters.install()
-        self.optimizers.install()
-        resizing.listen(self._resized)
+        torch_calls.listen(self, (torch_calls.OPTIMIZER, torch_calls.RESIZE))
         self._watch.enter()
 
     def stop(self) -> None:
         """Leave model, optimizers and torch as they were, as far as that goes."""
-        _sessions.discard(self)
         self._watch.ledger = None
         remove(self._watch)
         self._stance.leave()
-        resizing.leave(self._resized)
+        torch_calls.leave(self)
         self.stack.remove()
         self.sharding.remove()
         self.parameters.remove()
-        self.optimizers.remove()
-        while self._root_hooks:
-            self._root_hooks.pop().remove()
-        self.ledger.forget()
+        self.ledger.release()
 
     def take_inputs(self, inputs: Any) -> None:
         """The step's inputs, by the user's own word."""
         self.inputs = "given"
         self._name_inputs(inputs)
-
-    def abandon(self) -> None:
-        """In a forked child: note nothing more."""
-        self.stack.link.stack = None
-        self._watch.ledger = None
-        self.ledger.forget()
 
     def reasons(self) -> list[str]:
         """Why the log may say less than it should, in words."""
@@ -144,6 +126,12 @@ class Session:
                 f"{self.ledger.num_unreadable} tensors have a storage that torch does"
                 " not show and were not counted"
             )
+        if self.stack.without_hooks:
+            names = ", ".join(sorted(set(self.stack.without_hooks)))
+            found.append(
+                f"the calls of {len(self.stack.without_hooks)} modules could not be"
+                f" followed, as a {names} takes no hooks"
+            )
         if self.stack.num_unhooked:
             found.append(
                 f"the backward of {self.stack.num_unhooked} module calls could not be"
@@ -156,16 +144,34 @@ class Session:
             )
         return found
 
-    def _enter_root(self, index: int, inputs: Any) -> None:
-        stack = self.stack.link.stack
-        if stack is None:
-            return
-        try:
-            if self.inputs != "given" and self._name_inputs(inputs):
-                self.inputs = "forward"
-            stack.enter(index)
-        except Exception as error:  # noqa: BLE001  # training goes on
-            stack.failed(error)
+    # As a listener of torch's calls.
+
+    def begin(self, part: str, _name: str, args: tuple[Any, ...]) -> Any:
+        """An optimizer steps, or a storage is resized: so FSDP frees what it gathered."""
+        if part == torch_calls.OPTIMIZER:
+            self.stack.link.call(self.optimizers.begin, args[0])
+        return part, args[0]
+
+    def end(self, begun: Any, *, failed: bool) -> None:
+        """It is done."""
+        part, subject = begun
+        if part == torch_calls.OPTIMIZER:
+            end = self.stack.end_optimizer if failed else self.optimizers.end
+            self.stack.link.call(end, *(() if failed else (subject,)))
+        elif not failed:
+            self.stack.link.call(self.ledger.resized, subject)
+
+    def after_fork(self) -> bool:
+        """Note nothing more: the log is the parent's."""
+        self._cut()
+        self.ledger.release()
+        return False
+
+    # Behind these.
+
+    def _entered(self, inputs: Any) -> None:
+        if self.inputs != "given" and self._name_inputs(inputs):
+            self.inputs = "forward"
 
     def _name_inputs(self, inputs: Any) -> bool:
         found = False
@@ -174,22 +180,53 @@ class Session:
             found = True
         return found
 
-    def _resized(self, storage: torch.UntypedStorage) -> None:
-        if self._watch.ledger is not None:
-            self.stack.guard(lambda: self.ledger.resized(storage))
-
     def _failed(self, error: BaseException) -> None:
         """Note nothing more; what is installed stays, idle, until the window ends."""
         if self.failure is None:
             self.failure = error
-        self.stack.link.stack = None
+        self._cut()
+
+    def _cut(self) -> None:
+        self.stack.cut()
         self._watch.ledger = None
 
 
-def _after_fork() -> None:
-    for session in tuple(_sessions):
-        session.abandon()
+class _EagerStance:
+    """The compiler told to run everything eagerly, and told otherwise again.
 
+    Below a dispatch mode torch runs the Python code instead of the compiled one, and from
+    then on for ever: a compiled function that is called below any mode is marked to be
+    skipped, and later steps would stay eager. This stance marks nothing. What is tracked
+    is the eager step, an estimate of the compiled one.
+    """
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    def __init__(self) -> None:
+        self._guard: Any = None
+
+    def take(self) -> None:
+        """Run eagerly from now on.
+
+        Raises:
+            Unavailable: compiled code is running on this thread.
+        """
+        try:
+            self._guard = torch.compiler.set_stance("force_eager")
+        except RuntimeError as error:
+            raise Unavailable(
+                f"modules cannot be tracked from inside compiled code ({error})",
+                "Begin the tracked call outside of what torch.compile compiles.",
+            ) from error
+
+    def leave(self) -> None:
+        """Go back to what was before, unless the user has chosen since."""
+        guard, self._guard = self._guard, None
+        if guard is None:
+            return
+        from torch._dynamo import eval_frame
+
+        if getattr(eval_frame, "_stance", guard.stance) is not guard.stance:
+            return
+        try:
+            guard.__exit__(None, None, None)
+        except RuntimeError:  # compiled code is running: it goes on compiled next time
+            eval_frame._stance = guard.prev  # noqa: SLF001

@@ -4,13 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torch import nn
 from torch.nn.parameter import is_lazy
 
+from collector.errors import ConfigError
+from collector.hooks.compiling import uncompiled
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import torch
-    from torch import nn
+
+
+def find_root(model: Any, path: str) -> nn.Module:
+    """The module that `modules.root` names, below the model.
+
+    Raises:
+        ConfigError: there is none, or the model is no module at all.
+    """
+    root = uncompiled(model)
+    if not callable(getattr(root, "named_modules", None)):
+        raise ConfigError(
+            f"modules tracks a torch.nn.Module, not a {type(root).__name__}. Attach the"
+            " module itself."
+        )
+    for name in path.split(".") if path else ():
+        children = dict(root.named_children())
+        if name not in children:
+            known = ", ".join(sorted(children)[:12]) or "none"
+            raise ConfigError(
+                f"modules.root is {path!r}, but {type(root).__name__} has no module"
+                f" {name!r}. It has: {known}."
+            )
+        root = uncompiled(children[name])
+    found: nn.Module = root
+    return found
 
 
 class ModuleTree:
@@ -20,61 +48,56 @@ class ModuleTree:
     """
 
     def __init__(self, root: nn.Module) -> None:
-        self.modules: list[nn.Module] = []
-        self.paths: list[str] = []
-        self.parents: list[int] = []
-        self.last: list[int] = []
-        """By module: the last one below it, or itself."""
-        self.index: dict[int, int] = {}
-        """Number by `id` of the module; the list keeps modules, so ids stay theirs."""
-        self._collect(root)
+        found = dict(root.named_modules())
+        self.paths = list(found)
+        self.modules = list(found.values())
         self.root_name = type(root).__name__
+        numbers = {path: index for index, path in enumerate(self.paths)}
+        self.parents = [numbers.get(path.rpartition(".")[0], 0) for path in self.paths]
+        self.parents[0] = -1
+        self.last = list(range(len(self.paths)))
+        """By module: the last one below it, or itself."""
+        for index in range(len(self.paths) - 1, 0, -1):
+            parent = self.parents[index]
+            self.last[parent] = max(self.last[parent], self.last[index])
+        self.index = {id(module): index for index, module in enumerate(self.modules)}
+        """Number by `id` of the module; the list keeps modules, so ids stay theirs."""
 
     def __len__(self) -> int:
         return len(self.modules)
+
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """The modules whose forward begins a pass: the root, or each of several models.
+
+        Several attached models are the children of a list, which has no forward itself.
+        """
+        if type(self.modules[0]) is nn.ModuleList:
+            return tuple(i for i, parent in enumerate(self.parents) if parent == 0)
+        return (0,)
 
     def fqn(self, index: int) -> str:
         """Class of the root and path: as torch's trackers name modules."""
         path = self.paths[index]
         return f"{self.root_name}.{path}" if path else self.root_name
 
-    def parameters(self) -> Iterator[tuple[int, torch.nn.Parameter]]:
+    def parameters(self) -> Iterator[tuple[int, nn.Parameter]]:
         """Every parameter with the first module that holds it.
 
         Not those of lazy modules, which have no bytes before the first forward.
         """
-        seen = set()
-        for index, module in enumerate(self.modules):
-            for parameter in module.parameters(recurse=False):
-                if id(parameter) not in seen and not is_lazy(parameter):
-                    seen.add(id(parameter))
-                    yield index, parameter
+        return self._first_holders(lambda module: module.parameters(recurse=False))
 
     def buffers(self) -> Iterator[tuple[int, torch.Tensor]]:
         """Every buffer with the first module that holds it."""
+        return self._first_holders(lambda module: module.buffers(recurse=False))
+
+    def _first_holders(
+        self, held: Callable[[nn.Module], Iterator[Any]]
+    ) -> Iterator[tuple[int, Any]]:
         seen = set()
         for index, module in enumerate(self.modules):
-            for buffer in module.buffers(recurse=False):
-                if id(buffer) not in seen and not is_lazy(buffer):
-                    seen.add(id(buffer))
-                    yield index, buffer
-
-    def _collect(self, root: nn.Module) -> None:
-        pending: list[tuple[Any, str, int]] = [(root, "", -1)]
-        while pending:
-            module, path, parent = pending.pop()
-            if id(module) in self.index:
-                continue
-            index = self.index[id(module)] = len(self.modules)
-            self.modules.append(module)
-            self.paths.append(path)
-            self.parents.append(parent)
-            prefix = f"{path}." if path else ""
-            pending.extend(
-                (child, prefix + name, index)
-                for name, child in reversed(tuple(module.named_children()))
-            )
-        self.last = list(range(len(self.modules)))
-        for index in range(len(self.modules) - 1, 0, -1):
-            parent = self.parents[index]
-            self.last[parent] = max(self.last[parent], self.last[index])
+            for tensor in held(module):
+                if id(tensor) not in seen and not is_lazy(tensor):
+                    seen.add(id(tensor))
+                    yield index, tensor

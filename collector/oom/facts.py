@@ -5,13 +5,16 @@ A fact that cannot be had is None; none of these raises, and none allocates on t
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from collector.core import guard
 from collector.format.oom import HOST, LAST_STEP, MAX_FRAMES, MAX_HOLDERS, MEMORY
+from collector.sources.contract import TORCH_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     from collector.format.oom import Frame
     from collector.history.tensors import Tensors
+    from collector.oom.device import TorchSide
     from collector.sources.device.accelerator import Device
 
 _STATISTICS: Final = {
@@ -34,7 +38,13 @@ _STATISTICS: Final = {
 }
 """By our key: torch's statistic, of all pools, and which figure of it."""
 
-_OURS: Final = str(Path(__file__).parent)
+_SETTINGS_VARIABLES: Final = (
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_HIP_ALLOC_CONF",
+)
+
+_OURS: Final = (str(Path(__file__).parent), guard.__file__)
 _MAX_TEXT: Final = 500
 _MAX_BLOCKS: Final = 500_000
 """Live blocks that are looked at: half a second's work."""
@@ -42,7 +52,7 @@ _MAX_BLOCKS: Final = 500_000
 
 def memory_of(device: Device, index: int | None) -> dict[str, int | None] | None:
     """Counters of a device by the keys of `MEMORY`; None: it is not in use."""
-    with suppress(Exception):
+    with suppress(*TORCH_ERRORS):
         if device.backend is None or index is None or not device.in_use():
             return None
         stats = device.backend.stats(index)
@@ -57,7 +67,7 @@ def memory_of(device: Device, index: int | None) -> dict[str, int | None] | None
 
 def memory_info(device: Device, index: int | None) -> tuple[int | None, int | None]:
     """Free and total bytes of a device, whoever uses it."""
-    with suppress(Exception):
+    with suppress(*TORCH_ERRORS):
         if device.backend is not None and index is not None and device.in_use():
             known = device.backend.memory_info(index)
             if known is not None:
@@ -68,14 +78,14 @@ def memory_info(device: Device, index: int | None) -> tuple[int | None, int | No
 def host_memory() -> dict[str, int | None]:
     """The process's and the host's memory by the keys of `HOST`."""
     found: dict[str, int | None] = dict.fromkeys(HOST)
-    with suppress(Exception):
+    with suppress(ImportError, OSError):
         import psutil
 
         found["rss_bytes"] = int(psutil.Process().memory_info().rss)
         host = psutil.virtual_memory()
         found["memory_available_bytes"] = int(host.available)
         found["memory_total_bytes"] = int(host.total)
-    with suppress(Exception):
+    with suppress(OSError, ValueError):
         from collector.sources.host.control_group import find_group
 
         group = find_group()
@@ -89,6 +99,39 @@ def last_step(values: Mapping[str, Any] | None) -> dict[str, int | None] | None:
     if values is None:
         return None
     return {name: _whole(values.get(name)) for name in LAST_STEP}
+
+
+def allocator_facts(side: TorchSide | None) -> dict[str, Any]:
+    """The allocator's settings, which one it is, and what of both torch says itself."""
+    found = (os.environ.get(name, "") for name in _SETTINGS_VARIABLES)
+    settings, backend = next(filter(None, found), ""), None
+    if side is not None and side.in_use():
+        with suppress(*TORCH_ERRORS):
+            backend = None if side.backend is None else str(side.backend())
+        with suppress(*TORCH_ERRORS):
+            settings = (str(side.settings()) if side.settings else "") or settings
+    return {"settings": settings, "backend": backend, **_parsed(settings)}
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """What of the settings a reader asks for most; None where they do not say."""
+    entries = dict(
+        part.split(":", 1) for part in text.replace(" ", "").split(",") if ":" in part
+    )
+    expandable = entries.get("expandable_segments")
+    found: dict[str, Any] = {
+        "expandable_segments": None
+        if expandable is None
+        else expandable.lower() == "true",
+        "max_split_size_bytes": None,
+        "garbage_collection_threshold": None,
+    }
+    with suppress(ValueError, KeyError):
+        found["max_split_size_bytes"] = int(entries["max_split_size_mb"]) << 20
+    with suppress(ValueError, KeyError):
+        threshold = float(entries["garbage_collection_threshold"])
+        found["garbage_collection_threshold"] = threshold
+    return found
 
 
 # Stacks, innermost frame first.

@@ -15,8 +15,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.snapshots.tags import is_tag, tag_text
-from collector.history.keeping import Keeper
-from collector.sources.contract import SourceInfo
+from collector.history.captures import Keeper
+from collector.sources.contract import TORCH_ERRORS, SourceInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +37,9 @@ NATIVE_FACTOR: Final = 100
 
 SNAPSHOT_SECONDS: Final = 5.0
 """What would hold the error up for longer is left out of the snapshot: its events."""
+
+MAX_PCT: Final = 5.0
+"""Of a processor: what the stacks of allocations may take."""
 
 CHECKS: Final = 3
 """Looks at the allocator's counter, one per flush, before stacks are given up."""
@@ -63,27 +66,21 @@ class OomHistory:
         num_allocations: Callable[[], int | None],
     ) -> None:
         """`num_allocations`: of the whole process so far, where the device tells."""
-        settings, history = config.oom, config.history
+        settings = config.oom
         self.allocator = recording.allocator
         self._recording = recording
         self._sink = sink
         self._num_allocations = num_allocations
         self._wanted = settings.history
-        self._max_pct = settings.history_pct
         # Windows of `history` record into the same ring, whose size is set once.
-        self._max_entries = history.max_entries
+        self._max_entries = config.history.max_entries
         self._tags = settings.history
         self._tag = ""
         self._context: str | None = "alloc"
         self._num_over = 0
         self._checked: tuple[float, int] | None = None
         self._seconds_per_event = EVENT_SECONDS
-        self._keeper = Keeper(
-            sink,
-            recording,
-            max_entries=self._max_entries,
-            keep_pickle=history.keep_pickle,
-        )
+        self._keeper = Keeper(sink, recording, max_entries=self._max_entries)
 
     def hold(self, *, in_use: bool | None = None) -> None:
         """Record from now on, where that is wanted. Raises what torch raises."""
@@ -126,7 +123,7 @@ class OomHistory:
             return
         per_second = (number - checked[1]) / (now - checked[0])
         share_pct = 100 * per_second * STACK_SECONDS
-        self._num_over = self._num_over + 1 if share_pct > self._max_pct else 0
+        self._num_over = self._num_over + 1 if share_pct > MAX_PCT else 0
         if self._num_over >= CHECKS:
             self._context = None
             self.hold()
@@ -135,7 +132,8 @@ class OomHistory:
                 "off",
                 f"{per_second:,.0f} allocations per second: recording their stacks would"
                 f" take {share_pct:.1f} % of a processor",
-                f"Set oom.history_pct above {share_pct:.0f} to record them all the same.",
+                "Record them yourself, before recording starts, with"
+                " torch.cuda.memory._record_memory_history: it is used as it is.",
             )
 
     def facts(self) -> dict[str, Any]:
@@ -214,7 +212,7 @@ class OomHistory:
         wish = self._recording.wish
         entries = self._max_entries if wish is None else wish.max_entries
         number = None
-        with suppress(Exception):
+        with suppress(*TORCH_ERRORS):
             number = self._num_allocations()
         if number is not None:
             entries = min(entries, 4 * number)  # alloc, two of its free, its segment

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from collector.core.plain import own_text
 from collector.format.oom_message import MAX_TEXT, UNITS
 
 _KIND: Final = re.compile(r"(CUDA|HIP|XPU|MPS|NPU)\b")
@@ -27,10 +28,15 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 def text_of(error: BaseException) -> str:
     """The text of an exception, which may fail to have one."""
-    try:
-        return str(error)[:MAX_TEXT]
-    except Exception:  # noqa: BLE001  # an exception of the user's own making
-        return ""
+    return (own_text(error) or "")[:MAX_TEXT]
+
+
+def is_of_device(error: BaseException, text: str) -> bool:
+    """Whether an out-of-memory error is about a device, and not the host's memory."""
+    names = {cls.__name__ for cls in type(error).__mro__}
+    if "OutOfMemoryError" in names or "AcceleratorError" in names:
+        return True
+    return "MemoryError" not in names and "out of memory" in text.lower()
 
 
 def device_type_in(text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""One report: everything that is known at the moment, as the capture that goes to disk.
+"""Reports: everything that is known at the moment, at once on the disk, a snapshot behind.
 
 A `Case` is what happened, in the words of whoever told; making a report adds what can be
 looked up. Each look-up stands by itself, so that the report is written whatever fails.
@@ -8,22 +8,39 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
+from collections import deque
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.clock.process_clock import now_ns
+from collector.core.guard import Block
 from collector.format import oom
 from collector.format.oom_message import sizes_in
 from collector.format.records import Capture
+from collector.history.tensors import TensorMap
 from collector.oom import facts
-from collector.oom.message import text_of
+from collector.oom.history import NO_HISTORY
+from collector.oom.message import device_type_in, is_of_device, text_of
+from collector.steps.spans.span import under_way
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from collector.core.guard import Guard
+    from collector.core.session import Session
     from collector.format.oom import Frame, Origin
     from collector.history.tensors import Tensors
+    from collector.oom.device import WatchedDevice
     from collector.sources.device.accelerator import Device
+
+REPORT_SECONDS: Final = 0.8
+"""How long an error waits for its report to be on the disk."""
+
+_HOUR_SECONDS: Final = 3600.0
+
+REPORTS_PER_HOUR: Final = 3
+"""Of errors that the program caught; more are counted. One that ends it is always told."""
 
 _MAX_NAMES: Final = 32
 
@@ -37,18 +54,182 @@ class Case:
     time_ns: int
     step: int | None
     phase: str
-    thread: str
     stacks: list[list[Frame]]
     """Of the failing thread, and of the main one where that is another."""
     spans: Sequence[str]
     functions: Sequence[str]
     device_type: str = "cpu"
     device: int | None = None
-    error: Mapping[str, str] | None = None
-    """The exception's type, module and message; it itself would keep tensors alive."""
-    signal: str | None = None
     known: dict[str, Any] = field(default_factory=dict)
-    """More of the meta."""
+    """More of the meta. Of an exception its facts: it itself would keep tensors alive."""
+
+    @property
+    def function(self) -> str:
+        """The innermost function or span under way."""
+        names = self.spans or self.functions
+        return names[-1] if names else ""
+
+
+class Reports:
+    """The reports of one recorder. Its callers hold the handler's lock."""
+
+    def __init__(self, session: Session, device: WatchedDevice, guard: Guard) -> None:
+        self.tensors = TensorMap(session.engine.device.type)
+        self.tensors.known = session.windows.known_storages
+        self.num_ooms = 0
+        self.num_not_reported = 0
+        self._device = device
+        self._guard = guard
+        self._engine = session.engine
+        self._progress = session.progress
+        self._functions = session.windows.functions
+        self._num_reports = 0
+        self._reported: deque[float] = deque()
+        """When reports were made, in the last hour."""
+
+    def case(
+        self, origin: Origin, *, is_out_of_memory: bool, stack: Any = None
+    ) -> Case:
+        """What is known now; `stack` of the failing thread, None: this one's."""
+        progress = self._progress
+        stacks = [facts.calling_frames() if stack is None else stack]
+        main = facts.main_frames()
+        if main is not None:
+            stacks.append(main)
+        return Case(
+            origin=origin,
+            is_out_of_memory=is_out_of_memory,
+            time_ns=now_ns(),
+            step=progress.train_step,
+            phase=progress.phase.name,
+            stacks=stacks,
+            # A part that is timed by itself lies within the program's span of that name.
+            spans=tuple(name for name, _ in groupby(under_way())),
+            functions=tuple(self._functions()),
+            known={"thread": threading.current_thread().name},
+        )
+
+    def case_of(
+        self, error: BaseException, thread: str, text: str, *, is_oom: bool
+    ) -> Case:
+        """What is known of an exception, whose text is `text`."""
+        stack = facts.traceback_frames(error.__traceback__)
+        case = self.case("exception", is_out_of_memory=is_oom, stack=stack)
+        case.phase = self._progress.phase_of(error)
+        device = self._engine.device
+        index = sizes_in(text).get("device", device.index) if is_oom else device.index
+        if is_oom and not is_of_device(error, text):
+            index = None
+        if index is not None:
+            kind = device.type if device.index is not None else device_type_in(text)
+            case.device_type, case.device = kind or device.type, index
+        case.known.update(thread=thread, exception=error_facts(error))
+        case.known.update(raised_facts(device, index, text if is_oom else ""))
+        return case
+
+    def has_budget(self) -> bool:
+        """Whether another report may be made in this hour."""
+        now = time.monotonic()
+        while self._reported and now - self._reported[0] > _HOUR_SECONDS:
+            self._reported.popleft()
+        return len(self._reported) < REPORTS_PER_HOUR
+
+    def write(self, case: Case, began: float) -> int:
+        """Write the report and wait for it, then take the snapshot; its number."""
+        self._num_reports += 1
+        number = self._num_reports
+        self._reported.append(time.monotonic())
+        history = self._device.history if case.device is not None else None
+        tensors, held, tables = self._looked_at(case)
+        tables["stack"] = oom.stack_table(case.stacks)
+        recorded = {**NO_HISTORY, "why_not": "there is no device"}
+        if history is not None:
+            with Block(lambda error: recorded.update(why_not=_why(error))):
+                recorded = history.facts()
+        identity = self._engine.writer.identity
+        capture = Capture(
+            kind=oom.KIND,
+            time_ns=case.time_ns,
+            step=case.step,
+            phase=case.phase,
+            function=case.function,
+            iteration=0,
+            label=case.origin,
+            meta={
+                **oom.META,
+                oom.REPORT: number,
+                "origin": case.origin,
+                "is_out_of_memory": case.is_out_of_memory,
+                "device_type": case.device_type,
+                "device": case.device,
+                "exception": None,
+                "signal": None,
+                "spans": list(case.spans)[:_MAX_NAMES],
+                "functions": list(case.functions)[:_MAX_NAMES],
+                "host": facts.host_memory(),
+                **case.known,
+                "num_ooms": self.num_ooms,
+                "num_not_reported": self.num_not_reported,
+                "last_step": facts.last_step(self._engine.last_step()),
+                "allocator": facts.allocator_facts(self._device.side),
+                "history": recorded,
+                "rank": identity.rank,
+                "local_rank": identity.local_rank,
+                "world_size": identity.world_size,
+                "host_name": identity.host,
+                "holders": held,
+                "report_us": round((time.perf_counter() - began) * 1e6),
+            },
+            tables=tables,
+        )
+        self._engine.put_urgent(capture, REPORT_SECONDS)
+        if history is not None:
+            with self._guard("snapshot"):
+                history.take(
+                    case.origin,
+                    number,
+                    tensors,
+                    step=case.step,
+                    phase=case.phase,
+                    function=case.function,
+                )
+        return number
+
+    def _looked_at(
+        self, case: Case
+    ) -> tuple[Tensors | None, dict[str, Any], dict[str, Any]]:
+        """Names of tensors; who holds memory; and tables of both, as things are now."""
+        held: dict[str, Any] = {
+            "live_bytes": None,
+            "num_blocks": None,
+            "source": "",
+            "why_not": "there is no device",
+        }
+        tables: dict[str, Any] = {}
+        tensors = None
+        with Block(lambda error: held.update(why_not=_why(error))):
+            tensors = self.tensors.found()
+            if tensors is not None:
+                index = case.device if case.device_type != "cpu" else None
+                tables["categories"] = oom.category_table(tensors.sums(index))
+            history = self._device.history
+            if history is not None and case.device is not None:
+                segments, held["why_not"] = history.segments()
+                if segments is not None:
+                    found = facts.holders_of(segments, case.device, tensors)
+                    tables.update(oom.holder_tables(found.rows))
+                    why_not = "" if found.is_whole else "there are too many live blocks"
+                    held.update(
+                        live_bytes=found.live_bytes,
+                        num_blocks=found.num_blocks,
+                        source="segments",
+                        why_not=why_not,
+                    )
+        return tensors, held, tables
+
+
+def _why(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def error_facts(error: BaseException) -> dict[str, str]:
@@ -107,79 +288,6 @@ def raised_facts(device: Device, index: int | None, text: str) -> dict[str, Any]
         found["device_total_bytes"], found["device_free_bytes"], memory
     )
     return found
-
-
-def thread_name() -> str:
-    """Of the thread that runs; autograd's have one that Python makes up."""
-    return threading.current_thread().name
-
-
-def make_report(
-    case: Case,
-    number: int,
-    *,
-    tensors: Tensors | None,
-    segments: Sequence[dict[str, Any]] | None,
-    why_no_segments: str,
-    began: float,
-) -> Capture:
-    """The report numbered `number`; `began`: when making it was begun, monotonic."""
-    tables: dict[str, Any] = {"stack": oom.stack_table(case.stacks)}
-    meta: dict[str, Any] = {
-        **oom.META,
-        oom.REPORT: number,
-        "origin": case.origin,
-        "is_out_of_memory": case.is_out_of_memory,
-        "device_type": case.device_type,
-        "device": case.device,
-        "exception": case.error,
-        "signal": case.signal,
-        "thread": case.thread,
-        "spans": list(case.spans)[:_MAX_NAMES],
-        "functions": list(case.functions)[:_MAX_NAMES],
-        "host": facts.host_memory(),
-        **case.known,
-    }
-    held: dict[str, Any] = {
-        "live_bytes": None,
-        "num_blocks": None,
-        "source": "",
-        "why_not": why_no_segments,
-    }
-    if segments is not None:
-        with suppress(Exception):  # a structure that some torch has changed
-            found = facts.holders_of(list(segments), case.device, tensors)
-            tables.update(oom.holder_tables(found.rows))
-            held = {
-                "live_bytes": found.live_bytes,
-                "num_blocks": found.num_blocks,
-                "source": "segments",
-                "why_not": "" if found.is_whole else "there are too many live blocks",
-            }
-    meta["holders"] = held
-    if tensors is not None:
-        index = case.device if case.device_type != "cpu" else None
-        tables["categories"] = oom.category_table(tensors.sums(index))
-    meta["report_us"] = round((time.perf_counter() - began) * 1e6)
-    return Capture(
-        kind=oom.KIND,
-        time_ns=case.time_ns,
-        step=case.step,
-        phase=case.phase,
-        function=function_of(case),
-        iteration=0,
-        label=case.origin,
-        meta=meta,
-        tables=tables,
-    )
-
-
-def function_of(case: Case) -> str:
-    """The innermost function or span under way."""
-    for names in (case.spans, case.functions):
-        if names:
-            return names[-1]
-    return ""
 
 
 def _other(

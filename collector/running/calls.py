@@ -12,23 +12,37 @@ the shapes of what they send. The folder holds:
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import threading
 import time
 from pathlib import Path
 from typing import Final
+
+from collector.core.whole_file import write_whole
 
 _SENT: Final = "sent"
 _WANTED: Final = "wanted"
 _OVER: Final = "over"
 _NO_NAME: Final = re.compile(r"[^\w.-]")
 _MAX_NAME: Final = 100
+_MAX_ABSENT: Final = 40
 _POLL_SECONDS: Final = 0.02
 
 
 class CallFailed(Exception):  # noqa: N818  # no error of the program's
     """A rank was called and does not send what it should; says why."""
+
+
+class Absences:
+    """What did not come, in words: each once, and so many at most."""
+
+    def __init__(self, words: list[str]) -> None:
+        """`words`: where they go."""
+        self._words = words
+
+    def add(self, words: str) -> None:
+        """Say it."""
+        if words not in self._words and len(self._words) < _MAX_ABSENT:
+            self._words.append(words)
 
 
 class Files:
@@ -110,6 +124,4 @@ def _file_name(name: str) -> str:
 
 def _write(path: Path, content: bytes) -> None:
     """Whoever sees it sees all of it."""
-    beside = path.parent.parent / f"{path.name}.{os.getpid()}.{threading.get_ident()}"
-    beside.write_bytes(content)
-    beside.replace(path)
+    write_whole(path, content, path.parent.parent)

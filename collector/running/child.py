@@ -10,7 +10,7 @@ import faulthandler
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from collector.format.prediction import Prediction
 from collector.oom.message import is_out_of_memory, text_of
@@ -24,10 +24,6 @@ from collector.running.program import Program
 from collector.running.session import Settings
 from collector.running.split_groups import tell_sizes
 from collector.running.stopping import StoppingSession
-
-if TYPE_CHECKING:
-    from collector.running.lone_store import Stores
-    from collector.running.objects import Objects
 
 _MAX_TEXT: Final = 500
 _C10D: Final = "torch.distributed.distributed_c10d"
@@ -51,8 +47,6 @@ class Child:
         self._outcome = Outcome(rank=int(os.environ.get("RANK", "0")))
         self._peaks = DevicePeaks()
         self._places = Places()
-        self._objects: Objects | None = None
-        self._stores: Stores | None = None
         settings = Settings(
             run_dir=Path(plan.run_dir),
             config=None if plan.config is None else [Path(one) for one in plan.config],
@@ -92,21 +86,21 @@ class Child:
     def _prepare_ranks(self) -> None:
         """Of a job of several ranks: what does not travel through a virtual device."""
         from collector.running import lone_rank
-        from collector.running.calls import Files
+        from collector.running.calls import Absences, Files
         from collector.running.lone_store import Stores
         from collector.running.objects import InStore, Objects
 
         c10d: Any = sys.modules[_C10D]
         tell_sizes(c10d)
+        absences = Absences(self._outcome.absent)
         if self._plan.ranks == "lone":
             mail = Files(self._plan.messages)
-            self._stores = Stores(c10d, mail)
-            lone_rank.prepare(self._stores)
-            self._objects = Objects(c10d, mail)
-            self._objects.install()
+            lone_rank.prepare(Stores(c10d, mail, absences))
+            Objects(c10d, mail, absences).install()
         else:
-            self._objects = Objects(c10d, InStore(c10d))
-            self._objects.install(wanted=lambda group: not _is_on_host(c10d, group))
+            Objects(c10d, InStore(c10d), absences).install(
+                wanted=lambda group: not _is_on_host(c10d, group)
+            )
 
     def _stopped(self) -> None:
         """All its steps have run."""
@@ -147,9 +141,6 @@ class Child:
             torch: Any = sys.modules.get("torch")
             outcome.torch = str(getattr(torch, "__version__", ""))
             outcome.places, outcome.num_places_left_out = self._places.found()
-            for answering in (self._objects, self._stores):
-                if answering is not None:
-                    outcome.absent += answering.absent
             outcome.write(self._path)
             self._session.tell(outcome.prediction(self._plan.capacity, self._plan.host))
         except Exception as error:  # noqa: BLE001  # the border to the program

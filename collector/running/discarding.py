@@ -16,7 +16,7 @@ def discard(recorder: Recorder) -> None:
     """
     recorder.close()
     path, run_dir = recorder.path, recorder.run_dir
-    is_mirrored = recorder._recording.engine.remote.is_on  # noqa: SLF001  # our own
+    is_mirrored = recorder._session.engine.remote.is_on  # noqa: SLF001  # our own
     if path is None or recorder.num_steps or is_mirrored:
         return
     path.unlink(missing_ok=True)

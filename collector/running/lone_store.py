@@ -22,14 +22,13 @@ from collector.running.calls import CallFailed
 from collector.running.places import is_library
 
 if TYPE_CHECKING:
-    from collector.running.calls import Files
+    from collector.running.calls import Absences, Files
 
 _ID_BYTES: Final = 128
 """Of the id that rank 0 gives a communicator of NCCL."""
 _LAST_NUMBER: Final = re.compile(r"\d+(?=\D*$)")
 _FIRST: Final = 0
 """The rank that puts what others ask for."""
-_MAX_ABSENT: Final = 20
 
 
 class _Content:
@@ -46,10 +45,10 @@ class _Content:
 class Stores:
     """Those of this process."""
 
-    def __init__(self, c10d: Any, mail: Files) -> None:
-        self.absent: list[str] = []
-        """Keys that nobody has put anywhere, in words."""
+    def __init__(self, c10d: Any, mail: Files, absences: Absences) -> None:
+        """`absences`: are told of keys that nobody has put anywhere."""
         self._mail = mail
+        self._absences = absences
         self._contents: dict[str, _Content] = {}
         self._kind = _store_class(c10d.Store)
 
@@ -85,10 +84,10 @@ class Stores:
         for module in modules:
             module.TCPStore, module.FileStore = TCPStore, FileStore
 
-    def content(self, place: str) -> tuple[_Content, str, Files, list[str]]:
+    def content(self, place: str) -> tuple[_Content, str, Files, Absences]:
         """What a store needs to know."""
         content = self._contents.setdefault(place, _Content())
-        return content, place, self._mail, self.absent
+        return content, place, self._mail, self._absences
 
     def _at(self, place: str) -> Any:
         return self._kind(*self.content(place))
@@ -111,12 +110,12 @@ def _store_class(base: Any) -> Any:
         """Keys and values; what another rank would put is made up."""
 
         def __init__(
-            self, content: _Content, place: str, mail: Files, absent: list[str]
+            self, content: _Content, place: str, mail: Files, absences: Absences
         ) -> None:
             super().__init__()
             self._values, self._counted = content.values, content.counted
             self._lock = content.lock
-            self._place, self._mail, self._absent = place, mail, absent
+            self._place, self._mail, self._absences = place, mail, absences
             # torch keeps its own half alone, which then answers nothing.
             content.stores.append(self)
 
@@ -212,12 +211,10 @@ def _store_class(base: Any) -> Any:
             return f"store/{self._place}/{key}"
 
         def _say(self, key: str) -> None:
-            words = (
+            self._absences.add(
                 f"Key {key!r} of a store was asked for, and no rank that ran has set it:"
                 " it is zeros"
             )
-            if words not in self._absent and len(self._absent) < _MAX_ABSENT:
-                self._absent.append(words)
 
     return LoneStore
 

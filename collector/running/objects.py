@@ -13,14 +13,14 @@ import pickle
 import sys
 from inspect import signature
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.running.calls import CallFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MAX_ABSENT: Final = 20
+    from collector.running.calls import Absences
 
 
 class Mail(Protocol):
@@ -65,11 +65,10 @@ class InStore:
 class Objects:
     """torch's functions for objects, over mail."""
 
-    def __init__(self, c10d: Any, mail: Mail) -> None:
-        self.absent: list[str] = []
-        """What did not come, in words."""
+    def __init__(self, c10d: Any, mail: Mail, absences: Absences) -> None:
         self._c10d = c10d
         self._mail = mail
+        self._absences = absences
         self._numbers: dict[str, int] = {}
 
     def install(self, *, wanted: Callable[[Any], bool] = lambda _: True) -> None:
@@ -219,12 +218,10 @@ class Objects:
         try:
             return _opened(self._mail.need(name, source))
         except CallFailed as failed:
-            words = (
+            self._absences.add(
                 f"Rank {source} sends objects to others, which go on with their own:"
                 f" it was run for that, and {failed}"
             )
-        if words not in self.absent and len(self.absent) < _MAX_ABSENT:
-            self.absent.append(words)
         return instead
 
 

@@ -6,11 +6,11 @@ Both travel as JSON files: the process may be another Python than the one that a
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from collector.core.whole_file import write_whole
 from collector.format.prediction import DeviceFigures, Estimate, Prediction
 
 if TYPE_CHECKING:
@@ -145,6 +145,4 @@ class Outcome:
 
 
 def _write(path: Path, plain: dict[str, Any]) -> None:
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(plain), encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, json.dumps(plain))

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from collector.core import lifecycle
-from collector.core.warn_once import Troubles
+from collector.core.warn_once import WarnOnce
 from collector.errors import ConfigError
+from collector.hooks.compiling import untraced
 from collector.running.imports import after_import
 from collector.running.iterations import Iterations
 from collector.start import record
-from collector.steps.compiled import untraced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ class Session(lifecycle.Launcher):
         self.recorder: Recorder | None = None
         """Ours, while it records."""
         self._settings = settings
-        self._troubles = Troubles()
+        self._warn_once = WarnOnce()
         self._lock = threading.RLock()
         self._is_beginning = False
         self._is_stepping = False
@@ -240,9 +240,9 @@ class Session(lifecycle.Launcher):
         try:
             call()
         except ConfigError as error:
-            self._troubles.tell(what, "%s It is not recorded.", error)
+            self._warn_once(what, "%s It is not recorded.", error)
         except Exception as error:  # noqa: BLE001  # the border to the program
-            self._troubles.tell(
+            self._warn_once(
                 what,
                 "`memboard run` failed to %s; the program goes on. Please report this.",
                 what,

@@ -1,50 +1,50 @@
-"""Writes the logdir of a simulated run: one file per rank, by several processes."""
+"""Writer of a simulated run: one file per rank, by several processes."""
 
 from __future__ import annotations
 
+import math
 import os
+from collections import deque
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from collector.format import columns as catalogue
+from collector.format.capture import encode_body
 from collector.format.columns import AXES, STEP_TABLE
 from collector.format.names import RANK_FILES_DIR, rank_file_name
-from collector.format.records import ClockAnchor, Header, Schema
-from collector.simulate.curves import (
-    DEVICE_TOTAL_BYTES,
-    model_curves,
-    training_shape,
+from collector.format.records import Capture, ClockAnchor, Header, Note, Schema
+from collector.simulate.captures import NUM_TRACKED, module_captures, span_captures
+from collector.simulate.faults import RANKS_PER_HOST, host_name
+from collector.simulate.histories import (
+    NUM_HISTORIES,
+    SETTINGS,
+    history_captures,
+    last_words,
 )
-from collector.simulate.faults import RANKS_PER_HOST, host_name, plan_faults
-from collector.simulate.history.captures import Histories, history_captures
-from collector.simulate.host import HOST_MEMORY_BYTES, timed_rows
-from collector.simulate.modules.captures import module_captures
-from collector.simulate.notes import rank_notes
-from collector.simulate.rank_file import TableRows, rank_file_bytes
-from collector.simulate.ranks import STARTED_NS, derive_batch
-from collector.simulate.span_captures import span_captures
-from collector.simulate.step_parts import (
+from collector.simulate.host import HOST_MEMORY_BYTES, TIMED_TABLES, timed_rows
+from collector.simulate.memory import DEVICE_TOTAL_BYTES
+from collector.simulate.series import (
     DEVICE_PEAK_FLOPS,
-    flops_per_token,
-    part_columns,
+    STARTED_NS,
+    STEPS_PER_EPOCH,
+    rank_series,
+    scenario_of,
 )
+from collector.writing.rank_file import RankFile
+from collector.writing.scalars import ScalarsFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from collector.format.columns import Column
-    from collector.simulate.curves import StepCurves
-    from collector.simulate.faults import Fault
-    from collector.simulate.host import TimedRows
-    from collector.simulate.ranks import RankBatch
+    from collector.simulate.series import RankSeries, Scenario, SimulatedRun
 
-Metrics: TypeAlias = Literal["all", "8"]
-"""All tables and columns of a real run; or eight columns of the step table alone."""
+    _Table: TypeAlias = tuple[Schema, list[tuple[Any, ...]]]
+    """A schema and its rows, the axes first."""
 
 EIGHT_METRICS: Final = (
     "step_time_seconds",
@@ -67,44 +67,10 @@ STEP_COLUMNS: Final = (
     *catalogue.RSS,
 )
 
-NUM_MODELLED_RANKS: Final = 3
-_BATCH_RANKS: Final = 32
-"""Ranks derived together. Part of the seeding: another number, other values."""
-
 _ATTEMPT_TIME: Final = "20260105T090000000"
 _PID: Final = 4000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedRun:
-    """What to simulate. Equal settings give equal bytes."""
-
-    num_ranks: int
-    num_steps: int = 200
-    metrics: Metrics = "all"
-    seed: int = 0
-    rows_per_chunk: int = 256
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be simulated.
-
-        Raises:
-            ValueError: says which number is out of range.
-        """
-        if not 1 <= self.num_ranks <= 100_000:
-            raise ValueError(
-                f"{self.num_ranks} simulated ranks: give a number from 1 to 100000"
-            )
-        if not 1 <= self.num_steps <= 10_000_000:
-            raise ValueError(
-                f"{self.num_steps} simulated steps: give a number from 1 to 10000000"
-            )
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"seed {self.seed}: give a number from 0 to 4294967295")
-        if not 1 <= self.rows_per_chunk <= 1 << 20:
-            raise ValueError(
-                f"{self.rows_per_chunk} rows per chunk: give a number from 1 to 1048576"
-            )
+_RANKS_AT_A_TIME: Final = 16
+_STEPS_PER_CHUNK: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,129 +99,163 @@ def write_run(
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
         raise FileExistsError(f"{target} is not empty: choose another run directory")
-    shape = training_shape(run.num_ranks)
-    num_modelled = min(run.num_ranks, NUM_MODELLED_RANKS)
-    curves = [
-        model_curves(shape, run.seed * 1000 + index, run.num_steps)
-        for index in range(num_modelled)
-    ]
-    faults = plan_faults(run.num_ranks, run.num_steps)
-    job = _Job(run, target, curves, faults)
+    scenario = scenario_of(run)
     batches = [
-        range(start, min(start + _BATCH_RANKS, run.num_ranks))
-        for start in range(0, run.num_ranks, _BATCH_RANKS)
+        range(start, min(start + _RANKS_AT_A_TIME, run.num_ranks))
+        for start in range(0, run.num_ranks, _RANKS_AT_A_TIME)
     ]
+    write = partial(_write_ranks, scenario, directory)
     if num_processes <= 1 or len(batches) == 1:
-        sizes = [_write_batch(job, batch) for batch in batches]
+        sizes = list(map(write, batches))
     else:
         with ProcessPoolExecutor(
-            min(num_processes, len(batches)),
-            mp_context=get_context("spawn"),
-            initializer=_remember,
-            initargs=(job,),
+            min(num_processes, len(batches)), mp_context=get_context("spawn")
         ) as pool:
-            sizes = list(pool.map(_write_remembered, batches))
+            sizes = list(pool.map(write, batches))
     return WrittenRun(
         directory=directory,
         num_files=run.num_ranks,
         num_bytes=sum(sizes),
-        planted=tuple(fault.words for fault in faults),
+        planted=tuple(fault.words for fault in scenario.faults),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """All that a process needs to write any batch of ranks."""
-
-    run: SimulatedRun
-    target: Path
-    curves: Sequence[StepCurves]
-    faults: Sequence[Fault]
+def available_processes() -> int:
+    """Processors this process may use, at most 16."""
+    if hasattr(os, "sched_getaffinity"):
+        return min(16, len(os.sched_getaffinity(0)))
+    return min(16, os.cpu_count() or 1)
 
 
-_remembered: list[_Job] = []
-"""In a worker process: the job, sent once instead of with every batch."""
-
-
-def _remember(job: _Job) -> None:
-    _remembered[:] = [job]
-
-
-def _write_remembered(ranks: range) -> int:
-    return _write_batch(_remembered[0], ranks)
-
-
-def _write_batch(job: _Job, ranks: range) -> int:
+def _write_ranks(scenario: Scenario, directory: Path, ranks: range) -> int:
     """Write the files of a few ranks; returns their size in bytes."""
-    run = job.run
-    batch = derive_batch(ranks, job.curves, job.faults, run.seed)
-    if run.metrics == "all":
-        shape = training_shape(run.num_ranks)
-        parts = part_columns(batch, job.faults, run.seed, shape)
-        batch = replace(batch, columns={**batch.columns, **parts})
-    timed = timed_rows(batch, job.faults, run.seed) if run.metrics == "all" else []
-    total = 0
-    for row, rank in enumerate(ranks):
-        header = _header(run, rank, job.faults)
-        histories = Histories()
-        if run.metrics == "all":
-            histories = history_captures(
-                batch, row, job.faults, run.num_ranks, run.seed
+    return sum(_write_rank(scenario, directory, rank) for rank in ranks)
+
+
+def _write_rank(scenario: Scenario, directory: Path, rank: int) -> int:
+    series = rank_series(scenario, rank)
+    header = _header(scenario, rank)
+    tables = list(_tables(scenario, series))
+    happened: list[Note | Capture] = list(_notes(scenario, series))
+    if scenario.run.metrics == "all":
+        happened += _captures(scenario, series, header.pid)
+    happened.sort(key=lambda one: one.time_ns)
+    path = directory.joinpath(*RANK_FILES_DIR) / rank_file_name(rank, header.attempt)
+    file = RankFile(max_bytes=0)
+    for schema, _ in tables:
+        file.add_schema(schema)
+    file.open(path, header)
+    try:
+        _write_rows(file, tables, happened)
+        if scenario.fault_of(rank, "oom") is None:
+            end_ns = int(series.time_ns[-1])
+            file.close("closed", "", num_dropped=0, time_ns=end_ns)
+    finally:
+        file.release()
+    if rank == 0:
+        scalars = ScalarsFile(directory, header, tables[0][0])
+        for row in tables[0][1]:
+            scalars.add(row)
+        scalars.close()
+    return path.stat().st_size
+
+
+def _write_rows(
+    file: RankFile, tables: Sequence[_Table], happened: Sequence[Note | Capture]
+) -> None:
+    """Window by window: so many steps, and whatever else there is by their end."""
+    step_times = [row[0] for row in tables[0][1]]
+    ends = [*step_times[_STEPS_PER_CHUNK - 1 : -1 : _STEPS_PER_CHUNK], math.inf]
+    later = [deque(rows) for _, rows in tables]
+    waiting = deque(happened)
+    for end in ends:
+        while waiting and waiting[0].time_ns <= end:
+            one = waiting.popleft()
+            if isinstance(one, Capture):
+                file.write_capture(one, encode_body(one))
+            else:
+                file.notes.add(one)
+        for (schema, _), rows in zip(tables, later, strict=True):
+            while rows and rows[0][0] <= end:
+                file.add_row(schema.schema_id, rows.popleft())
+        file.flush()
+
+
+def _tables(scenario: Scenario, series: RankSeries) -> Iterator[_Table]:
+    """The step table and the timed ones."""
+    columns, end = STEP_COLUMNS, series.num_rows
+    if scenario.run.metrics != "all":
+        columns = tuple(one for one in STEP_COLUMNS if one.name in EIGHT_METRICS)
+    values = [series.columns[column.name][:end].tolist() for column in columns]
+    rows = zip(series.time_ns[:end].tolist(), range(end), *values, strict=True)
+    yield _schema(0, STEP_TABLE, columns, None), list(rows)
+    if scenario.run.metrics == "all":
+        is_hungry = scenario.fault_of(series.rank, "dataloader") is not None
+        timed = timed_rows(series, is_hungry=is_hungry)
+        for number, (table, sampled) in enumerate(timed, 1):
+            schema = _schema(number, table.name, table.columns, table.interval_seconds)
+            lists = [column.tolist() for column in sampled]
+            yield schema, list(zip(*lists, strict=True))
+
+
+def _captures(scenario: Scenario, series: RankSeries, pid: int) -> Iterator[Any]:
+    """Captures of a rank that has any, and the note of an error."""
+    if scenario.is_chosen(series.rank, NUM_TRACKED):
+        yield from module_captures(scenario, series)
+        yield from span_captures(scenario, series, pid)
+    if scenario.fault_of(series.rank, "oom") is not None:
+        yield from last_words(scenario, series)
+    elif scenario.is_chosen(series.rank, NUM_HISTORIES):
+        yield from history_captures(scenario, series)
+
+
+def _notes(scenario: Scenario, series: RankSeries) -> Iterator[Note]:
+    """The sources, epochs and faults, as a recorder would note them."""
+    rank, end = series.rank, max(1, series.num_rows)
+    for data in _sources(scenario, rank):
+        yield Note(kind="source", time_ns=STARTED_NS, step=None, data=data)
+    if scenario.run.metrics == "all":
+        for epoch, step in enumerate(range(0, end, STEPS_PER_EPOCH)):
+            data = {"epoch": epoch, "length": STEPS_PER_EPOCH}
+            yield Note(
+                kind="epoch", time_ns=series.began_ns(step), step=step, data=data
             )
-            histories.correct(batch, row)
-        content = rank_file_bytes(
-            header,
-            rank_notes(
-                batch,
-                row,
-                job.faults,
-                run.num_ranks,
-                everything=run.metrics == "all",
-            ),
-            _tables(run, batch, timed, row),
-            (
-                *module_captures(batch, row, job.curves, job.faults, run.num_ranks),
-                *histories.captures,
-                *span_captures(batch, row, job.faults, header.pid),
+    for fault in scenario.faults:
+        # Said by the (first) rank concerned, and by rank 0, which speaks for the run.
+        if rank in (0, fault.ranks[0]):
+            yield Note(
+                kind="mark",
+                time_ns=int(series.time_ns[min(fault.first_step, end - 1)]),
+                step=fault.first_step,
+                data={"label": f"planted: {fault.words}"},
             )
-            if run.metrics == "all"
-            else (),
-            rows_per_chunk=run.rows_per_chunk,
-            close=not any(f.kind == "oom" and rank in f.ranks for f in job.faults),
-        )
-        path = job.target / rank_file_name(rank, header.attempt)
-        path.write_bytes(content)
-        total += len(content)
-    return total
 
 
-def _tables(
-    run: SimulatedRun, batch: RankBatch, timed: Sequence[TimedRows], row: int
-) -> list[TableRows]:
-    num_steps = int(batch.num_steps[row])
-    columns = step_columns(run.metrics)
-    steps = np.arange(num_steps, dtype=np.int64)
-    values = [batch.columns[column.name][row, :num_steps] for column in columns]
-    axes = [batch.time_ns[row, :num_steps], steps]
-    tables = [TableRows(_schema(0, STEP_TABLE, columns, None), [*axes, *values])]
-    for index, sampled in enumerate(timed, 1):
-        if row not in sampled.rows:
-            continue
-        at = sampled.rows.index(row)
-        num = int(sampled.num_samples[at])
-        table = sampled.table
-        values = [sampled.columns[column.name][at, :num] for column in table.columns]
-        axes = [sampled.time_ns[at, :num], sampled.step[at, :num]]
-        schema = _schema(index, table.name, table.columns, table.interval_seconds)
-        tables.append(TableRows(schema, [*axes, *values]))
-    return tables
-
-
-def step_columns(metrics: Metrics) -> tuple[Column, ...]:
-    """Columns of the step table behind the axes."""
-    if metrics == "all":
-        return STEP_COLUMNS
-    return tuple(column for column in STEP_COLUMNS if column.name in EIGHT_METRICS)
+def _sources(scenario: Scenario, rank: int) -> Iterator[dict[str, Any]]:
+    """What a real rank says about its sources, with a simulated run's reasons."""
+    everything = scenario.run.metrics == "all"
+    is_first = rank % RANKS_PER_HOST == 0
+    is_tracked = scenario.is_chosen(rank, NUM_TRACKED)
+    recorded = {"device": True, "rss": True}
+    for table in TIMED_TABLES:
+        recorded[table.name] = everything and (is_first or not table.is_per_host)
+    if everything:
+        recorded["modules"] = recorded["spans"] = is_tracked
+        recorded["history"] = scenario.is_chosen(rank, NUM_HISTORIES)
+    off = (
+        "in a simulated run some ranks stand for all: one of each host, some of the run"
+    )
+    remedy = "Look at a rank that does, for example rank 0."
+    if not everything:
+        off, remedy = "this simulated run holds eight metrics", "Simulate it with all."
+    for name, is_recorded in recorded.items():
+        yield {
+            "name": name,
+            "status": "recorded" if is_recorded else "off",
+            "reason": "" if is_recorded else off,
+            "remedy": "" if is_recorded else remedy,
+            "cost": "none: simulated",
+        }
 
 
 def _schema(
@@ -266,13 +266,12 @@ def _schema(
         table=table,
         phase="train",
         columns=(*AXES, *columns),
-        # As settings have it: schemas that are equal are encoded once, and 1 equals 1.0.
         interval_seconds=None if pace is None else float(pace),
     )
 
 
-def _header(run: SimulatedRun, rank: int, faults: Sequence[Fault]) -> Header:
-    num_shards = min(run.num_ranks, 64)
+def _header(scenario: Scenario, rank: int) -> Header:
+    run, num_shards = scenario.run, min(scenario.run.num_ranks, 64)
     local_rank = rank % RANKS_PER_HOST
     return Header(
         run_id=f"simulated-{run.num_ranks}x{run.num_steps}-{run.seed}",
@@ -294,23 +293,19 @@ def _header(run: SimulatedRun, rank: int, faults: Sequence[Fault]) -> Header:
         memory_total_bytes=HOST_MEMORY_BYTES,
         mesh={"dp_replicate": rank // num_shards, "dp_shard": rank % num_shards},
         versions={"memboard": "simulated", "torch": "simulated"},
-        allocator_settings="",
-        config=_config(run),
+        allocator_settings=SETTINGS,
+        config=_config(scenario),
         simulated=True,
-        planted=tuple(fault.words for fault in faults),
+        planted=tuple(fault.words for fault in scenario.faults),
     )
 
 
-def _config(run: SimulatedRun) -> dict[str, dict[str, float]]:
+def _config(scenario: Scenario) -> dict[str, dict[str, Any]]:
     """The settings that the page reads."""
-    if run.metrics != "all":
-        return {}
-    per_token = flops_per_token(training_shape(run.num_ranks))
-    return {"flops": {"per_token": per_token, "device_peak": DEVICE_PEAK_FLOPS}}
-
-
-def available_processes() -> int:
-    """Processors this process may use, at most 16."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(16, len(os.sched_getaffinity(0)))
-    return min(16, os.cpu_count() or 1)
+    if scenario.run.metrics != "all":
+        return {"spans": {"enabled": False}}
+    per_token = scenario.flops_per_token
+    return {
+        "spans": {"enabled": True, "automatic": True},
+        "flops": {"per_token": per_token, "device_peak": DEVICE_PEAK_FLOPS},
+    }

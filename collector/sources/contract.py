@@ -1,26 +1,34 @@
-"""What a source is. Two kinds: sampled at each step, or on a timer.
+"""Sources of figures: each is sampled at every step, or on a timer.
 
 A source opens or says why it cannot: `Unavailable` carries the reason and the remedy
 that the page shows, because absence is not zero. Anything else that escapes a source
-is a fault: the recorder logs it once, switches that source off and goes on.
+is a fault: it is said once, and the source is off for a while.
 """
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from collector.config import RecordConfig
     from collector.format.columns import Column
+    from collector.sources.device.accelerator import Device
+
+    Row: TypeAlias = Sequence[int | float | None]
 
 
-OUT_OF_FILES: Final = {errno.EMFILE, errno.ENFILE}
-FILES_REMEDY: Final = (
-    "Raise the limit on open files (ulimit -n), or find what leaves files open."
+TORCH_ERRORS: Final = (
+    RuntimeError,
+    AssertionError,
+    AttributeError,
+    OSError,
+    TypeError,
+    ValueError,
 )
+"""What torch and the drivers below it raise where they cannot answer."""
 
 
 class Unavailable(Exception):  # noqa: N818  # a state of the machine, not an error
@@ -42,64 +50,31 @@ class SourceInfo:
     """What it costs where, in words, e.g. "3 us per step"."""
 
 
-def remedy_of(name: str, error: BaseException) -> str:
-    """What to do about a source that raised; it is tried again by itself."""
-    if isinstance(error, OSError) and error.errno in OUT_OF_FILES:
-        return f"{FILES_REMEDY} It is tried again now and then."
-    return (
-        "It is tried again now and then. If it goes on failing, switch it off with"
-        f" {name}=False, and report this."
-    )
+def nothing() -> None:
+    """Nothing is held that must be given back."""
 
 
-class StepSource(Protocol):
-    """Sampled on the training thread at every `rec.step()`: a few microseconds."""
+class Reader(NamedTuple):
+    """A source that is open."""
 
-    @property
-    def info(self) -> SourceInfo:
-        """Its name and cost."""
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """Without the axes; the same for as long as it is open."""
-
-    def sample(self) -> Sequence[int | float | None]:
-        """Values for `columns`, in their order. Must not block or synchronise."""
-
-    def close(self) -> None:
-        """Give back what it holds (descriptors, patched functions)."""
-
-
-class TimedSource(Protocol):
-    """Sampled on the recorder's own thread every `interval_seconds`."""
-
-    @property
-    def info(self) -> SourceInfo:
-        """Its name and cost."""
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """Without the axes; the same for as long as it is open."""
-
-    @property
-    def interval_seconds(self) -> float:
-        """Its pace."""
-
-    def sample(self) -> Sequence[int | float | None]:
-        """Values for `columns`, in their order. May take milliseconds."""
-
-    def close(self) -> None:
-        """Give back what it holds."""
+    sample: Callable[[], Row]
+    """Values for the source's columns, in their order. Of a source of steps it takes
+    microseconds and neither blocks nor synchronises; of a timed one perhaps milliseconds."""
+    close: Callable[[], Any] = nothing
+    """Give back what it holds (descriptors, patched functions)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionSource:
-    """A timed source that is one function and holds nothing to give back."""
+class Source(SourceInfo):
+    """One thing that can be measured."""
 
-    info: SourceInfo
-    columns: Sequence[Column]
-    interval_seconds: float
-    sample: Callable[[], Sequence[int | float | None]]
-
-    def close(self) -> None:
-        """Nothing is held."""
+    columns: Callable[[RecordConfig], tuple[Column, ...]]
+    """Without the axes."""
+    open: Callable[[RecordConfig, Device], Reader]
+    """Raises Unavailable where it cannot measure."""
+    setting: str
+    """The key that switches it off; of a timed one, its pace."""
+    times: float = 1.0
+    """Its interval, in multiples of the setting's."""
+    per_host: bool = False
+    """Whether it says the same on every rank of a host."""

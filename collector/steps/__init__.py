@@ -1,8 +1,1 @@
-"""What the training loop says of itself, and the objects it is handed for that.
-
-- `progress`: steps, phases, epochs, tokens and samples;
-- `spans`: named stretches of code;
-- `loader`: a dataloader that counts its batches;
-- `attached`: what is said of model and optimizer;
-- `compiled`: how torch.compile is told to leave these calls alone.
-"""
+"""The training loop: steps, phases, spans, and the parts of a step that are timed."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from collector.core.guard import guarded
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -86,20 +88,19 @@ def _weakly(value: Any) -> Any:
         return lambda: value
 
 
+@guarded(lambda *_: None, instead=lambda model: {"type": type(model).__name__})
 def describe_model(model: Any) -> dict[str, Any]:
     """What a note says about a module: its class and its numbers of parameters.
 
-    Of sharded parameters the whole is counted; nothing waits for the device.
+    Of sharded parameters the whole is counted; nothing waits for the device. A lazy
+    module does not know its sizes yet.
     """
-    try:
-        model = getattr(model, "_orig_mod", model)  # behind torch.compile
-        data: dict[str, Any] = {"type": type(model).__name__}
-        if callable(getattr(model, "parameters", None)):
-            parameters = list(model.parameters())
-            data["num_params"] = sum(p.numel() for p in parameters)
-            data["num_trainable_params"] = sum(
-                p.numel() for p in parameters if p.requires_grad
-            )
-    except Exception:  # noqa: BLE001  # a lazy module does not know its sizes yet
-        return {"type": type(model).__name__}
+    model = getattr(model, "_orig_mod", model)  # behind torch.compile
+    data: dict[str, Any] = {"type": type(model).__name__}
+    if callable(getattr(model, "parameters", None)):
+        parameters = list(model.parameters())
+        data["num_params"] = sum(p.numel() for p in parameters)
+        data["num_trainable_params"] = sum(
+            p.numel() for p in parameters if p.requires_grad
+        )
     return data

@@ -1,31 +1,38 @@
 """Parts of steps that are timed without a word from training.
 
-`torch_points` and `forwards` tell what torch and the models do; here it becomes spans and
-parts of the step. Parts are timed while the recorder lives. As spans they are kept in the
-steps of `spans.states`; checkpoints and evaluations, which are rare, in every step.
+What torch and the models do becomes spans and parts of the step. Parts are timed while
+the recorder lives. As spans they are kept in the steps of `spans.states`; checkpoints and
+evaluations, which are rare, in every step.
 """
 
 from __future__ import annotations
 
+import functools
+import threading
+import weakref
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from collector.hooks import torch_points
+from collector.core.guard import guarded
+from collector.hooks import torch_calls
+from collector.hooks.compiling import (
+    COMPILED_CALL,
+    compiles_anything,
+    is_wrapper,
+    untraced,
+)
+from collector.hooks.patches import Patches
 from collector.sources.contract import SourceInfo
 from collector.steps.parts import INDEX, StepParts
 from collector.steps.progress import TRAIN
-from collector.steps.spans.how import How
 from collector.steps.spans.log import ALL_STATES, clock_ns
-from collector.steps.spans.spans import Span
-from collector.steps.spans.stack import SPAN
+from collector.steps.spans.span import SPAN, Span, SpanOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from collector.core.warn_once import Troubles
-    from collector.hooks.forwards import Forwards
+    from collector.core.warn_once import WarnOnce
     from collector.steps.spans.log import SpanLog
-    from collector.steps.spans.spans import SpanSink
-    from collector.steps.spans.stack import Entered
+    from collector.steps.spans.span import Entered, RecorderCallbacks
 
     Note: TypeAlias = Callable[[SourceInfo, str, str, str], None]
     """Of a source: its status (recorded, off, absent), the reason, the remedy."""
@@ -36,6 +43,8 @@ LOADING: Final = "dataloader"
 PREFETCHED: Final = "dataloader/prefetched"
 """Counter: batches that were ready when the next one was asked for."""
 
+_ALWAYS_SEEN: Final = ("backward", "optimizer", "zero_grad", "checkpoint")
+_LISTENED: Final = (*_ALWAYS_SEEN, LOADING, torch_calls.COMMUNICATION)
 _RARE: Final = frozenset({"checkpoint", EVAL})
 
 _FORWARD: Final = SourceInfo(
@@ -43,57 +52,68 @@ _FORWARD: Final = SourceInfo(
 )
 
 
+def _give_up(
+    where: str, error: Exception, automatic: Automatic, *_: Any, **__: Any
+) -> None:
+    torch_calls.leave(automatic)
+    automatic.warn_once(
+        "automatic spans",
+        "timing failed (%s); the parts of steps are not timed from now on, the rest goes"
+        " on. Switch it off with spans.automatic: false, and report this.",
+        where,
+        error=error,
+    )
+
+
 class Automatic:
     """Parts of steps, timed where torch and the models pass by. Never raises."""
 
-    def __init__(self, log: SpanLog, troubles: Troubles, note: Note) -> None:
+    def __init__(self, log: SpanLog, warn_once: WarnOnce, note: Note) -> None:
         self.parts = StepParts()
+        self.warn_once = warn_once
         self._note = note
-        self._told_forward: bool | None = None
-        """What was said of the forward last: whether it is seen."""
+        self._noted_forward: bool | None = None
+        """What was noted of the forward last: whether it is seen."""
         self._log = log
-        self._troubles = troubles
-        self._sink: SpanSink | None = None
+        self._sink: RecorderCallbacks | None = None
         self._spans: dict[str, Span] = {}
         self._loading: dict[int | None, Span] = {}
         """Spans of waiting for a batch, by number of workers."""
         self._forwards: Forwards | None = None
         self._eval: Entered | None = None
 
-    def join(self, sink: SpanSink) -> None:
+    def join(self, sink: RecorderCallbacks) -> None:
         """Begin."""
         self._sink = sink
-        for part in ("backward", "optimizer", "zero_grad", "checkpoint"):
+        for part in _ALWAYS_SEEN:
             self.parts.see(part)
-        torch_points.listen(self)
+        torch_calls.listen(self, _LISTENED)
 
     def close(self) -> None:
         """End, and leave torch and the models alone."""
         self._leave_eval()
-        torch_points.leave(self)
+        torch_calls.leave(self)
         if self._forwards is not None:
-            self._forwards.close()
+            self._forwards.attach(())
         self._sink = None
 
     def attach(self, models: Iterable[Any]) -> None:
         """These are the models. May raise what odd models raise."""
         if self._forwards is None:
-            from collector.hooks.forwards import Forwards
-
             self._forwards = Forwards(self)
         self._forwards.attach(models)
         self.parts.see(FORWARD, sees=self._forwards.sees_any)
-        self.tell_of_forward()
+        self.note_forward()
 
-    def tell_of_forward(self) -> None:
+    def note_forward(self) -> None:
         """Say whether a model's forward is seen, where that was not said before."""
-        forwards, told = self._forwards, self._told_forward
-        if told is not None and forwards is None:
+        forwards, noted = self._forwards, self._noted_forward
+        if noted is not None and forwards is None:
             return
         sees = forwards is not None and forwards.sees_any
-        if sees is told:
+        if sees is noted:
             return
-        self._told_forward = sees
+        self._noted_forward = sees
         if sees:
             self._note(_FORWARD, "recorded", "", "")
         elif forwards is None:
@@ -105,79 +125,151 @@ class Automatic:
             self._note(_FORWARD, "absent", reason, remedy)
 
     @property
-    def has_told(self) -> bool:
+    def has_noted_forward(self) -> bool:
         """Whether anything was said of the forward; what changes, `attach` says."""
-        return self._told_forward is not None
+        return self._noted_forward is not None
 
-    def begin(self, part: str, name: str = "") -> Any:
-        """See `torch_points.Listener`; within a part of the same kind it is not noted."""
-        try:
-            if self.parts.innermost() == INDEX[part]:
-                return None
-            span = self._spans.get(name or part)
-            if span is None:
-                span = Span(name or part, self._sink, _how(part))
-                self._spans[name or part] = span
-            return span.begin()
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._fail(part, error)
+    # As a listener of torch's calls. Within a part of the same kind one is not noted.
+
+    @guarded(_give_up)
+    def begin(self, part: str, name: str, args: tuple[Any, ...]) -> Any:
+        """A part begins."""
+        if self.parts.innermost() == INDEX[part]:
             return None
+        if part == LOADING:
+            return self._span_of_loading(args[0]).begin()
+        title = name if part == torch_calls.COMMUNICATION else part
+        span = self._spans.get(title)
+        if span is None:
+            span = self._spans[title] = Span(title, self._sink, _options(part))
+        return span.begin()
 
-    def begin_batch(self, iterator: Any) -> Any:
-        """See `torch_points.Listener`; `iterator`: of batches, whatever it is."""
-        try:
-            if self.parts.innermost() == INDEX[LOADING]:
-                return None
-            workers, ready = prefetched(iterator)
-            if ready is not None:
-                self._log.add_counter(PREFETCHED, ready, None)
-            span = self._loading.get(workers)
-            if span is None:
-                args = {"num_workers": workers}
-                span = Span(LOADING, self._sink, _how(LOADING), args)
-                self._loading[workers] = span
-            return span.begin()
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._fail(LOADING, error)
-            return None
+    @guarded(_give_up)
+    def end(self, begun: Any, *, failed: bool = False) -> None:  # noqa: ARG002
+        """It has ended."""
+        begun[SPAN].end(begun, None, clock_ns())
 
-    def end(self, begun: Any) -> None:
-        """See `torch_points.Listener`."""
-        try:
-            begun[SPAN].end(begun, None, clock_ns())
-        except Exception as fault:  # noqa: BLE001  # the border to training
-            self._fail("end", fault)
+    def after_fork(self) -> bool:
+        """The recorder is the parent's."""
+        return False
 
+    @guarded(_give_up)
     def enter_phase(self, name: str, now_ns: int) -> None:
         """Another phase begins; all but training counts as evaluation."""
-        try:
-            self._leave_eval()
-            self.parts.take(now_ns)
-            if name != TRAIN:
-                span = Span(name, self._sink, _how(EVAL))
-                self._eval = span.begin()
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._fail(EVAL, error)
+        self._leave_eval()
+        self.parts.take(now_ns)
+        if name != TRAIN:
+            self._eval = Span(name, self._sink, _options(EVAL)).begin()
 
     def _leave_eval(self) -> None:
         begun, self._eval = self._eval, None
         if begun is not None:
             self.end(begun)
 
-    def _fail(self, part: str, error: BaseException) -> None:
-        torch_points.leave(self)
-        self._troubles.tell(
-            "automatic spans",
-            "timing %s failed; the parts of steps are not timed from now on, the rest"
-            " goes on. Switch it off with spans.automatic: false, and report this.",
-            part,
-            error=error,
-        )
+    def _span_of_loading(self, iterator: Any) -> Span:
+        workers, ready = prefetched(iterator)
+        if ready is not None:
+            self._log.add_counter(PREFETCHED, ready, None)
+        span = self._loading.get(workers)
+        if span is None:
+            args = {"num_workers": workers}
+            span = Span(LOADING, self._sink, _options(LOADING), args)
+            self._loading[workers] = span
+        return span
 
 
-def _how(part: str) -> How:
+class Forwards:
+    """When a model's forward begins and ends.
+
+    A plain model gets two hooks. torch.compile traces through them as through nothing, so
+    a model that is compiled is timed from outside: the wrapper that `torch.compile`
+    returned gets the hooks, and of a model that was told `model.compile()` the call
+    itself is wrapped.
+    """
+
+    def __init__(self, automatic: Automatic) -> None:
+        self._automatic = automatic
+        self._watched: list[tuple[weakref.ref[Any], Any]] = []
+        """Models, and what takes the timing off them again by `remove`."""
+        self._own = threading.local()
+        """Forwards that have begun and not ended, of each thread by itself."""
+
+    @property
+    def sees_any(self) -> bool:
+        """Whether any model is timed."""
+        return bool(self._watched)
+
+    def attach(self, models: Iterable[Any]) -> None:
+        """Time these from now on, and no others. May raise what odd models raise."""
+        models = list(models)
+        kept = []
+        for reference, timing in self._watched:
+            if any(reference() is model for model in models):
+                kept.append((reference, timing))
+            else:
+                timing.remove()
+        self._watched = kept
+        for model in models:
+            if all(reference() is not model for reference, _ in self._watched):
+                timing = self._time(model)
+                if timing is not None:
+                    self._watched.append((weakref.ref(model), timing))
+
+    def _time(self, model: Any) -> Any:
+        compiled = getattr(model, COMPILED_CALL, None)
+        if compiled is not None and not is_wrapper(model):
+            patches = Patches()
+            patches.attribute(model, COMPILED_CALL, self._timed(compiled))
+            return patches
+        inside = compiles_anything() and not is_wrapper(model)
+        if inside or not callable(getattr(model, "register_forward_hook", None)):
+            return None  # compiled code may hold it, and would be compiled anew
+        # Here and not above: it needs torch.
+        from collector.hooks.modules import ModuleHooks
+
+        hooks = ModuleHooks(self)
+        hooks.add(id(model), model)
+        return hooks
+
+    def _timed(self, compiled: Any) -> Any:
+        automatic = self._automatic
+
+        @functools.wraps(compiled, updated=())
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            begun = automatic.begin(FORWARD, "", ())
+            try:
+                return compiled(*args, **kwargs)
+            finally:
+                if begun is not None:
+                    automatic.end(begun)
+
+        return untraced(timed)
+
+    # As a listener of forwards.
+
+    def before_forward(self, index: int, *_: Any) -> None:
+        """A model begins."""
+        begun = self._automatic.begin(FORWARD, "", ())
+        self._own.__dict__.setdefault("begun", []).append((index, begun))
+
+    def after_forward(self, index: int, *_: Any) -> None:
+        """It has ended, and with it what began within it and never ended."""
+        stack = self._own.__dict__.get("begun", [])
+        if any(model == index for model, _ in stack):
+            while stack[-1][0] != index:
+                stack.pop()
+            begun = stack.pop()[1]
+            if begun is not None:
+                self._automatic.end(begun)
+
+    def hook_failed(self, error: Exception) -> None:
+        """Time nothing any more."""
+        _give_up(FORWARD, error, self._automatic)
+
+
+def _options(part: str) -> SpanOptions:
     states = ALL_STATES if part in _RARE else None
-    return How(category=part, part=INDEX[part], states=states, flags=0)
+    return SpanOptions(category=part, part=INDEX[part], states=states, flags=0)
 
 
 def prefetched(iterator: Any) -> tuple[int | None, int | None]:

@@ -19,25 +19,18 @@ As most steps are like the one before, what holds for a stretch of them is found
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from collector.config.schedule import Action, schedule_of
-from collector.steps.positions import (
-    AMOUNTS,
-    Begins,
-    action_at,
-    ended,
-    here,
-    place_of,
-    place_of_call,
-)
+from collector.core.guard import guarded
+from collector.steps.positions import AMOUNTS, Positions, place_of_call
 from collector.steps.progress import TRAIN
 
 if TYPE_CHECKING:
-    from collector.config.schedule import Schedule
+    from collections.abc import Iterable
+
     from collector.config.sections import ScheduleConfig
-    from collector.core.warn_once import Troubles
-    from collector.steps.positions import Place
+    from collector.core.warn_once import WarnOnce
     from collector.steps.progress import Progress
 
 Cut: TypeAlias = Literal["epoch", "phase", "schedule", "close", "exception"]
@@ -67,8 +60,11 @@ class StepListener(Protocol):
 
 _NOWHERE: Final = range(0)
 
-_ONE_BY_ONE: Final = ("call", "step")
-"""Units of which a step is one position."""
+
+def _drop(
+    _where: str, error: Exception, cycles: Cycles, listener: StepListener, *_: Any
+) -> None:
+    cycles.drop(listener, error)
 
 
 class Cycles:
@@ -78,7 +74,7 @@ class Cycles:
         self,
         settings: ScheduleConfig,
         progress: Progress,
-        troubles: Troubles,
+        warn_once: WarnOnce,
         *,
         needed: bool = True,
     ) -> None:
@@ -93,11 +89,15 @@ class Cycles:
         """Number of the cycle under way, or of the last one; 0 before the first."""
         self.needed = needed
         """Whether `action` is kept up to date."""
-        self._schedule: Schedule | None = schedule_of(settings)
-        self._unit = settings.unit
-        self._per_epoch = settings.per_epoch
+        self._positions = Positions(
+            schedule_of(settings),
+            progress,
+            warn_once,
+            unit=settings.unit,
+            per_epoch=settings.per_epoch,
+        )
         self._progress = progress
-        self._troubles = troubles
+        self._warn_once = warn_once
         self._listeners: tuple[StepListener, ...] = ()
         """Never changed but replaced, as one may go while they are told."""
         self._edge_listeners: tuple[StepListener, ...] = ()
@@ -106,14 +106,13 @@ class Cycles:
         """Which one they were told of last."""
         self._same = _NOWHERE
         """Positions with the action of the step under way, to be found there unasked."""
-        self._number = 0
-        """Training steps that have ended."""
-        self._epoch = 0
-        self._begins = Begins()
+        self._counts_numbers = settings.unit == "step"
+        """Else steps are counted; of other units than these two `_same` holds none."""
+        self._begin = 0
+        """The position in `_same` where the epoch began, or 0."""
         self._looks_back = settings.unit in AMOUNTS and settings.choose is None
         self._place = place_of_call(0)
         """Of the step under way."""
-        self._steps_left: int | None = None
         self._is_open = False
         """Whether the cycle numbered `cycle` may go on."""
         self._has_ended_step = False
@@ -137,11 +136,10 @@ class Cycles:
         progress = self._progress
         if not self.needed or progress.phase.name != TRAIN:
             return
-        if self._unit == "step":
-            position = progress.train.next_step - self._begins.step
-        else:  # of other units than these two `_same` holds none
-            position = self._number - self._begins.taken
-        if position not in self._same or self._steps_left == 1:
+        train = progress.train
+        position = train.next_step if self._counts_numbers else train.num_steps
+        position -= self._begin
+        if position not in self._same or self._positions.steps_left == 1:
             self._choose()
 
     def begin_step(self) -> None:
@@ -161,9 +159,8 @@ class Cycles:
         is_last = self.action is Action.ACTIVE_AND_SAVE
         if self._listeners or is_last:
             self._tell_end(step, is_last=is_last)
-        self._number += 1
-        if self._steps_left is not None:
-            self._steps_left -= 1
+        if self._positions.steps_left is not None:
+            self._positions.steps_left -= 1
         self._has_ended_step = self._is_open
         if is_last:
             self._is_open = self._has_ended_step = False
@@ -183,11 +180,9 @@ class Cycles:
         if not self.needed:
             return
         self._same = _NOWHERE
-        self._steps_left = length
-        if self._number > self._begins.taken:
-            self._epoch += 1
-        if self._per_epoch:
-            self._begins = here(self._progress, self._number)
+        self._positions.begin_epoch(length)
+        begins = self._positions.begins
+        self._begin = begins.step if self._counts_numbers else begins.taken
         before = self.action, self.cycle
         if self._is_open and self._has_ended_step:
             self._cut("epoch")
@@ -200,19 +195,24 @@ class Cycles:
     def close(self, error: BaseException | None) -> None:
         """The recording ends."""
         self._cut("close" if error is None else "exception")
-        self.forget()
+        self.after_fork()
 
-    def forget(self) -> None:
+    def after_fork(self) -> None:
         """Be dead: closed, or in a forked child."""
         self.needed = False
         self.action = Action.SKIP
-        self._schedule = None
+        self._positions.stop()
         self._listeners = self._edge_listeners = ()
 
     # Behind them.
 
     def _choose(self) -> None:
-        action = self._evaluated()
+        positions, taken = self._positions, self._progress.train.num_steps
+        place = self._place = positions.place(taken - positions.begins.taken)
+        is_last = positions.steps_left == 1
+        action = positions.action(place, is_last=is_last)
+        until = place.last if is_last else positions.same_until(place, action)
+        self._same = range(place.last, until)
         if action is Action.SKIP:
             if self._is_open:
                 if self._has_ended_step:
@@ -229,40 +229,37 @@ class Cycles:
 
     def _cut(self, why: Cut) -> None:
         self._same = _NOWHERE  # the same action may be another cycle's
-        for listener in (*self._listeners, *self._edge_listeners):
-            try:
-                listener.cut(why)
-            except Exception as error:  # noqa: BLE001, PERF203  # others are told
-                self._drop(listener, error)
+        self._tell((*self._listeners, *self._edge_listeners), "cut", why)
         if self._has_ended_step:
             self._is_open = self._has_ended_step = False
 
     def _tell_begin(self) -> None:
-        step, told = self._progress.train_step, self._listeners
+        told = self._listeners
         if self.cycle != self._told_cycle:
             self._told_cycle = self.cycle
             told += self._edge_listeners
-        for listener in told:
-            try:
-                listener.begin(step)
-            except Exception as error:  # noqa: BLE001, PERF203  # others are told
-                self._drop(listener, error)
+        self._tell(told, "begin", self._progress.train_step)
 
     def _tell_end(self, step: int | None, *, is_last: bool) -> None:
         number = self._progress.train_step if step is None else step
-        for listener in self._listeners + (self._edge_listeners if is_last else ()):
-            try:
-                listener.end(number)
-            except Exception as error:  # noqa: BLE001, PERF203  # others are told
-                self._drop(listener, error)
+        told = self._listeners + (self._edge_listeners if is_last else ())
+        self._tell(told, "end", number)
 
-    def _drop(self, listener: StepListener, error: Exception) -> None:
+    def _tell(self, listeners: Iterable[StepListener], what: str, about: Any) -> None:
+        for listener in listeners:
+            self._call(listener, what, about)
+
+    @guarded(_drop)
+    def _call(self, listener: StepListener, what: str, about: Any) -> None:
+        getattr(listener, what)(about)
+
+    def drop(self, listener: StepListener, error: Exception) -> None:
         """One that failed must not cost the others."""
         self._listeners = tuple(at for at in self._listeners if at is not listener)
         self._edge_listeners = tuple(
             at for at in self._edge_listeners if at is not listener
         )
-        self._troubles.tell(
+        self._warn_once(
             f"cycles {type(listener).__name__}",
             "%s failed and is told of no further step; the rest of the recording"
             " goes on. Please report this.",
@@ -270,41 +267,11 @@ class Cycles:
             error=error,
         )
 
-    def _evaluated(self) -> Action:
-        self._same = _NOWHERE
-        schedule = self._schedule
-        if schedule is None:
-            return Action.SKIP
-        place = self._place = self._found_place()
-        is_last, epoch = self._steps_left == 1, self._epoch
-        try:
-            action = action_at(schedule, place, is_last=is_last, epoch=epoch)
-            if self._unit in _ONE_BY_ONE and not is_last:
-                until = schedule.same_until(place.last, action, epoch=epoch)
-                self._same = range(place.last, until)
-        except Exception as error:  # noqa: BLE001  # the user's own `choose`
-            self._schedule = None
-            self._troubles.tell(
-                "schedule",
-                "schedule.choose failed; no further call or step is collected. Correct"
-                " it: it is given the number of a call and returns whether to collect"
-                " it.",
-                error=error,
-            )
-            return Action.SKIP
-        return action
-
-    def _found_place(self) -> Place:
-        if self._unit == "call":
-            return place_of_call(self._number - self._begins.taken)
-        return place_of(self._unit, self._progress, self._begins)
-
     def _look_back(self) -> None:
         """The step is over and has said what it had: so it ends its cycle, or does not."""
-        place = ended(self._place, self._unit, self._progress, self._begins)
-        is_last = self._steps_left == 1
-        schedule = self._schedule
-        if schedule is not None and place != self._place:
-            was = action_at(schedule, place, is_last=is_last, epoch=self._epoch)
+        place = self._positions.ended(self._place)
+        if place != self._place:
+            is_last = self._positions.steps_left == 1
+            was = self._positions.action(place, is_last=is_last)
             is_end = was is Action.ACTIVE_AND_SAVE
             self.action = Action.ACTIVE_AND_SAVE if is_end else Action.ACTIVE

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from collector.core.guard import guarded
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -106,9 +108,7 @@ def describe(loader: Any) -> dict[str, Any]:
     }
 
 
+@guarded(lambda *_: None)
 def _asked(ask: Callable[[], Any]) -> int | bool | None:
-    try:
-        value = ask()
-    except Exception:  # noqa: BLE001  # whatever a loader of the user's own raises
-        return None
+    value = ask()
     return value if type(value) in (int, bool) else None

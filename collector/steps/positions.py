@@ -6,17 +6,22 @@ said when it is over, so the step under way is taken to have as many as the one 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.config.schedule import Action
-from collector.steps.progress import TRAIN
+from collector.core.guard import guarded
 
 if TYPE_CHECKING:
     from collector.config.schedule import Schedule
+    from collector.core.warn_once import WarnOnce
     from collector.steps.progress import Progress
 
 AMOUNTS: Final = ("sample", "token")
 """Units of which a step has as many as it says when it is over."""
+
+
+_ONE_BY_ONE: Final = ("call", "step")
+"""Units of which a step is one position."""
 
 
 class Begins(NamedTuple):
@@ -39,49 +44,107 @@ class Place(NamedTuple):
     """Whether further calls are at the same position."""
 
 
-def here(progress: Progress, taken: int) -> Begins:
-    """Positions start here; `taken`: training steps so far."""
-    train = progress.phases[TRAIN]
-    return Begins(taken, train.next_step, train.samples or 0, train.tokens or 0)
-
-
 def place_of_call(number: int) -> Place:
     """Of a call by its own number."""
     return Place(number, number, number)
 
 
-def place_of(unit: str, progress: Progress, begins: Begins) -> Place:
-    """Of the training step under way, in any unit but calls."""
-    if unit == "epoch":
-        return place_of_call(progress.epoch or 0)._replace(is_part=True)
-    if unit == "step":
-        return place_of_call(progress.train_step - begins.step)
-    total, (before, last) = _amount(unit, progress, begins)
-    first = max(0, total)
-    passed = min(first, max(0, total - last + max(1, before)))
-    return Place(first + max(1, last) - 1, first, passed)
-
-
-def ended(place: Place, unit: str, progress: Progress, begins: Begins) -> Place:
-    """The place of a step that is over: with the samples or tokens that it had."""
-    total, _ = _amount(unit, progress, begins)
-    return place if total <= place.first else place._replace(last=total - 1)
-
-
-def action_at(schedule: Schedule, place: Place, *, is_last: bool, epoch: int) -> Action:
-    """What the schedule says of a place; see `Schedule.action`."""
-    action = schedule.action(
-        place.last, place.first, passed=place.passed, is_last=is_last, epoch=epoch
+def _choose_failed(
+    _where: str, error: Exception, positions: Positions, *_: Any, **__: Any
+) -> None:
+    positions.stop()
+    positions.warn_once(
+        "schedule",
+        "schedule.choose failed; no further call or step is collected. Correct it: it is"
+        " given the number of a call and returns whether to collect it.",
+        error=error,
     )
-    goes_on = place.is_part and not is_last and action is Action.ACTIVE_AND_SAVE
-    return Action.ACTIVE if goes_on else action
 
 
-def _amount(
-    unit: str, progress: Progress, begins: Begins
-) -> tuple[int, tuple[int, int]]:
-    """Samples or tokens since `begins`, and what the last two reports added."""
-    train = progress.phases[TRAIN]
-    if unit == "sample":
-        return (train.samples or 0) - begins.samples, train.samples_by
-    return (train.tokens or 0) - begins.tokens, train.tokens_by
+class Positions:
+    """The schedule, and how far training is in its unit since the epoch or the start."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        progress: Progress,
+        warn_once: WarnOnce,
+        *,
+        unit: str,
+        per_epoch: bool,
+    ) -> None:
+        self.unit = unit
+        self.per_epoch = per_epoch
+        self.begins = Begins()
+        self.epoch = 0
+        """Where positions are an epoch's own: epochs of this start that are over."""
+        self.steps_left: int | None = None
+        """Training steps to come in this epoch, where its length is known."""
+        self._schedule: Schedule | None = schedule
+        self._progress = progress
+        self.warn_once = warn_once
+
+    def stop(self) -> None:
+        """Nothing is collected any more."""
+        self._schedule = None
+
+    def begin_epoch(self, length: int | None) -> None:
+        """Another epoch begins, of `length` steps where that is known."""
+        self.steps_left = length
+        if self.per_epoch:
+            train = self._progress.train
+            self.epoch += train.num_steps > self.begins.taken
+            self.begins = Begins(
+                train.num_steps,
+                train.next_step,
+                train.samples or 0,
+                train.tokens or 0,
+            )
+
+    def place(self, number: int) -> Place:
+        """Of the training step under way, or of call `number` where calls are counted."""
+        begins, progress = self.begins, self._progress
+        if self.unit == "call":
+            return place_of_call(number)
+        if self.unit == "epoch":
+            return place_of_call(progress.epoch or 0)._replace(is_part=True)
+        if self.unit == "step":
+            return place_of_call(progress.train_step - begins.step)
+        total, (before, last) = self._amount()
+        first = max(0, total)
+        passed = min(first, max(0, total - last + max(1, before)))
+        return Place(first + max(1, last) - 1, first, passed)
+
+    def ended(self, place: Place) -> Place:
+        """The place of a step that is over: with the samples or tokens that it had."""
+        total, _ = self._amount()
+        return place if total <= place.first else place._replace(last=total - 1)
+
+    @guarded(_choose_failed, instead=lambda *_, **__: Action.SKIP)
+    def action(self, place: Place, *, is_last: bool) -> Action:
+        """What the schedule says of a place; the user's own `choose` may be asked."""
+        if self._schedule is None:
+            return Action.SKIP
+        action = self._schedule.action(
+            place.last,
+            place.first,
+            passed=place.passed,
+            is_last=is_last,
+            epoch=self.epoch,
+        )
+        goes_on = place.is_part and not is_last and action is Action.ACTIVE_AND_SAVE
+        return Action.ACTIVE if goes_on else action
+
+    def same_until(self, place: Place, action: Action) -> int:
+        """Up to where it says the same; of units that pass by many at once, nowhere."""
+        schedule = self._schedule
+        if schedule is None or self.unit not in _ONE_BY_ONE:
+            return place.last
+        return schedule.same_until(place.last, action, epoch=self.epoch)
+
+    def _amount(self) -> tuple[int, tuple[int, int]]:
+        """Samples or tokens since the beginning, and what the last two reports added."""
+        train = self._progress.train
+        if self.unit == "sample":
+            return (train.samples or 0) - self.begins.samples, train.samples_by
+        return (train.tokens or 0) - self.begins.tokens, train.tokens_by

@@ -5,10 +5,11 @@ Each phase counts its own steps from 0, or from where the user's own numbers lea
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from collector.core.plain import text_of
-from collector.steps.compiled import untraced
+from collector.hooks.compiling import untraced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,32 +29,22 @@ MAX_PHASES: Final = 32
 _MAX_NAME: Final = 200
 
 
+@dataclass(slots=True, eq=False)
 class Phase:
     """One phase's own counters."""
 
-    __slots__ = (
-        "last_ns",
-        "name",
-        "next_step",
-        "num_steps",
-        "samples",
-        "samples_by",
-        "tokens",
-        "tokens_by",
-    )
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.next_step = 0
-        self.num_steps = 0
-        """Steps taken, whatever their numbers."""
-        self.last_ns: int | None = None
-        """Monotonic end of the step before; None where the next has no beginning."""
-        self.samples: int | None = None
-        self.tokens: int | None = None
-        """Totals; None as long as nobody reported any."""
-        self.samples_by = self.tokens_by = (0, 0)
-        """What the last two reports added, the newer one last; 0: there was none."""
+    name: str
+    next_step: int = 0
+    num_steps: int = 0
+    """Steps taken, whatever their numbers."""
+    last_ns: int | None = None
+    """Monotonic end of the step before; None where the next has no beginning."""
+    samples: int | None = None
+    tokens: int | None = None
+    """Totals; None as long as nobody reported any."""
+    samples_by: tuple[int, int] = (0, 0)
+    tokens_by: tuple[int, int] = (0, 0)
+    """What the last two reports added, the newer one last; 0: there was none."""
 
 
 class Progress:

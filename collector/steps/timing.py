@@ -1,11 +1,4 @@
-"""What a recording keeps of time: spans one by one, and the parts of each step.
-
-- `span_log`, `span_captures`: what happened, and how it gets to the disk;
-- `parts`: the training thread's time by part, for the step's row;
-- `automatic`, `torch_points`, `forwards`: the parts that are timed without a word from
-  training;
-- `flops`: what a step needed, as the settings say.
-"""
+"""Spans one by one, the parts of each step, and the operations it needed."""
 
 from __future__ import annotations
 
@@ -14,8 +7,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.guard import guarded, say
 from collector.format.columns import FLOPS, PARTS
-from collector.hooks import torch_points
+from collector.hooks import torch_calls
 from collector.sources.contract import SourceInfo
 from collector.steps.automatic import Automatic
 from collector.steps.progress import TRAIN
@@ -27,26 +21,39 @@ from collector.steps.spans.log import (
     clock_ns,
     states_mask,
 )
-from collector.steps.spans.spans import TorchProfiler
+from collector.steps.spans.span import TorchProfiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.config import RecordConfig
     from collector.config.sections import FlopsConfig
-    from collector.core.warn_once import Troubles
+    from collector.core.warn_once import WarnOnce
     from collector.format.columns import Column
     from collector.format.records import Capture, ClockAnchor
     from collector.sources.device.accelerator import Device
     from collector.steps.automatic import Note
     from collector.steps.cycles import Cycles
     from collector.steps.progress import Progress
-    from collector.steps.spans.how import How
-    from collector.steps.spans.spans import SpanSink
+    from collector.steps.spans.span import RecorderCallbacks, SpanOptions
 
 STEP: Final = "step"
 
 _SPANS: Final = SourceInfo(name="spans", cost="2 us per span on the training thread")
+
+
+def _fault(where: str, error: Exception, timing: Timing, *_: Any) -> None:
+    say(timing.warn_once, where, error)
+
+
+def _not_written(_where: str, error: Exception, timing: Timing) -> None:
+    timing.stop_keeping()
+    timing.warn_once(
+        "spans",
+        "spans could not be written and are only summed up from now on; the rest of the"
+        " recording goes on. Please report this.",
+        error=error,
+    )
 
 
 class Timing:
@@ -58,7 +65,7 @@ class Timing:
         device: Device,
         cycles: Cycles,
         progress: Progress,
-        troubles: Troubles,
+        warn_once: WarnOnce,
         started: ClockAnchor,
         *,
         put: Callable[[Capture], bool],
@@ -81,7 +88,7 @@ class Timing:
         self._is_on = spans.enabled
         self._cycles = cycles
         self._progress = progress
-        self._troubles = troubles
+        self.warn_once = warn_once
         self._flops = config.flops if _knows_any(config.flops) else None
         self._captures: Any = None
         if spans.enabled:
@@ -91,7 +98,7 @@ class Timing:
             self._captures = SpanCaptures(self.log, self.to_wall_ns, put)
             note(_SPANS, "recorded", "", "")
             if spans.automatic:
-                self.automatic = Automatic(self.log, troubles, note)
+                self.automatic = Automatic(self.log, warn_once, note)
                 self.columns += PARTS
                 self.log.parts = self.automatic.parts
         else:
@@ -100,7 +107,7 @@ class Timing:
         if self._flops is not None:
             self.columns += FLOPS
 
-    def join(self, sink: SpanSink) -> None:
+    def join(self, sink: RecorderCallbacks) -> None:
         """The recorder lives: time what is timed by itself."""
         if "torch" in sys.modules:
             TorchProfiler.find()
@@ -112,46 +119,35 @@ class Timing:
         if self.automatic is not None:
             self.automatic.close()
 
-    def open_span(self, name: str, how: How) -> Any:
+    @guarded(_fault, instead=lambda *_: (None, None))
+    def open_span(self, name: str, options: SpanOptions) -> Any:
         """All that goes on beside a span; what is returned is for `close_span`."""
         ledger = self.log.device.ledger
         scope = function = None
-        try:
-            if ledger is not None and how.flags & SUMMED:
-                scope = ledger, ledger.open()
-            profiler = TorchProfiler.module
-            if profiler._is_profiler_enabled:  # noqa: SLF001
-                function = profiler.record_function(name)
-                function.__enter__()
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._tell_fault(error)
+        if ledger is not None and options.flags & SUMMED:
+            scope = ledger, ledger.open()
+        profiler = TorchProfiler.module
+        if profiler._is_profiler_enabled:  # noqa: SLF001
+            function = profiler.record_function(name)
+            function.__enter__()
         return scope, function
 
+    @guarded(_fault)
     def close_span(self, opened: Any) -> int | None:
         """It is over; the peak of its time in bytes, where there is one."""
         scope, function = opened
-        try:
-            if function is not None:
-                function.__exit__(None, None, None)
-            reading = None if scope is None else scope[0].close(scope[1])
-            return None if reading is None else reading.peaks[0]
-        except Exception as error:  # noqa: BLE001  # the border to training
-            self._tell_fault(error)
-            return None
+        if function is not None:
+            function.__exit__(None, None, None)
+        reading = None if scope is None else scope[0].close(scope[1])
+        return None if reading is None else reading.peaks[0]
 
-    def _tell_fault(self, error: BaseException) -> None:
-        self._troubles.tell(
-            "fault span",
-            "something beside a span failed; training goes on, and so does the rest of"
-            " the recording. Please report this.",
-            error=error,
-        )
-
-    def turn(self) -> None:
+    def begin_step(self) -> None:
         """The current phase's next step begins."""
         if self._is_on:
             cycles = self._cycles
-            self.log.turn(self._progress.train.next_step, cycles.action, cycles.cycle)
+            self.log.begin_step(
+                self._progress.train.next_step, cycles.action, cycles.cycle
+            )
 
     def end_step(
         self,
@@ -172,13 +168,16 @@ class Timing:
                 log.threads[STEPS] = (native, f"{thread.name[:200]} steps")
             name = STEP if phase == TRAIN else f"{phase} {STEP}"
             took = now_ns - since_ns
-            log.add_span(name, STEP, STEPS, since_ns, took, 0, log.at, KEPT, None, None)
+            at = log.at
+            log.spans += (name, STEP, STEPS, since_ns, took, 0, at, KEPT, None, None)
+            if len(log.spans) >= log.wake_at:
+                log.crowded()
         automatic = self.automatic
         if automatic is None:
             row: list[float | None] = []
         else:
-            if not automatic.has_told:
-                automatic.tell_of_forward()
+            if not automatic.has_noted_forward:
+                automatic.note_forward()
             row = automatic.parts.take(now_ns)
         if self._flops is not None:
             is_training = phase == TRAIN
@@ -190,24 +189,19 @@ class Timing:
         if self.automatic is not None:
             self.automatic.enter_phase(name, now_ns)
 
+    @guarded(_not_written)
     def write(self) -> None:
-        """Hand over what has come, on the writer's thread. Never raises."""
-        log = self.log
-        try:
-            if self.automatic is not None:
-                torch_points.install()  # of what was imported since
-            if self._captures is not None:
-                self._captures.write(self._progress.phase.name)
-            else:
-                log.take_spans()
-        except Exception as error:  # noqa: BLE001  # the rest of the round goes on
-            self._captures, log.keeps, self._is_on = None, 0, False
-            self._troubles.tell(
-                "spans",
-                "spans could not be written and are only summed up from now on; the"
-                " rest of the recording goes on. Please report this.",
-                error=error,
-            )
+        """Hand over what has come, on the writer's thread."""
+        if self.automatic is not None:
+            torch_calls.install()  # of what was imported since
+        if self._captures is not None:
+            self._captures.write(self._progress.phase.name)
+        else:
+            self.log.take_spans()
+
+    def stop_keeping(self) -> None:
+        """Sum spans up, and keep none by itself any more."""
+        self._captures, self.log.keeps, self._is_on = None, 0, False
 
 
 def _knows_any(flops: FlopsConfig) -> bool:

@@ -18,9 +18,11 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.values import resolve
+from collector.core.guard import Block
 from collector.sources.contract import SourceInfo
 from collector.torch_profiler.digest.digest import digest_of
 from collector.torch_profiler.digest.report import capture_of
@@ -35,10 +37,10 @@ if TYPE_CHECKING:
 
     from collector.config.sections import TorchProfilerConfig
     from collector.core.rank import Identity
-    from collector.core.warn_once import Troubles
+    from collector.core.warn_once import WarnOnce
     from collector.functions.contract import Sink
+    from collector.mirror.mirror import Mirror
     from collector.torch_profiler.digest.digest import Digest
-    from collector.torch_profiler.kept import Remote
     from collector.torch_profiler.source import Trace
 
 MAX_BYTES: Final = 20 * 2**30
@@ -84,7 +86,7 @@ class _SaveFirstError(BaseException):
 
 
 class Exporter:
-    """See the module; `source.Taker`."""
+    """Of one recording."""
 
     def __init__(
         self,
@@ -93,9 +95,9 @@ class Exporter:
         sink: Sink,
         identify: Callable[[], Identity],
         run_dir: Path,
-        remote: Callable[[], Remote | None],
+        remote: Callable[[], Mirror | None],
         flush: Callable[[float], object],
-        troubles: Troubles,
+        warn_once: WarnOnce,
     ) -> None:
         """`flush` has the rank's file made, if it is not there yet, within seconds."""
         self.kept = Kept(settings.num_traces_to_keep, remote)
@@ -104,7 +106,7 @@ class Exporter:
         self._identify = identify
         self._run_dir = run_dir
         self._flush = flush
-        self._telling = Telling(troubles)
+        self._telling = Telling(warn_once)
         self._post_process = (
             None
             if settings.post_process is None
@@ -128,7 +130,7 @@ class Exporter:
 
     @property
     def why_not(self) -> str:
-        """See `source.Taker`."""
+        """Why a further trace could not be saved just now; empty where it could."""
         if len(self._waiting) + len(self._saved) + self._is_busy > MAX_WAITING:
             return "the traces before it are still being saved or read"
         if self.kept.num_bytes_beside >= MAX_BYTES:
@@ -136,7 +138,7 @@ class Exporter:
         return ""
 
     def put(self, trace: Trace) -> None:
-        """See `source.Taker`."""
+        """Save it, on the thread."""
         with self._changed:
             self._waiting.append(trace)
             if self._thread is None:
@@ -147,7 +149,7 @@ class Exporter:
             self._changed.notify_all()
 
     def recording(self, is_on: bool) -> None:
-        """See `source.Taker`."""
+        """Torch begins or ends to record: other threads' Python calls are recorded too."""
         if not is_on:
             self._calm.set()
         elif self._settings.with_stack:
@@ -166,8 +168,8 @@ class Exporter:
                 self._telling.slow(seconds, is_saved=is_saved)
         self.kept.settle()
 
-    def forget(self) -> None:
-        """In a forked child: no thread is ours. Takes no lock: it may be held."""
+    def after_fork(self) -> None:
+        """This is a forked child: no thread is ours. Takes no lock: it may be held."""
         self._is_over = True
         self._thread = None
         self._waiting.clear()
@@ -198,22 +200,14 @@ class Exporter:
 
     def _save(self, trace: Trace) -> None:
         """Write the file, and have it known and copied before anything is read of it."""
-        saved = None
-        try:
-            saved = self._written(trace)
-        except Exception as error:  # noqa: BLE001  # the next one may be saved
-            self._telling.lost(trace, error)
-            self._sink.put_capture(
-                capture_of(
-                    trace,
-                    None,
-                    problem=f"not saved: {type(error).__name__}: {error}"[:500],
-                )
-            )
-        if saved is not None:
-            self._saved.append(saved)
-        else:
-            trace.profile = None
+        with Block(partial(self._lost, trace)):
+            self._saved.append(self._written(trace))
+
+    def _lost(self, trace: Trace, error: Exception) -> None:
+        trace.profile = None
+        self._telling.lost(trace, error)
+        problem = f"not saved: {type(error).__name__}: {error}"[:500]
+        self._sink.put_capture(capture_of(trace, None, problem=problem))
 
     def _written(self, trace: Trace) -> _Saved:
         folder = self._folder()
@@ -221,7 +215,7 @@ class Exporter:
             **identity_values(self._identify(), self._run_dir.name),
             **trace.moment,
         }
-        path = self._place(folder, self._settings.filename, values, trace=True)
+        path = self._place(folder, self._settings.filename, values)
         self._check_room(folder)
         write_trace(trace.profile, path, compress=path.name.endswith(".gz"))
         size = path.stat().st_size
@@ -251,18 +245,17 @@ class Exporter:
     def _digest(self, saved: _Saved) -> None:
         trace = saved.trace
         try:
-            digest = digest_of(
-                trace, self._settings, rank=self._sink.rank, pause=self._pause
-            )
-            if digest.why_no_timeline:
-                self._sink.note_kind(INFO, "absent", *digest.why_no_timeline)
-            beside, problems = self._write_beside(digest, saved)
-            self._put(saved, digest, beside, (*digest.problems, *problems))
+            with Block(partial(self._telling.unread, saved.path)):
+                digest = digest_of(
+                    trace, self._settings, rank=self._sink.rank, pause=self._pause
+                )
+                if digest.why_no_timeline:
+                    self._sink.note_kind(INFO, "absent", *digest.why_no_timeline)
+                beside, problems = self._write_beside(digest, saved)
+                self._put(saved, digest, beside, (*digest.problems, *problems))
         except _SaveFirstError:
             self._saved.appendleft(saved)
             return
-        except Exception as error:  # noqa: BLE001  # the next one may be read
-            self._telling.unread(saved.path, error)
         trace.profile = None
 
     def _put(
@@ -302,18 +295,9 @@ class Exporter:
             raise OSError("the rank's file, beside which it belongs, cannot be written")
         return folder
 
-    def _place(
-        self,
-        folder: Path,
-        template: str,
-        values: dict[str, Any],
-        *,
-        trace: bool = False,
-    ) -> Path:
-        settings = self._settings
-        suffix = ".gz" if trace and settings.gzip else ""
-        path = place_of(folder, settings.folder, template, values, suffix=suffix)
-        return path if settings.overwrite else free_name(path, self.kept.is_taken)
+    def _place(self, folder: Path, template: str, values: dict[str, Any]) -> Path:
+        path = place_of(folder, template, values)
+        return free_name(path, self.kept.is_taken)
 
     def _check_room(self, folder: Path) -> None:
         """Refuse before the last bytes of a disk are taken from the recording itself."""
@@ -324,11 +308,11 @@ class Exporter:
             raise NoRoomError(f"{free:,} bytes are free, and it may take {needed:,}")
 
     def _post_processed(self, path: Path) -> str:
-        if self._post_process is None:
-            return ""
-        try:
-            self._post_process(path)
-        except Exception as error:  # noqa: BLE001  # the user's own
+        failed: list[Exception] = []
+        if self._post_process is not None:
+            with Block(failed.append):
+                self._post_process(path)
+        for error in failed:
             self._telling.post_process(path, error)
             return f"post_process failed: {type(error).__name__}: {error}"[:500]
         return ""
@@ -347,7 +331,7 @@ class Exporter:
         ):
             if text is None:
                 continue
-            path = self._place(saved.folder, template, saved.values)
+            path = self._place(saved.path.parent, template, saved.values)
             try:
                 write_text(text, path, compress=path.name.endswith(".gz"))
             except OSError as error:

@@ -15,13 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.whole_file import PART, begun
 from collector.mirror.templates import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-PART: Final = ".part"
-"""Ends the name of a file that is being written."""
 
 GZIP_LEVEL: Final = 4
 """Four fifths of the default's size reduction cost a third of its time."""
@@ -30,20 +28,9 @@ _CHUNK_BYTES: Final = 2**20
 _TAIL_BYTES: Final = 64
 
 
-def place_of(
-    folder: Path,
-    settings_folder: str,
-    template: str,
-    values: Mapping[str, object],
-    *,
-    suffix: str = "",
-) -> Path:
-    """Where a file goes: below `folder`, without leaving it; `suffix` is added once."""
-    name = key_of(template, values)
-    if suffix and not name.endswith(suffix):
-        name += suffix
-    below = key_of(settings_folder, values)
-    return folder.joinpath(*below.split("/"), *name.split("/"))
+def place_of(folder: Path, template: str, values: Mapping[str, object]) -> Path:
+    """Where a file goes: below `folder`, without leaving it."""
+    return folder.joinpath(*key_of(template, values).split("/"))
 
 
 def free_name(path: Path, is_taken: Callable[[Path], bool]) -> Path:
@@ -97,13 +84,11 @@ def write_text(text: str, path: Path, *, compress: bool = False) -> None:
 def _complete_only(path: Path) -> Iterator[Path]:
     """Where to write; afterwards it has the name, or is gone."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + PART)
-    try:
-        yield part
-        os.replace(part, path)  # noqa: PTH105  # the same in fewer steps
-    finally:
-        part.unlink(missing_ok=True)
-        Path(f"{part}.tmp").unlink(missing_ok=True)  # torch's own, where it failed
+    with begun(path) as part:
+        try:
+            yield part
+        finally:
+            Path(f"{part}.tmp").unlink(missing_ok=True)  # torch's own, where it failed
 
 
 def _pack(plain: Path, packed: Path) -> None:

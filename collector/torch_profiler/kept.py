@@ -8,35 +8,12 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from pathlib import Path  # noqa: TC003  # of a NamedTuple
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-
-class Remote(Protocol):
-    """Where files are mirrored; see `collector.mirror.mirror`."""
-
-    def put(
-        self,
-        kind: Literal["traces"],
-        path: Path,
-        *,
-        delete_after: bool = False,
-        values: Mapping[str, object] | None = None,
-    ) -> bool:
-        """Have a finished file copied; False where it stays here."""
-
-    def url_of(
-        self,
-        kind: Literal["traces"],
-        path: Path,
-        values: Mapping[str, object] | None = None,
-    ) -> str | None:
-        """Where a file goes; None where it stays here."""
-
-    def has_copy(self, path: Path) -> bool:
-        """Whether a file that was put lies at the other end."""
+    from collector.mirror.mirror import Mirror
 
 
 class SavedTrace(NamedTuple):
@@ -53,7 +30,7 @@ class SavedTrace(NamedTuple):
 class Kept:
     """The saved traces of one recording; deletes those that are not to stay."""
 
-    def __init__(self, num_to_keep: int, remote: Callable[[], Remote | None]) -> None:
+    def __init__(self, num_to_keep: int, remote: Callable[[], Mirror | None]) -> None:
         """`num_to_keep`: the newest ones; -1: all, 0: none once uploaded.
 
         `remote`: where files are mirrored, as known by then.

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import functools
 import gc
-import os
 import sys
 import threading
 import weakref
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final
+
+from collector.core import fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,8 +73,8 @@ class Others:
         """Whether the program has a profiler made ready or running."""
         return len(self._under_way) > 0
 
-    def forget(self) -> None:
-        """In a forked child: be idle."""
+    def after_fork(self) -> None:
+        """This is a forked child: be idle."""
         self._ours = None
         self._under_way = weakref.WeakSet()
         self._before_other = _nothing
@@ -94,11 +95,11 @@ class Others:
         if self._ours != threading.get_ident():
             self._before_other()
             self._under_way.add(profile)
-        try:
-            return before(profile, *args)
-        except BaseException:
-            self._under_way.discard(profile)
-            raise
+        with ExitStack() as undo:
+            undo.callback(self._under_way.discard, profile)
+            result = before(profile, *args)
+            undo.pop_all()
+        return result
 
     def _exiting(self, before: Callable[..., Any], profile: Any, *args: Any) -> Any:
         try:
@@ -118,28 +119,23 @@ class Turn:
     """The one source of a process that may use torch's profiler."""
 
     def __init__(self) -> None:
-        self._holder: weakref.ref[object] | None = None
-        self._lock = threading.Lock()
+        self._holder: weakref.WeakValueDictionary[str, Any] = (
+            weakref.WeakValueDictionary()
+        )
+        fork.watch(self)
 
     def take(self, holder: object) -> bool:
         """Be the one from now on; False where another one is."""
-        with self._lock:
-            now = None if self._holder is None else self._holder()
-            if now is not None and now is not holder:
-                return False
-            self._holder = weakref.ref(holder)
-            return True
-
-    def forget(self) -> None:
-        """In a forked child: the holder is the parent's, and so may the lock be."""
-        self._holder = None
-        self._lock = threading.Lock()
+        return self._holder.setdefault("", holder) is holder
 
     def give_back(self, holder: object) -> None:
         """Be it no longer."""
-        with self._lock:
-            if self._holder is not None and self._holder() is holder:
-                self._holder = None
+        if self._holder.get("") is holder:
+            self.after_fork()
+
+    def after_fork(self) -> None:
+        """In a forked child the holder is the parent's."""
+        self._holder.clear()
 
 
 turn: Final = Turn()
@@ -153,7 +149,3 @@ def _is_under_way(profile: Any) -> bool:
 
 def _nothing() -> None:
     return None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=turn.forget)

@@ -17,11 +17,10 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.schedule import Action
-from collector.core.retry import Retry
-from collector.sources.contract import SourceInfo
+from collector.core.guard import Block
 from collector.torch_profiler.moments import Moments
 from collector.torch_profiler.others import Others, runs_here, turn
 from collector.torch_profiler.session import Session
@@ -30,10 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.config.sections import TorchProfilerConfig
-    from collector.core.warn_once import Troubles
-    from collector.functions.contract import Sink
+    from collector.core.guard import Breaker
+    from collector.core.warn_once import WarnOnce
     from collector.steps.cycles import Cut, Cycles
     from collector.steps.progress import Progress
+    from collector.torch_profiler.exporting import Exporter
     from collector.torch_profiler.session import Wanted
 
 NAME: Final = "torch_profiler"
@@ -41,16 +41,6 @@ NAME: Final = "torch_profiler"
 MAX_STEPS: Final = 100
 MAX_SECONDS: Final = 300
 """Of one trace; a longer cycle is saved as far as it is then."""
-
-INFO: Final = SourceInfo(
-    name=NAME,
-    cost="2 to 5 us per operator in active steps, 18 us per event to save them",
-)
-
-REMEDY: Final = (
-    "Switch it off with torch_profiler=False, or record less (torch_profiler.activities,"
-    " profile_memory, with_stack)."
-)
 
 _WHY: Final[dict[str, str]] = {
     "epoch": "",
@@ -83,20 +73,6 @@ class Trace:
     """Why it is not a whole cycle; empty where it is."""
 
 
-class Taker(Protocol):
-    """Who saves traces."""
-
-    @property
-    def why_not(self) -> str:
-        """Why a further trace could not be saved just now; empty where it could."""
-
-    def put(self, trace: Trace) -> None:
-        """Save it, on a thread of its own."""
-
-    def recording(self, is_on: bool) -> None:
-        """Torch begins or ends to record: other threads' Python calls are recorded too."""
-
-
 class TorchProfiler:
     """A listener of `Cycles`. Never raises."""
 
@@ -107,18 +83,18 @@ class TorchProfiler:
         *,
         cycles: Cycles,
         progress: Progress,
-        taker: Taker,
-        sink: Sink,
-        troubles: Troubles,
+        exporter: Exporter,
+        breaker: Breaker,
+        warn_once: WarnOnce,
         make_session: Callable[[Wanted, Others], Session] = Session,
     ) -> None:
         self._settings = settings
         self._wanted = wanted
         self._cycles = cycles
         self._moments = Moments(progress)
-        self._taker = taker
-        self._sink = sink
-        self._troubles = troubles
+        self._exporter = exporter
+        self._breaker = breaker
+        self._warn_once = warn_once
         self._make_session = make_session
         self._others = Others(self._give_way)
         self._session: Session | None = None
@@ -128,8 +104,6 @@ class TorchProfiler:
         self._num_steps = 0
         """Whole ones of the trace under way."""
         self._is_off = False
-        self._retry = Retry()
-        self._is_failing = False
         self._others.watch()
 
     # As a listener.
@@ -138,18 +112,21 @@ class TorchProfiler:
         """See `StepListener`."""
         self._moments.begin()
         if not self._is_off:
-            self._guarded("start", lambda: self._begin(step))
+            with Block(self._fail):
+                self._begin(step)
 
     def end(self, step: int) -> None:
         """See `StepListener`."""
         self._moments.end()
         if self._session is not None:
-            self._guarded("stop", lambda: self._end(step))
+            with Block(self._fail):
+                self._end(step)
 
     def cut(self, why: Cut) -> None:
         """See `StepListener`."""
         if self._session is not None:
-            self._guarded("stop", lambda: self._cut(why))
+            with Block(self._fail):
+                self._cut(why)
 
     # The recorder's.
 
@@ -157,16 +134,17 @@ class TorchProfiler:
         """Leave torch as it was. After the last `cut`."""
         self._is_off = True
         if self._session is not None and self._session.is_lost:
-            self._guarded("stop", self._let_go_of_lost)
+            with Block(self._fail):
+                self._let_go_of_lost()
         self._abandon()
         self._others.unwatch()
         turn.give_back(self)
 
-    def forget(self) -> None:
-        """In a forked child: what runs is the parent's."""
+    def after_fork(self) -> None:
+        """This is a forked child: what runs is the parent's."""
         self._is_off = True
         self._session = None
-        self._others.forget()
+        self._others.after_fork()
 
     # Behind them.
 
@@ -183,7 +161,7 @@ class TorchProfiler:
             return
         if cycle == self._over_with:
             return
-        if session is None and not self._retry.is_due():
+        if session is None and not self._breaker.is_due():
             self._over_with = cycle
             return
         if session is None:
@@ -191,21 +169,21 @@ class TorchProfiler:
         if session is None or not action.collects:
             return
         if not session.is_recording:
-            self._taker.recording(True)
+            self._exporter.recording(True)
             session.start()
             self._first_step, self._num_steps = step, 0
         session.begin_step(step)
 
     def _prepared(self, cycle: int) -> Session | None:
         """A new session; None where there can be none in this cycle."""
-        why = self._taker.why_not
+        why = self._exporter.why_not
         if self._others.is_busy or runs_here():
             why = (
                 "the program's own torch profiler is under way, and torch has only one"
             )
         if why:
             self._over_with = cycle
-            self._troubles.tell(
+            self._warn_once(
                 f"{NAME} {why[:40]}",
                 "cycle %d is not traced: %s. Later cycles are, where that is over.",
                 cycle,
@@ -256,14 +234,12 @@ class TorchProfiler:
         try:
             session.stop()
         finally:
-            self._taker.recording(False)
+            self._exporter.recording(False)
         self._session = None
-        if self._is_failing:
-            self._is_failing = False
-            self._sink.note_kind(INFO, "recorded", "", "")
+        self._breaker.works()
         if is_over:
             self._over_with = self._cycles.cycle
-        self._taker.put(
+        self._exporter.put(
             Trace(
                 profile=session.profile,
                 wanted=self._wanted,
@@ -282,7 +258,7 @@ class TorchProfiler:
     def _abandon(self) -> None:
         """Leave torch as it was and keep nothing."""
         session, self._session = self._session, None
-        self._taker.recording(False)
+        self._exporter.recording(False)
         if session is None or session.is_lost:
             return
         if session.thread != threading.get_ident():
@@ -299,7 +275,7 @@ class TorchProfiler:
         if session is None or session.is_lost:
             return
         self._over_with = self._cycles.cycle
-        self._troubles.tell(
+        self._warn_once(
             f"{NAME} gives way",
             "the program starts a torch profiler of its own in cycle %d, so this trace"
             " ends here: torch has only one. Trace other steps with one of the two.",
@@ -308,10 +284,8 @@ class TorchProfiler:
         if session.thread != threading.get_ident():
             session.is_lost = True  # torch can only be stopped where it was started
         elif session.is_recording and self._num_steps:
-            self._guarded(
-                "stop",
-                lambda: self._save("the program's own torch profiler took over"),
-            )
+            with Block(self._fail):
+                self._save("the program's own torch profiler took over")
         else:
             self._abandon()
 
@@ -331,31 +305,13 @@ class TorchProfiler:
 
     # Faults.
 
-    def _guarded(self, what: str, do: Callable[[], None]) -> None:
-        try:
-            do()
-        except Exception as error:  # noqa: BLE001  # torch's trouble is not training's
-            self._fail(what, error)
-
-    def _fail(self, what: str, error: Exception) -> None:
-        self._retry.failed()
+    def _fail(self, error: Exception) -> None:
+        self._breaker.failed(error)
         self._over_with = self._cycles.cycle
         self._abandon()
-        if not self._is_failing:
-            self._is_failing = True
-            reason = f"torch's profiler did not {what}: {type(error).__name__}: {error}"
-            self._sink.note_kind(INFO, "failed", reason[:1000], REMEDY)
-        self._troubles.tell(
-            NAME,
-            "torch's profiler did not %s and is off for now: it is tried again in a later"
-            " cycle. The rest of the recording goes on. %s",
-            what,
-            REMEDY,
-            error=error,
-        )
 
     def _tell_thread(self) -> None:
-        self._troubles.tell(
+        self._warn_once(
             f"{NAME} thread",
             "a step ended on another thread than it began on; torch's profiler can only"
             " be stopped where it was started, so its trace goes on. Call rec.step() on"

@@ -10,7 +10,7 @@ from collector.core.warn_once import remedy_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.core.warn_once import Troubles
+    from collector.core.warn_once import WarnOnce
     from collector.torch_profiler.source import Trace
 
 
@@ -26,10 +26,10 @@ class NoRoomError(OSError):
 
 
 class Telling:
-    """Tells each sort of trouble once."""
+    """Warns of each problem once."""
 
-    def __init__(self, troubles: Troubles) -> None:
-        self._troubles = troubles
+    def __init__(self, warn_once: WarnOnce) -> None:
+        self._warn_once = warn_once
 
     def lost(self, trace: Trace, error: Exception) -> None:
         """A trace was not saved."""
@@ -41,7 +41,7 @@ class Telling:
         elif isinstance(error, OSError):
             remedy = remedy_for(error)
         known = isinstance(error, (OSError, OverBudgetError))
-        self._troubles.tell(
+        self._warn_once(
             f"torch_profiler save {type(error).__name__}",
             "the trace of steps %d to %d was not saved and nothing of it is left: %s."
             " Training and recording go on. %s",
@@ -54,7 +54,7 @@ class Telling:
 
     def unread(self, path: Path, error: Exception) -> None:
         """A trace is saved and could not be read."""
-        self._troubles.tell(
+        self._warn_once(
             f"torch_profiler digest {type(error).__name__}",
             "the trace %s is saved, but it could not be read: its operators are not"
             " recorded. Training and recording go on. Please report this.",
@@ -64,7 +64,7 @@ class Telling:
 
     def file(self, path: Path, error: OSError) -> None:
         """A file that belongs to a trace was not written."""
-        self._troubles.tell(
+        self._warn_once(
             f"torch_profiler {type(error).__name__} {error.errno}",
             "%s could not be written: %s. %s",
             path,
@@ -74,7 +74,7 @@ class Telling:
 
     def post_process(self, path: Path, error: Exception) -> None:
         """The user's own function failed."""
-        self._troubles.tell(
+        self._warn_once(
             "torch_profiler.post_process",
             "torch_profiler.post_process failed for %s; the trace is there all the"
             " same, and the rest goes on. Correct the function.",
@@ -85,14 +85,14 @@ class Telling:
     def slow(self, seconds: float, *, is_saved: bool) -> None:
         """The end of a recording has waited long enough; `is_saved`: all files are."""
         if is_saved:
-            self._troubles.tell(
+            self._warn_once(
                 "torch_profiler close",
                 "after %d s a trace is still being read. Its file is saved, its operators"
                 " are not recorded. Record less of each step, or fewer steps.",
                 seconds,
             )
         else:
-            self._troubles.tell(
+            self._warn_once(
                 "torch_profiler close",
                 "after %d s a trace is still being saved and may be lost. Record"
                 " less of each step, or fewer steps.",

@@ -1,10 +1,9 @@
-"""From rows and notes to bytes on disk; `collector.writing.writer` drives it on its thread.
+"""From rows and notes to bytes on disk; `writer` drives it on its thread.
 
-- `waiting`: what is queued for the thread, and what found no room there;
-- `output`: one round of the thread after another: opens, writes, moves, tries again;
-- `tables`, `notebook`: what waits: rows by table, notes in order;
+- `row_queue`, `capture_queue`: what waits for the thread, and what found no room there;
+- `output`: one round of the thread after another: opens, writes, tries again;
+- `tables`, `note_queue`: what waits for the disk: rows by table, notes in order;
 - `rank_file`: a rank's file, whole batches at a time, with `header` as its first record;
-- `scalars`: rank 0's headline scalars for TensorBoard's own tabs;
-- `append`: one file that only grows, by whole frames;
-- `bell`: how the training thread wakes the writer.
+- `segments`, `append`: one file that only grows by whole frames, or numbered ones;
+- `scalars`: rank 0's headline scalars for TensorBoard's own tabs.
 """

@@ -28,6 +28,7 @@ _ALLOCATOR_VARIABLES: Final = (
     "PYTORCH_HIP_ALLOC_CONF",
     "PYTORCH_NO_CUDA_MEMORY_CACHING",
 )
+_MAX_TEXT: Final = 10_000
 _DRIVER_FILE: Final = "/proc/driver/nvidia/version"
 
 
@@ -59,12 +60,12 @@ def make_header(
         device_index=device.device_index,
         device_name=device.device_name,
         device_uuid=device.device_uuid,
-        device_total_bytes=device.device_total_bytes,
+        device_total_bytes=device.device_total_bytes or None,
         memory_limit_bytes=memory[0],
         memory_total_bytes=memory[1],
         mesh=dict(mesh),
         versions=versions(),
-        allocator_settings=allocator_settings(),
+        allocator_settings=allocator_settings()[:_MAX_TEXT],
         config=config.to_plain(),
         virtual_gpu=virtual_device() or "",
     )
@@ -72,13 +73,13 @@ def make_header(
 
 def host_memory() -> tuple[int | None, int | None]:
     """The control group's limit on the host's memory, and all of it, in bytes."""
-    try:
-        import psutil
+    import psutil  # not where a header is read or copied
 
+    try:
         group = find_group()
         limit = None if group is None else group.limit_bytes()
-        return limit, int(psutil.virtual_memory().total)
-    except Exception:  # noqa: BLE001  # of a header, everything but this is better
+        return limit or None, int(psutil.virtual_memory().total) or None
+    except (psutil.Error, OSError, ValueError):
         return None, None
 
 

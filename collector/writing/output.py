@@ -1,14 +1,16 @@
-"""The writer thread's side: what waits goes to the rank's file and the scalars, in rounds.
+"""Files of one recorder: what is queued goes to the rank's file and the scalars, in rounds.
 
-The file is opened when there is something to write, goes on under another name where this
-process turns out to be another rank, and is started anew where somebody deleted it. A disk that refuses is asked
-again after a growing pause; what is lost meanwhile is counted and named in notes.
+The rank's file is created by the first round, goes on under another name where this
+process turns out to be another rank, and is started anew where somebody deleted it. A
+disk that refuses is tried again after a growing pause; what is lost meanwhile is counted
+and named in notes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.clock.process_clock import PROCESS_CLOCK, now_ns
@@ -24,22 +26,42 @@ from collector.format.names import (
 from collector.format.records import Note, Schema
 from collector.steps.progress import TRAIN
 from collector.writing.append import DeletedError
-from collector.writing.captures import TOO_SLOW
+from collector.writing.capture_queue import TOO_SLOW
 from collector.writing.rank_file import RankFile
 from collector.writing.scalars import Scalars
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from collector.core.rank import Identity
-    from collector.core.warn_once import Troubles
+    from collector.core.warn_once import WarnOnce
     from collector.format.records import Header, How
-    from collector.writing.captures import Captures
-    from collector.writing.waiting import Waiting, WriterPlan
+    from collector.writing.capture_queue import CaptureQueue
+    from collector.writing.row_queue import RowQueue
+    from collector.writing.segments import SegmentPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterPlan:
+    """What a writer needs to know."""
+
+    run_dir: Path
+    flush_seconds: float
+    queue_rows: int
+    max_file_bytes: int
+    scalars: bool
+    identify: Callable[[], Identity]
+    make_header: Callable[[Identity, str], Header]
+    """Called with the identity and the attempt, on the writer's thread."""
+    watch: Callable[[], None]
+    """Called on the writer's thread before each flush; must not raise or block."""
+    segments: SegmentPlan | None = None
+    """None: the rank's file is one that grows."""
 
 
 class End(NamedTuple):
-    """How a recording ended; see `collector.format.records.Close`."""
+    """How a recording ended, as its `Close` record has it."""
 
     how: How
     message: str
@@ -61,9 +83,9 @@ class Output:
         identity: Identity,
         attempt: str,
         *,
-        waiting: Waiting,
-        captures: Captures,
-        troubles: Troubles,
+        queue: RowQueue,
+        captures: CaptureQueue,
+        warn_once: WarnOnce,
     ) -> None:
         """Nothing is created yet."""
         self.identity = identity
@@ -72,12 +94,12 @@ class Output:
         self.num_failures = 0
         """Rounds that the disk refused, in a row."""
         self._plan = plan
-        self._waiting = waiting
+        self._queue = queue
         self._captures = captures
-        self._troubles = troubles
-        self._scalars = Scalars(plan.run_dir, self._header, self._tell_no_scalars)
+        self._warn_once = warn_once
+        self._scalars = Scalars(plan.run_dir, self._header, self._note_scalars)
         self._num_rows_lost = 0
-        self._dropped_told: dict[tuple[str, str], int] = {}
+        self._noted_drops: dict[tuple[str, str], int] = {}
         self._retry_at = 0.0
         self._next_clock = 0.0
         self._next_dropped = 0.0
@@ -99,11 +121,11 @@ class Output:
     @property
     def num_dropped(self) -> int:
         """Rows, notes and captures dropped so far, for whatever reason. Any thread."""
-        dropped = self._waiting.num_dropped + sum(self._captures.dropped.values())
-        return dropped + self._num_rows_lost + self.file.num_over_budget
+        queued = self._queue.num_dropped + self._captures.dropped.total()
+        return queued + self._num_rows_lost + self.file.num_over_budget
 
-    def hurry(self) -> None:
-        """Ask the disk again at once. Any thread."""
+    def retry_soon(self) -> None:
+        """Try a disk that refused again at once. Any thread."""
         self._retry_at = 0.0
 
     def release(self) -> None:
@@ -119,7 +141,7 @@ class Output:
         num_rows = self.file.discard_pending()
         self._num_rows_lost += num_rows
         if end is not None:
-            with contextlib.suppress(Exception):  # told already, or much the same
+            with contextlib.suppress(Exception):  # warned already, or much the same
                 self._end_file(end)
         return num_rows
 
@@ -132,7 +154,7 @@ class Output:
             try:
                 self._write_file(end, now)
             except DeletedError:
-                self._troubles.tell(
+                self._warn_once(
                     "deleted",
                     "%s was deleted while recording; it is started anew, earlier rows"
                     " are lost. Delete a run's directory only after training.",
@@ -146,7 +168,7 @@ class Output:
         else:
             self.num_failures = 0
         if self.file.is_full:
-            self._troubles.tell(
+            self._warn_once(
                 "full",
                 "%s has reached max_file_bytes; from now on only the coarse course of"
                 " the run is recorded. Raise max_file_bytes, or set it to 0 for no"
@@ -192,14 +214,13 @@ class Output:
 
     def _drain(self, *, everything: bool) -> None:
         """Take over what is queued; not more than a queue's worth waits beyond it."""
-        self._waiting.num_user_notes = 0
-        room = self._plan.queue_rows - self.file.num_pending
-        for _ in range(
-            len(self._waiting.queue)
-            if everything
-            else min(len(self._waiting.queue), room)
-        ):
-            item = self._waiting.queue.popleft()
+        items = self._queue.items
+        self._queue.num_user_notes = 0
+        count = len(items)
+        if not everything:
+            count = min(count, self._plan.queue_rows - self.file.num_pending)
+        for _ in range(count):
+            item = items.popleft()
             if isinstance(item, tuple):
                 self.file.add_row(*item)
                 if self._plan.scalars and self._is_rank_0():
@@ -227,7 +248,7 @@ class Output:
         self.num_failures += 1
         self._retry_at = time.monotonic() + pause
         where = self.file.path or self._plan.run_dir
-        self._troubles.tell(
+        self._warn_once(
             "disk",
             "%s cannot be written: %s. Training goes on; up to %d rows wait in memory,"
             " more are dropped and counted. %s",
@@ -240,7 +261,7 @@ class Output:
             self.file.finish()
             warn(
                 "%d rows and notes could not be written to %s",
-                self.file.num_pending + len(self._waiting.queue),
+                self.file.num_pending + len(self._queue.items),
                 where,
             )
 
@@ -252,32 +273,32 @@ class Output:
             self._add_note("clock", data)
 
     def _note_dropped(self, now: float, *, closing: bool) -> None:
-        """Say how many rows are missing, where that has changed."""
+        """Note how many rows are missing, where that has changed."""
         if now < self._next_dropped and not closing:
             return
         counts = {
-            ("notes", "too many at once"): self._waiting.num_notes_dropped,
+            ("notes", "too many at once"): self._queue.num_notes_dropped,
             ("all", "the writer failed"): self._num_rows_lost,
             ("all", "max_file_bytes is reached"): self.file.num_over_budget,
         }
-        for schema_id, num_rows in tuple(self._waiting.dropped.items()):
+        for schema_id, num_rows in tuple(self._queue.rows_dropped.items()):
             table = self.file.tables.get(schema_id)
             name = "all" if table is None else table.schema.table
             key = name, TOO_SLOW
             counts[key] = counts.get(key, 0) + num_rows
-        counts.update(self._waiting.lost)
+        counts.update(self._queue.lost)
         for reason, number in tuple(self._captures.dropped.items()):
             counts["captures", reason] = number
         for key, num_rows in counts.items():
-            if num_rows != self._dropped_told.get(key, 0):
+            if num_rows != self._noted_drops.get(key, 0):
                 self._next_dropped = now + _DROPPED_SECONDS
-                self._dropped_told[key] = num_rows
+                self._noted_drops[key] = num_rows
                 data = {"table": key[0], "num_rows": num_rows, "reason": key[1]}
                 self._add_note("dropped", data)
 
-    def _tell_no_scalars(self, reason: str, remedy: str) -> None:
+    def _note_scalars(self, reason: str, remedy: str) -> None:
         if reason:
-            self._troubles.tell("scalars", "no scalars: %s. %s", reason, remedy)
+            self._warn_once("scalars", "no scalars: %s. %s", reason, remedy)
         status = "failed" if reason else "recorded"
         data = {"name": "scalars", "status": status, "reason": reason}
         self._add_note("source", {**data, "remedy": remedy, "cost": ""})

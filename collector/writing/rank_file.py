@@ -6,30 +6,39 @@ write fails nothing has changed, and the next `flush` tries again with what came
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from collector.format import codec
-from collector.format.capture_parts import (
-    CAPTURE,
-    decode_entry,
-    decode_part,
-    split_body,
-)
+from collector.format.capture import CAPTURE, decode_part, split_body
+from collector.format.digest import DIGEST, encode_digest
 from collector.format.framing import frame_record, frame_version
 from collector.format.pace import DigestPace
-from collector.format.records import Close, Digest, Note, Segment
-from collector.writing.notebook import Notebook
+from collector.format.payload import pack
+from collector.format.records import (
+    CHUNK,
+    NOTE,
+    Close,
+    Segment,
+    decode_chunk_ref,
+    kind_of,
+)
+from collector.writing.note_queue import NoteQueue
 from collector.writing.segments import SegmentedFile
 from collector.writing.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-    from collector.format.records import Capture, CaptureEntry, Header, How, Schema
+    from collector.format.records import (
+        Capture,
+        CaptureEntry,
+        ChunkRef,
+        Header,
+        How,
+        Schema,
+        TextRecord,
+    )
     from collector.writing.segments import SegmentPlan
     from collector.writing.tables import Row
 
@@ -48,26 +57,26 @@ class RankFile:
     def __init__(self, *, max_bytes: int, segments: SegmentPlan | None = None) -> None:
         """`max_bytes`: the disk budget of all segments; 0: none. None: one file."""
         self.tables: dict[int, Table] = {}
-        self.notes = Notebook()
+        self.notes = NoteQueue()
         self.num_over_budget = 0
-        """Rows that only the rollup kept because the budget was spent."""
+        """Rows that only the rollup has, because the budget was spent."""
         self.path: Path | None = None
         """Where it lies, or lay last: the newest segment."""
         self.is_full = False
         """Whether the budget is spent: from then on only digests and notes are written."""
+        self.header: Header | None = None
         self._max_bytes = max_bytes - min(_REST, max_bytes // _REST_SHARE)
         self._new_schemas: list[Schema] = []
         self._pace = DigestPace()
         self._digest_offset = 0
+        self._chunks: list[ChunkRef] = []
         self._captures: list[CaptureEntry] = []
         """Those since the last digest."""
         self._captures_before = 0
-        """Where the last digest that lists some starts."""
+        """Where the last digest that lists captures starts."""
         self._described: set[str] = set()
-        """Kinds of records that the file has, of those that come often."""
+        """Kinds of records that the file has."""
         self._segments = segments
-        self.header: Header | None = None
-        """Of the file: who writes it."""
         self._file: SegmentedFile | None = None
         self._step = 0
         self._time_ns = 0
@@ -92,29 +101,22 @@ class RankFile:
         """
         self.release()
         file = SegmentedFile(path, self._segments)
-        wall_time = header.started.wall_ns / 1e9
-        frames = [frame_version(wall_time)]
-        frames.append(_frame(header, wall_time, 0))
-        frames += [_frame(table.schema, wall_time, 0) for table in self.tables.values()]
+        self._time_ns, self._step = header.started.wall_ns, 0
+        self._described = set()
+        frames = [self._framed(header)]
+        frames += [self._framed(table.schema) for table in self.tables.values()]
         try:
-            file.append(b"".join(frames))
+            file.append(frame_version(self._time_ns / 1e9) + b"".join(frames))
         except OSError:
             file.close()
             file.path.unlink(missing_ok=True)  # a headless file helps nobody
             raise
-        self._file = file
-        self.header = header
-        self.path = file.path
-        self._new_schemas = []
+        self._file, self.path, self.header = file, file.path, header
+        self._new_schemas, self._chunks, self._captures = [], [], []
         self._digest_offset = self._captures_before = 0
-        self._captures = []
-        self._described = set()
-        for table in self.tables.values():
-            table.start_directory()
         self._pace = DigestPace()
-        if any(table.num_rows for table in self.tables.values()):
-            self._pace.hurry()  # the rollup of what came before is nowhere else
-        self._time_ns = header.started.wall_ns
+        if any(table.rollup.num_rows for table in self.tables.values()):
+            self._pace.flush_soon()  # the rollup of what came before is nowhere else
 
     def go_on(self, path: Path, header: Header) -> None:
         """Write on in a file of another name and header, which continues this one.
@@ -122,8 +124,7 @@ class RankFile:
         Raises:
             OSError: it cannot be written; the one before still grows.
         """
-        if self._file is not None:
-            self._begin(self._file, header, path)
+        self._begin_segment(self._opened(), header, path)
 
     def add_schema(self, schema: Schema) -> None:
         """Open a table; its schema precedes its first chunk."""
@@ -142,49 +143,40 @@ class RankFile:
         Raises:
             OSError: what was pending still is, or only the digest could not be written.
         """
-        if self._file is None:
-            raise FileNotFoundError("the rank's file is not open")
-        self._turn_over()
-        wall_time, step = self._time_ns / 1e9, self._step
-        frames = [_frame(schema, wall_time, step) for schema in self._new_schemas]
+        file = self._turn_over()
+        frames = [self._framed(schema) for schema in self._new_schemas]
         frames += [
-            _frame(note, note.time_ns / 1e9, note.step or 0)
+            self._frame(NOTE, pack(note), note.time_ns, note.step or 0)
             for note in self.notes.pending()
         ]
-        tables = [table for table in self.tables.values() if table.num_pending]
-        at = self._file.end + sum(map(len, frames))
-        offsets: list[int | None] = []
-        for table in tables:
+        at = file.end + sum(map(len, frames))
+        written: list[tuple[Table, ChunkRef | None]] = []
+        for table in [t for t in self.tables.values() if t.num_pending]:
             payload = table.encode(digest_offset=self._digest_offset)
-            chunk = frame_record(
-                codec.CHUNK,
-                payload,
-                wall_time=wall_time,
-                step=step,
-                described=codec.CHUNK in self._described,
-            )
-            if self.is_full or 0 < self._max_bytes < at + len(chunk):
+            chunk = self._frame(CHUNK, payload)
+            end = at + len(chunk)
+            if self.is_full or 0 < self._max_bytes < end:
                 self.is_full = True
-                offsets.append(None)
-            else:
-                offsets.append(at)
-                frames.append(chunk)
-                at += len(chunk)
+                written.append((table, None))
+                continue
+            written.append((table, decode_chunk_ref(payload, at, end)[0]))
+            frames.append(chunk)
+            at = end
         if frames:
-            self._file.append(b"".join(frames))
+            file.append(b"".join(frames))
         self._new_schemas = []
         self.notes.commit()
-        for table, offset in zip(tables, offsets, strict=True):
-            num_rows = table.num_pending
-            if offset is None:
-                self.num_over_budget += num_rows
-                self._pace.roll_up(num_rows if table.schema.rolled_up else 0)
+        for table, ref in written:
+            if ref is None:
+                self.num_over_budget += table.num_pending
+                if table.schema.rolled_up:
+                    self._pace.roll_up(table.num_pending)
             else:
-                self._described.add(codec.CHUNK)
-            with np.errstate(all="ignore"):  # infinities are data
-                table.commit(offset)
-        if self._pace.is_due(self._file.end):
-            self._write_digest()
+                self._chunks.append(ref)
+                self._described.add(CHUNK)
+            table.commit(is_on_disk=ref is not None)
+        if self._pace.is_due(file.end):
+            self._write_digest(file)
 
     def write_capture(
         self, capture: Capture, body: bytes, *, urgent: bool = False
@@ -197,13 +189,21 @@ class RankFile:
         Raises:
             OSError: nothing was written.
         """
-        self._turn_over()
+        file = self._turn_over()
         parts = split_body(capture, body, digest_offset=self._digest_offset)
-        if not urgent:
-            return self._append_parts(parts, limit=self._max_bytes * _CAPTURES_SHARE)
-        self._append_parts(parts)
-        if self._file is not None:
-            self._file.sync()
+        data = b"".join(
+            self._frame(CAPTURE, part, capture.time_ns, capture.step or 0)
+            for part in parts
+        )
+        limit = 0 if urgent else self._max_bytes * _CAPTURES_SHARE
+        if 0 < limit < file.end + len(data):
+            return False
+        offset = file.append(data)
+        self._described.add(CAPTURE)
+        part, _ = decode_part(parts[0])
+        self._captures.append(part.entry_at(offset, file.end))
+        if urgent:
+            file.sync()
         return True
 
     def close(
@@ -223,19 +223,20 @@ class RankFile:
         """
         try:
             self.flush()
-            self._pace.hurry()
-            self._write_digest()
-            if self._file is not None:
-                end = Close(
-                    time_ns=time_ns,
-                    how=how,
-                    message=message,
-                    step=step,
-                    phase=phase,
-                    digest_offset=self._digest_offset,
-                    num_dropped=num_dropped,
-                )
-                self._file.append(_frame(end, time_ns / 1e9, self._step))
+            self._pace.flush_soon()
+            file = self._opened()
+            self._write_digest(file)
+            self._time_ns = time_ns
+            end = Close(
+                time_ns=time_ns,
+                how=how,
+                message=message,
+                step=step,
+                phase=phase,
+                digest_offset=self._digest_offset,
+                num_dropped=num_dropped,
+            )
+            file.append(self._framed(end))
         finally:
             self.finish()
 
@@ -253,19 +254,26 @@ class RankFile:
 
     def discard_pending(self) -> int:
         """Drop the rows and notes that wait; returns the number of rows."""
-        self.notes = Notebook()
+        self.notes = NoteQueue()
         return sum(table.discard() for table in self.tables.values())
 
-    def _turn_over(self) -> None:
-        """Begin another segment where one is due.
+    def _opened(self) -> SegmentedFile:
+        if self._file is None:
+            raise FileNotFoundError("the rank's file is not open")
+        return self._file
+
+    def _turn_over(self) -> SegmentedFile:
+        """The file, with another segment begun where one is due.
 
         Raises:
             OSError: it cannot be written; the one before still grows.
         """
-        if self._file is not None and self.header is not None and self._file.is_due():
-            self._begin(self._file, self.header)
+        file = self._opened()
+        if self.header is not None and file.is_due():
+            self._begin_segment(file, self.header)
+        return file
 
-    def _begin(
+    def _begin_segment(
         self, file: SegmentedFile, header: Header, path: Path | None = None
     ) -> None:
         head = Segment(
@@ -275,69 +283,45 @@ class RankFile:
             header=header,
             schemas=tuple(table.schema for table in self.tables.values()),
         )
-        wall_time = self._time_ns / 1e9
-        frame = _frame(head, wall_time, self._step)
-        file.begin(frame_version(wall_time) + frame, path)
+        described, self._described = self._described, set()
+        try:  # each segment is an event file of its own
+            file.begin(frame_version(self._time_ns / 1e9) + self._framed(head), path)
+        except OSError:
+            self._described = described
+            raise
         self.path, self.header = file.path, header
         self._new_schemas = []
-        self._described = set()  # each segment is an event file of its own
 
-    def _append_parts(self, parts: Sequence[bytes], *, limit: float = 0) -> bool:
-        """Append all parts of a capture, if the file then stays below a limit."""
-        if self._file is None:
-            raise FileNotFoundError("the rank's file is not open")
-        first = decode_part(parts[0])
-        entry = decode_entry(first, offset=0, num_bytes=0)
-        frames = [
-            frame_record(
-                CAPTURE,
-                part,
-                wall_time=entry.time_ns / 1e9,
-                step=entry.step or 0,
-                described=index > 0 or CAPTURE in self._described,
-            )
-            for index, part in enumerate(parts)
-        ]
-        num_bytes = sum(map(len, frames))
-        if 0 < limit < self._file.end + num_bytes:
-            return False
-        offset = self._file.append(b"".join(frames))
-        self._described.add(CAPTURE)
-        self._captures.append(replace(entry, offset=offset, num_bytes=num_bytes))
-        return True
-
-    def _write_digest(self) -> None:
+    def _write_digest(self, file: SegmentedFile) -> None:
         """Write one, unless it is too big yet for what it would cover."""
-        if self._file is None:
-            return
-        digest = Digest(
-            previous_offset=self._digest_offset,
-            tables=tuple(table.digest() for table in self.tables.values()),
-            notes=self.notes.kept(),
-            schemas=tuple(table.schema for table in self.tables.values()),
-            captures=tuple(self._captures),
-            captures_before=self._captures_before,
-        )
         with np.errstate(all="ignore"):
-            frame = _frame(digest, self._time_ns / 1e9, self._step)
-        if not self._pace.admits(len(frame), self._file.end):
+            payload = encode_digest(
+                [table.rollup for table in self.tables.values()],
+                self._chunks,
+                self.notes.repeated(),
+                self._captures,
+                previous_offset=self._digest_offset,
+                captures_before=self._captures_before,
+            )
+        frame = self._frame(DIGEST, payload)
+        if not self._pace.admits(len(frame), file.end):
             return
-        self._digest_offset = self._file.append(frame)
+        self._digest_offset = file.append(frame)
         if self._captures:
             self._captures, self._captures_before = [], self._digest_offset
-        for table in self.tables.values():
-            table.start_directory()
-        self._pace.written(self._file.end)
+        self._chunks = []
+        self._pace.written(file.end)
 
+    def _framed(self, record: TextRecord) -> bytes:
+        return self._frame(kind_of(record), pack(record))
 
-def _frame(
-    record: Header | Segment | Schema | Digest | Note | Close,
-    wall_time: float,
-    step: int,
-) -> bytes:
-    return frame_record(
-        codec.kind_of(record),
-        codec.encode_record(record),
-        wall_time=wall_time,
-        step=step,
-    )
+    def _frame(self, kind: str, payload: bytes, *moment: int) -> bytes:
+        """A frame of this moment, or of another one (time_ns and step)."""
+        time_ns, step = moment or (self._time_ns, self._step)
+        return frame_record(
+            kind,
+            payload,
+            wall_time=time_ns / 1e9,
+            step=step,
+            described=kind in self._described,
+        )

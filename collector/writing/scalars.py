@@ -20,9 +20,10 @@ from tensorboard.compat.proto import event_pb2, types_pb2
 
 from collector.core.retry import Retry
 from collector.core.warn_once import remedy_for
-from collector.format import codec
 from collector.format.framing import TAG_PREFIX, frame, frame_record, frame_version
 from collector.format.names import PLUGIN_NAME, SCALARS_DIR
+from collector.format.payload import pack
+from collector.format.records import HEADER
 from collector.writing.append import AppendFile, DeletedError
 
 if TYPE_CHECKING:
@@ -188,11 +189,11 @@ class ScalarsFile:
         self._file = AppendFile(directory / name)
         _lock(self._file.fileno(), exclusive=True)
         wall_time = started / 1e9
-        manifest = codec.encode_record(header)
+        manifest = pack(header)
         try:
             self._file.append(
                 frame_version(wall_time)
-                + frame_record(codec.HEADER, manifest, wall_time=wall_time, step=0)
+                + frame_record(HEADER, manifest, wall_time=wall_time, step=0)
             )
         except OSError:
             self.remove()

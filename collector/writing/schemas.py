@@ -11,7 +11,7 @@ from collector.format.records import Schema
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.core.warn_once import Troubles
+    from collector.core.warn_once import WarnOnce
     from collector.format.columns import Column
 
 _MAX_TABLES: Final = 512
@@ -21,10 +21,10 @@ _MAX_TABLES: Final = 512
 class Schemas:
     """Of one recording. Safe from any thread."""
 
-    def __init__(self, put: Callable[[Schema], None], troubles: Troubles) -> None:
+    def __init__(self, put: Callable[[Schema], None], warn_once: WarnOnce) -> None:
         """`put` queues a schema."""
         self._put = put
-        self._troubles = troubles
+        self._warn_once = warn_once
         self._lock = threading.RLock()
         self._ids = count()
         self._of_kinds: dict[tuple[str, str], list[tuple[tuple[Column, ...], int]]] = {}
@@ -63,7 +63,7 @@ class Schemas:
                 if held is columns or held == columns:
                     return schema_id
             if self._num_of_kinds >= _MAX_TABLES:
-                self._troubles.tell(
+                self._warn_once(
                     "tables",
                     "more than %d tables of functions: %s and further ones are not"
                     " recorded. Give functions and spans names without a number that"

@@ -1,4 +1,4 @@
-"""Rows of one table on their way to the file: pending, then a chunk, then a digest."""
+"""Rows of one table on their way to the file: pending, then a chunk and a rollup."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from collector.format.codec import encode_chunk
+from collector.format.digest import TableRollup
 from collector.format.numeric import ABSENT
-from collector.format.rollup import COARSE_BUCKETS, FINE_BUCKETS, Rollup, table_digest
+from collector.format.records import encode_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.format.columns import Column, Dtype
+    from collector.format.columns import Dtype
     from collector.format.numeric import Values
-    from collector.format.records import Schema, TableDigest
+    from collector.format.records import Schema
 
 Row: TypeAlias = "Sequence[int | float | None]"
 """Values in schema order, the axes (time_ns, step) first."""
 
-_NUM_AXES: Final = 2
 _INT64_MAX: Final = 2**63 - 1
 
 
@@ -29,23 +28,9 @@ class Table:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.num_rows = 0
-        """Rows on disk or rolled up so far, all in all."""
+        self.rollup = TableRollup(schema)
         self._pending: list[Row] = []
         self._encoded: list[Values] = []
-        self._directory: list[tuple[int, int, int, int, int, int]] = []
-        self._headlines = _places(schema.columns, headline=True)
-        self._others = _places(schema.columns, headline=False)
-        # Of a table that is not rolled up these stay empty.
-        self._fine = Rollup(
-            [schema.columns[at].name for at in self._headlines],
-            max_buckets=FINE_BUCKETS,
-        )
-        self._coarse = Rollup(
-            [schema.columns[at].name for at in self._others],
-            max_buckets=COARSE_BUCKETS,
-            max_only=True,
-        )
 
     @property
     def num_pending(self) -> int:
@@ -58,61 +43,25 @@ class Table:
 
     def encode(self, *, digest_offset: int) -> bytes:
         """The pending rows as the payload of a chunk."""
-        columns = self.schema.columns
+        values = zip(*self._pending, strict=True)
         self._encoded = [
-            to_column(values, column.dtype)
-            for values, column in zip(
-                zip(*self._pending, strict=True), columns, strict=True
-            )
+            to_column(column, described.dtype)
+            for column, described in zip(values, self.schema.columns, strict=True)
         ]
         with np.errstate(over="ignore"):  # beyond float32 is infinite
             return encode_chunk(self.schema, self._encoded, digest_offset=digest_offset)
 
-    def commit(self, offset: int | None) -> None:
-        """What was encoded lies at `offset`; None: nowhere, only the rollup keeps it."""
-        columns, self._encoded = self._encoded, []
-        times, steps = columns[0], columns[1]
-        self._pending = []
-        if self.schema.rolled_up:
-            self._fine.add(times, steps, [columns[at] for at in self._headlines])  # type: ignore[arg-type]
-            self._coarse.add(times, steps, [columns[at] for at in self._others])  # type: ignore[arg-type]
-        if self.schema.rolled_up or offset is not None:
-            self.num_rows += len(times)
-        if offset is not None:
-            self.list_chunk(offset, times, steps)
-
-    def list_chunk(self, offset: int, times: Values, steps: Values) -> None:
-        """Enter a chunk into the directory that the next digest carries."""
-        self._directory.append(
-            (
-                offset,
-                len(times),
-                int(steps.min()),
-                int(steps.max()),
-                int(times.min()),
-                int(times.max()),
-            )
-        )
+    def commit(self, *, is_on_disk: bool) -> None:
+        """What was encoded is on disk, or is known to the rollup alone."""
+        with np.errstate(all="ignore"):  # infinities are data
+            self.rollup.add(self._encoded, is_on_disk=is_on_disk)
+        self._pending, self._encoded = [], []
 
     def discard(self) -> int:
         """Drop the pending rows; returns how many."""
         num_rows = len(self._pending)
         self._pending, self._encoded = [], []
         return num_rows
-
-    def digest(self) -> TableDigest:
-        """All that is known about the rows on disk."""
-        return table_digest(
-            self.schema.schema_id,
-            self.num_rows,
-            self._directory,
-            self._fine,
-            self._coarse,
-        )
-
-    def start_directory(self) -> None:
-        """Forget the chunks listed so far: a digest has them, or their file is gone."""
-        self._directory = []
 
 
 def to_column(values: Sequence[int | float | None], dtype: Dtype) -> Values:
@@ -140,11 +89,3 @@ def _to_float(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return float("nan")
-
-
-def _places(columns: Sequence[Column], *, headline: bool) -> list[int]:
-    return [
-        at
-        for at, column in enumerate(columns)
-        if at >= _NUM_AXES and column.headline == headline
-    ]

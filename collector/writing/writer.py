@@ -11,27 +11,25 @@ belongs to the parent's file.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.clock.process_clock import now_ns
 from collector.core.retry import Retry
 from collector.core.warn_once import warn
-from collector.format.records import Note
-from collector.writing.bell import Bell
-from collector.writing.captures import Captures
-from collector.writing.output import End, Output
-from collector.writing.waiting import Waiting, WriterPlan
+from collector.writing.capture_queue import CaptureQueue
+from collector.writing.output import End, Output, WriterPlan
+from collector.writing.row_queue import RowQueue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from collector.core.rank import Identity
-    from collector.core.warn_once import Troubles
+    from collector.core.warn_once import WarnOnce
     from collector.format.records import Capture, How, Schema
-    from collector.writing.tables import Row
 
 __all__ = ["Writer", "WriterPlan"]
 
@@ -41,9 +39,6 @@ _PERIOD_SHARE: Final = 0.75
 _HOLD_SECONDS: Final = 1.0
 """How long an unsettled rank may yet settle before its file gets a name."""
 
-_NOTES_ROOM: Final = 2
-"""Times `queue_rows`: notes still fit where rows do not, but not without end."""
-
 _FLUSH_POLL_SECONDS: Final = 0.05
 _CAPTURE_SECONDS: Final = (2.0, 10.0)
 """How much longer the end of a recording waits for captures: for the next to be written,
@@ -52,35 +47,54 @@ and for all of them."""
 _MANY_CAPTURE_BYTES: Final = 1 << 24
 """So much waiting wakes the writer, which is what empties it."""
 _MAX_FAULTS: Final = 8
-_NOTES_PER_FLUSH: Final = 256
-"""Notes a user's code may cause between two flushes; more are dropped and counted."""
+
+
+class WakeEvent:
+    """Wakes one waiting thread.
+
+    An `Event.set` takes a lock, so a signal handler that interrupts it and sets it again
+    would wait for itself; a `SimpleQueue` may be entered again at any point.
+    """
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[None] = SimpleQueue()
+
+    def set(self) -> None:
+        """Wake who waits, or who will."""
+        self._queue.put(None)
+
+    def wait(self, timeout: float) -> None:
+        """Until set, at most `timeout` seconds; clears it."""
+        with contextlib.suppress(Empty):
+            self._queue.get(timeout=timeout)
+            while True:
+                self._queue.get_nowait()
 
 
 class Writer:
-    """See the module. `put_*` are for any thread and take about a microsecond."""
+    """Of one recorder. `put_*` are for any thread and take about a microsecond."""
 
     def __init__(
-        self, plan: WriterPlan, identity: Identity, attempt: str, troubles: Troubles
+        self, plan: WriterPlan, identity: Identity, attempt: str, warn_once: WarnOnce
     ) -> None:
         self._plan = plan
-        self._wake_at = max(1, plan.queue_rows // 2)
-        self._waiting = Waiting()
-        self._queue = self._waiting.queue
-        self._captures = Captures(troubles)
+        self._wake = WakeEvent()
+        self._queue = RowQueue(plan.queue_rows, self._wake.set)
+        self.put_row = self._queue.put_row
+        self._captures = CaptureQueue(warn_once)
         self._output = Output(
             plan,
             identity,
             attempt,
-            waiting=self._waiting,
+            queue=self._queue,
             captures=self._captures,
-            troubles=troubles,
+            warn_once=warn_once,
         )
-        self._troubles = troubles
+        self._warn_once = warn_once
         self._num_faults = 0
         """In a row."""
         self._retry = Retry()
         self._end: End | None = None
-        self._wake = Bell()
         self._flushed = threading.Condition()
         self._num_started = 0
         self._num_finished = 0
@@ -94,23 +108,12 @@ class Writer:
         """Start the thread; it creates the file."""
         self._thread.start()
 
-    def put_row(self, schema_id: int, row: Row) -> None:
-        """Queue a row, or count it as dropped where the queue is full."""
-        queued = len(self._queue)
-        if queued >= self._plan.queue_rows:
-            dropped = self._waiting.dropped
-            dropped[schema_id] = dropped.get(schema_id, 0) + 1
-            return
-        self._queue.append((schema_id, row))
-        if queued == self._wake_at:
-            self._wake.ring()
-
     def put_capture(self, capture: Capture) -> bool:
         """Queue a capture; False where it was dropped (and counted)."""
         if not self._captures.put(capture):
             return False
         if self._captures.holds(_MANY_CAPTURE_BYTES):
-            self._wake.ring()
+            self._wake.set()
         return True
 
     def put_urgent(self, capture: Capture, seconds: float) -> bool:
@@ -121,23 +124,23 @@ class Writer:
         urgent = self._captures.put_urgent(capture)
         if urgent is None:
             return False
-        self._output.hurry()  # what is told now may be the last that is told
+        self._output.retry_soon()  # this may be the last that is written
         deadline = time.monotonic() + seconds
         while not urgent.is_settled.is_set():
             rest = deadline - time.monotonic()
             if rest <= 0 or not self._thread.is_alive():
                 return False
-            self._wake.ring()
+            self._wake.set()
             urgent.is_settled.wait(min(rest, _FLUSH_POLL_SECONDS))
         return urgent.is_on_disk
 
     def wake(self) -> None:
         """Have what is queued written soon."""
-        self._wake.ring()
+        self._wake.set()
 
     def put_schema(self, schema: Schema) -> None:
         """Queue a table's schema, before its first row."""
-        self._queue.append(schema)
+        self._queue.put_schema(schema)
 
     def put_note(
         self,
@@ -148,15 +151,7 @@ class Writer:
         user: bool = False,
     ) -> None:
         """Queue a note. Notes that a user's loop causes are bounded per flush."""
-        if user:
-            self._waiting.num_user_notes += 1
-            if self._waiting.num_user_notes > _NOTES_PER_FLUSH:
-                self._waiting.num_notes_dropped += 1
-                return
-        if len(self._queue) >= _NOTES_ROOM * self._plan.queue_rows:
-            self._waiting.num_notes_dropped += 1
-            return
-        self._queue.append(Note(kind=kind, time_ns=now_ns(), step=step, data=data))
+        self._queue.put_note(kind, step, data, user=user)
 
     def flush(self, timeout: float) -> bool:
         """Have everything queued written now; whether that was done in time."""
@@ -168,7 +163,7 @@ class Writer:
                 rest = deadline - time.monotonic()
                 if rest <= 0 or not self._thread.is_alive():
                     return False
-                self._wake.ring()
+                self._wake.set()
                 self._flushed.wait(min(rest, _FLUSH_POLL_SECONDS))
         return self._output.num_failures == 0 and not self._is_off
 
@@ -187,7 +182,7 @@ class Writer:
         """
         if self._end is None:
             self._end = End(how, message, step, phase)
-        self._wake.ring()
+        self._wake.set()
         self._thread.join(timeout)
         self._await_captures()
         if self._thread.is_alive():
@@ -215,7 +210,7 @@ class Writer:
 
     def forget(self) -> None:
         """In a forked child: drop everything and touch no file."""
-        self._queue.clear()
+        self._queue.items.clear()
         self._captures.end()
         self._output.release()
 
@@ -242,7 +237,7 @@ class Writer:
     @property
     def lost(self) -> dict[tuple[str, str], int]:
         """What others have dropped so far, by table and reason."""
-        return self._waiting.lost
+        return self._queue.lost
 
     @property
     def num_dropped(self) -> int:
@@ -276,7 +271,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001  # the border: nothing reaches training
             self._num_faults += 1
             num_rows = self._output.discard(end)
-            self._troubles.tell(
+            self._warn_once(
                 "fault",
                 "the writer failed and dropped %d rows; training and recording go on."
                 " Please report this.",
@@ -285,7 +280,7 @@ class Writer:
             )
             if self._is_off:
                 pause = self._retry.failed()
-                self._troubles.tell(
+                self._warn_once(
                     "off",
                     "recording into %s is off for now after %d faults in a row; training"
                     " goes on, and it is tried again after %g s, then after longer and"

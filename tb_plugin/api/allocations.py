@@ -8,22 +8,18 @@ by its number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.base import (
-        F64Column,
-        I32Column,
-        U8Column,
-        U16Column,
-    )
-    from tb_plugin.api.histories import HistoryMarks
-    from tb_plugin.api.modules import CategoryGroup
+from msgspec import Struct
+
+from tb_plugin.api.base import F64Column, I32Column, U8Column, U16Column
+from tb_plugin.api.histories import HistoryMarks
+from tb_plugin.api.modules import CategoryGroup
 
 AllocationOrder: TypeAlias = Literal["category", "group", "allocation"]
 """What lies on what: categories one upon the other; the colours' groups likewise; or all
 in order of birth, as memory_viz stacks them. Within each, in order of birth."""
+
 
 AllocationColour: TypeAlias = Literal[
     "category", "module", "stack", "age", "stream", "pool"
@@ -33,8 +29,7 @@ code. age: how long it lived, or has lived when the history ends: in time where 
 history has times, else in events."""
 
 
-@dataclass(frozen=True, slots=True)
-class StacksResponse:
+class StacksResponse(Struct, frozen=True):
     """Route `/stacks` (run, history): call stacks; the same for all devices.
 
     Columns by frame: name, filename, line. By stack: user_frame, module, and (one more)
@@ -65,8 +60,7 @@ class StacksResponse:
     stacks or 4 million frames)."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationGroup:
+class AllocationGroup(Struct, frozen=True):
     """What is drawn in one colour, or stacked as one."""
 
     key: str
@@ -81,8 +75,7 @@ class AllocationGroup:
     """Live at the highest column of this answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationColumns:
+class AllocationColumns(Struct, frozen=True):
     """Pixel columns from left to right; all columns have this length but `edge`."""
 
     edge: F64Column
@@ -98,8 +91,7 @@ class AllocationColumns:
     at once it cannot be told."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationLives:
+class AllocationLives(Struct, frozen=True):
     """Allocations that have a run, each once; columns of equal length."""
 
     life: I32Column
@@ -120,8 +112,7 @@ class AllocationLives:
     """Index in `AllocationsResponse.bands`: what it is stacked with."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationRuns:
+class AllocationRuns(Struct, frozen=True):
     """An allocation at one height in its band over columns `first` to `last`, inclusive."""
 
     slot: I32Column
@@ -133,8 +124,7 @@ class AllocationRuns:
     column, so that a run does not end where another band grows."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationsResponse:
+class AllocationsResponse(Struct, frozen=True):
     """Route `/allocations`: live allocations as a picture, exact at every column.
 
     Parameters besides run, history and device::
@@ -176,8 +166,7 @@ class AllocationsResponse:
     """What has a name in this part; None where `HistoryDevice.marks` are all there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationHoldersResponse:
+class AllocationHoldersResponse(Struct, frozen=True):
     """Route `/allocation_holders` (as `/allocations`): who holds what in each column.
 
     A running sum over columns of a slot's changes is its live bytes; slots sum up to
@@ -205,8 +194,7 @@ class AllocationHoldersResponse:
     """By column: bytes without what only waits to be freed."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationCategory:
+class AllocationCategory(Struct, frozen=True):
     """What one category holds at a moment."""
 
     category: CategoryGroup
@@ -214,8 +202,7 @@ class AllocationCategory:
     num_blocks: int
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerEntry:
+class LedgerEntry(Struct, frozen=True):
     """One line of where the device's memory went."""
 
     key: str
@@ -227,8 +214,7 @@ class LedgerEntry:
     """What makes it less than measured; empty: nothing does."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationLedger:
+class AllocationLedger(Struct, frozen=True):
     """Where the device's memory went at a moment."""
 
     entries: tuple[LedgerEntry, ...]
@@ -240,8 +226,7 @@ class AllocationLedger:
     """Used less all entries: what nobody accounts for."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationLiveResponse:
+class AllocationLiveResponse(Struct, frozen=True):
     """Route `/allocation_live` (run, history, device, moment, stream, pool): exact.
 
     Without `moment`: at the peak of active bytes.
@@ -272,8 +257,7 @@ class AllocationLiveResponse:
     """None where only one stream or pool was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationMoment:
+class AllocationMoment(Struct, frozen=True):
     """Where an event lies, as people speak of it."""
 
     moment: int
@@ -283,8 +267,7 @@ class AllocationMoment:
     phase: str
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationBlockResponse:
+class AllocationBlockResponse(Struct, frozen=True):
     """Route `/allocation_block` (run, history, device, life): one allocation's card."""
 
     device: int
@@ -329,8 +312,7 @@ class AllocationBlockResponse:
     segment_bytes: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationRangeResponse:
+class AllocationRangeResponse(Struct, frozen=True):
     """Route `/allocation_range` (run, history, device, e0, e1, stream, pool): by stack.
 
     Of allocations born in events e0 up to, without, e1: what of them was gone by then,

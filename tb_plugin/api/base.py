@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+API_VERSION: Final = 2
+"""Raised whenever a response changes shape; the page asks for a reload on mismatch."""
 
 XKind: TypeAlias = Literal["step", "relative", "wall"]
 """Training step; milliseconds since the attempt began; milliseconds since the epoch."""
+
 
 Unit: TypeAlias = Literal[
     "bytes",
@@ -20,40 +27,22 @@ Unit: TypeAlias = Literal[
     "watts",
 ]
 
+
 CapacityKind: TypeAlias = Literal["device", "cgroup_limit", "host_memory", "none"]
 """What bounds the memory: the device, the control group's limit, or all of the host."""
 
 
-@dataclass(frozen=True, slots=True)
-class F64Column:
-    """Little-endian float64; NaN where nothing was recorded."""
+F64Column: TypeAlias = npt.NDArray[np.float64]
+"""NaN where nothing was recorded."""
 
-    data: bytes
+I32Column: TypeAlias = npt.NDArray[np.int32]
 
+U16Column: TypeAlias = npt.NDArray[np.uint16]
 
-@dataclass(frozen=True, slots=True)
-class I32Column:
-    """Little-endian int32."""
-
-    data: bytes
+U8Column: TypeAlias = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True)
-class U16Column:
-    """Little-endian uint16."""
-
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class U8Column:
-    """uint8."""
-
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorResponse:
+class ErrorResponse(Struct, frozen=True):
     """What went wrong, where, and what to do about it."""
 
     what: str
@@ -61,8 +50,7 @@ class ErrorResponse:
     remedy: str
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A file that could not be read whole. Nothing else is lost by it."""
 
     severity: Literal["warning", "error"]
@@ -77,8 +65,7 @@ class Problem:
     rank: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignFiles:
+class ForeignFiles(Struct, frozen=True):
     """Other tools' files seen in the logdir that no run is made of, by kind."""
 
     kind: Literal["tfevents", "memprofiler", "other"]
@@ -87,8 +74,7 @@ class ForeignFiles:
     """One path, relative to the logdir."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
+class RunSummary(Struct, frozen=True):
     """One training job: what the run picker shows."""
 
     id: str
@@ -119,8 +105,7 @@ class RunSummary:
     num_problems: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunsResponse:
+class RunsResponse(Struct, frozen=True):
     """Route `/runs`: everything the logdir holds."""
 
     logdirs: tuple[str, ...]

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.allocations import AllocationMoment
-    from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary, U8Column
-    from tb_plugin.api.functions import HistoryReference
-    from tb_plugin.api.histories import HistoryOrigin, HistoryState
-    from tb_plugin.api.modules import CategoryGroup
+from msgspec import Struct
+
+from tb_plugin.api.allocations import AllocationMoment
+from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary, U8Column
+from tb_plugin.api.functions import HistoryReference
+from tb_plugin.api.histories import HistoryOrigin, HistoryState
+from tb_plugin.api.modules import CategoryGroup
 
 CompareBy: TypeAlias = Literal["category", "line", "module", "size"]
 """line: of the user's own code; size: powers of two."""
+
 
 StackMatch: TypeAlias = Literal["exact", "function"]
 """exact: the same lines of the same files. function: the same functions of files of the
 same name, whatever the line and the folder: for two versions of the code."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompareSide:
+class CompareSide(Struct, frozen=True):
     """One of the two."""
 
     run: RunSummary
@@ -35,8 +35,7 @@ class CompareSide:
     num_blocks: int
 
 
-@dataclass(frozen=True, slots=True)
-class CompareTable:
+class CompareTable(Struct, frozen=True):
     """Live bytes of both sides by something, the largest difference first.
 
     Columns of equal length. 0 blocks: only the other side has it.
@@ -51,8 +50,7 @@ class CompareTable:
     b_blocks: I32Column
 
 
-@dataclass(frozen=True, slots=True)
-class CompareStacks:
+class CompareStacks(Struct, frozen=True):
     """Live bytes of both sides by stack, the largest difference first; at most 10,000."""
 
     strings: tuple[str, ...]
@@ -80,8 +78,7 @@ class CompareStacks:
     """All, of which those beyond the columns were left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompareResponse:
+class CompareResponse(Struct, frozen=True):
     """Route `/compare`: what lives at a moment of one history, against another's.
 
     Parameters: run, history, device, moment are side A's; b_run (default: run),
@@ -97,8 +94,7 @@ class CompareResponse:
     stacks: CompareStacks
 
 
-@dataclass(frozen=True, slots=True)
-class RankHistory:
+class RankHistory(Struct, frozen=True):
     """One rank's history among those of all ranks."""
 
     rank: int
@@ -121,8 +117,7 @@ class RankHistory:
     num_ooms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class RankHistoriesResponse:
+class RankHistoriesResponse(Struct, frozen=True):
     """Route `/rank_histories` (run, history): the same moment's histories of all ranks.
 
     Of every rank the history that belongs with the one asked for (same origin, call and

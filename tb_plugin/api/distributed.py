@@ -15,13 +15,13 @@ And of the heatmap::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary
-    from tb_plugin.api.profile import ProfileFinding
-    from tb_plugin.api.series import HeatmapResponse
+from msgspec import Struct
+
+from tb_plugin.analysis.findings.finding import Finding
+from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary
+from tb_plugin.api.timeline import HeatmapResponse
 
 DistributedPart: TypeAlias = Literal[
     "step", "computation", "overlap", "communication", "other"
@@ -29,8 +29,7 @@ DistributedPart: TypeAlias = Literal[
 """The step's time, or one of the parts that add up to it; communication is exposed."""
 
 
-@dataclass(frozen=True, slots=True)
-class DistributedCollectives:
+class DistributedCollectives(Struct, frozen=True):
     """Collectives by rank, kind and process group; columns of equal length."""
 
     rank: I32Column
@@ -54,8 +53,7 @@ class DistributedCollectives:
     """Calls in which the others waited for this rank."""
 
 
-@dataclass(frozen=True, slots=True)
-class DistributedGroups:
+class DistributedGroups(Struct, frozen=True):
     """Collectives that several ranks' traces show, by kind and process group.
 
     Columns of equal length, the longest waits in all first.
@@ -76,8 +74,7 @@ class DistributedGroups:
     """Of the collectives, in which it did; 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class DistributedResponse:
+class DistributedResponse(Struct, frozen=True):
     """Route `/distributed` (run, cycle, ranks, step): computation and communication."""
 
     run: RunSummary
@@ -115,12 +112,11 @@ class DistributedResponse:
     num_opening: int
     """Traces that are still being opened: ask again."""
     num_failed: int
-    findings: tuple[ProfileFinding, ...]
+    findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DistributedHeatmapResponse:
+class DistributedHeatmapResponse(Struct, frozen=True):
     """Route `/distributed_heatmap` (run, cycle, ranks, part, x0, x1, px, rows).
 
     Ranks by profiled steps, in seconds. Of a cell that covers several steps the longest

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class DropResponse:
+
+class DropResponse(Struct, frozen=True):
     """Route `/drop` (POST; name): where a dropped file can be looked at now."""
 
     run: str

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.base import (
-        F64Column,
-        I32Column,
-        Problem,
-        RunSummary,
-        U8Column,
-        Unit,
-    )
-    from tb_plugin.api.series import (
-        Recorded,
-    )
+from msgspec import Struct
+
+from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary, U8Column, Unit
+from tb_plugin.api.overview import Recorded
 
 FunctionKind: TypeAlias = Literal["snaps", "hooks", "activations", "modules", "history"]
 """What was collected around a function's calls."""
 
 
-@dataclass(frozen=True, slots=True)
-class CollectedFunction:
+class CollectedFunction(Struct, frozen=True):
     """One profiled function in one phase, over all ranks and attempts."""
 
     function: str
@@ -33,8 +23,7 @@ class CollectedFunction:
     num_ranks: int
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionCalls:
+class FunctionCalls(Struct, frozen=True):
     """Collected calls of one function on one rank, in order of time.
 
     All columns, and those of `FunctionStat`, have one value per call. The snap that
@@ -58,8 +47,7 @@ FunctionGroup: TypeAlias = Literal["device", "process", "hook"]
 """What a stat is about; hook: what the root module's hooks left on it."""
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionStat:
+class FunctionStat(Struct, frozen=True):
     """One recorded number at the start and end of each call; NaN: not recorded."""
 
     name: str
@@ -72,8 +60,7 @@ class FunctionStat:
     """End less start."""
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionOverRanks:
+class FunctionOverRanks(Struct, frozen=True):
     """One stat of one call, rank by rank; ranks ascend."""
 
     stat: str
@@ -86,8 +73,7 @@ class FunctionOverRanks:
     """All that may have the call; more than were read where time did not allow all."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleNames:
+class ModuleNames(Struct, frozen=True):
     """Modules of one capture, by their `named_modules()` path; the root's is empty."""
 
     paths: tuple[str, ...]
@@ -95,8 +81,7 @@ class ModuleNames:
     """Class names; as many as paths."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookAttribute:
+class HookAttribute(Struct, frozen=True):
     """What hooks set on modules under one name."""
 
     name: str
@@ -105,8 +90,7 @@ class HookAttribute:
     """One per row of `HookValues.module`; NaN where the module has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookValues:
+class HookValues(Struct, frozen=True):
     """What hooks said of every module in one call."""
 
     modules: ModuleNames
@@ -117,8 +101,7 @@ class HookValues:
     """The call ended in an error."""
 
 
-@dataclass(frozen=True, slots=True)
-class SavedActivations:
+class SavedActivations(Struct, frozen=True):
     """Tensors that autograd saved for backward in one call, by module and dtype."""
 
     modules: ModuleNames
@@ -138,8 +121,7 @@ class SavedActivations:
     """The call ended in an error."""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryReference:
+class HistoryReference(Struct, frozen=True):
     """A captured allocator history, or a file that holds one."""
 
     id: str
@@ -165,8 +147,7 @@ class HistoryReference:
     """Of a file beside the run's records, relative to the logdir; empty: recorded."""
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionsResponse:
+class FunctionsResponse(Struct, frozen=True):
     """Route `/functions` (run, rank, function, phase, attempt, iteration, stat).
 
     Memory around calls of functions: which functions, the calls of one of them on one

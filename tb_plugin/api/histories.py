@@ -7,19 +7,13 @@ all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.base import (
-        F64Column,
-        I32Column,
-        Problem,
-        RunSummary,
-        U8Column,
-    )
-    from tb_plugin.api.functions import HistoryReference
-    from tb_plugin.api.series import Recorded
+from msgspec import Struct
+
+from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary, U8Column
+from tb_plugin.api.functions import HistoryReference
+from tb_plugin.api.overview import Recorded
 
 HistoryOrigin: TypeAlias = Literal[
     "call", "by_hand", "oom", "exception", "signal", "file"
@@ -27,20 +21,22 @@ HistoryOrigin: TypeAlias = Literal[
 """What took it: a collected call's side; `rec.snapshot`; an out-of-memory error; an
 exception nobody caught; a signal that ended the process. `file`: another tool wrote it."""
 
+
 HistoryState: TypeAlias = Literal["closed", "opening", "ready", "failed"]
 """closed: nobody asked for it yet."""
+
 
 HistoryLevel: TypeAlias = Literal["active", "allocated", "reserved"]
 """As torch counts: active until free_completed, allocated until free_requested; reserved
 is what the segments take of the device."""
+
 
 HistoryMarkKind: TypeAlias = Literal["oom", "snapshot", "annotation", "step", "tag"]
 """An event `oom` or `snapshot`; a span of `external_annotations`; a step of our tags;
 a span of events whose `user_metadata` is the program's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryChoice:
+class HistoryChoice(Struct, frozen=True):
     """One history of the list."""
 
     reference: HistoryReference
@@ -51,8 +47,7 @@ class HistoryChoice:
     """Why it cannot be opened, where it failed; else empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoriesResponse:
+class HistoriesResponse(Struct, frozen=True):
     """Route `/histories` (run, rank): every history of a run, of all ranks, by time."""
 
     run: RunSummary
@@ -71,8 +66,7 @@ class HistoriesResponse:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPeak:
+class HistoryPeak(Struct, frozen=True):
     """The highest level of one kind."""
 
     level: HistoryLevel
@@ -82,8 +76,7 @@ class HistoryPeak:
     """The first event that reached it; -1: it was so before all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryMarks:
+class HistoryMarks(Struct, frozen=True):
     """Events and spans that have names; columns of equal length, by `moment`."""
 
     kind: U8Column
@@ -109,8 +102,7 @@ class HistoryMarks:
     the longest."""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryCurve:
+class HistoryCurve(Struct, frozen=True):
     """The whole history in at most 2,000 columns of equally many events."""
 
     event: I32Column
@@ -127,8 +119,7 @@ class HistoryCurve:
     """Since the epoch, of the first event; NaN where the file has no times."""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryDevice:
+class HistoryDevice(Struct, frozen=True):
     """One device of a history."""
 
     device: int
@@ -160,8 +151,7 @@ class HistoryDevice:
     curve: HistoryCurve
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryOddity:
+class HistoryOddity(Struct, frozen=True):
     """Something that contradicts itself in the file: set right, or drawn as it is."""
 
     what: str
@@ -169,8 +159,7 @@ class HistoryOddity:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class HistorySetting:
+class HistorySetting(Struct, frozen=True):
     """One of the allocator's settings."""
 
     name: str
@@ -178,8 +167,7 @@ class HistorySetting:
     """As text; may hold any."""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryFacts:
+class HistoryFacts(Struct, frozen=True):
     """What a history that was opened says."""
 
     devices: tuple[HistoryDevice, ...]
@@ -198,8 +186,7 @@ class HistoryFacts:
     oddities: tuple[HistoryOddity, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryResponse:
+class HistoryResponse(Struct, frozen=True):
     """Route `/history` (run, history, again): opens it, and says what it holds.
 
     `again`: any number that was not used before, e.g. the time, has a history that could

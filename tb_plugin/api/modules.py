@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.base import (
-        F64Column,
-        I32Column,
-        Problem,
-        RunSummary,
-        U8Column,
-    )
-    from tb_plugin.api.series import (
-        Recorded,
-    )
+from msgspec import Struct
+
+from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary, U8Column
+from tb_plugin.api.overview import Recorded
 
 ModuleState: TypeAlias = Literal[
     "before_pre_forward",
@@ -40,9 +32,11 @@ ModuleState: TypeAlias = Literal[
 the others are each module's own. `peak_*` is the highest total between the module's
 boundaries, `*_ac` what activation checkpointing recomputes in backward."""
 
+
 ModuleMeasure: TypeAlias = Literal["held", "total"]
 """What a module and those below it hold; or all that the rank held at the module's moment
 (what torch's trackers print)."""
+
 
 CategoryGroup: TypeAlias = Literal[
     "param", "grad", "optimizer", "activation", "comm", "temp", "unknown"
@@ -50,8 +44,7 @@ CategoryGroup: TypeAlias = Literal[
 """What has a colour."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleWindow:
+class ModuleWindow(Struct, frozen=True):
     """One tracked call of a function, on however many ranks."""
 
     id: str
@@ -68,8 +61,7 @@ class ModuleWindow:
     num_ranks: int
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleFacts:
+class ModuleFacts(Struct, frozen=True):
     """What is known of the chosen window on the chosen rank."""
 
     source: Literal["recorded", "simulated", "imported"]
@@ -100,8 +92,7 @@ class ModuleFacts:
     """When, since the window began."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleBaseline:
+class ModuleBaseline(Struct, frozen=True):
     """What values are compared with."""
 
     kind: Literal["state", "window", "rank", "median"]
@@ -115,8 +106,7 @@ class ModuleBaseline:
     of_ranks: int
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleCategory:
+class ModuleCategory(Struct, frozen=True):
     """One category's column over the modules."""
 
     name: str
@@ -128,8 +118,7 @@ class ModuleCategory:
     """The same of what is compared with; NaN where that has no such module or state."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleTree:
+class ModuleTree(Struct, frozen=True):
     """The modules, parents before children; all columns have one value per module.
 
     A module's fqn is its parent's, a dot, and its name; a root's is its name.
@@ -149,8 +138,7 @@ class ModuleTree:
     buffer_bytes: F64Column
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleUnattributed:
+class ModuleUnattributed(Struct, frozen=True):
     """Bytes of one category that belong to no module."""
 
     name: str
@@ -159,8 +147,7 @@ class ModuleUnattributed:
     bytes: float
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleSplit:
+class ModuleSplit(Struct, frozen=True):
     """All that a rank held at one moment: by modules, and by none."""
 
     total_bytes: float
@@ -172,8 +159,7 @@ class ModuleSplit:
     """The rest by category, in their fixed order."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModulesResponse:
+class ModulesResponse(Struct, frozen=True):
     """Route `/modules`: one rank's memory by module.
 
     Parameters: run, rank, window, state, call, device, measure, against, against_state,
@@ -230,8 +216,7 @@ class ModulesResponse:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleSeries:
+class ModuleSeries(Struct, frozen=True):
     """One category beside the sums `total_bytes` and `held_bytes` of what holds it."""
 
     name: str
@@ -240,8 +225,7 @@ class ModuleSeries:
     held_bytes: F64Column
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleOverWindows:
+class ModuleOverWindows(Struct, frozen=True):
     """One module at one state, on one rank, window by window; in order of time."""
 
     windows: tuple[str, ...]
@@ -256,8 +240,7 @@ class ModuleOverWindows:
     """All that this rank has; more than are listed where time did not allow all."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleOverRanks:
+class ModuleOverRanks(Struct, frozen=True):
     """One module at one state, in one window, rank by rank; ranks ascend."""
 
     rank: I32Column
@@ -268,8 +251,7 @@ class ModuleOverRanks:
     """All that have the window; more than are listed where time did not allow all."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleMoments:
+class ModuleMoments(Struct, frozen=True):
     """One module through one window on one rank: a row per state and call, by time."""
 
     state_names: tuple[ModuleState, ...]
@@ -284,8 +266,7 @@ class ModuleMoments:
     """Rows of further calls that are not listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleResponse:
+class ModuleResponse(Struct, frozen=True):
     """Route `/module` (run, module, rank, window, state, call, device): one module.
 
     `module` is its fqn; the other parameters and defaults are those of `/modules`.
@@ -310,8 +291,7 @@ class ModuleResponse:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleSpans:
+class ModuleSpans(Struct, frozen=True):
     """Forwards and backwards of modules on the x axis, outer ones first.
 
     Those narrower than about two pixels are left out, with all inside them.
@@ -332,16 +312,14 @@ class ModuleSpans:
     num_left_out: int
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleMark:
+class ModuleMark(Struct, frozen=True):
     """An instant of the whole window, e.g. the optimizer's start."""
 
     kind: Literal["before_optimizer", "after_optimizer", "peak"]
     x: float
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleTimelineResponse:
+class ModuleTimelineResponse(Struct, frozen=True):
     """Route `/module_timeline`: categories through one window.
 
     Parameters: run, rank, window, device, axis, x0, x1, px.

@@ -13,20 +13,21 @@ Parameters besides those of `api.profile`::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.base import F64Column, I32Column, RunSummary, U8Column
-    from tb_plugin.api.modules import CategoryGroup
-    from tb_plugin.api.profile import ProfileChoice
+from msgspec import Struct
+
+from tb_plugin.api.base import F64Column, I32Column, RunSummary, U8Column
+from tb_plugin.api.modules import CategoryGroup
+from tb_plugin.api.profile import ProfileChoice
 
 OperatorsBy: TypeAlias = Literal["name", "shapes"]
+
+
 OperatorCharge: TypeAlias = Literal["allocating", "freeing"]
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorTotals:
+class OperatorTotals(Struct, frozen=True):
     """Sums over all operators, those not in the table included."""
 
     host_self_ms: float
@@ -34,8 +35,7 @@ class OperatorTotals:
     num_calls: float
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorsResponse:
+class OperatorsResponse(Struct, frozen=True):
     """Route `/operators` (run, source, by, sort, text, top): the table of operators."""
 
     run: RunSummary
@@ -62,8 +62,7 @@ class OperatorsResponse:
     has_shapes: bool
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorStack:
+class OperatorStack(Struct, frozen=True):
     """Calls of an operator from one place."""
 
     frames: tuple[str, ...]
@@ -73,8 +72,7 @@ class OperatorStack:
     device_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorResponse:
+class OperatorResponse(Struct, frozen=True):
     """Route `/operator` (run, source, by, name, shapes): where one is called from.
 
     By shapes, empty `shapes` mean the calls whose shapes are not known.
@@ -93,8 +91,7 @@ class OperatorResponse:
     so that they add up to the calls'. Without frames: the calls themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceDevice:
+class TraceDevice(Struct, frozen=True):
     """A device with memory events."""
 
     key: str
@@ -109,8 +106,7 @@ class TraceDevice:
     capacity_bytes: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorMemoryRows:
+class OperatorMemoryRows(Struct, frozen=True):
     """Memory by operator; columns of equal length."""
 
     name: tuple[str, ...]
@@ -124,8 +120,7 @@ class OperatorMemoryRows:
     self_allocated_bytes: F64Column
 
 
-@dataclass(frozen=True, slots=True)
-class TraceMemoryCurve:
+class TraceMemoryCurve(Struct, frozen=True):
     """The allocator's totals over time; no peak of either is lost."""
 
     time_ms: F64Column
@@ -135,8 +130,7 @@ class TraceMemoryCurve:
     """NaN where the trace does not say it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceAllocations:
+class TraceAllocations(Struct, frozen=True):
     """Allocations of a trace, the largest first; columns of equal length."""
 
     operator: I32Column
@@ -157,8 +151,7 @@ class TraceAllocations:
     phase: I32Column
 
 
-@dataclass(frozen=True, slots=True)
-class TraceMemoryCategory:
+class TraceMemoryCategory(Struct, frozen=True):
     """What memory is for."""
 
     name: str
@@ -166,8 +159,7 @@ class TraceMemoryCategory:
     group: CategoryGroup
 
 
-@dataclass(frozen=True, slots=True)
-class TraceMemoryHolders:
+class TraceMemoryHolders(Struct, frozen=True):
     """What is alive at a moment, most bytes first; columns of equal length."""
 
     category: U8Column
@@ -180,8 +172,7 @@ class TraceMemoryHolders:
     num_allocations: F64Column
 
 
-@dataclass(frozen=True, slots=True)
-class TraceMemoryPeak:
+class TraceMemoryPeak(Struct, frozen=True):
     """The moment at which most of a device was allocated, in the range shown."""
 
     time_ms: float
@@ -198,8 +189,7 @@ class TraceMemoryPeak:
     num_holders: int
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorMemoryResponse:
+class OperatorMemoryResponse(Struct, frozen=True):
     """Route `/operator_memory` (run, source, device, charge, t0, t1, px, sort, text, top)."""
 
     run: RunSummary
@@ -227,35 +217,3 @@ class OperatorMemoryResponse:
     """In the range; those sent are the largest."""
     has_addresses: bool
     """False: releases are not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class KernelsResponse:
-    """Route `/kernels` (run, source, by, sort, text, top): the table of kernels."""
-
-    run: RunSummary
-    choice: ProfileChoice
-    by: Literal["name", "properties"]
-    name: tuple[str, ...]
-    operator: tuple[str, ...]
-    """That launched it; empty where unknown, or where `by` is name; so are the next."""
-    grid: tuple[str, ...]
-    block: tuple[str, ...]
-    registers: I32Column
-    """Per thread; -1: not known."""
-    shared_memory_bytes: F64Column
-    num_calls: F64Column
-    total_ms: F64Column
-    min_us: F64Column
-    mean_us: F64Column
-    max_us: F64Column
-    blocks_per_sm: F64Column
-    """Mean, weighted by time; NaN: not said."""
-    occupancy: F64Column
-    """Est. achieved; 0 to 1."""
-    uses_tensor_cores: U8Column
-    is_communication: U8Column
-    num_rows: int
-    total_all_ms: float
-    tensor_core_ms: float
-    has_kernels: bool

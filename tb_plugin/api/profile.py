@@ -12,12 +12,13 @@ Parameters besides run::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary
-    from tb_plugin.api.trace import TraceState
+from msgspec import Struct
+
+from tb_plugin.analysis.findings.finding import Finding
+from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary
+from tb_plugin.api.trace import TraceState
 
 ProfileRole: TypeAlias = Literal[
     "kernel",
@@ -32,8 +33,7 @@ ProfileRole: TypeAlias = Literal[
 """In the order in which they claim time: each moment counts for the first one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfiledTrace:
+class ProfiledTrace(Struct, frozen=True):
     """A profiler's trace that may be chosen."""
 
     id: str
@@ -46,8 +46,7 @@ class ProfiledTrace:
     """About when it was recorded, since 1970."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileChoice:
+class ProfileChoice(Struct, frozen=True):
     """Which trace an answer is about, and how far opening it is."""
 
     traces: tuple[ProfiledTrace, ...]
@@ -65,8 +64,7 @@ class ProfileChoice:
     """What was left out of the one that is open, or set right."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfilePart:
+class ProfilePart(Struct, frozen=True):
     """Time of one role; a column of steps."""
 
     role: ProfileRole
@@ -76,8 +74,7 @@ class ProfilePart:
     """Of the time of all steps; 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfiledDevice:
+class ProfiledDevice(Struct, frozen=True):
     """A device of the trace, and how it was used; null: the trace does not say it."""
 
     device: int
@@ -99,40 +96,14 @@ class ProfiledDevice:
     tensor_core_share: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileFinding:
-    """What slows the training down, in plain words."""
-
-    key: Literal[
-        "loading",
-        "single_process",
-        "no_nccl",
-        "communicating",
-        "idle",
-        "no_tensor_cores",
-        "near_capacity",
-        "small_kernels",
-        "empty_device",
-        "host_bound",
-        "straggler",
-    ]
-    sentence: str
-    evidence: tuple[str, ...]
-    advice: tuple[str, ...]
-    rule: str
-    """Where the rule and its threshold come from."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileFact:
+class ProfileFact(Struct, frozen=True):
     """Something the trace says of where and how it was recorded."""
 
     name: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileResponse:
+class ProfileResponse(Struct, frozen=True):
     """Route `/profile` (run, source, step): step time by role, devices, findings."""
 
     run: RunSummary
@@ -153,7 +124,7 @@ class ProfileResponse:
     devices_step: int | None
     """Of which profiled step they tell; null: of all, from the first one's start to the
     last one's end."""
-    findings: tuple[ProfileFinding, ...]
+    findings: tuple[Finding, ...]
     facts: tuple[ProfileFact, ...]
 
 
@@ -165,8 +136,7 @@ why nothing does: no backward ran, its operators name none of forward, or those 
 name lie in no module."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleTimesResponse:
+class ModuleTimesResponse(Struct, frozen=True):
     """Route `/module_times` (run, source): modules of a trace, parents first."""
 
     run: RunSummary

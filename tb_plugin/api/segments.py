@@ -5,20 +5,22 @@ All are of one history and one device, as those of `allocations`, and need it to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.allocations import AllocationMoment, AllocationsResponse
-    from tb_plugin.api.base import F64Column, I32Column, U8Column
-    from tb_plugin.api.histories import HistoryOddity
-    from tb_plugin.api.modules import CategoryGroup
+from msgspec import Struct
+
+from tb_plugin.api.allocations import AllocationMoment, AllocationsResponse
+from tb_plugin.api.base import F64Column, I32Column, U8Column
+from tb_plugin.api.histories import HistoryOddity
+from tb_plugin.api.modules import CategoryGroup
 
 SegmentSort: TypeAlias = Literal["address", "size", "free", "largest_free", "age"]
 """address ascends; the others descend, but age: the oldest first."""
 
+
 SizeClass: TypeAlias = Literal["small", "large"]
 """Which of the allocator's pools: requests of at most 1 MiB are small."""
+
 
 AllocatorAction: TypeAlias = Literal[
     "alloc",
@@ -36,8 +38,7 @@ AllocatorAction: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentRows:
+class SegmentRows(Struct, frozen=True):
     """Segments in the order that was asked for; columns of equal length."""
 
     address: F64Column
@@ -68,8 +69,7 @@ class SegmentRows:
     """0 where its blocks were left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentBlocks:
+class SegmentBlocks(Struct, frozen=True):
     """Blocks of the segments, by address within each; columns of equal length."""
 
     offset: F64Column
@@ -87,8 +87,7 @@ class SegmentBlocks:
     """Index in `SegmentsResponse.categories`; their number of free blocks."""
 
 
-@dataclass(frozen=True, slots=True)
-class FreeSizes:
+class FreeSizes(Struct, frozen=True):
     """Free blocks by powers of two: from `from_bytes` up to below twice that."""
 
     from_bytes: F64Column
@@ -100,8 +99,7 @@ class FreeSizes:
     whole_bytes: F64Column
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentArenas:
+class SegmentArenas(Struct, frozen=True):
     """Memory by pool, stream and size class: no free block leaves its own."""
 
     pool: I32Column
@@ -116,8 +114,7 @@ class SegmentArenas:
     """What `torch.cuda.empty_cache()` would give back."""
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentRequest:
+class SegmentRequest(Struct, frozen=True):
     """A request at this moment: where it would go, or what is in the way."""
 
     is_oom: bool
@@ -143,8 +140,7 @@ class SegmentRequest:
     """None: not recorded."""
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentPins:
+class SegmentPins(Struct, frozen=True):
     """Partly free segments, most free first, with the stack that holds most in each."""
 
     segment_address: F64Column
@@ -155,8 +151,7 @@ class SegmentPins:
     stack_bytes: F64Column
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentPinners:
+class SegmentPinners(Struct, frozen=True):
     """By stack: free bytes that could go back to the device without its blocks."""
 
     stack: I32Column
@@ -168,8 +163,7 @@ class SegmentPinners:
     num_segments: I32Column
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentsResponse:
+class SegmentsResponse(Struct, frozen=True):
     """Route `/segments` (run, history, device): all segments and blocks at a moment.
 
     Parameters besides::
@@ -208,8 +202,7 @@ class SegmentsResponse:
     """What does not fit together or had to be assumed."""
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentTimelineResponse:
+class SegmentTimelineResponse(Struct, frozen=True):
     """Route `/segment_timeline` (as `/allocations`): what the allocator held, over time.
 
     A life here is a segment, or a part of an expandable one, from the event that brought
@@ -221,8 +214,7 @@ class SegmentTimelineResponse:
     picture: AllocationsResponse
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatorEventsResponse:
+class AllocatorEventsResponse(Struct, frozen=True):
     """Route `/allocator_events` (run, history, device): events as a list.
 
     Rows e0 up to e0 + count (default 200, at most 2,000); columns of equal length. With

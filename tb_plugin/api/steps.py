@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.base import (
-        F64Column,
-        I32Column,
-        RunSummary,
-        XKind,
-    )
-    from tb_plugin.api.series import HeatmapResponse, Mark
-    from tb_plugin.api.verdict import VerdictEvidence
+from msgspec import Struct
+
+from tb_plugin.analysis.findings.finding import Finding
+from tb_plugin.api.base import F64Column, I32Column, RunSummary, XKind
+from tb_plugin.api.timeline import HeatmapResponse, Mark
 
 StepsOf: TypeAlias = Literal["rank", "worst", "median"]
 """Whose steps are shown: one rank's, of each column those of the rank that was slowest
 there, or those of the rank in the middle there (of two the faster)."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepPart:
+class StepPart(Struct, frozen=True):
     """One part of the steps' time, in the order in which parts are stacked."""
 
     name: str
@@ -30,8 +24,7 @@ class StepPart:
     seconds: F64Column
 
 
-@dataclass(frozen=True, slots=True)
-class AbsentPart:
+class AbsentPart(Struct, frozen=True):
     """A part no rank recorded, and which setting records it."""
 
     name: str
@@ -39,8 +32,7 @@ class AbsentPart:
     remedy: str
 
 
-@dataclass(frozen=True, slots=True)
-class StepRate:
+class StepRate(Struct, frozen=True):
     """Throughput, one value per column: of one rank, and of all ranks together."""
 
     key: Literal["steps", "samples", "tokens", "flops", "mfu"]
@@ -54,8 +46,7 @@ class StepRate:
     summed_median: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class StepFlops:
+class StepFlops(Struct, frozen=True):
     """Where the number of floating point operations comes from."""
 
     origin: Literal["settings", "trace", "nothing"]
@@ -69,8 +60,7 @@ class StepFlops:
     """What has to be set for an MFU; empty: nothing is missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepsResponse:
+class StepsResponse(Struct, frozen=True):
     """Route `/steps` (run, rank, ranks, x, x0, x1, px, phase, of): the steps' time by part.
 
     A column holds `steps_per_column` steps and shows the slowest of them: none is ever
@@ -112,8 +102,7 @@ class StepsResponse:
     phases: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StepHeatmapResponse:
+class StepHeatmapResponse(Struct, frozen=True):
     """Route `/step_heatmap` (run, rank, ranks, x0, x1, px, rows, phase, part).
 
     Ranks by steps: how far each is beyond the rank in the middle of the same step, in
@@ -126,8 +115,7 @@ class StepHeatmapResponse:
     cells: HeatmapResponse
 
 
-@dataclass(frozen=True, slots=True)
-class StragglerRow:
+class StragglerRow(Struct, frozen=True):
     """One rank beside the rank in the middle of the same steps."""
 
     rank: int
@@ -144,23 +132,7 @@ class StragglerRow:
     """`rank 12: dataloader +38.0 ms`."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepFinding:
-    """What slows the training down, in plain words, with what that rests on."""
-
-    key: Literal["dataloader_bound", "straggler", "slow_every_n", "growing"]
-    sentence: str
-    advice: tuple[str, ...]
-    rank: int | None
-    step: int | None
-    """A step that shows it."""
-    seconds_per_step: float
-    """What it costs each step on average: findings come in this order."""
-    evidence: tuple[VerdictEvidence, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StepPartMean:
+class StepPartMean(Struct, frozen=True):
     """What a part takes on average, over all steps and all ranks that recorded it."""
 
     name: str
@@ -169,8 +141,7 @@ class StepPartMean:
     """Of the step's time; 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class StragglersResponse:
+class StragglersResponse(Struct, frozen=True):
     """Route `/stragglers` (run, rank, ranks, phase): who is waited for, and what is slow.
 
     Of all steps. With `rank` or `ranks`, those alone are compared.
@@ -191,11 +162,10 @@ class StragglersResponse:
     num_standing_out: int
     part: str
     """What tells the ranks apart: step, or the part that the others wait for."""
-    findings: tuple[StepFinding, ...]
+    findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StepResponse:
+class StepResponse(Struct, frozen=True):
     """Route `/step` (run, rank, ranks, phase, step): one step on every rank.
 
     Columns have one value per rank, the slowest rank first; at most 1,024 ranks.

@@ -15,27 +15,29 @@ Parameters besides run::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.base import (
-        F64Column,
-        I32Column,
-        Problem,
-        RunSummary,
-        U8Column,
-        U16Column,
-        Unit,
-    )
+from msgspec import Struct
+
+from tb_plugin.api.base import (
+    F64Column,
+    I32Column,
+    Problem,
+    RunSummary,
+    U8Column,
+    U16Column,
+    Unit,
+)
 
 TraceTrackKind: TypeAlias = Literal[
     "host", "device", "python", "span", "counter", "other"
 ]
 
+
 TraceSourceKind: TypeAlias = Literal["trace", "spans", "counters"]
 """trace: a profiler's file. spans: what the recording itself timed. counters: numbers of
 the recording's step and host tables over time."""
+
 
 TraceFamily: TypeAlias = Literal[
     "kernel",
@@ -55,16 +57,18 @@ TraceFamily: TypeAlias = Literal[
 """What kind of work a slice is: its colour. runtime: calls that launch work or wait for
 it. memory: copies and fills on a device."""
 
+
 TraceInstantKind: TypeAlias = Literal["oom", "checkpoint", "other"]
 """What is drawn apart: errors of memory, and checkpoints that were written."""
 
+
 TraceReduced: TypeAlias = Literal["exact", "highest", "mean"]
+
 
 TraceState: TypeAlias = Literal["opening", "ready", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class TraceClock:
+class TraceClock(Struct, frozen=True):
     """How a source's clock was put on the common one."""
 
     method: str
@@ -76,8 +80,7 @@ class TraceClock:
     """How far off that may be; None: nobody measured it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSource:
+class TraceSource(Struct, frozen=True):
     """Something that holds tracks of one rank."""
 
     id: str
@@ -106,8 +109,7 @@ class TraceSource:
     """Whether /trace_file has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceTrack:
+class TraceTrack(Struct, frozen=True):
     """A thread, a stream, the spans of a recorder, or a counter."""
 
     source: int
@@ -131,8 +133,7 @@ class TraceTrack:
     least: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSteps:
+class TraceSteps(Struct, frozen=True):
     """Training steps; columns of equal length, by start; of the lowest rank shown."""
 
     number: I32Column
@@ -141,8 +142,7 @@ class TraceSteps:
     end_ns: F64Column
 
 
-@dataclass(frozen=True, slots=True)
-class TraceChoice:
+class TraceChoice(Struct, frozen=True):
     """A trace or spans that a run has, shown or not."""
 
     id: str
@@ -154,8 +154,7 @@ class TraceChoice:
     shown: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TraceResponse:
+class TraceResponse(Struct, frozen=True):
     """Route `/trace` (run, rank, ranks, cycle): what is on the axis, and how far it is.
 
     Asking opens the sources; until none is `opening` the next answer has more.
@@ -183,8 +182,7 @@ class TraceResponse:
     """Where `Open in Perfetto` leads: to ui.perfetto.dev, or the build given by flag."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceLane:
+class TraceLane(Struct, frozen=True):
     """A level of a track in a tile."""
 
     track: str
@@ -192,8 +190,7 @@ class TraceLane:
     level: int
 
 
-@dataclass(frozen=True, slots=True)
-class TraceLine:
+class TraceLine(Struct, frozen=True):
     """A counter in a tile: it has a value from one point to the next."""
 
     track: str
@@ -208,8 +205,7 @@ class TraceLine:
     time of each pixel; so are shares of time."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceInstants:
+class TraceInstants(Struct, frozen=True):
     """Instants in a tile, by track and time; columns of equal length.
 
     Those that a few pixels cannot tell apart are one, of the first of them.
@@ -234,8 +230,7 @@ class TraceInstants:
     kinds: tuple[TraceInstantKind, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSlicesResponse:
+class TraceSlicesResponse(Struct, frozen=True):
     """Route `/trace_slices` (run, tracks, t0, t1, px): what is drawn in a window of time.
 
     A piece is a slice, or a block: short slices of one level that lie next to each
@@ -271,8 +266,7 @@ class TraceSlicesResponse:
     instants: TraceInstants
 
 
-@dataclass(frozen=True, slots=True)
-class TraceArg:
+class TraceArg(Struct, frozen=True):
     """One argument of a slice."""
 
     name: str
@@ -280,8 +274,7 @@ class TraceArg:
     """As JSON where it is no text; at most 4,000 characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class TracePartner:
+class TracePartner(Struct, frozen=True):
     """A slice that stands in a relation to another one."""
 
     relation: Literal["parent", "launch", "fwdbwd", "flow"]
@@ -299,8 +292,7 @@ class TracePartner:
     duration_ns: float
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSliceResponse:
+class TraceSliceResponse(Struct, frozen=True):
     """Route `/trace_slice` (run, source, row): everything of one slice, exactly."""
 
     source: str
@@ -325,8 +317,7 @@ class TraceSliceResponse:
     """At most 200."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceInstantResponse:
+class TraceInstantResponse(Struct, frozen=True):
     """Route `/trace_instant` (run, source, row): everything of one instant."""
 
     source: str
@@ -345,8 +336,7 @@ class TraceInstantResponse:
     are since the instant."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSearchResponse:
+class TraceSearchResponse(Struct, frozen=True):
     """Route `/trace_search` (run, tracks, text, only): what has a text in its name.
 
     Columns by hit, in order of time; at most 10,000. `only=instants` leaves slices out,
@@ -372,8 +362,7 @@ class TraceSearchResponse:
     duration_ns: F64Column
 
 
-@dataclass(frozen=True, slots=True)
-class TraceRangeResponse:
+class TraceRangeResponse(Struct, frozen=True):
     """Route `/trace_range` (run, tracks, t0, t1): sums by name over a range of time.
 
     Columns by name, longest in all first; at most 20,000.

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from msgspec import Struct
 
-if TYPE_CHECKING:
-    from tb_plugin.api.base import F64Column, RunSummary
-    from tb_plugin.api.modules import ModuleCategory
-    from tb_plugin.api.series import Recorded
+from tb_plugin.api.base import F64Column, RunSummary
+from tb_plugin.api.modules import ModuleCategory
+from tb_plugin.api.overview import Recorded
 
 
-@dataclass(frozen=True, slots=True)
-class TraceReport:
+class TraceReport(Struct, frozen=True):
     """One trace, as the recorder saw it."""
 
     id: str
@@ -39,8 +36,7 @@ class TraceReport:
     """What was wrong with it; empty: nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceReportsResponse:
+class TraceReportsResponse(Struct, frozen=True):
     """Route `/trace_reports` (run, rank, ranks): by rank and time."""
 
     run: RunSummary
@@ -52,8 +48,7 @@ class TraceReportsResponse:
     """The run is still being read: there may be more."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceReportOperators:
+class TraceReportOperators(Struct, frozen=True):
     """Sums by operator; columns of equal length, most time of its own first."""
 
     name: tuple[str, ...]
@@ -70,8 +65,7 @@ class TraceReportOperators:
     flops: F64Column
 
 
-@dataclass(frozen=True, slots=True)
-class TraceReportMemory:
+class TraceReportMemory(Struct, frozen=True):
     """Memory by category of one device; x in microseconds since the trace began.
 
     Column c covers x0 + c * x_per_column and the following; its values are those at the
@@ -92,8 +86,7 @@ class TraceReportMemory:
     """Each category's column over time."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceReportResponse:
+class TraceReportResponse(Struct, frozen=True):
     """Route `/trace_report` (run, report, device, x0, x1, px): one report in full."""
 
     report: TraceReport

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from tb_plugin.api.base import Problem, RunSummary
+from msgspec import Struct
+
+from tb_plugin.api.base import Problem, RunSummary
 
 TraceFileState: TypeAlias = Literal["found", "opening", "ready", "failed"]
 """found: nobody asked for it yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceFile:
+class TraceFile(Struct, frozen=True):
     """One file, whoever wrote it."""
 
     id: str
@@ -36,8 +35,7 @@ class TraceFile:
     """Why it failed; the others are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class TracesResponse:
+class TracesResponse(Struct, frozen=True):
     """Route `/traces` (run): the files of traces of a run, by rank, worker and cycle."""
 
     run: RunSummary

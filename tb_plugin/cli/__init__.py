@@ -1,22 +1,30 @@
-"""`memboard <verb>`: one module per verb, each loading what it needs when it runs.
+"""The command `memboard`: one module for each verb.
 
-A verb is a module, named in `VERBS`, with `HELP`, `add_arguments(parser)` and `run(options) -> exit code`.
-One that runs a program of the user's in this process returns a function for it, which is
-called when nothing of ours is left to be in its way.
-What goes wrong in a way the user can mend is a `Failure`: three lines, no traceback.
+A verb's module has a docstring, which is its help, `add_arguments(parser)` and
+`run(options)`, which returns the exit code. One that runs a program of the user's in this
+process returns a function for it, which is called when nothing of ours is in its way.
 
-Exit codes: 0 done, 1 failed, 2 wrong arguments or files, 130 interrupted.
+Exit codes of every verb:
+
+0    done; what could not be read beside it is named
+1    the answer is no: the program does not fit
+2    wrong usage, or nothing could be read or written
+3    too close to say whether the program fits
+130  interrupted
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.cli.failure import Failure
+from collector.cli.failure import Failure, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,47 +32,70 @@ if TYPE_CHECKING:
 VERBS: Final = {
     "demo": "collector.cli.demo",
     "run": "tb_plugin.cli.run",
-    "open": "tb_plugin.cli.open_files",
-    "import": "tb_plugin.cli.bring.files",
+    "open": "tb_plugin.cli.open",
+    "import": "tb_plugin.cli.import_snapshots",
     "export": "tb_plugin.cli.export.command",
-    "index": "tb_plugin.cli.index_runs",
+    "index": "tb_plugin.cli.index",
     "merge": "tb_plugin.cli.merge",
     "report": "tb_plugin.cli.report.command",
     "import-config": "collector.cli.import_config",
 }
 """The module of each: those that record are the collector's, those that read ours."""
 
+NOTHING_DONE: Final = 2
 INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; `arguments` default to the command line's. Returns the exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(
         prog="memboard",
         description="See what filled your GPUs, on every rank, after the crash too.",
     )
     verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
     for name, module in VERBS.items():
-        verb = import_module(module)
+        found = find_spec(module)
+        assert found is not None  # noqa: S101  # one of ours
+        assert found.origin is not None  # noqa: S101  # a file
+        # The docstring alone: only the module of the chosen verb is loaded.
+        text = ast.get_docstring(ast.parse(Path(found.origin).read_bytes())) or ""
         verb_parser = verbs.add_parser(
             name,
-            help=verb.HELP,
-            description=verb.__doc__,
+            help=text[:1].lower() + text.partition("\n")[0][1:].rstrip("."),
+            description=text,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        verb.add_arguments(verb_parser)
-        verb_parser.set_defaults(run=verb.run)
-    options = parser.parse_args(arguments)
+        if words[:1] == [name]:
+            verb = import_module(module)
+            verb.add_arguments(verb_parser)
+            verb_parser.set_defaults(run=verb.run, parser=verb_parser)
+    options = parser.parse_args(words)
     try:
         code: int | Callable[[], int] = options.run(options)
+    except UsageError as error:
+        options.parser.error(str(error))
     except Failure as failure:
         print(f"memboard {options.verb}: {failure}", file=sys.stderr)
-        return failure.code
+        return NOTHING_DONE
     except BrokenPipeError:  # whoever read the output has enough
         # What is left must go nowhere, or the interpreter complains at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return 0
+    except OSError as error:
+        print(f"memboard {options.verb}: {_failure_of(error)}", file=sys.stderr)
+        return NOTHING_DONE
     except KeyboardInterrupt:
         print(f"\nmemboard {options.verb}: interrupted", file=sys.stderr)
         return INTERRUPTED
     return code() if callable(code) else code
+
+
+def _failure_of(error: OSError) -> Failure:
+    what = str(error.strerror or error)
+    remedy = "check that the path exists, may be read and written, and has room"
+    return Failure(
+        what[:1].lower() + what[1:],
+        where=error.filename or "",
+        remedy=getattr(error, "remedy", remedy),
+    )

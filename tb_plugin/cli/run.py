@@ -1,23 +1,16 @@
 """Record any PyTorch program as it is; no line of it changes.
 
     memboard run train.py --lr 3e-4
-    memboard run --set history=true -m package.train --lr 3e-4
-    torchrun --nproc-per-node 4 --no-python memboard run train.py
+    torchrun --nproc-per-node 4 --no-python memboard run -m package.train
 
-Options of ours stand before the program, all that comes after it is the program's. It runs
-in this process as Python would run it: arguments, exit code, exceptions and what it prints
-are its own. A step is one iteration: an `optimizer.step()`, or one of each optimizer.
-Programs that record themselves, or whose trainer does, are left to do so.
-
-The run lies in LOGDIR/NAME; where that is taken, in NAME-2. The ranks of a launcher share
-NAME, and each start of theirs is another attempt of it.
+Options of ours stand before the program, and it runs in this process as Python would run
+it. A step is one `optimizer.step()`, or one of each optimizer. A program that records
+itself, or whose trainer does, is left to do so.
 
     memboard run --on h100 train.py
 
-asks whether it would fit: torch's own allocator runs on a virtual H100, without GPU or
-driver, for one step to warm up and two more. The answer is a peak, what is estimated beside
-it, and one of: fits (exit code 0), does not fit (1), too close to say (3). Where nothing
-can be said the exit code is 2.
+predicts whether it fits: torch's own allocator runs on a virtual H100. Exit code 0: it
+fits, 1: it does not fit, 2: nothing can be said, 3: too close to say.
 """
 
 from __future__ import annotations
@@ -26,9 +19,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from collector.cli.failure import Failure
+from collector.cli.failure import Failure, UsageError
 from collector.core.run_dir import free_run_dir
-from tb_plugin.cli.prediction import options as prediction
+from tb_plugin.cli.prediction import request as prediction
+
+# More is imported where it is needed: the program shares this process.
 
 if TYPE_CHECKING:
     import argparse
@@ -36,10 +31,6 @@ if TYPE_CHECKING:
 
     from collector.running.program import Program
     from collector.running.session import Settings
-
-HELP = "record a program as it is"
-
-DEFAULT_LOGDIR: Final = "memboard-runs"
 
 _LAUNCHERS: Final = frozenset(
     {"torch.distributed.run", "torch.distributed.launch", "torchrun"}
@@ -53,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--logdir",
         type=Path,
-        default=Path(DEFAULT_LOGDIR),
+        default=Path("memboard-runs"),
         metavar="DIR",
         help="where runs lie, for tensorboard --logdir (default: %(default)s)",
     )
@@ -66,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="settings",
         metavar="KEY=VALUE",
-        help="a setting, such as history=true or schedule.active=2; wins over all others",
+        help="a setting, such as history=true; wins over all others",
     )
     parser.add_argument(
         "--config",
@@ -75,24 +66,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a YAML file of settings; of several, a later one wins",
     )
-    prediction.add_arguments(parser)
     parser.add_argument(
         "-m",
         dest="module",
         nargs="...",
         metavar="MODULE",
-        help="run a module, as python -m does; all that follows is its own",
+        help="run a module, as python -m does",
     )
-    parser.add_argument("program", nargs="...", metavar="SCRIPT", help="what to run")
+    parser.add_argument(
+        "program", nargs="...", metavar="SCRIPT", help="a script to run"
+    )
+    prediction.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int | Callable[[], int]:
-    """Do what the options ask; what is to run in this process comes back."""
+    """Predict; or return the function that runs and records the program."""
     program = _program(options)
     settings = _settings(options, program)
     if options.on is not None:
-        request = prediction.request_of(options, program, settings)
-        return prediction.run(options, request)
+        return _predict(options, prediction.request_of(options, program, settings))
     prediction.check_absent(options)
 
     def start() -> int:
@@ -110,6 +102,18 @@ def run(options: argparse.Namespace) -> int | Callable[[], int]:
     return start
 
 
+def _predict(options: argparse.Namespace, request: prediction.Request) -> int:
+    from tb_plugin.cli.prediction.answer import predict
+    from tb_plugin.cli.prediction.sweep import predict_values
+
+    if options.sweep is not None:
+        name, values = options.sweep
+        return predict_values(request, name, values.split(","), as_json=options.json)
+    if options.largest is not None:
+        return predict_values(request, *options.largest, as_json=options.json)
+    return predict(request, as_json=options.json)
+
+
 def _program(options: argparse.Namespace) -> Program:
     from collector.running.program import parse
 
@@ -119,36 +123,28 @@ def _program(options: argparse.Namespace) -> Program:
         words = words[1:]
     program = parse(words, is_module=is_module)
     if program is None:
-        raise Failure(
-            "there is no program to run",
-            remedy="Name a script, or a module behind -m: memboard run train.py",
-            code=2,
+        raise UsageError(
+            "there is no program to run: name a script, or a module behind -m"
         )
     if not is_module and not os.access(program.target, os.R_OK):
         is_there = Path(program.target).exists()
         raise Failure(
             f"the program cannot be {'read' if is_there else 'found'}",
             where=program.target,
-            remedy="Give the script's path; a module is named behind -m.",
-            code=2,
+            remedy="give the script's path; a module is named behind -m",
         )
     if program.target in _LAUNCHERS or Path(program.target).name in _LAUNCHERS:
         raise Failure(
             "a launcher trains nothing itself",
             where=program.target,
-            remedy="Have it start us on every rank:"
+            remedy="have it start us on every rank:"
             " torchrun --nproc-per-node 4 --no-python memboard run train.py",
-            code=2,
         )
     return program
 
 
 def _settings(options: argparse.Namespace, program: Program) -> Settings:
-    """What and where to record, checked before the program starts.
-
-    Raises:
-        Failure: a setting cannot be right, or the logdir is no directory.
-    """
+    """What and where to record, checked before the program starts."""
     from collector.config import load
     from collector.config.layers import from_assignments
     from collector.config.settings import check_code
@@ -163,13 +159,11 @@ def _settings(options: argparse.Namespace, program: Program) -> Settings:
         check_code(config)
         logdir = run_dir_of(options.logdir)
     except ConfigError as error:
-        raise Failure(str(error), code=2) from error
+        raise Failure(str(error)) from error
     name = options.name or program.name
     if os.sep in name or name in {"", ".", ".."}:
-        raise Failure(
-            f"--name is {name!r}",
-            remedy="Give one folder's name; where runs lie is --logdir.",
-            code=2,
+        raise UsageError(
+            f"--name is {name!r}: give one folder's name; where runs lie is --logdir"
         )
     alone = identify(config).world_size == 1 and options.name is None
     run_dir = free_run_dir(logdir, name) if alone else logdir / name

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from collector.format.columns import STEP_TABLE
-from tb_plugin import api
+from tb_plugin.api.base import Unit
+from tb_plugin.api.overview import Recorded
+from tb_plugin.api.timeline import AbsentSeries, SeriesInfo
 from tb_plugin.formats.recording.series import DEFAULT_COLUMNS, TRAIN_PHASE, SeriesKey
-from tb_plugin.index.elsewhere import absent_instead
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Literal, TypeAlias
 
     from collector.format.columns import Column
@@ -41,7 +42,7 @@ _NO_SERIES: Final = frozenset({"functions", "hooks", "modules", "history", "span
 """Sources of captures and snaps, which no picture over steps is made of: the views that
 show them say why there are none."""
 
-_UNITS: Final = frozenset(get_args(api.Unit))
+_UNITS: Final = frozenset(get_args(Unit))
 _GROUPS: Final = frozenset(
     {"device", "process", "timing", "host", "sensor", "progress"}
 )
@@ -85,7 +86,7 @@ class Catalogue:
                     self._ranks.setdefault(key, set()).update(by_schemas[identity])
 
     @property
-    def series(self) -> tuple[api.SeriesInfo, ...]:
+    def series(self) -> tuple[SeriesInfo, ...]:
         """Everything that can be drawn, the step table first."""
         keys = sorted(self._columns, key=lambda key: (key[0] != STEP_TABLE, key[0]))
         return tuple(self.info(*key) for key in keys)
@@ -95,12 +96,12 @@ class Catalogue:
         """Phases with rows, the training phase first."""
         return tuple(sorted(self._phases, key=lambda phase: phase != TRAIN_PHASE))
 
-    def info(self, table: str, column: str) -> api.SeriesInfo:
+    def info(self, table: str, column: str) -> SeriesInfo:
         """One series as the page knows it."""
         found = self._columns[table, column]
         unit = found.unit if found.unit in _UNITS else "count"
         group = found.group if found.group in _GROUPS else "host"
-        return api.SeriesInfo(
+        return SeriesInfo(
             key=f"{table}/{column}",
             unit=unit,  # type: ignore[arg-type]  # checked against the same words
             group=group,  # type: ignore[arg-type]
@@ -147,10 +148,10 @@ class Catalogue:
             return str(wanted)
         return phases[0] if phases else TRAIN_PHASE
 
-    def recorded(self, rank: int | None = None) -> tuple[api.Recorded, ...]:
+    def recorded(self, rank: int | None = None) -> tuple[Recorded, ...]:
         """Every source by status, as all ranks, or one, report it."""
         return tuple(
-            api.Recorded(
+            Recorded(
                 source=source,
                 status=status,  # type: ignore[arg-type]  # checked when read
                 num_ranks=sum(words.values()),
@@ -161,13 +162,13 @@ class Catalogue:
             for (source, status), words in sorted(self._by_status(rank).items())
         )
 
-    def absent(self) -> tuple[api.AbsentSeries, ...]:
+    def absent(self) -> tuple[AbsentSeries, ...]:
         """Sources of series that no rank recorded, with the reason most of them give."""
         if self._made_of != "recording":
             return absent_instead(self._made_of)
         by_status = sorted(self._by_status().items())
         recorded = {source for (source, status), _ in by_status if status == "recorded"}
-        found: dict[str, api.AbsentSeries] = {}
+        found: dict[str, AbsentSeries] = {}
         for (source, _), words in by_status:
             kind = source.partition(".")[0]
             if (
@@ -175,7 +176,7 @@ class Catalogue:
                 and source not in found
                 and kind not in _NO_SERIES
             ):
-                found[source] = api.AbsentSeries(
+                found[source] = AbsentSeries(
                     group=_SOURCE_GROUPS.get(source, "host"),
                     source=source,
                     reason=_most_common(words).reason,
@@ -207,3 +208,67 @@ def _counted(
 
 def _most_common(words: Counter[SourceWords]) -> SourceWords:
     return words.most_common(1)[0][0]
+
+
+class _Words(NamedTuple):
+    source: str
+    reason: str
+    remedy: str
+    host: str
+    """What is said of the process and its host."""
+
+
+_WORDS: Final[Mapping[MadeOf, _Words]] = {
+    "memprofiler": _Words(
+        source="memprofiler",
+        reason="This run is made of MemProfiler's files: memory around calls and by"
+        " module is in Functions and Modules.",
+        remedy="Steps and hosts are recorded by MemBoard's own collector.",
+        host="MemProfiler's files say nothing of hosts.",
+    ),
+    "snapshots": _Words(
+        source="snapshots",
+        reason="This run is made of memory snapshots: what they hold is in Allocations"
+        " and Segments.",
+        remedy="Steps, modules and hosts are recorded by MemBoard's own collector.",
+        host="Memory snapshots say nothing of hosts.",
+    ),
+    "traces": _Words(
+        source="traces",
+        reason="This run is made of a profiler's traces: what they hold is in Trace.",
+        remedy="Steps, modules and hosts are recorded by MemBoard's own collector.",
+        host="Traces say nothing of hosts.",
+    ),
+}
+
+
+def said_instead(
+    made_of: MadeOf,
+    num_ranks: int,
+    status: Literal["recorded", "absent", "off", "failed"] = "recorded",
+) -> tuple[Recorded, ...]:
+    """What an imported run says of itself; nothing where it was recorded."""
+    words = _WORDS.get(made_of)
+    if words is None:
+        return ()
+    return (
+        Recorded(
+            source=words.source,
+            status=status,
+            num_ranks=num_ranks,
+            reason=words.reason,
+            remedy=words.remedy,
+            cost="",
+        ),
+    )
+
+
+def absent_instead(made_of: MadeOf) -> tuple[AbsentSeries, ...]:
+    """Why an imported run has no series; nothing where it was recorded."""
+    words = _WORDS.get(made_of)
+    if words is None:
+        return ()
+    return (
+        AbsentSeries("device", words.source, words.reason, words.remedy),
+        AbsentSeries("host", "host", words.host, words.remedy),
+    )

@@ -6,25 +6,22 @@
 from __future__ import annotations
 
 import os
+import re
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from collector.format.names import EXPORT_MARK, PLUGIN_NAME
 from tb_plugin import storage
 from tb_plugin.formats.memprofiler.names import parse_file_name
 from tb_plugin.formats.snapshots.files.names import alike, likelihood
 from tb_plugin.formats.traces.files.names import is_trace
-from tb_plugin.index.foreign import kind_of
+from tb_plugin.index.layout import OtherKind, relative
 from tb_plugin.index.listing import MAX_PROBLEMS, problem
-from tb_plugin.index.run_names import relative
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from tb_plugin import api
+    from tb_plugin.api.base import Problem
     from tb_plugin.formats.snapshots.files.walked import Looks
-    from tb_plugin.index.foreign import Kind
     from tb_plugin.storage.contract import Entry, Status
 
     Place: TypeAlias = tuple[int, int]
@@ -32,6 +29,23 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 16
 MAX_ENTRIES: Final = 1_000_000
+
+
+Kind: TypeAlias = Literal["tfevents", "memprofiler", "other"]
+"""Of other tools' files that no run is made of: they are counted."""
+
+# Order matters: the first pattern that fits decides.
+_KINDS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
+    ("tfevents", re.compile(r"tfevents")),
+    (
+        "memprofiler",
+        re.compile(
+            r"^rank_\d+_memory_stats\.(yaml|pickle)$|^fsdp_mem_rank_.*\.log$"
+            r"|^cuda_alloc_rank_.*\.(start|end)\.pickle$"
+        ),
+    ),
+    ("other", re.compile(r"\.xplane\.pb$", re.IGNORECASE)),
+)
 
 
 @dataclass(slots=True)
@@ -44,15 +58,11 @@ class Folder:
     num_entries: int
     subfolders: tuple[str, ...]
     foreign: tuple[tuple[Kind, int, str], ...]
-    problems: tuple[api.Problem, ...]
-    has_imports: bool = False
-    """Whether MemProfiler's files lie here."""
+    problems: tuple[Problem, ...]
+    files: dict[OtherKind, tuple[str, ...]] = field(default_factory=dict)
+    """Base names of other tools' files that runs are made of."""
     is_export: bool = False
-    """Whether it was `memboard export` that wrote them."""
-    snapshots: tuple[str, ...] = ()
-    """Base names of files of allocator snapshots."""
-    traces: tuple[str, ...] = ()
-    """Base names of files of traces."""
+    """Whether it was `memboard export` that wrote those of MemProfiler."""
     is_known: bool = True
     """False: what some file is could not be told yet."""
 
@@ -90,12 +100,8 @@ def list_folder(
             (kind, count, example) for kind, (count, example) in looked.foreign.items()
         ),
         tuple(looked.problems[:MAX_PROBLEMS]),
-        has_imports=looked.has_imports,
+        files=looked.files(),
         is_export=looked.is_export,
-        snapshots=tuple(
-            sorted([*looked.snapshots, *alike(looked.others, looked.snapshots)])
-        ),
-        traces=tuple(sorted(looked.traces)),
         is_known=looked.is_known,
     )
 
@@ -105,14 +111,15 @@ class _Look:
 
     def __init__(self, path: str, root: str, looks: Looks) -> None:
         self.subfolders: list[str] = []
+        self.imports: list[str] = []
         self.snapshots: list[str] = []
         self.others: list[str] = []
         """What may have been meant to be one, by its ending alone."""
         self.traces: list[str] = []
         self.foreign: dict[Kind, tuple[int, str]] = {}
-        self.problems: list[api.Problem] = []
+        self.problems: list[Problem] = []
         self.num_entries = 0
-        self.has_imports = self.is_export = False
+        self.is_export = False
         self.is_known = True
         self._path = path
         self._root = root
@@ -120,6 +127,16 @@ class _Look:
         self._ours = os.path.basename(path) == PLUGIN_NAME
         above = os.path.basename(os.path.dirname(path))
         self._is_of_run = self._ours and above == "plugins"
+
+    def files(self) -> dict[OtherKind, tuple[str, ...]]:
+        """Those that runs are made of."""
+        snapshots = [*self.snapshots, *alike(self.others, self.snapshots)]
+        found: dict[OtherKind, list[str]] = {
+            "memprofiler": self.imports,
+            "snapshots": snapshots,
+            "traces": self.traces,
+        }
+        return {kind: tuple(sorted(names)) for kind, names in found.items() if names}
 
     def take(self, entry: Entry) -> None:
         """Look at one entry."""
@@ -170,7 +187,7 @@ class _Look:
     def _take_file(self, entry: Entry) -> None:
         name = entry.name
         if parse_file_name(name) is not None:
-            self.has_imports = True
+            self.imports.append(name)
         elif name == EXPORT_MARK:
             self.is_export = True
         elif is_trace(name):
@@ -228,3 +245,13 @@ def _is_folder(entry: Entry) -> bool:
         return entry.is_dir()
     except OSError:
         return False
+
+
+def kind_of(name: str) -> Kind | None:
+    """What a file is by its base name; None where it is nobody's we know."""
+    if "." not in name:
+        return None
+    for kind, pattern in _KINDS:
+        if pattern.search(name):
+            return kind
+    return None

@@ -9,14 +9,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from collector.format.names import parse_rank_file_name
-from tb_plugin import api, storage
+from tb_plugin import storage
+from tb_plugin.api.base import Problem
 from tb_plugin.formats.plain_files import NotOpened, plain_file
 from tb_plugin.formats.recording.frames.parts import Part
+from tb_plugin.formats.snapshots.files.listing import SnapshotListing
+from tb_plugin.formats.traces.files.listing import TraceListing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tb_plugin.formats.found_files import Candidate
     from tb_plugin.formats.memprofiler.listing import ImportListing
-    from tb_plugin.formats.snapshots.files.listing import SnapshotListing
-    from tb_plugin.formats.traces.files.listing import TraceListing
     from tb_plugin.storage.contract import Entry
 
 MadeOf: TypeAlias = Literal["recording", "memprofiler", "snapshots", "traces"]
@@ -48,7 +52,7 @@ class FoundRun:
     """Files of traces that lie in the run's directory."""
     only_traces: bool = False
     """The run is made of its traces, and has no rank files."""
-    problems: tuple[api.Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
     version: int = 0
     """Raised when anything in the listing changes."""
     _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
@@ -75,6 +79,23 @@ class FoundRun:
     def _has_traces(self) -> bool:
         return self.traces is not None and not self.traces.is_empty
 
+    def put(
+        self,
+        kind: Literal["snapshots", "traces"],
+        folder: str,
+        candidates: Iterable[Candidate],
+        root: str | None,
+    ) -> None:
+        """Say which files of a kind one directory holds; `root`: see `Listing`."""
+        if kind == "traces":
+            if self.traces is None:
+                self.traces = TraceListing(self.shown_folder, root)
+            self.traces.put(folder, candidates)
+        else:
+            if self.snapshots is None:
+                self.snapshots = SnapshotListing(self.shown_folder, root)
+            self.snapshots.put(folder, candidates)
+
     def list_files(self) -> None:
         """Stat every file; `files` and `version` change where something did."""
         if self.traces is not None and self.traces.list_files():
@@ -90,7 +111,7 @@ class FoundRun:
             return
         parts: dict[FileKey, list[Part]] = {}
         seen: dict[str, tuple[int, int, int]] = {}
-        problems: list[api.Problem] = []
+        problems: list[Problem] = []
         files = storage.at(self.folder)
         with contextlib.suppress(OSError), files.scandir(self.folder) as entries:
             for entry in entries:
@@ -125,7 +146,7 @@ class FoundRun:
         entry: Entry,
         parts: dict[FileKey, list[Part]],
         seen: dict[str, tuple[int, int, int]],
-        problems: list[api.Problem],
+        problems: list[Problem],
     ) -> None:
         parsed = parse_rank_file_name(entry.name)
         if parsed is None:
@@ -179,9 +200,9 @@ def problem(
     *,
     severity: str = "warning",
     rank: int | None = None,
-) -> api.Problem:
+) -> Problem:
     """Something in the logdir that is not read."""
-    return api.Problem(
+    return Problem(
         severity="error" if severity == "error" else "warning",
         path=path,
         what=what,

@@ -1,6 +1,6 @@
-"""Which directories TensorBoard was pointed at: `--logdir` or `--logdir_spec`."""
+"""Directories and files that a person pointed at: `--logdir`, `--logdir_spec`, or one by one."""
 
-# ruff: noqa: PTH111
+# ruff: noqa: PTH111, PTH119, PTH120
 # os.path: the strings are compared with what os.scandir gives.
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from tb_plugin.index.listing import FoundRun
     from tb_plugin.storage.urls import Url
 
 _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
@@ -85,3 +86,60 @@ def remote_logdir(url: str, name: str = "") -> Logdir:
     except ValueError:  # brackets that hold no address, and the like
         return Logdir(shown=f"{url.partition('://')[0]}://…", name=name, path=None)
     return Logdir(shown=parsed.root, name=name, path=parsed.root, url=parsed)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a person named to be opened: `memboard open FILE_OR_DIR...`.
+
+    Exactly these are shown: the directories as logdirs, and the files as runs, one per
+    directory that they lie in. Paths are absolute and free of links.
+    """
+
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    capacity_bytes: int | None = None
+    """Size of the devices, where no file records it."""
+
+    @property
+    def logdirs(self) -> tuple[Logdir, ...]:
+        """The directories, as `--logdir` would give them."""
+        return tuple(
+            Logdir(shown=path, name=os.path.basename(path), path=path)
+            for path in self.folders
+        )
+
+    def runs(self) -> tuple[FoundRun, ...]:
+        """The files as runs, listed once."""
+        runs = runs_of(self.files)
+        for run in runs:
+            run.list_files()
+        return runs
+
+
+def runs_of(files: Iterable[str]) -> tuple[FoundRun, ...]:
+    """Runs of single files, one for each directory with the files of its layout."""
+    from tb_plugin.formats.found_files import Candidate
+    from tb_plugin.formats.snapshots.files.heads import fault_of
+    from tb_plugin.formats.traces.files.heads import looks_like_trace
+    from tb_plugin.index.layout import run_folder, run_id
+    from tb_plugin.index.listing import FoundRun
+
+    root = os.sep
+    found: dict[str, dict[tuple[bool, str], list[Candidate]]] = {}
+    for path in files:
+        parent = os.path.dirname(path)
+        folder, layout = run_folder(parent, root)
+        is_trace = fault_of(path) is not None and looks_like_trace(path)
+        of_kind = found.setdefault(folder, {}).setdefault((is_trace, parent), [])
+        of_kind.append(Candidate(path, path, layout))
+    names = [os.path.basename(folder) or root for folder in found]
+    runs = []
+    for (folder, parents), base in zip(found.items(), names, strict=True):
+        name = folder if names.count(base) > 1 else base
+        run = FoundRun(run_id(root, folder, "given"), name, folder, folder, root)
+        for (is_trace, parent), candidates in parents.items():
+            run.put("traces" if is_trace else "snapshots", parent, candidates, None)
+        run.only_traces = run.snapshots is None
+        runs.append(run)
+    return tuple(runs)

@@ -1,22 +1,25 @@
-"""What went wrong with a run's files, as the page shows it."""
+"""Problems of a run's files, and of a logdir itself, as the page shows them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin import api
-from tb_plugin.formats.recording.frames.capture_lister import named
+from tb_plugin import storage
+from tb_plugin.api.base import Problem
+from tb_plugin.formats.recording.tail import named
+from tb_plugin.index.listing import problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.index.logdirs import Logdir
 
 _FRESH_SECONDS: Final = 10.0
 """A file may be empty or headless for a moment after it was created."""
 
 
-def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[api.Problem]:
+def problems_of(file: RankFile, *, live: bool, now: float) -> Iterator[Problem]:
     """Everything wrong with one file."""
     fresh = now < settled_at(file)
     if file.num_bytes == 0:
@@ -83,7 +86,7 @@ def settled_at(file: RankFile) -> float:
     return newest + _FRESH_SECONDS
 
 
-def overlap_problem(earlier: RankFile, later: RankFile) -> api.Problem:
+def overlap_problem(earlier: RankFile, later: RankFile) -> Problem:
     """Two jobs wrote into one run at the same time."""
     return _problem(
         later,
@@ -106,8 +109,8 @@ def _problem(
     severity: str = "warning",
     where: str = "",
     remedy: str,
-) -> api.Problem:
-    return api.Problem(
+) -> Problem:
+    return Problem(
         severity="error" if severity == "error" else "warning",
         path=file.shown_path,
         what=what,
@@ -126,3 +129,41 @@ def _salvaged(file: RankFile) -> str:
         rows[key] = rows.get(key, 0) + sum(ref.num_rows for ref in refs)
     total = sum(rows.values())
     return f"{total:,} rows" if total else "nothing"
+
+
+def problems_at(logdir: Logdir) -> Iterator[Problem]:
+    """Problems of one logdir that belong to none of its runs."""
+    if logdir.path is None:
+        yield problem(
+            logdir.shown,
+            "Logdirs at such an address are not read.",
+            "Check how it is written, and name the store itself:"
+            " --logdir s3://bucket/runs, or a local directory.",
+            severity="error",
+        )
+    elif storage.is_remote(logdir.path):
+        yield from _at_store(logdir.path)
+    elif not storage.LOCAL.isdir(logdir.path):
+        yield problem(
+            logdir.shown,
+            "There is no such directory (yet).",
+            "Check --logdir; the page fills by itself once the directory exists.",
+        )
+
+
+def _at_store(root: str) -> Iterator[Problem]:
+    remote = storage.remote_at(root)
+    refused = remote.refusal()
+    if refused is not None:
+        path, error = refused
+        yield problem(path, f"{error.strerror}.", error.remedy, severity="error")
+    listing = remote.progress()
+    if listing:
+        yield problem(root, listing, "Wait a moment: the page fills by itself.")
+    if remote.num_refused_names:
+        yield problem(
+            root,
+            f"{remote.num_refused_names:,} keys hold names that no file can have, such"
+            " as `..`; they are not shown.",
+            "Nothing is to be done if they are not yours.",
+        )

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin import api, storage
+from tb_plugin import storage
 from tb_plugin.analysis.ranks.attempts import Start, grouped
-from tb_plugin.formats.snapshots.files.faults import Faults
-from tb_plugin.formats.snapshots.files.found import FoundSnapshots
-from tb_plugin.formats.traces.files.found import FoundTraces
+from tb_plugin.api.base import Problem
+from tb_plugin.formats.snapshots.files.heads import Faults
+from tb_plugin.formats.snapshots.files.listing import FoundSnapshots
+from tb_plugin.formats.traces.files.listing import FoundTraces
 from tb_plugin.index.catalogue import Catalogue
 from tb_plugin.index.notes import RunNotes
 from tb_plugin.index.problems import overlap_problem, problems_of, settled_at
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.recording.frames.parts import Part
     from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.snapshots.files.found import FoundSnapshot
+    from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
     from tb_plugin.index.listing import FileKey, FoundRun, MadeOf
 
 NO_TRACES: Final = FoundTraces()
@@ -82,7 +83,7 @@ class Run:
         """Where the last update ran out of time: the next one begins there."""
         self._attempts: tuple[AttemptFiles, ...] | None = None
         self._catalogue: Catalogue | None = None
-        self._problems: tuple[api.Problem, ...] | None = None
+        self._problems: tuple[Problem, ...] | None = None
         self.imported = None if found.imports is None else _imports()
         """What another tool's files hold, where the run is made of them."""
         self.snapshots = FoundSnapshots()
@@ -184,7 +185,7 @@ class Run:
         if self._num_faults() != before:
             self._changed()
 
-    def note_read(self, file: FoundSnapshot, problem: api.Problem | None) -> None:
+    def note_read(self, file: FoundSnapshot, problem: Problem | None) -> None:
         """What reading a snapshot's file came to: why it could not be read, if so."""
         is_ours = self.snapshots.by_id(file.id) is file and self.imported is None
         if is_ours and self._snapshot_faults.note(file, problem):
@@ -263,7 +264,7 @@ class Run:
         return sorted({rank for rank, _ in self.found.files})
 
     @property
-    def problems(self) -> tuple[api.Problem, ...]:
+    def problems(self) -> tuple[Problem, ...]:
         """Everything that could not be read whole, worst first, at most 200."""
         if self._problems is None:
             self._problems = self._find_problems()
@@ -387,7 +388,7 @@ class Run:
             return "exception"
         return "closed" if all(close is not None for close in closes) else "lost"
 
-    def _find_problems(self) -> tuple[api.Problem, ...]:
+    def _find_problems(self) -> tuple[Problem, ...]:
         found = list(self.found.problems)
         if self.imported is not None:
             found += self.imported.problems
@@ -405,7 +406,7 @@ class Run:
             left_out = len(found) - _MAX_PROBLEMS + 1
             found = found[: _MAX_PROBLEMS - 1]
             found.append(
-                api.Problem(
+                Problem(
                     severity="warning",
                     path=self.found.shown_folder,
                     what=f"{left_out} more problems are not listed.",

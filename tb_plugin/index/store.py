@@ -20,7 +20,7 @@ from tb_plugin.server.errors import NotFoundError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tb_plugin import api
+    from tb_plugin.api.base import ForeignFiles, Problem
     from tb_plugin.budget import Budget
     from tb_plugin.index.listing import FoundRun
     from tb_plugin.index.logdirs import Logdir
@@ -106,7 +106,7 @@ class Store:
 
     def seen_besides(
         self,
-    ) -> tuple[int, tuple[api.ForeignFiles, ...], tuple[api.Problem, ...]]:
+    ) -> tuple[int, tuple[ForeignFiles, ...], tuple[Problem, ...]]:
         """The index's version, other tools' files and problems that are no run's."""
         with self._lock:
             return self.index.version, self.index.foreign(), self.index.problems()

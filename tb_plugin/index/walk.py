@@ -7,11 +7,8 @@ does, but for those that lead to where it is already. The other (`listing`) stat
 runs. What is named here is all that is ever opened: ids in requests are looked up, never
 joined into paths.
 
-A directory with MemProfiler's files is a run of its own, made of them, unless they are
-our own export of a run in whose directory they lie. So is one with files of allocator
-snapshots (`snapshot_runs`), and one with files of traces, unless a run was recorded there
-(`trace_runs`); only where a name does not tell what a file is, its first bytes are
-looked at.
+A directory with files of other tools becomes a run by `layout`; only where a name does not
+tell what a file is, its first bytes are looked at.
 """
 
 # ruff: noqa: PTH118, PTH120
@@ -24,21 +21,19 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
-from tb_plugin import api, storage
-from tb_plugin.formats.memprofiler.listing import ImportListing
+from tb_plugin import storage
+from tb_plugin.api.base import ForeignFiles
 from tb_plugin.formats.snapshots.files.walked import Looks
 from tb_plugin.index.folders import MAX_ENTRIES, Folder, list_folder
+from tb_plugin.index.layout import OtherRuns, relative, run_name
 from tb_plugin.index.listing import MAX_PROBLEMS, FoundRun, problem
-from tb_plugin.index.logdir_problems import problems_at
-from tb_plugin.index.run_names import relative, run_name
-from tb_plugin.index.snapshot_runs import SnapshotRuns
-from tb_plugin.index.trace_runs import TraceRuns
+from tb_plugin.index.problems import problems_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
-    from tb_plugin.index.folders import Place
-    from tb_plugin.index.foreign import Kind
+    from tb_plugin.api.base import Problem
+    from tb_plugin.index.folders import Kind, Place
     from tb_plugin.index.logdirs import Logdir
 
 MAX_DIRECTORIES: Final = 100_000
@@ -126,7 +121,7 @@ class Index:
     def _num_news(self) -> int:
         return sum(remote.version for remote in self._remotes)
 
-    def foreign(self) -> tuple[api.ForeignFiles, ...]:
+    def foreign(self) -> tuple[ForeignFiles, ...]:
         """Other tools' files, by kind."""
         counts: dict[Kind, tuple[int, str]] = {}
         for path in sorted(self._folders):
@@ -136,11 +131,11 @@ class Index:
                     (count, example) if known is None else (known[0] + count, known[1])
                 )
         return tuple(
-            api.ForeignFiles(kind=kind, num_files=count, example=example)
+            ForeignFiles(kind=kind, num_files=count, example=example)
             for kind, (count, example) in sorted(counts.items())
         )
 
-    def problems(self) -> tuple[api.Problem, ...]:
+    def problems(self) -> tuple[Problem, ...]:
         """Problems that belong to no run."""
         found = [at for logdir in self.logdirs for at in problems_at(logdir)]
         if self._looks.num_allowed is not None:
@@ -171,8 +166,7 @@ class Index:
         """One pass over all logdirs; yields after every directory."""
         folders: dict[str, Folder] = {}
         runs: dict[str, FoundRun] = {}
-        of_snapshots = SnapshotRuns(self.runs)
-        of_traces = TraceRuns(self.runs)
+        others = OtherRuns(self.runs)
         num_entries = 0
         for logdir in self.logdirs:
             if logdir.path is None:
@@ -194,26 +188,21 @@ class Index:
                 folders[path] = self._folders[path] = folder
                 above = (*above, folder.place)
                 stack += [(sub, above) for sub in reversed(folder.subfolders)]
-                for run in self._runs_at(path, folder, logdir.name, root, runs):
-                    self._found(run, runs)
-                if folder.snapshots:
-                    run = of_snapshots.take(
-                        path,
-                        folder.snapshots,
-                        prefix=logdir.name,
-                        root=root,
-                        others=runs,
-                    )
-                    self._found(run, runs)
-                if folder.traces:
-                    run = of_traces.take(
-                        path, folder.traces, prefix=logdir.name, root=root, others=runs
+                if os.path.join(path, RANK_FILES_DIR[0]) in folder.subfolders:
+                    recorded = self._run_at(path, logdir.name, root)
+                    if recorded is not None:
+                        self._found(recorded, runs)
+                for kind, names in folder.files.items():
+                    is_mine = kind == "memprofiler" and folder.is_export
+                    if is_mine and _lies_in_run(path, root, runs.values()):
+                        continue  # our own export
+                    run = others.take(
+                        kind, path, names, prefix=logdir.name, root=root, others=runs
                     )
                     self._found(run, runs)
                 yield
         # Directories that vanished drop out only after a whole pass.
-        of_snapshots.finish()
-        of_traces.finish(runs)
+        others.finish(runs)
         runs.update((run.id, run) for run in self._handed())
         self._folders, self.runs = folders, runs
 
@@ -254,41 +243,6 @@ class Index:
             )
             return Folder((0, 0), 0, 0.0, 0, (), (), (unreadable,))
 
-    def _runs_at(
-        self,
-        path: str,
-        folder: Folder,
-        prefix: str,
-        root: str,
-        others: Mapping[str, FoundRun],
-    ) -> Iterator[FoundRun]:
-        """The run recorded in a directory, and the one made of MemProfiler's files."""
-        recorded = None
-        if os.path.join(path, RANK_FILES_DIR[0]) in folder.subfolders:
-            recorded = self._run_at(path, prefix, root)
-        if recorded is not None:
-            yield recorded
-        if folder.has_imports:
-            known = [run.folder for run in others.values() if run.imports is None]
-            if recorded is not None:
-                known.append(recorded.folder)
-            if not (folder.is_export and _lies_in_run(path, root, known)):
-                yield self._imported_at(
-                    path, prefix, root, is_both=recorded is not None
-                )
-
-    def _imported_at(
-        self, path: str, prefix: str, root: str, *, is_both: bool
-    ) -> FoundRun:
-        shown, name, run_id = run_name(path, prefix, root, "memprofiler")
-        known = self.runs.get(run_id)
-        if known is not None:
-            return known
-        listing = ImportListing(path, shown, root)
-        if is_both:
-            name = f"{name} (MemProfiler)"
-        return FoundRun(run_id, name, path, shown, root, imports=listing)
-
     def _run_at(self, path: str, prefix: str, root: str) -> FoundRun | None:
         folder = os.path.join(path, *RANK_FILES_DIR)
         _, name, run_id = run_name(path, prefix, root)
@@ -301,9 +255,9 @@ class Index:
         return FoundRun(run_id, name, folder, shown, root)
 
 
-def _lies_in_run(path: str, root: str, folders: Iterable[str]) -> bool:
-    """Whether a directory is, or lies below, one whose rank files are in `folders`."""
-    rank_folders = set(folders)
+def _lies_in_run(path: str, root: str, runs: Iterable[FoundRun]) -> bool:
+    """Whether a directory is, or lies below, one that was recorded."""
+    rank_folders = {run.folder for run in runs if run.imports is None}
     while os.path.join(path, *RANK_FILES_DIR) not in rank_folders:
         if path == root:
             return False
@@ -319,7 +273,7 @@ def _holds_rank_files(folder: str) -> bool:
         return False
 
 
-def _too_large(logdir: Logdir) -> api.Problem:
+def _too_large(logdir: Logdir) -> Problem:
     return problem(
         logdir.shown,
         "The logdir holds too many entries; only a part of it was looked at.",
@@ -327,7 +281,7 @@ def _too_large(logdir: Logdir) -> api.Problem:
     )
 
 
-def _too_many_unknown(num_allowed: int) -> api.Problem:
+def _too_many_unknown(num_allowed: int) -> Problem:
     return problem(
         "",
         f"More than {num_allowed:,} files have names that do not tell what they are;"

@@ -10,16 +10,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin import api
+from tb_plugin.api.functions import HistoryReference
 from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.format.records import CaptureEntry
+    from tb_plugin.api.histories import HistoryOrigin
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.snapshots.files.found import (
+    from tb_plugin.formats.snapshots.files.listing import (
         Context,
         FoundSnapshot,
         FoundSnapshots,
@@ -43,9 +44,20 @@ class FoundHistory:
     """A history that can be opened."""
 
     run_id: str
-    reference: api.HistoryReference
-    origin: api.HistoryOrigin
+    reference: HistoryReference
+    origin: HistoryOrigin
     source: OwnCapture | FoundSnapshot
+
+    @property
+    def rank(self) -> int | None:
+        """Whose it is."""
+        return self.reference.rank
+
+    @property
+    def shown_path(self) -> str:
+        """Where it lies, for a person."""
+        source = self.source
+        return (source.file if isinstance(source, OwnCapture) else source).shown_path
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -54,8 +66,7 @@ class FoundHistory:
             entry = self.source.entry
             identity = self.source.file.identity
             return (self.run_id, *identity, entry.offset, entry.num_bytes)
-        file = self.source
-        return ("file", file.device, file.inode, file.size_bytes, file.mtime_ns)
+        return ("file", *self.source.key)
 
 
 class HistoryList:
@@ -150,17 +161,11 @@ def history_of(run: Run, history_id: str, budget: Budget) -> FoundHistory:
     )
 
 
-def shown_place(found: FoundHistory) -> str:
-    """Where a history lies, for a person."""
-    of = found.reference
-    return of.path or ("no rank" if of.rank is None else f"rank {of.rank}")
-
-
 def reference_of_capture(
     file: RankFile, attempt: int, entry: CaptureEntry
-) -> api.HistoryReference:
+) -> HistoryReference:
     """A capture as it is shown; `attempt`: 1-based start of the job."""
-    return api.HistoryReference(
+    return HistoryReference(
         id=f"{file.rank}-{file.attempt}-{entry.offset}",
         rank=file.rank,
         attempt=attempt,
@@ -176,9 +181,9 @@ def reference_of_capture(
     )
 
 
-def reference_of_file(file: FoundSnapshot) -> api.HistoryReference:
+def reference_of_file(file: FoundSnapshot) -> HistoryReference:
     """A file as it is shown."""
-    return api.HistoryReference(
+    return HistoryReference(
         id=file.id,
         rank=file.rank,
         attempt=1,
@@ -188,8 +193,8 @@ def reference_of_file(file: FoundSnapshot) -> api.HistoryReference:
         context=file.context,
         label=file.label,
         step=file.step,
-        time_ms=file.mtime_ns / 1e6,
-        num_bytes=file.size_bytes,
+        time_ms=file.key.mtime_ns / 1e6,
+        num_bytes=file.num_bytes,
         path=file.shown_path,
     )
 
@@ -240,7 +245,7 @@ def _of_file(run: Run, file: FoundSnapshot) -> FoundHistory:
     return FoundHistory(run.found.id, reference_of_file(file), "file", file)
 
 
-def _origin(entry: CaptureEntry) -> api.HistoryOrigin:
+def _origin(entry: CaptureEntry) -> HistoryOrigin:
     # What ends a training names itself in both; a user's own name is a label alone.
     if entry.context in _ENDS and entry.label == entry.context:
         return entry.label  # type: ignore[return-value]  # one of these words

@@ -23,8 +23,7 @@ from tb_plugin.analysis.categories.frames import frame_kinds, user_frames
 from tb_plugin.analysis.snapshots.marks import marks_of
 from tb_plugin.analysis.snapshots.snapshot import DEFAULT_POOL
 from tb_plugin.analysis.snapshots.steps import spans_of, steps_of
-from tb_plugin.jobs.held_bytes import held_bytes
-from tb_plugin.jobs.kept import Kept
+from tb_plugin.jobs.lazy import LazyCache, held_bytes, lazy
 from tb_plugin.server.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin import api
     from tb_plugin.analysis.allocator.groups import Groups
     from tb_plugin.analysis.allocator.lifetimes import Levels, Lifetimes
     from tb_plugin.analysis.allocator.replayed import Replayed
@@ -41,6 +39,8 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.snapshots.marks import Marks
     from tb_plugin.analysis.snapshots.snapshot import DeviceSnapshot, Snapshot
     from tb_plugin.analysis.snapshots.steps import Spans, Steps
+    from tb_plugin.api.allocations import AllocationColour
+    from tb_plugin.jobs.worker.cache import FileKey
 
     Ints: TypeAlias = npt.NDArray[Any]
 
@@ -92,7 +92,7 @@ class OpenDevice:
         self.history: OpenHistory = cast("OpenHistory", weakref.proxy(history))
         """Whoever uses a device holds its history."""
         self.replay = Replay(history.snapshot, device, known)
-        self._kept = Kept()
+        self.lazy = LazyCache()
         # Every picture needs them.
         self.active: Levels = self.replay.active
         self.allocated: Levels = self.replay.allocated
@@ -146,74 +146,65 @@ class OpenDevice:
         time_us = self.replay.device.events.time_us
         return time_us is not None and len(time_us) > 0
 
-    @property
+    @lazy
     def clock_us(self) -> Ints | None:
         """Microseconds since the first event, never going back; None without times."""
-        return self._kept.get("clock", self._clock)
+        time_us = self.replay.device.events.time_us
+        if time_us is None or not len(time_us):
+            return None
+        return np.maximum.accumulate(time_us) - int(time_us[0])
 
-    @property
+    @lazy
     def steps(self) -> Steps:
         """Which step each event belongs to."""
-        make = steps_of
-        return self._kept.get(
-            "steps",
-            lambda: make(self.history.snapshot, self.replay.device, self.spans),
-        )
+        return steps_of(self.history.snapshot, self.replay.device, self.spans)
 
-    @property
+    @lazy
     def spans(self) -> Spans:
         """The annotated ranges."""
-        return self._kept.get(
-            "spans", lambda: spans_of(self.history.snapshot, self.replay.device)
-        )
+        return spans_of(self.history.snapshot, self.replay.device)
 
-    @property
+    @lazy
     def marks(self) -> Marks:
         """Events and spans that have names."""
         if self.replay.known is not None:
             return self.replay.known.marks
-        make, texts = marks_of, self.history.snapshot.texts
-        return self._kept.get(
-            "marks", lambda: make(self.replay.device, self.spans, self.steps, texts)
-        )
+        texts = self.history.snapshot.texts
+        return marks_of(self.replay.device, self.spans, self.steps, texts)
 
-    @property
+    @lazy
     def oddities(self) -> Mapping[str, int]:
         """What contradicts itself, in words, and how often."""
-        if self.replay.known is not None:
-            return self.replay.known.oddities
-        return self._kept.get("oddities", lambda: oddities_of(self.replay))
+        known = self.replay.known
+        return oddities_of(self.replay) if known is None else known.oddities
 
-    @property
+    @lazy
     def attribution(self) -> Attribution:
         """What each allocation is."""
         known = self.replay.known
         if known is not None and known.attribution is not None:
             return known.attribution
-        return self._kept.get("attribution", lambda: attribution(self.replay))
+        return attribution(self.replay)
 
     @property
     def attribution_so_far(self) -> Attribution | None:
         """The same; None where nobody asked for it yet."""
-        known = self.replay.known
-        if known is not None and known.attribution is not None:
-            return known.attribution
-        found: Attribution | None = self._kept.look("attribution")
+        found: Attribution | None = self.lazy.peek("attribution")
         return found
 
     @property
     def categories(self) -> Groups:
-        """Allocations by what gives them their colour; see `allocation_groups.FOLDED`."""
+        """Allocations by what gives them their colour."""
         return self.groups("category")
 
-    def groups(self, colour: api.AllocationColour) -> Groups:
+    def groups(self, colour: AllocationColour) -> Groups:
         """Allocations by what they are coloured by."""
-        return self._kept.get(f"groups {colour}", lambda: self._groups(colour))
+        return self.lazy.get(f"groups {colour}", lambda: self._groups(colour))
 
-    @property
+    @lazy
     def all_in_one(self) -> Groups:
         """All allocations in one group."""
-        return self._kept.get("one", lambda: groups.one_group(len(self.lives)))
+        return groups.one_group(len(self.lives))
 
     def shown(self, stream: int | None, pool: int | None) -> Shown:
         """What is of a stream and a pool, rows of the snapshot's; None: of any.
@@ -226,7 +217,7 @@ class OpenDevice:
         _check_row("pool", pool, len(snapshot.pools))
         if stream is None and pool is None:
             return Shown(None, self.active, self.residual_bytes, self._all_reserved)
-        return self._kept.get(
+        return self.lazy.get(
             f"shown {stream} {pool}", lambda: self._shown(stream, pool), most=_MAX_SHOWN
         )
 
@@ -277,13 +268,7 @@ class OpenDevice:
         step, phase = int(steps.step[moment]), int(steps.phase[moment])
         return (None if step < 0 else step), ("" if phase < 0 else steps.phases[phase])
 
-    def _clock(self) -> Ints | None:
-        time_us = self.replay.device.events.time_us
-        if time_us is None or not len(time_us):
-            return None
-        return np.maximum.accumulate(time_us) - int(time_us[0])
-
-    def _groups(self, colour: api.AllocationColour) -> Groups:
+    def _groups(self, colour: AllocationColour) -> Groups:
         history, lives = self.history, self.lives
         peak, num_events = self.peak_moment, self.num_events
         if colour == "category":
@@ -315,10 +300,15 @@ class OpenHistory:
         key: tuple[object, ...],
         capacity: Capacity | None = None,
         known: Mapping[int, Replayed] | None = None,
+        cached_as: FileKey | None = None,
     ) -> None:
-        """`key`: which content it is; `known`: by device, what replaying it came to."""
+        """`key`: which content it is; `known`: by device, what replaying it came to.
+
+        `cached_as`: under which key that is cached; None: it is not worth it.
+        """
         known = {} if known is None else known
         self.key = key
+        self.cached_as: Final = cached_as
         self.snapshot = snapshot
         self.is_known: Final = bool(known)
         """Whether nothing of it was replayed now."""
@@ -327,7 +317,7 @@ class OpenHistory:
             device.device: OpenDevice(self, device, known.get(device.device))
             for device in snapshot.devices
         }
-        self._kept = Kept()
+        self.lazy = LazyCache()
 
     @cached_property
     def default_device(self) -> int | None:
@@ -368,27 +358,22 @@ class OpenHistory:
 
     def once(self, name: str, make: Callable[[], _T]) -> _T:
         """What is made of the whole history once, and kept with it."""
-        return self._kept.get(name, make)
+        return self.lazy.get(name, make)
 
-    @property
+    @lazy
     def frame_kinds(self) -> Ints:
         """By frame: whose it is."""
-        return self._kept.get("kinds", lambda: frame_kinds(self.snapshot.stacks))
+        return frame_kinds(self.snapshot.stacks)
 
-    @property
+    @lazy
     def user_frames(self) -> Ints:
         """By stack: the frame that stands for it."""
-        return self._kept.get(
-            "user frames",
-            lambda: user_frames(self.snapshot.stacks, self.frame_kinds),
-        )
+        return user_frames(self.snapshot.stacks, self.frame_kinds)
 
-    @property
+    @lazy
     def modules(self) -> ForwardModules:
         """By stack: whose forward it was in."""
-        return self._kept.get(
-            "modules", lambda: forward_modules(self.snapshot.stacks, self.frame_kinds)
-        )
+        return forward_modules(self.snapshot.stacks, self.frame_kinds)
 
     @property
     def stream_labels(self) -> tuple[str, ...]:

@@ -1,12 +1,12 @@
-"""Events of traces as the merger takes them: what it changes decoded, the rest as it was.
+"""Events of traces as they are merged: what is not changed stays as it was written.
 
-`Event` holds what the Chrome trace format knows; everything but place, time and ids is
-carried over as the bytes it was written with. An event that says more than that, or says
-it oddly, is a dictionary of such bytes instead, so nothing is lost.
+`Event` holds what the Chrome trace format knows. An event that says more than that, or
+says it oddly, is an `AnyEvent`, so nothing is lost; that takes twice the time.
 """
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
@@ -16,7 +16,7 @@ from msgspec import Raw
 from tb_plugin.formats.traces.bytes.chunks import Chunk, Chunks
 from tb_plugin.formats.traces.bytes.pieces import repairs, walk
 from tb_plugin.formats.traces.events import FAULTS
-from tb_plugin.formats.traces.times.exact_times import (
+from tb_plugin.formats.traces.times import (
     EXACT_BELOW_US,
     from_digits,
     from_floats,
@@ -54,10 +54,10 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, gc=F
 
 
 AnyEvent: TypeAlias = dict[str, Any]
-"""An event by key: bytes as they were read, or values to be written."""
+"""An event by key: the bytes that were read, or values to be written."""
 
 _FAST: Final = msgspec.json.Decoder(list[Event])
-_ANY: Final = msgspec.json.Decoder(list[dict[str, Raw]])
+_MANY: Final = msgspec.json.Decoder(list[dict[str, Raw]])
 _ONE: Final = msgspec.json.Decoder(dict[str, Raw])
 _PLAIN: Final = msgspec.json.Decoder()
 _ENCODER: Final = msgspec.json.Encoder()
@@ -79,71 +79,55 @@ class WholeEvents(Chunks):
                 if not any(isinstance(written[index], float) for index in large):
                     return events, from_floats(times)
                 self._exact = True
-        return _any_events(text) or _any_events(next(repairs(text)))
+        found = _decoded(_MANY, text, most_repairs=1)  # else event by event
+        return None if found is None else (found, _times_ns(found))
 
     def _walked(self, *, at_end: bool) -> Chunk:
         found = walk(self._data, at_end=at_end)
-        events = [self._one(start, stop) for start, stop in found.spans]
+        events = [_decoded(_ONE, self._data[at:stop]) for at, stop in found.spans]
         self._note(found, events)
         chunk = Chunk(
-            self._offset,
-            found.consumed,
-            self.num_events,
-            events,  # type: ignore[arg-type]  # of other shapes than the reader's
-            from_digits([_digits(event) for event in events]),
+            self._offset, found.consumed, self.num_events, events, _times_ns(events)
         )
         self.num_events += len(events)
         self._drop(found.consumed)
         return chunk
 
-    def _one(self, start: int, stop: int) -> AnyEvent | None:
-        piece = self._data[start:stop]
-        for text in (piece, *repairs(piece)):
-            try:
-                return _ONE.decode(text)
-            except FAULTS:  # noqa: PERF203  # seldom more than one
-                continue
-        return None
+
+def _decoded(decoder: Any, text: bytes, most_repairs: int | None = None) -> Any:
+    for tried in chain((text,), islice(repairs(text), most_repairs)):
+        try:
+            return decoder.decode(tried)
+        except FAULTS:  # noqa: PERF203  # seldom more than one
+            continue
+    return None
 
 
-def _any_events(text: bytes) -> Any:
-    try:
-        events = _ANY.decode(text)
-    except FAULTS:
-        return None
-    return events, from_digits([_digits(event) for event in events])
+def _times_ns(events: Sequence[AnyEvent | None]) -> Any:
+    return from_digits(
+        [b"" if one is None else bytes(one.get("ts", b"")) for one in events]
+    )
 
 
-def _digits(event: AnyEvent | None) -> bytes:
-    return b"" if event is None else bytes(event.get("ts", b""))
-
-
-def plain(raw: Any) -> Any:
+def plain(value: Any) -> Any:
     """What the bytes of a value say; None where they are none."""
     try:
-        return _PLAIN.decode(raw)
+        return None if value is None else _PLAIN.decode(value)
     except FAULTS:
         return None
 
 
-def raw(value: Any) -> Raw:
-    """A value as it is written."""
-    return Raw(_ENCODER.encode(value))
+def encoded(value: Any) -> bytes:
+    """A value as JSON."""
+    return _ENCODER.encode(value)
 
 
-def encoded(events: Sequence[Event | AnyEvent]) -> bytes:
+def joined(events: Sequence[Event | AnyEvent]) -> bytes:
     """Events with commas between; empty without any."""
     text = _ENCODER.encode(events)[1:-1]
     if not text.isascii():
         try:
             text.decode()
-        except (
-            UnicodeDecodeError
-        ):  # carried over as it was: viewers would refuse it all
+        except UnicodeDecodeError:  # as it was read: viewers would refuse it all
             text = text.decode(errors="replace").encode()
     return text
-
-
-def object_bytes(value: Any) -> bytes:
-    """A JSON value."""
-    return _ENCODER.encode(value)

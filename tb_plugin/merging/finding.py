@@ -5,36 +5,29 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from collector.format.errors import FormatError
 from collector.format.names import PLUGIN_NAME, rank_file_name
-from tb_plugin.analysis.ranks.clocks import UNCOMPARED, recorded_clocks
+from tb_plugin import storage
+from tb_plugin.analysis.ranks.clock_line import SAME, Reading, clock_line
+from tb_plugin.analysis.ranks.clocks import UNCOMPARED, RankClock, recorded_clocks
 from tb_plugin.formats.recording.captures import TRACE
 from tb_plugin.jobs.worker.errors import ImportFailedError
-from tb_plugin.merging.clocks import composer_clocks
 from tb_plugin.merging.heads import read_head
-from tb_plugin.merging.inputs import Inputs, RankInput, TraceFile
-from tb_plugin.merging.opening import (
-    entries_in,
-    is_file,
-    is_folder,
-    is_inside,
-    real,
-)
-from tb_plugin.merging.recorded import EVER, SPANS, entries_of
-from tb_plugin.storage import StorageError
+from tb_plugin.merging.inputs import EVER, Inputs, RankInput, TraceFile
+from tb_plugin.merging.recorded import SPANS, entries_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import AttemptFiles
-    from tb_plugin.merging.heads import ClockSync
-    from tb_plugin.merging.inputs import Ranks
-    from tb_plugin.merging.opening import AnyPath
-    from tb_plugin.merging.recorded import Window
+    from tb_plugin.merging.heads import AnyPath, ClockSync
+    from tb_plugin.merging.inputs import Ranks, Window
+    from tb_plugin.storage.contract import Entry
 
 _TRACE_NAME: Final = re.compile(r".+\.json(\.gz)?", re.IGNORECASE)
 _MAX_ENTRIES: Final = 200_000
@@ -42,6 +35,8 @@ _MAX_DEPTH: Final = 8
 _MAX_MISSING: Final = 20
 _WINDOW_NS: Final = 10**9
 """Around a cycle: what is sampled on a timer lies beside it."""
+_LEAST_ERROR_US: Final = 1
+"""Composer cuts times to whole microseconds."""
 
 
 def inputs_of_run(
@@ -77,15 +72,16 @@ def inputs_of_run(
         try:
             one.window = _window(file, cycle)
             for path in _captured(file, folder, cycle, inputs):
-                taken.add(real(path))
-                _add_trace(one, path, folder, inputs)
+                taken.add(_real(path))
+                if (trace := _trace(path, folder, inputs)) is not None:
+                    one.traces.append(trace)
         except (FormatError, OSError) as error:
             inputs.tell(rank, file.shown_path, str(error))
     if cycle is None:
         _add_found(folder, taken, by_rank, attempt, inputs, ranks)
     world_size = max((f.header.world_size for f in attempt.files.values()), default=0)
     wanted = [rank for rank in range(world_size) if ranks is None or rank in ranks]
-    _tell_missing(inputs, wanted, set(attempt.files), "has no recording")
+    _tell_missing(inputs, wanted, attempt.files, "has no recording")
     return inputs
 
 
@@ -109,30 +105,27 @@ def inputs_of_files(
     folder = None if root is None else os.fspath(root)
     for path in paths:
         trace = _trace(os.fspath(path), folder, inputs)
-        if trace is not None and _is_wanted(trace.head.rank, ranks):
-            found.setdefault(trace.head.rank, []).append(trace)
-    syncs: dict[int, dict[str, ClockSync]] = {}
-    for rank, traces in found.items():
+        rank = None if trace is None else trace.head.rank
+        is_wanted = ranks is None or (rank is not None and rank in ranks)
+        if trace is not None and is_wanted:
+            found.setdefault(rank, []).append(trace)
+    for traces in found.values():
         traces.sort(key=lambda trace: (trace.head.first_ns or 0, trace.shown))
-        for trace in traces:
-            if rank is not None and trace.head.sync is not None:
-                syncs.setdefault(rank, {})[trace.head.cycle] = trace.head.sync
-    clocks = composer_clocks(syncs)
+    unranked = found.pop(None, [])
+    known = {rank: found[rank] for rank in sorted(r for r in found if r is not None)}
+    clocks = _composer_clocks(known)
     if clocks:
         inputs.reference = f"rank {min(clocks)}'s clock"
-    known = sorted(rank for rank in found if rank is not None)
-    for rank in known:
+    for rank, traces in known.items():
         one = RankInput(rank=rank, label=f"Rank {rank}")
         one.clock = clocks.get(rank, UNCOMPARED)
-        one.traces = found[rank] if cycle is None else found[rank][cycle - 1 :][:1]
+        one.traces = traces if cycle is None else traces[cycle - 1 :][:1]
         inputs.ranks.append(one)
-    for trace in found.get(None, ()):
+    for trace in unranked:
         label = PurePath(trace.path).name.removesuffix(".gz").removesuffix(".json")
         inputs.ranks.append(RankInput(rank=None, label=label, traces=[trace]))
     if known and ranks is None:
-        _tell_missing(
-            inputs, range(known[0], known[-1] + 1), set(known), "has no trace"
-        )
+        _tell_missing(inputs, range(min(known), max(known) + 1), known, "has no trace")
     return inputs
 
 
@@ -145,31 +138,61 @@ def traces_below(folder: AnyPath) -> Iterator[str]:
     return _with_times(_json_paths(os.fspath(folder)))
 
 
+def _composer_clocks(traces: Mapping[int, list[TraceFile]]) -> dict[int, RankClock]:
+    """By rank, from the clock syncs of Composer's files; the lowest is the reference.
+
+    Both ranks read their clocks after the first barrier of the pair let the last of them
+    in and before the second let the first out: each rank's own bound holds for both, so
+    the smaller one does.
+    """
+    syncs: dict[int, dict[str, ClockSync]] = {}
+    for rank, of in traces.items():
+        for head in (trace.head for trace in of):
+            if head.sync is not None:
+                syncs.setdefault(rank, {})[head.cycle] = head.sync
+    clocks: dict[int, RankClock] = {}
+    for rank, of_rank in syncs.items():
+        readings = []
+        for cycle, sync in of_rank.items():
+            base = syncs[min(syncs)].get(cycle)
+            if base is not None:
+                bounds = [one.bound_us for one in (sync, base) if one.bound_us]
+                error = (min(bounds) + _LEAST_ERROR_US) * 1000 if bounds else None
+                offset = (base.time_us - sync.time_us) * 1000
+                readings.append(Reading(sync.time_us * 1000, offset, error))
+        line = clock_line(readings)
+        if rank == min(syncs):
+            clocks[rank] = RankClock(SAME, "reference")
+        elif line is not None:
+            clocks[rank] = RankClock(line, "barriers")
+    return clocks
+
+
 def _json_paths(folder: str) -> Iterator[str]:
     """Files whose names may be traces', links among them, each folder once.
 
     A link that leads out is followed where it leads to a directory, or to a file of such
     a name, as by the walk of a logdir.
     """
-    root = real(folder)
+    root = _real(folder)
     num_entries = 0
     stack = [(folder, 0)]
     linked: set[str] = set()
     while stack:
         path, depth = stack.pop()
-        for entry in entries_in(path):
+        for entry in _entries_in(path):
             num_entries += 1
             if num_entries > _MAX_ENTRIES:
                 return
             if entry.is_dir(follow_symlinks=False):
                 if depth < _MAX_DEPTH and not entry.name.startswith("."):
                     stack.append((entry.path, depth + 1))
-            elif entry.is_symlink() and is_folder(entry.path):
-                target = real(entry.path)
+            elif entry.is_symlink() and stat.S_ISDIR(_mode(_real(entry.path))):
+                target = _real(entry.path)
                 # What lies inside is walked there; a link to a folder above has no end.
-                known = (root, real(path), *linked)
-                is_new = not any(is_inside(target, one) for one in known)
-                is_above = is_inside(path, target)
+                known = (root, _real(path), *linked)
+                is_new = not any(storage.is_inside(target, one) for one in known)
+                is_above = storage.is_inside(_real(path), target)
                 if is_new and not is_above and depth < _MAX_DEPTH:
                     linked.add(target)
                     stack.append((entry.path, depth + 1))
@@ -177,31 +200,55 @@ def _json_paths(folder: str) -> Iterator[str]:
                 yield entry.path
 
 
+def _entries_in(folder: str) -> list[Entry]:
+    """What a folder holds, by name; nothing where it cannot be listed."""
+    try:
+        with storage.at(folder).scandir(folder) as listed:
+            return sorted(listed, key=lambda entry: entry.name)
+    except storage.StorageError:
+        raise
+    except OSError:
+        return []
+
+
+def _real(path: str) -> str:
+    return storage.at(path).realpath(path)
+
+
+def _mode(path: str) -> int:
+    """What lies at a path, as `stat` has it; 0: nothing that can be looked at."""
+    try:
+        return storage.at(path).lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
+        return 0
+
+
 def _may_open(path: str, root: str) -> bool:
     """Whether a file of a run lies in it, or links lead to a file of a trace's name.
 
     Whoever may write into a run must not have any file given that this process may read.
     """
-    target = real(path)
-    return is_inside(target, root) or bool(_TRACE_NAME.fullmatch(PurePath(target).name))
+    target = _real(path)
+    is_trace = _TRACE_NAME.fullmatch(PurePath(target).name) is not None
+    return storage.is_inside(target, root) or is_trace
 
 
 def _add_found(
     folder: str,
     taken: Container[str],
-    by_rank: dict[int, RankInput],
+    by_rank: Mapping[int, RankInput],
     attempt: AttemptFiles,
     inputs: Inputs,
     ranks: Ranks | None,
 ) -> None:
     """Traces that another profiler left in the run's directory."""
-    own = f"{real(folder)}/plugins/{PLUGIN_NAME}"
+    own = f"{folder}/plugins/{PLUGIN_NAME}"
     other = [
         path
         for path in _json_paths(folder)
-        if real(path) not in taken
-        and not is_inside(path, own)
-        and not PurePath(path).is_relative_to(f"{folder}/plugins/{PLUGIN_NAME}")
+        if _real(path) not in taken
+        and not storage.is_inside(_real(path), _real(own))
+        and not PurePath(path).is_relative_to(own)
     ]
     for one in inputs_of_files(_with_times(other), ranks=ranks, root=folder).ranks:
         mine = None if one.rank is None else by_rank.get(one.rank)
@@ -219,7 +266,7 @@ def _with_times(paths: Iterable[str]) -> Iterator[str]:
             head = read_head(path)
             if head.first_ns is not None and head.writer != "merged":
                 yield path
-        except StorageError as error:  # noqa: PERF203  # a file each
+        except storage.StorageError as error:  # noqa: PERF203  # a file each
             if error.errno != errno.ENOENT:
                 raise
         except (ImportFailedError, OSError):
@@ -228,10 +275,10 @@ def _with_times(paths: Iterable[str]) -> Iterator[str]:
 
 def _is_during(trace: TraceFile, mine: RankInput | None, attempt: AttemptFiles) -> bool:
     """Whether a trace is of this attempt, as far as clocks tell."""
-    first, base = trace.head.first_ns, trace.head.base_ns
-    if first is None or mine is None or mine.recording is None:
+    if trace.head.first_ns is None or mine is None or mine.recording is None:
         return True
-    at = first + (base or 0) - mine.clock.ahead_ns(first + (base or 0))
+    at = trace.head.first_ns + (trace.head.base_ns or 0)
+    at -= mine.clock.ahead_ns(at)
     return attempt.started_ns - _WINDOW_NS <= at <= attempt.last_ns + 60 * _WINDOW_NS
 
 
@@ -241,17 +288,17 @@ def _captured(
     """Where the traces lie that the recording names."""
     name = rank_file_name(file.rank, file.attempt).removesuffix(".events")
     folder_of_file = os.path.dirname(file.parts[0].path)  # noqa: PTH120  # may be a URL
-    artifacts = f"{folder_of_file}/{name}"
-    root = real(folder)
+    root = _real(folder)
     for _, meta in entries_of(file, TRACE, cycle):
         if meta.get("kept") is False:
             continue
-        path = f"{artifacts}/{meta.get('path', '')}"
+        path = f"{folder_of_file}/{name}/{meta.get('path', '')}"
         climbs = ".." in PurePath(path).relative_to(folder_of_file).parts
-        if climbs or not _may_open(path, root) or not is_file(path):
+        is_there = not climbs and stat.S_ISREG(_mode(_real(path)))
+        if is_there and _may_open(path, root):
+            yield path
+        else:
             inputs.tell(file.rank, str(meta.get("path", "")), "The trace is not there.")
-            continue
-        yield path
 
 
 def _window(file: RankFile, cycle: int | None) -> Window:
@@ -261,19 +308,11 @@ def _window(file: RankFile, cycle: int | None) -> Window:
     times = []
     for kind in (SPANS, TRACE):
         for entry, meta in entries_of(file, kind, cycle):
-            times.append(entry.time_ns)
-            times += [
-                t for k in ("start_ns", "end_ns") if isinstance(t := meta.get(k), int)
-            ]
+            ends = (entry.time_ns, meta.get("start_ns"), meta.get("end_ns"))
+            times += [ns for ns in ends if isinstance(ns, int)]
     if not times:
         return (1.0, 0.0)
     return (min(times) - _WINDOW_NS, max(times) + _WINDOW_NS)
-
-
-def _add_trace(one: RankInput, path: str, folder: str, inputs: Inputs) -> None:
-    trace = _trace(path, folder, inputs)
-    if trace is not None:
-        one.traces.append(trace)
 
 
 def _trace(path: str, root: str | None, inputs: Inputs) -> TraceFile | None:
@@ -291,10 +330,6 @@ def _trace(path: str, root: str | None, inputs: Inputs) -> TraceFile | None:
     if head.first_ns is None:
         inputs.tell(head.rank, shown, "It holds no event with a time.")
     return TraceFile(path=path, shown=shown, head=head)
-
-
-def _is_wanted(rank: int | None, ranks: Ranks | None) -> bool:
-    return ranks is None or (rank is not None and rank in ranks)
 
 
 def _tell_missing(

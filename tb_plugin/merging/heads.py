@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+from tb_plugin import storage
 from tb_plugin.formats.file_size import size_of
 from tb_plugin.formats.traces.bytes.inflated import Inflated
 from tb_plugin.formats.traces.bytes.pieces import repairs
 from tb_plugin.formats.traces.files.names import parse_names
-from tb_plugin.formats.traces.times.exact_times import NO_TIME
+from tb_plugin.formats.traces.times import NO_TIME
 from tb_plugin.jobs.worker.errors import RefusedError
 from tb_plugin.merging.events import Event, WholeEvents, plain
-from tb_plugin.merging.opening import opened
 
 if TYPE_CHECKING:
     from typing import IO
 
     from tb_plugin.formats.traces.bytes.chunks import Chunk
-    from tb_plugin.merging.opening import AnyPath
 
+AnyPath: TypeAlias = "str | os.PathLike[str]"
 Writer: TypeAlias = Literal["torch", "composer", "merged"]
 
 MERGED_KEY: Final = "memboardMerged"
@@ -32,6 +32,8 @@ RELATIVE_BELOW_NS: Final = 8 * 10**15
 """Torch writes times since a moment at most three months ago; other times are since
 1970."""
 
+_TORCH_PERIOD_NS: Final = 7_889_238 * 10**9
+"""Torch counts from the last multiple of a quarter of a year."""
 _TAIL_BYTES: Final = 1 << 16
 _CYCLE_IN_NAME: Final = re.compile(r"(ep\d+-ba\d+)-rank")
 _BASE: Final = re.compile(rb'"baseTimeNanoseconds"\s*:\s*"?(\d{1,19})')
@@ -64,6 +66,27 @@ class TraceHead:
     """Of Composer's files: equal on all ranks."""
     sync: ClockSync | None = None
 
+    @property
+    def started_ns(self) -> int:
+        """The earliest time, since 1970 where the file says enough."""
+        base_ns = self.base_ns if self.is_relative else None
+        return (self.first_ns or 0) + (base_ns or 0)
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether its earliest time is since some moment of torch's."""
+        return (self.first_ns or 0) < RELATIVE_BELOW_NS
+
+
+def opened(path: str) -> IO[bytes]:
+    """A plain file, to be read; links are followed.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    files = storage.at(path)
+    return files.open(files.realpath(path))[0]
+
 
 def read_head(path: AnyPath) -> TraceHead:
     """Read the beginning of a trace, and its end where that is needed.
@@ -76,106 +99,62 @@ def read_head(path: AnyPath) -> TraceHead:
     with opened(os.fspath(path)) as file:
         chunks = WholeEvents(Inflated(file))
         first = next(iter(chunks), None)
-        top = _object(chunks.around.head)
-        meta = _Meta(first)
+        top, said = _object(chunks.around.head), _metadata(first)
         if not chunks.around.is_list and first is None and not top:
             raise RefusedError("It holds no events: it is no trace.", 0)
-        base, rank = _whole(top.get("baseTimeNanoseconds")), _rank_of(top)
-        if not meta.is_composer and (base is None or rank is None):
+        info = top.get("distributedInfo")
+        base = _whole(top.get("baseTimeNanoseconds"))
+        rank = _whole(info.get("rank")) if isinstance(info, dict) else None
+        is_composers = "global_rank" in said
+        if not is_composers and (base is None or rank is None):
             tail = chunks.around.tail or _tail(file)
             base = _last(_BASE, tail) if base is None else base
             rank = _last(_RANK, tail) if rank is None else rank
-    writer: Writer = "torch"
-    if MERGED_KEY in top or meta.is_merged:
-        writer = "merged"
-    elif meta.is_composer or "clock_sync_timestamp_us" in top:
-        writer = "composer"
-    if rank is None:
-        rank = meta.rank
-    if rank is None:
-        rank = _whole(top.get("global_rank"))
-    if rank is None:
-        rank = parse_names(named.name, (named.parent.name,)).rank
+    is_composers |= "clock_sync_timestamp_us" in top
+    times = [] if first is None else first.times_ns[first.times_ns != NO_TIME]
+    if is_composers:  # torch's events among Composer's do not say what they count from
+        since_1970 = [ns for ns in times if ns >= RELATIVE_BELOW_NS]
+        epoch = int(min(since_1970, default=-1))
+        base = epoch // _TORCH_PERIOD_NS * _TORCH_PERIOD_NS if epoch >= 0 else None
+    said_by = (rank, said.get("global_rank"), _whole(top.get("global_rank")))
+    ranks = [one for one in said_by if one is not None]
     cycle = _CYCLE_IN_NAME.search(named.name)
+    is_merged = MERGED_KEY in top or said.get("") == _COMPOSER_MERGED_SORT
     return TraceHead(
-        writer=writer,
-        rank=rank,
-        base_ns=_composer_base(meta) if writer == "composer" else base,
-        first_ns=meta.first_ns,
+        writer="merged" if is_merged else "composer" if is_composers else "torch",
+        rank=ranks[0] if ranks else parse_names(named.name, (named.parent.name,)).rank,
+        base_ns=base,
+        first_ns=int(min(times)) if len(times) else None,
         cycle=cycle[1] if cycle else named.name,
-        sync=meta.sync or _top_sync(top),
+        sync=_sync(said) or _sync({key: _whole(value) for key, value in top.items()}),
     )
 
 
-class _Meta:
-    """Metadata among the first events."""
-
-    def __init__(self, chunk: Chunk | None) -> None:
-        self.rank: int | None = None
-        self.is_composer = False
-        self.is_merged = False
-        self.first_ns: int | None = None
-        self.epoch_ns: int | None = None
-        """The earliest time that is one since 1970."""
-        time_us: int | None = None
-        bound_us = 0
-        if chunk is None:
-            self.sync: ClockSync | None = None
-            return
-        for index, event in enumerate(chunk.events):
-            phase, name, args = _parts(event)
-            if phase != "M":
-                continue
-            value = _whole(args.get("value"))
-            if name == "global_rank":
-                self.is_composer = True
-                self.rank = value
-            elif name == "clock_sync_timestamp_us":
-                time_us = value
-            elif name == "clock_sync_error_bound":
-                bound_us = max(0, value or 0)
-            elif index == 0 and name == "thread_sort_index":
-                self.is_merged = args.get("sort_index") == _COMPOSER_MERGED_SORT
-        self.sync = None if time_us is None else ClockSync(time_us, bound_us)
-        times = chunk.times_ns[chunk.times_ns != NO_TIME]
-        if len(times):
-            self.first_ns = int(times.min())
-        since_1970 = times[times >= RELATIVE_BELOW_NS]
-        if len(since_1970):
-            self.epoch_ns = int(since_1970.min())
+def _metadata(chunk: Chunk | None) -> dict[str, int | None]:
+    """What metadata among the first events say; under "" how the first sorts a thread."""
+    said: dict[str, int | None] = {}
+    events: Any = () if chunk is None else chunk.events
+    for index, event in enumerate(events):
+        if isinstance(event, Event):
+            phase, name, args = event.ph, event.name, event.args
+        elif event is not None:
+            phase, name = plain(event.get("ph")), event.get("name")
+            args = event.get("args")
+        if event is None or phase != "M":
+            continue
+        name, values = plain(name), plain(args)
+        if not (isinstance(name, str) and isinstance(values, dict)):
+            continue
+        said[name] = _whole(values.get("value"))
+        if index == 0 and name == "thread_sort_index":
+            said[""] = _whole(values.get("sort_index"))
+    return said
 
 
-_TORCH_PERIOD_NS: Final = 7_889_238 * 10**9
-"""Torch counts from the last multiple of a quarter of a year."""
-
-
-def _composer_base(meta: _Meta) -> int | None:
-    """Of torch's events among Composer's, which leaves out what they count from."""
-    if meta.epoch_ns is None:
-        return None
-    return meta.epoch_ns // _TORCH_PERIOD_NS * _TORCH_PERIOD_NS
-
-
-def _top_sync(top: dict[str, Any]) -> ClockSync | None:
-    time_us = _whole(top.get("clock_sync_timestamp_us"))
-    if time_us is None:
-        return None
-    return ClockSync(time_us, max(0, _whole(top.get("clock_sync_error_bound")) or 0))
-
-
-def _parts(event: Any) -> tuple[Any, Any, dict[str, Any]]:
-    if event is None:
-        return None, None, {}
-    if isinstance(event, Event):
-        if event.ph != "M":
-            return event.ph, None, {}
-        name, args = plain(event.name), plain(event.args)
-    else:
-        phase = plain(event.get("ph"))
-        if phase != "M":
-            return phase, None, {}
-        name, args = plain(event.get("name")), plain(event.get("args"))
-    return "M", name, args if isinstance(args, dict) else {}
+def _sync(said: dict[str, int | None]) -> ClockSync | None:
+    time_us = said.get("clock_sync_timestamp_us")
+    bound_us = said.get("clock_sync_error_bound") or 0
+    return None if time_us is None else ClockSync(time_us, bound_us)
 
 
 def _object(head: bytes) -> dict[str, Any]:
@@ -185,11 +164,6 @@ def _object(head: bytes) -> dict[str, Any]:
         if isinstance(found, dict):
             return found
     return {}
-
-
-def _rank_of(top: dict[str, Any]) -> int | None:
-    info = top.get("distributedInfo")
-    return _whole(info.get("rank")) if isinstance(info, dict) else None
 
 
 def _whole(value: Any) -> int | None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from tb_plugin.analysis.ranks.clocks import UNCOMPARED
-from tb_plugin.merging.recorded import EVER
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.ranks.clocks import RankClock
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.merging.heads import TraceHead
-    from tb_plugin.merging.recorded import Window
 
 MAX_PROBLEMS: Final = 1000
+
+Window = tuple[float, float]
+"""Recorded times, both ends included."""
+
+EVER: Final[Window] = (-math.inf, math.inf)
 
 
 class Ranks(Protocol):
@@ -56,6 +60,19 @@ class RankInput:
     cycle: int | None = None
     traces: list[TraceFile] = field(default_factory=list)
 
+    def extent(self) -> tuple[int, int]:
+        """First and last time by the rank's own clock, as far as known beforehand."""
+        found = [
+            trace.head.started_ns
+            for trace in self.traces
+            if trace.head.first_ns is not None
+        ]
+        lasts = list(found)
+        if self.recording is not None:
+            found.append(self.recording.header.started.wall_ns)
+            lasts.append(self.recording.newest_ns)
+        return min(found, default=0), max(lasts, default=0)
+
 
 @dataclass(slots=True, kw_only=True)
 class Inputs:
@@ -73,6 +90,6 @@ class Inputs:
         return not any(one.recording or one.traces for one in self.ranks)
 
     def tell(self, rank: int | None, path: str, what: str) -> None:
-        """Keep a problem; beyond `MAX_PROBLEMS` they are only counted by the last."""
+        """Keep a problem, as far as there is room."""
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(Problem(rank, path, what))

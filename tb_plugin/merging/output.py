@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
@@ -9,7 +10,7 @@ import zlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator
     from pathlib import Path
 
 _FAST: Final = 1
@@ -18,28 +19,32 @@ _QUEUED: Final = 4
 """Pieces that wait between merging and deflating."""
 
 
-def deflated(pieces: Iterable[bytes]) -> Generator[bytes, None, None]:
-    """A gzip stream; deflating goes on beside the making of pieces, on a thread.
+def deflated(pieces: Generator[bytes, None, None]) -> Generator[bytes, None, None]:
+    """A gzip stream; pieces are made beside deflating, on a thread.
 
     Where nobody wants the rest, the thread ends.
     """
     waiting: queue.Queue[bytes | BaseException | None] = queue.Queue(_QUEUED)
     unwanted = threading.Event()
 
+    def put(piece: bytes | BaseException | None) -> None:
+        while not unwanted.is_set():
+            with contextlib.suppress(queue.Full):
+                waiting.put(piece, timeout=0.1)
+                return
+
     def make() -> None:
         end: BaseException | None = None
         try:
             for piece in pieces:
-                _put(waiting, piece, unwanted)
+                put(piece)
                 if unwanted.is_set():
                     return
         except BaseException as error:  # noqa: BLE001  # raised where it is awaited
             end = error
         finally:
-            close = getattr(pieces, "close", None)
-            if close is not None:  # a generator: it gives its files back
-                close()
-        _put(waiting, end, unwanted)
+            pieces.close()  # it gives its files back
+        put(end)
 
     thread = threading.Thread(target=make, name="memboard-merge", daemon=True)
     thread.start()
@@ -56,7 +61,7 @@ def deflated(pieces: Iterable[bytes]) -> Generator[bytes, None, None]:
         thread.join()
 
 
-def write_file(path: Path, pieces: Iterable[bytes]) -> int:
+def write_file(path: Path, pieces: Generator[bytes, None, None]) -> int:
     """Write all pieces, deflated where the name ends in .gz; returns the file's size.
 
     The file appears under its name when it is whole.
@@ -78,16 +83,3 @@ def write_file(path: Path, pieces: Iterable[bytes]) -> int:
         unfinished.unlink(missing_ok=True)
         raise
     return size
-
-
-def _put(
-    waiting: queue.Queue[bytes | BaseException | None],
-    piece: bytes | BaseException | None,
-    unwanted: threading.Event,
-) -> None:
-    while not unwanted.is_set():
-        try:
-            waiting.put(piece, timeout=0.1)
-        except queue.Full:
-            continue
-        return

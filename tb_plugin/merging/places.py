@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_plugin.merging.events import Event, raw
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tb_plugin.merging.events import AnyEvent
 
 MAX_THREADS: Final = 1 << 16
 """Of one rank; a source that invents more has the rest on one thread."""
@@ -32,21 +32,12 @@ class Numbers:
 
 
 @dataclass(slots=True)
-class _Process:
-    number: int
-    key: str
-    name: str = ""
-    sort: int = _LAST
-    labels: list[str] = field(default_factory=list)
+class _Said:
+    """What a source says of a process or thread, with events or without."""
 
-
-@dataclass(slots=True)
-class _Thread:
-    process: int
-    number: int
-    key: str
     name: str = ""
     sort: int | None = None
+    labels: list[str] = field(default_factory=list)
 
 
 class Places:
@@ -55,110 +46,89 @@ class Places:
     def __init__(self, label: str, order: int, numbers: Numbers) -> None:
         """`label` begins every process's name; `order` is the rank's place."""
         self.label = label
+        self.known: dict[tuple[Any, Any], tuple[int, int]] = {}
+        """Numbers of places met before."""
         self._order = order
         self._numbers = numbers
-        self._processes: dict[str, _Process] = {}
-        self._threads: dict[tuple[str, str], _Thread] = {}
-        self._known: dict[tuple[Any, Any], tuple[int, int]] = {}
-        self._told_processes: dict[str, _Process] = {}
-        """What metadata says of processes, with events or without."""
-        self._told_threads: dict[tuple[str, str], tuple[str, int | None]] = {}
-
-    @property
-    def known(self) -> dict[tuple[Any, Any], tuple[int, int]]:
-        """Numbers of places met before."""
-        return self._known
+        self._processes: dict[str, int] = {}
+        self._threads: dict[tuple[str, str], int] = {}
+        self._said: dict[tuple[str, ...], _Said] = {}
 
     def of(self, pid: Any, tid: Any) -> tuple[int, int]:
         """The numbers of a process and thread as a source writes them."""
-        place = self._known.get((pid, tid))
+        place = self.known.get((pid, tid))
         if place is None:
-            process = self._process(pid)
-            place = process.number, self._thread(process, tid).number
-            if len(self._known) < 2 * MAX_THREADS:
-                self._known[pid, tid] = place
+            process, number = self._numbered(self._processes, _text(pid), "", "process")
+            thread = (process, _text(tid))
+            place = (
+                number,
+                self._numbered(self._threads, thread, (process, ""), "thread")[1],
+            )
+            if len(self.known) < 2 * MAX_THREADS:
+                self.known[pid, tid] = place
         return place
 
     def tell_process(
         self, pid: Any, *, name: str = "", label: str = "", sort: int | None = None
     ) -> None:
         """Keep what a source says of a process."""
-        if len(self._told_processes) >= MAX_THREADS:
-            return
-        told = self._told_processes.setdefault(_text(pid), _Process(0, ""))
-        told.name = name or told.name
-        if label and label not in told.labels:
-            told.labels.append(label)
-        if sort is not None:
-            told.sort = sort
+        said = self._tell((_text(pid),), name, sort)
+        if label and label not in said.labels:
+            said.labels.append(label)
 
     def tell_thread(
         self, pid: Any, tid: Any, *, name: str = "", sort: int | None = None
     ) -> None:
         """Keep what a source says of a thread."""
-        key = _text(pid), _text(tid)
-        if len(self._told_threads) < MAX_THREADS or key in self._told_threads:
-            known = self._told_threads.get(key, ("", None))
-            self._told_threads[key] = (
-                name or known[0],
-                known[1] if sort is None else sort,
-            )
+        self._tell((_text(pid), _text(tid)), name, sort)
 
-    def names(self) -> Iterator[Event]:
+    def names(self) -> Iterator[AnyEvent]:
         """Names and order of all places that events lie in."""
-        for key, process in self._processes.items():
-            told = self._told_processes.get(key)
-            if told is not None:
-                process.name, process.labels = told.name, told.labels
-                process.sort = told.sort
-        ordered = sorted(self._processes.values(), key=lambda one: (one.sort, one.key))
-        for index, process in enumerate(ordered):
+        nothing = _Said()
+        processes = [
+            (self._said.get((key,), nothing), key, pid)
+            for key, pid in self._processes.items()
+        ]
+        processes.sort(
+            key=lambda one: (_LAST if one[0].sort is None else one[0].sort, one[1])
+        )
+        for index, (said, key, pid) in enumerate(processes):
+            name = said.name
+            if not f"{name} ".startswith(f"{self.label} "):
+                name = f"{self.label} {name or 'process'} {key}".rstrip()
             sort = self._order * _SORT_STEP + min(index, _SORT_STEP - 1)
-            yield _meta("process_name", process.number, 0, name=self._name(process))
-            yield _meta("process_sort_index", process.number, 0, sort_index=sort)
-            if process.labels:
-                labels = ",".join(process.labels)
-                yield _meta("process_labels", process.number, 0, labels=labels)
-        for place, thread in self._threads.items():
-            name, wanted = self._told_threads.get(place, ("", None))
-            name = name or f"thread {thread.key}"
-            yield _meta("thread_name", thread.process, thread.number, name=name)
-            if wanted is not None:
-                yield _meta(
-                    "thread_sort_index",
-                    thread.process,
-                    thread.number,
-                    sort_index=wanted,
-                )
+            yield _meta("process_name", pid, 0, name=name)
+            yield _meta("process_sort_index", pid, 0, sort_index=sort)
+            if said.labels:
+                yield _meta("process_labels", pid, 0, labels=",".join(said.labels))
+        for (process, key), tid in self._threads.items():
+            said = self._said.get((process, key), nothing)
+            pid = self._processes[process]
+            yield _meta("thread_name", pid, tid, name=said.name or f"thread {key}")
+            if said.sort is not None:
+                yield _meta("thread_sort_index", pid, tid, sort_index=said.sort)
 
-    def _process(self, pid: Any) -> _Process:
-        key = _text(pid)
-        if key not in self._processes and len(self._processes) >= MAX_THREADS:
-            key = ""
-        if key not in self._processes:
-            self._processes[key] = _Process(next(self._numbers.process), key)
-        return self._processes[key]
+    def _numbered(
+        self, known: dict[Any, int], key: Any, rest: Any, kind: str
+    ) -> tuple[Any, int]:
+        """A process or thread and its number; beyond the most, what stands for the rest."""
+        if key not in known and len(known) >= MAX_THREADS:
+            key = rest
+        if key not in known:
+            known[key] = next(getattr(self._numbers, kind))
+        return key, known[key]
 
-    def _thread(self, process: _Process, tid: Any) -> _Thread:
-        key = process.key, _text(tid)
-        if key not in self._threads and len(self._threads) >= MAX_THREADS:
-            key = process.key, ""
-        if key not in self._threads:
-            number = next(self._numbers.thread)
-            self._threads[key] = _Thread(process.number, number, key[1])
-        return self._threads[key]
-
-    def _name(self, process: _Process) -> str:
-        if f"{process.name} ".startswith(
-            f"{self.label} "
-        ):  # a source that says the rank itself
-            return process.name
-        plain = process.name or "process"
-        return f"{self.label} {plain} {process.key}".rstrip()
+    def _tell(self, key: tuple[str, ...], name: str, sort: int | None) -> _Said:
+        if key not in self._said and len(self._said) >= 2 * MAX_THREADS:
+            return _Said()
+        said = self._said.setdefault(key, _Said())
+        said.name = name or said.name
+        said.sort = said.sort if sort is None else sort
+        return said
 
 
-def _meta(kind: str, pid: int, tid: int, **args: Any) -> Event:
-    return Event(ph="M", name=raw(kind), pid=pid, tid=tid, args=raw(args))
+def _meta(kind: str, pid: int, tid: int, **args: Any) -> AnyEvent:
+    return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": args}
 
 
 def _text(key: Any) -> str:

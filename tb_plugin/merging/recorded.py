@@ -17,26 +17,27 @@ from tb_plugin.formats.recording.captures import (
     captures_of,
     traces_of,
 )
-from tb_plugin.formats.recording.columns import as_values, read_chunks
-from tb_plugin.formats.recording.directory import chunks_between
-from tb_plugin.merging.events import Event, plain, raw
+from tb_plugin.formats.recording.chunks import chunks_between, read_chunks
+from tb_plugin.merging.events import plain
+from tb_plugin.merging.inputs import EVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from collector.format.numeric import Values
-    from collector.format.records import Capture, CaptureEntry, Schema
-    from tb_plugin.formats.recording.frames.chunk_ref import ChunkRef
+    from collector.format.records import Capture, CaptureEntry, ChunkRef, Schema
     from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.merging.events import AnyEvent
+    from tb_plugin.merging.inputs import Window
+    from tb_plugin.merging.moving import Shift
     from tb_plugin.merging.places import Places
-    from tb_plugin.merging.rewriting import Shift
+
+    Row = dict[str, Any]
 
 SPANS: Final = "spans"
 TRAIN: Final = "train"
 
 _CHUNKS_AT_ONCE: Final = 16
-_MAX_EVENTS: Final = 8192
-"""Of one piece."""
 _DIRECTORY_BYTES: Final = 4 << 20
 _AXES: Final = ("time_ns", "step")
 _MARKS: Final = {"mark": "label", "phase": "phase", "epoch": "epoch", "oom": "message"}
@@ -44,11 +45,6 @@ _MARKS: Final = {"mark": "label", "phase": "phase", "epoch": "epoch", "oom": "me
 _STATES: Final = ("skip", "warmup", "active", "active_and_save")
 _STEPS_THREAD: Final = "steps"
 _MARKS_THREAD: Final = "marks"
-
-Window = tuple[float, float]
-"""Recorded times, both ends included."""
-
-EVER: Final[Window] = (-math.inf, math.inf)
 
 
 class Recorded:
@@ -72,12 +68,12 @@ class Recorded:
         for sort, thread in enumerate((_STEPS_THREAD, _MARKS_THREAD), start=-9):
             places.tell_thread(self._pid, thread, name=thread, sort=sort)
 
-    def spans(self, entries: Sequence[CaptureEntry]) -> Iterator[list[Event]]:
+    def spans(self, entries: Sequence[CaptureEntry]) -> Iterator[list[AnyEvent]]:
         """Spans, instants and counters of captures."""
         for entry in entries:
             yield self._of_capture(capture_of(self._file, entry))
 
-    def marks(self) -> Iterator[list[Event]]:
+    def marks(self) -> Iterator[list[AnyEvent]]:
         """Marks, phases and epochs."""
         low, high = self._window
         notes = [
@@ -85,25 +81,23 @@ class Recorded:
             for note in self._file.notes()
             if note.kind in _MARKS and low <= note.time_ns <= high
         ]
-        if not notes:
-            return
-        times = self._us(np.array([note.time_ns for note in notes], np.int64))
-        pid, tid = self._at(_MARKS_THREAD)
-        yield [
-            Event(
-                ph="i",
-                cat=raw(note.kind),
-                name=raw(f"{note.kind} {note.data.get(_MARKS[note.kind], '')}".strip()),
-                s=raw("p"),
-                ts=us,
-                pid=pid,
-                tid=tid,
-                args=raw({"step": note.step}),
+        if notes:
+            yield self._events(
+                [note.time_ns for note in notes],
+                (
+                    {
+                        "ph": "i",
+                        "cat": note.kind,
+                        "name": f"{note.kind} {note.data.get(_MARKS[note.kind], '')}".strip(),
+                        "s": "p",
+                        "args": {"step": note.step},
+                    }
+                    for note in notes
+                ),
+                self._at(_MARKS_THREAD),
             )
-            for note, us in zip(notes, times, strict=True)
-        ]
 
-    def steps(self) -> Iterator[list[Event]]:
+    def steps(self) -> Iterator[list[AnyEvent]]:
         """Each step as a slice, on a thread of their own."""
         for schema in self._schemas():
             names = [column.name for column in schema.columns]
@@ -112,7 +106,7 @@ class Recorded:
                 for rows in self._rows(schema, (*_AXES, "step_time_seconds")):
                     yield self._of_steps(name, rows)
 
-    def counters(self, most: int) -> Iterator[list[Event]]:
+    def counters(self, most: int) -> Iterator[list[AnyEvent]]:
         """All columns of the step table and of timed tables, one track each.
 
         At most so many values: of more, the highest of each few rows (`width`).
@@ -133,19 +127,12 @@ class Recorded:
                         rows["time_ns"], rows[column.name], self.width
                     )
                     yield self._of_counter(
-                        column.name, column.unit, self._us(times), values, last
+                        column.name, column.unit, times, values, last
                     )
 
     def _schemas(self) -> list[Schema]:
         every = (schema for _, schema in sorted(self._file.schemas.items()))
         return [s for s in every if s.table == STEP_TABLE or s.interval_seconds]
-
-    def _rows(
-        self, schema: Schema, wanted: Sequence[str]
-    ) -> Iterator[dict[str, Values]]:
-        refs = self._refs(schema)
-        for at in range(0, len(refs), _CHUNKS_AT_ONCE):
-            yield self._read(schema, refs[at : at + _CHUNKS_AT_ONCE], wanted)
 
     def _refs(self, schema: Schema) -> list[ChunkRef]:
         cache, budget = Cache(_DIRECTORY_BYTES), Budget(math.inf)
@@ -153,150 +140,123 @@ class Recorded:
             self._file, schema.schema_id, "ns", *self._window, cache, budget
         )
 
-    def _read(
-        self, schema: Schema, refs: Sequence[ChunkRef], wanted: Sequence[str]
-    ) -> dict[str, Values]:
-        columns = {
-            name: np.concatenate([as_values(name, piece) for piece in pieces])
-            for name, pieces in read_chunks(self._file, schema, refs, wanted).items()
-        }
+    def _rows(
+        self, schema: Schema, wanted: Sequence[str]
+    ) -> Iterator[dict[str, Values]]:
+        """The wanted columns inside the window, some chunks at a time."""
+        refs = self._refs(schema)
         low, high = self._window
-        times = columns["time_ns"]
-        inside = (times >= low) & (times <= high) & (times != ABSENT)
-        return {name: values[inside] for name, values in columns.items()}
+        for at in range(0, len(refs), _CHUNKS_AT_ONCE):
+            read = read_chunks(
+                self._file, schema, refs[at : at + _CHUNKS_AT_ONCE], wanted
+            )
+            columns = {name: np.concatenate(pieces) for name, pieces in read.items()}
+            times = columns["time_ns"]
+            inside = (times >= low) & (times <= high) & (times != ABSENT)
+            yield {name: values[inside] for name, values in columns.items()}
 
-    def _us(self, times_ns: Values) -> list[float]:
-        found: list[float] = self._shift.us(np.asarray(times_ns, np.int64)).tolist()
-        return found
-
-    def _lasting_us(
-        self, times_ns: Values | list[int], durations_ns: Values | list[int]
-    ) -> list[float]:
-        found: list[float] = self._shift.lasting_us(
-            np.asarray(times_ns, np.int64), np.asarray(durations_ns, np.int64)
-        ).tolist()
-        return found
+    def _events(
+        self,
+        times_ns: Values | list[int],
+        events: Iterable[AnyEvent],
+        place: tuple[int, int] | None = None,
+        lasting_ns: Values | list[int] | None = None,
+    ) -> list[AnyEvent]:
+        """Events with their times, how long they last, and their place."""
+        begins = np.asarray(times_ns, np.int64)
+        made = list(events)
+        for event, us in zip(made, self._shift.us(begins).tolist(), strict=True):
+            event["ts"] = us
+            if place is not None:
+                event["pid"], event["tid"] = place
+        if lasting_ns is not None:
+            lasted = np.asarray(lasting_ns, np.int64)
+            lasting = self._shift.lasting_us(begins, lasted).tolist()
+            for event, us in zip(made, lasting, strict=True):
+                event["dur"] = us
+        return made
 
     def _at(self, thread: Any) -> tuple[int, int]:
         return self._places.of(self._pid, thread)
 
-    def _of_steps(self, name: str, rows: dict[str, Values]) -> list[Event]:
+    def _of_steps(self, name: str, rows: dict[str, Values]) -> list[AnyEvent]:
         seconds = np.nan_to_num(np.asarray(rows["step_time_seconds"], np.float64))
         ends = np.asarray(rows["time_ns"], np.int64)
         lasted = np.maximum(np.rint(seconds * 1e9).astype(np.int64), 0)
         # A step begins where the one before it ended, whatever rounding says.
         lasted[1:] = np.minimum(lasted[1:], np.maximum(np.diff(ends), 0))
-        begins = ends - lasted
-        pid, tid = self._at(_STEPS_THREAD)
-        return [
-            Event(
-                ph="X",
-                cat=raw("step"),
-                name=raw(name),
-                ts=us,
-                dur=raw(lasting),
-                pid=pid,
-                tid=tid,
-                args=raw({"step": step}),
-            )
-            for us, lasting, step in zip(
-                self._us(begins),
-                self._lasting_us(begins, lasted),
-                rows["step"].tolist(),
-                strict=True,
-            )
-        ]
+        return self._events(
+            ends - lasted,
+            (
+                {"ph": "X", "cat": "step", "name": name, "args": {"step": step}}
+                for step in rows["step"].tolist()
+            ),
+            self._at(_STEPS_THREAD),
+            lasted,
+        )
 
     def _of_counter(
         self,
         name: str,
         unit: str,
-        times: Sequence[float],
+        times: Values,
         values: Values,
         last: dict[str, float],
-    ) -> list[Event]:
+    ) -> list[AnyEvent]:
         """A counter stays what it is until the next event: the same again says nothing."""
-        pid, tid = self._at(_STEPS_THREAD)
-        text = raw(name)
-        events = []
-        for us, value in zip(times, values.tolist(), strict=True):
+        shown, events = [], []
+        for index, value in enumerate(values.tolist()):
             absent = value == ABSENT or not math.isfinite(value)
             if not absent and last.get(name) != value:
                 last[name] = value
-                events.append(
-                    Event(
-                        ph="C",
-                        name=text,
-                        ts=us,
-                        pid=pid,
-                        tid=tid,
-                        args=raw({unit: value}),
-                    )
-                )
-        return events
+                shown.append(index)
+                events.append({"ph": "C", "name": name, "args": {unit: value}})
+        return self._events(times[shown], events, self._at(_STEPS_THREAD))
 
-    def _of_capture(self, capture: Capture) -> list[Event]:
+    def _of_capture(self, capture: Capture) -> list[AnyEvent]:
         tables = _Tables(capture)
         # Not on torch's track of the same thread: slices that touch one another by the
-        # microseconds between two readings of the clock would be dropped by viewers.
-        keys = [f"{ident} spans" for ident, _ in tables.threads]
-        threads = [self._at(key) for key in keys]
-        for key, (_, name) in zip(keys, tables.threads, strict=True):
+        # recorder's clock and by torch's would cut each other there.
+        threads = []
+        for thread, name in tables.threads:
+            key = f"{thread} spans"
+            threads.append(self._at(key))
             self._places.tell_thread(self._pid, key, name=f"{name} spans", sort=-1)
-        spans = tables.rows("spans")
-        events = [
-            Event(
-                ph="X",
-                cat=tables.category(row["name"]),
-                name=tables.name(row["name"]),
-                ts=us,
-                dur=raw(lasting),
-                pid=threads[row["thread"]][0],
-                tid=threads[row["thread"]][1],
-                args=raw({**_moment(row), **tables.args(row["args"])}),
-            )
-            for (us, row), lasting in zip(
-                self._with_times(spans, "start_ns"),
-                self._lasting_us(
-                    [row["start_ns"] for row in spans],
-                    [row["duration_ns"] for row in spans],
-                ),
-                strict=True,
-            )
-        ]
-        events += [
-            Event(
-                ph="i",
-                cat=tables.category(row["name"]),
-                name=tables.name(row["name"]),
-                s=raw("t"),
-                ts=us,
-                pid=threads[row["thread"]][0],
-                tid=threads[row["thread"]][1],
-                args=raw({**_moment(row), **tables.args(row["args"])}),
-            )
-            for us, row in self._with_times(tables.rows("instants"), "time_ns")
-        ]
-        pid, tid = self._at(_STEPS_THREAD)
-        events += [
-            Event(
-                ph="C",
-                name=tables.name(row["name"]),
-                ts=us,
-                pid=pid,
-                tid=tid,
-                args=raw({"value": row["value"]}),
-            )
-            for us, row in self._with_times(tables.rows("counters"), "time_ns")
-            if math.isfinite(row["value"])
-        ]
-        return events
 
-    def _with_times(
-        self, rows: list[dict[str, Any]], axis: str
-    ) -> Iterator[tuple[float, dict[str, Any]]]:
-        times = self._us(np.array([row[axis] for row in rows], np.int64))
-        return zip(times, rows, strict=True)
+        def made(phase: str, row: Row, **more: Any) -> AnyEvent:
+            pid, tid = threads[row["thread"]]
+            cat, name = tables.names[row["name"]]
+            args = {**_moment(row), **tables.args(row["args"])}
+            return {
+                "ph": phase, "cat": cat, "name": name, "pid": pid, "tid": tid,
+                "args": args, **more,
+            }  # fmt: skip
+
+        spans, instants = tables.rows("spans"), tables.rows("instants")
+        counters = [r for r in tables.rows("counters") if math.isfinite(r["value"])]
+        return [
+            *self._events(
+                [row["start_ns"] for row in spans],
+                (made("X", row) for row in spans),
+                lasting_ns=[row["duration_ns"] for row in spans],
+            ),
+            *self._events(
+                [row["time_ns"] for row in instants],
+                (made("i", row, s="t") for row in instants),
+            ),
+            *self._events(
+                [row["time_ns"] for row in counters],
+                (
+                    {
+                        "ph": "C",
+                        "name": tables.names[row["name"]][1],
+                        "args": {"value": row["value"]},
+                    }
+                    for row in counters
+                ),
+                self._at(_STEPS_THREAD),
+            ),
+        ]
 
 
 def entries_of(
@@ -312,12 +272,12 @@ def entries_of(
         entries = [entry for _, entry in traces_of(file)]
     else:
         entries = [entry for entry in captures_of(file) if entry.kind == kind]
-    found = []
-    for entry in entries:
-        meta = dict(capture_of(file, entry, ()).meta)
-        if cycle in (None, meta.get("cycle")):
-            found.append((entry, meta))
-    return found
+    metas = [dict(capture_of(file, entry, ()).meta) for entry in entries]
+    return [
+        (entry, meta)
+        for entry, meta in zip(entries, metas, strict=True)
+        if cycle in (None, meta.get("cycle"))
+    ]
 
 
 class _Tables:
@@ -326,40 +286,29 @@ class _Tables:
     def __init__(self, capture: Capture) -> None:
         self._tables: Any = capture.tables
         names = self._tables.get("names", {})
-        self._names = [raw(text) for text in names.get("name", ())]
-        self._categories = [raw(text) for text in names.get("category", ())]
+        self.names = list(
+            zip(names.get("category", ()), names.get("name", ()), strict=False)
+        )
         threads = self._tables.get("threads", {})
         idents = np.asarray(threads.get("thread_id", ()), np.int64).tolist()
-        texts = threads.get("name", ())
         self.threads = [
             (ident if ident >= 0 else text, text)
-            for ident, text in zip(idents, texts, strict=False)
+            for ident, text in zip(idents, threads.get("name", ()), strict=False)
         ]
         self._json = self._tables.get("args", {}).get("json", ())
 
-    def rows(self, table: str) -> list[dict[str, Any]]:
+    def rows(self, table: str) -> list[Row]:
         columns = self._tables.get(table, {})
-        if not columns:
-            return []
-        lists = [
-            list(column) if isinstance(column, tuple) else column.tolist()
-            for column in columns.values()
-        ]
+        lists = [np.asarray(column).tolist() for column in columns.values()]
         rows = [
             dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)
         ]
         return [
             row
             for row in rows
-            if 0 <= row["name"] < min(len(self._names), len(self._categories))
+            if 0 <= row["name"] < len(self.names)
             and 0 <= row.get("thread", 0) < max(1, len(self.threads))
         ]
-
-    def name(self, index: int) -> Any:
-        return self._names[index]
-
-    def category(self, index: int) -> Any:
-        return self._categories[index]
 
     def args(self, index: int) -> dict[str, Any]:
         text = self._json[index] if 0 <= index < len(self._json) else "{}"
@@ -380,11 +329,11 @@ def _highest(times: Values, values: Values, width: int) -> tuple[Values, Values]
     return times[at], values[at]
 
 
-def _moment(row: dict[str, Any]) -> dict[str, Any]:
+def _moment(row: Row) -> dict[str, Any]:
     """What a span says of the schedule."""
-    told: dict[str, Any] = {}
+    said: dict[str, Any] = {}
     if row.get("step", -1) >= 0:
-        told["step"] = row["step"]
+        said["step"] = row["step"]
     if 0 <= row.get("state", -1) < len(_STATES):
-        told["state"] = _STATES[row["state"]]
-    return told
+        said["state"] = _STATES[row["state"]]
+    return said

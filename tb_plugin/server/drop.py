@@ -13,19 +13,19 @@ import secrets
 import shutil
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from tb_plugin import api
-from tb_plugin.formats.snapshots.files.found import snapshot_id
+from tb_plugin.api.drop import DropResponse
+from tb_plugin.formats.found_files import Candidate, file_id
+from tb_plugin.formats.snapshots.files import names as snapshot_names
 from tb_plugin.formats.snapshots.files.heads import fault_of
-from tb_plugin.formats.snapshots.files.listing import Candidate, SnapshotListing
-from tb_plugin.formats.traces.files.found import trace_id
+from tb_plugin.formats.snapshots.files.listing import SnapshotListing
+from tb_plugin.formats.traces.files import names as trace_names
 from tb_plugin.formats.traces.files.heads import looks_like_trace
-from tb_plugin.formats.traces.files.listing import Candidate as TraceCandidate
 from tb_plugin.formats.traces.files.listing import TraceListing
+from tb_plugin.index.layout import run_id
 from tb_plugin.index.listing import FoundRun
-from tb_plugin.index.run_names import run_id
 from tb_plugin.server.errors import (
     BadRequestError,
     BusyError,
@@ -43,8 +43,13 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Request
 
-Dropped: TypeAlias = Candidate | TraceCandidate
-"""A snapshot's file, or a trace's."""
+
+class Dropped(NamedTuple):
+    """A file that was received."""
+
+    kind: Literal["snapshots", "traces"]
+    file: Candidate
+
 
 MAX_BYTES: Final = 4 << 30
 """Of one file."""
@@ -68,8 +73,7 @@ class Drops:
         self.run: FoundRun | None = None
         """The run they make; None before the first."""
         self._folder = DropFolder()
-        self._snapshots: tuple[Candidate, ...] = ()
-        self._traces: tuple[TraceCandidate, ...] = ()
+        self._files: list[Dropped] = []
         self._lock = threading.Lock()
         self._num_coming = 0
 
@@ -114,8 +118,7 @@ class Drops:
                     f"{self._num_coming} files",
                     "Drop this one again in a moment.",
                 )
-            num_files = len(self._snapshots) + len(self._traces)
-            if num_files + self._num_coming >= MAX_FILES:
+            if len(self._files) + self._num_coming >= MAX_FILES:
                 raise TooLargeError(
                     f"{MAX_FILES} files were dropped, and more are not kept.",
                     RUN_NAME,
@@ -137,16 +140,9 @@ class Drops:
             identity = run_id(folder, RUN_NAME, "dropped")
             run = FoundRun(identity, RUN_NAME, folder, RUN_NAME, folder)
             self.run = run
-        if isinstance(dropped, TraceCandidate):
-            if run.traces is None:
-                run.traces = TraceListing(RUN_NAME, None)
-            self._traces = (*self._traces, dropped)
-            run.traces.put(folder, self._traces)
-        else:
-            if run.snapshots is None:
-                run.snapshots = SnapshotListing(RUN_NAME, None)
-            self._snapshots = (*self._snapshots, dropped)
-            run.snapshots.put(folder, self._snapshots)
+        self._files.append(dropped)
+        of_kind = [one.file for one in self._files if one.kind == dropped.kind]
+        run.put(dropped.kind, folder, of_kind, None)
         run.only_traces = run.snapshots is None
         run.list_files()
         return run
@@ -155,15 +151,16 @@ class Drops:
         """The run, once there is one."""
         return () if self.run is None else (self.run,)
 
-    def response(self, dropped: Dropped, run: FoundRun) -> api.DropResponse:
+    def response(self, dropped: Dropped, run: FoundRun) -> DropResponse:
         """What the page is told."""
-        is_trace = isinstance(dropped, TraceCandidate)
-        return api.DropResponse(
+        file, is_trace = dropped.file, dropped.kind == "traces"
+        said = (trace_names if is_trace else snapshot_names).parse_names(file.name, ())
+        return DropResponse(
             run=run.id,
             view="trace" if is_trace else "allocations",
-            history="" if is_trace else dropped.id,
-            name=dropped.shown_path,
-            rank=dropped.said.rank,
+            history="" if is_trace else file.id,
+            name=file.shown_path,
+            rank=said.rank,
         )
 
     def _received(self, request: Request, length: int) -> Dropped:
@@ -188,8 +185,10 @@ class Drops:
                 "Make room there, or point TMPDIR at another directory.",
             ) from error
         if is_trace:
-            return TraceCandidate(str(path), name, id=trace_id(path.name))
-        return Candidate(str(path), name, id=snapshot_id(path.name))
+            identity = file_id(TraceListing.letter, path.name)
+            return Dropped("traces", Candidate(str(path), name, id=identity))
+        identity = file_id(SnapshotListing.letter, path.name)
+        return Dropped("snapshots", Candidate(str(path), name, id=identity))
 
 
 def check_origin(request: Request) -> None:

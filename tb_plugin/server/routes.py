@@ -32,6 +32,7 @@ ROUTES: Final = {
     "compare": "histories.compare",
     "distributed": "distributed.distributed",
     "distributed_heatmap": "distributed.heatmap",
+    "findings": "findings.findings",
     "functions": "functions.functions",
     "heatmap": "timeline.heatmap",
     "histories": "histories.histories",
@@ -59,7 +60,7 @@ ROUTES: Final = {
     "timeline": "timeline.timeline",
     "trace": "trace.trace",
     "trace_file": "trace_files.traces",
-    "trace_instant": "trace.instants",
+    "trace_instant": "trace.slice",
     "trace_merged": "trace_files.merged",
     "trace_range": "trace.totals",
     "trace_report": "trace_files.reports",
@@ -68,7 +69,6 @@ ROUTES: Final = {
     "trace_slice": "trace.slice",
     "trace_slices": "trace.slices",
     "traces": "trace_files.traces",
-    "verdict": "verdict.verdict",
 }
 """By the name of each data route: the module of `tb_plugin.pages` that declares it."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from tb_plugin.index.given import Given
+    from tb_plugin.index.logdirs import Given
 
 PREFIX: Final = f"/data/plugin/{PLUGIN_NAME}"
 PAGE: Final = f"{PREFIX}/app.html"

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import envelope
 from tb_plugin.index.store import CHECK_SECONDS, Store, glance
-from tb_plugin.jobs.histories import HistoriesReader
-from tb_plugin.jobs.kept import Kept
+from tb_plugin.jobs.histories import Histories
+from tb_plugin.jobs.lazy import LazyCache
 from tb_plugin.jobs.worker.importer import Importer
 from tb_plugin.pages.overview.facts import FactsReader
 from tb_plugin.pages.overview.runs import summary_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Request, Response
 
-    from tb_plugin import api
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.listing import FoundRun
     from tb_plugin.index.logdirs import Logdir
@@ -60,16 +60,16 @@ class State:
         """Size of the devices, for verdicts about files that do not record it."""
         self.importer: Final = lru_cache(maxsize=1)(Importer)
         """Of all files of other tools, so that few are read at a time; made late."""
-        self.histories: Final = HistoriesReader(self.importer)
+        self.histories: Final = Histories(self.importer)
         self.has_perfetto: Final = has_perfetto
-        self.kept: Final = Kept()
+        self.kept: Final = LazyCache()
         """What only some routes need, by a name."""
         self._first_series = prefetcher(self.store.series, DrawnQuery())
         self._asked: list[str] = []
         """One entry per request that is being answered; appending is atomic."""
-        self._summaries: WeakKeyDictionary[
-            Run, tuple[tuple[int, int], api.RunSummary]
-        ] = WeakKeyDictionary()
+        self._summaries: WeakKeyDictionary[Run, tuple[tuple[int, int], RunSummary]] = (
+            WeakKeyDictionary()
+        )
 
     def answer(self, name: str, request: Request) -> Response:
         """The answer of `/<name>`.
@@ -111,7 +111,7 @@ class State:
         run = self.store.hand_over(lambda: self.drops.add(candidate))
         return fresh_answer(envelope(self.drops.response(candidate, run)))
 
-    def glance_at_all(self) -> list[api.RunSummary]:
+    def glance_at_all(self) -> list[RunSummary]:
         """Every run as the run picker shows it, read as far as that needs."""
         found = self.store.runs()
         budget, summaries = Budget(PICKER_SECONDS), []
@@ -138,7 +138,7 @@ class State:
         if self.store.run(run_id).traces:
             begin(self, run_id)
 
-    def summary(self, run: Run) -> api.RunSummary:
+    def summary(self, run: Run) -> RunSummary:
         """Made anew only where the run changed; hold its lock."""
         stamp = (run.version, run.found.version)
         known = self._summaries.get(run)

@@ -1,13 +1,5 @@
 """Where files lie: on a disk, or at any store that fsspec reaches; read only.
 
-- `contract`: what both do, which is what `os` does;
-- `local`: the disk;
-- `urls`: a URL of a person's, without its secrets;
-- `remote`: a store; `folders` its listings, `blocks` the bytes that were read, `ranges` its
-  files, `indexed` pieces of many of them that came with one object;
-- `system`: what fsspec is asked, on the threads of `fetching`;
-- `refusals`: what a store refused, in words.
-
 A store is known once it was mounted, which `--logdir` and the command line do and nothing
 else: a path of any other is refused. Its paths are URLs without secrets, below the mounted
 one, and name what was listed there.
@@ -68,16 +60,14 @@ def remote_at(path: str) -> Remote:
     Raises:
         StorageError: nobody mounted it.
     """
-    known = _mounted.get(path)
     at_path = path
-    while known is None and "/" in at_path:
+    while at_path not in _mounted and "/" in at_path:
         at_path = at_path.rpartition("/")[0]
-        known = _mounted.get(at_path)
-    if known is None:
+    if at_path not in _mounted:
         raise StorageError(
             "This is no logdir that was asked for.", "Name it with --logdir."
         )
-    return known
+    return _mounted[at_path]
 
 
 def mount(url: Url) -> Remote:
@@ -85,7 +75,6 @@ def mount(url: Url) -> Remote:
     from tb_plugin.storage.remote import Remote
 
     with _lock:
-        known = _mounted.get(url.root)
-        if known is None:
-            known = _mounted[url.root] = Remote(url)
-        return known
+        if url.root not in _mounted:
+            _mounted[url.root] = Remote(url)
+        return _mounted[url.root]

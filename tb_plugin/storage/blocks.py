@@ -2,7 +2,8 @@
 
 A file is opened by a few small reads near both of its ends, and each request to a store
 takes its time: a block holds them all, and a small file comes whole. Who waits, waits for
-bounded time; a store that is away is not asked again at once.
+bounded time; a store that is away is not asked again at once. (fsspec's block caches are
+of one open file each, and know no reader that does not wait.)
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 import errno
 import threading
 import time
-from collections import OrderedDict
 from concurrent.futures import TimeoutError as OverdueError
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tb_plugin.cache import Cache
 from tb_plugin.storage.contract import PendingError, StorageError
-from tb_plugin.storage.fetching import Workers
 from tb_plugin.storage.refusals import away
+from tb_plugin.storage.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,16 +78,15 @@ class Blocks:
         It raises a `StorageError`, and is called on threads of our own.
         """
         self.version = 0
-        """Raised when something came that somebody peeked at."""
+        """Raised when something came, or was refused."""
         self._fetch = fetch
         self._clock = clock
         self._workers = Workers("memboard-reading", _NUM_READERS)
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[Content, int], bytes] = OrderedDict()
-        self._num_kept = 0
+        self._kept = Cache(MAX_BYTES)
         self._coming: dict[tuple[Content, int, int], Future[bytes]] = {}
-        self._refused: dict[Content, Refused] = {}
-        self._away: Refused | None = None
+        self._refused: dict[Content | None, Refused] = {}
+        """By file; None: the whole store is away."""
         self._num_fetched = 0
 
     def read(
@@ -100,14 +100,28 @@ class Blocks:
         end = min(start + length, content.size_bytes)
         if start >= end:
             return b""
-        if end - start > _LARGE:
-            return self._waited_for(content, start, end, is_patient=is_patient)
         found = self._at_hand(content, start, end)
-        if found is None:
+        if found is not None:
+            return found
+        first, last = start, end
+        if end - start <= _LARGE:
             first, last = _blocks_of(content, start, end)
-            data = self._waited_for(content, first, last, is_patient=is_patient)
-            found = data[start - first : end - first]
-        return found
+        seconds = PATIENCE_SECONDS if is_patient else WAIT_SECONDS
+        seconds += (last - first) / _BYTES_PER_SECOND
+        num_before = self._num_fetched
+        future = self._begin(content, first, last, is_urgent=True)
+        try:
+            return future.result(seconds)[start - first : end - first]
+        except OverdueError:
+            if self._num_fetched != num_before:  # it answers others
+                raise StorageError(
+                    f"The store did not send it within {seconds:.0f} s",
+                    "It is tried again.",
+                    errno.ETIMEDOUT,
+                ) from None
+            error = away(f"no answer within {seconds:.0f} s")
+            self._note(content, error)
+            raise error from None
 
     def peek(self, content: Content, start: int, length: int) -> bytes:
         """The same without waiting.
@@ -117,9 +131,7 @@ class Blocks:
             StorageError: they were refused a moment ago.
         """
         end = min(start + length, content.size_bytes)
-        if start >= end:
-            return b""
-        found = self._at_hand(content, start, end)
+        found = b"" if start >= end else self._at_hand(content, start, end)
         if found is None:
             self.ahead(content, start, end)
             raise PendingError
@@ -136,57 +148,34 @@ class Blocks:
         end = min(end, content.size_bytes)
         if start >= end or self._at_hand(content, start, end) is not None:
             return
-        first, last = _blocks_of(content, start, end)
-        with self._lock:
-            is_full = len(self._coming) >= _MAX_COMING
-        if not is_full and first < last:
-            self._begin(content, first, last)
+        if len(self._coming) < _MAX_COMING:
+            self._begin(content, *_blocks_of(content, start, end))
 
     @property
     def is_coming(self) -> bool:
         """Whether something was asked for that is not there yet."""
-        with self._lock:
-            return bool(self._coming)
+        return bool(self._coming)
 
     def refusals(self) -> list[Refused]:
         """What could not be read a moment ago; the store first, where that is away."""
-        now = self._clock() - _LAST_PAUSE_S  # by then it was wanted again, or never is
+        since = (
+            self._clock() - _LAST_PAUSE_S
+        )  # by then it was wanted again, or never is
         with self._lock:
-            found = [one for one in self._refused.values() if now < one.until]
-            if self._away is not None and now < self._away.until:
-                found.insert(0, self._away)
-        return found
+            refused = sorted(
+                self._refused.items(), key=lambda item: item[0] is not None
+            )
+        return [one for _, one in refused if since < one.until]
 
     def _at_hand(self, content: Content, start: int, end: int) -> bytes | None:
-        first, last = start // BLOCK, (end - 1) // BLOCK
-        with self._lock:
-            keys = [(content, number) for number in range(first, last + 1)]
-            if any(key not in self._kept for key in keys):
+        first = start // BLOCK
+        pieces = []
+        for number in range(first, (end - 1) // BLOCK + 1):
+            piece = self._kept.get((content, number))
+            if piece is None:
                 return None
-            for key in keys:
-                self._kept.move_to_end(key)
-            data = b"".join(self._kept[key] for key in keys)
-        return data[start - first * BLOCK : end - first * BLOCK]
-
-    def _waited_for(
-        self, content: Content, start: int, end: int, *, is_patient: bool
-    ) -> bytes:
-        num_before = self._num_fetched
-        future = self._begin(content, start, end, is_urgent=True)
-        seconds = PATIENCE_SECONDS if is_patient else WAIT_SECONDS
-        seconds += (end - start) / _BYTES_PER_SECOND
-        try:
-            return future.result(seconds)
-        except OverdueError:
-            if self._num_fetched != num_before:  # it answers others
-                raise StorageError(
-                    f"The store did not send it within {seconds:.0f} s",
-                    "It is tried again.",
-                    errno.ETIMEDOUT,
-                ) from None
-            error = away(f"no answer within {seconds:.0f} s")
-            self._note(content, error)
-            raise error from None
+            pieces.append(piece)
+        return b"".join(pieces)[start - first * BLOCK : end - first * BLOCK]
 
     def _begin(
         self, content: Content, start: int, end: int, *, is_urgent: bool = False
@@ -194,15 +183,14 @@ class Blocks:
         key = (content, start, end)
         now = self._clock()
         with self._lock:
-            for refused in (self._away, self._refused.get(content)):
+            for refused in (self._refused.get(None), self._refused.get(content)):
                 if refused is not None and now < refused.until:
                     raise refused.error.anew()
             future = self._coming.get(key)
             if future is None:
-                future = self._workers.do(
+                future = self._coming[key] = self._workers.do(
                     lambda: self._fetched(key), is_urgent=is_urgent
                 )
-                self._coming[key] = future
         return future
 
     def _fetched(self, key: tuple[Content, int, int]) -> bytes:
@@ -214,51 +202,42 @@ class Blocks:
             self._note(content, error)
             raise
         else:
-            self._keep(key, data)  # before it counts as come
+            self._keep(content, start, end, data)  # before it counts as come
             return data
         finally:
             with self._lock:
                 self._coming.pop(key, None)
                 self.version += 1
 
-    def _keep(self, key: tuple[Content, int, int], data: bytes) -> None:
-        content, start, end = key
+    def _keep(self, content: Content, start: int, end: int, data: bytes) -> None:
         with self._lock:
             self._num_fetched += 1
-            self._away = None
+            self._refused.pop(None, None)
             self._refused.pop(content, None)
-            is_whole = len(data) == end - start
-            if not is_whole or len(data) > _LARGE or start % BLOCK:
-                return  # it shrank, or is too much to be kept
-            for at in range(0, len(data), BLOCK):
-                number = (content, (start + at) // BLOCK)
-                piece = data[at : at + BLOCK]
-                is_end = start + at + len(piece) == content.size_bytes
-                if number in self._kept or (len(piece) < BLOCK and not is_end):
-                    continue
-                self._kept[number] = piece
-                self._num_kept += len(piece)
-            while self._num_kept > MAX_BYTES:
-                self._num_kept -= len(self._kept.popitem(last=False)[1])
+        is_whole = len(data) == end - start
+        if not is_whole or len(data) > _LARGE or start % BLOCK:
+            return  # it shrank, or is too much to be kept
+        for at in range(0, len(data), BLOCK):
+            piece = data[at : at + BLOCK]
+            is_end = start + at + len(piece) == content.size_bytes
+            if len(piece) == BLOCK or is_end:
+                key = (content, (start + at) // BLOCK)
+                self._kept.put(key, piece, len(piece))
 
     def _note(self, content: Content, error: StorageError) -> None:
         """Remember a refusal for a while; a store that is away, for all files."""
         if error.errno == errno.ENOENT:
             return  # it is gone, which the next listing tells
-        is_away = error.errno == errno.EHOSTUNREACH
+        key = None if error.errno == errno.EHOSTUNREACH else content
         with self._lock:
-            before = self._away if is_away else self._refused.get(content)
+            before = self._refused.pop(key, None)
             pause = _FIRST_PAUSE_S
             if before is not None:
                 pause = min(2 * before.pause, _LAST_PAUSE_S)
+            while len(self._refused) >= _MAX_REFUSED:
+                del self._refused[next(iter(self._refused))]
             until = self._clock() + pause
-            refused = Refused(content.path, error, until, pause)
-            if is_away:
-                self._away = refused
-            else:
-                while len(self._refused) >= _MAX_REFUSED:
-                    del self._refused[next(iter(self._refused))]
-                self._refused[content] = refused
+            self._refused[key] = Refused(content.path, error, until, pause)
 
 
 def _blocks_of(content: Content, start: int, end: int) -> tuple[int, int]:

@@ -1,26 +1,25 @@
 """What folders of a store hold, as it was last listed; and when to list them again.
 
-Only folders that somebody asks for are listed, on threads of their own: whoever asks gets
-what is known. A folder that changed is listed again soon, one that stays as it is ever
-more rarely, one that is refused after a growing pause.
+Only folders that somebody asks for are listed, on threads: whoever asks gets what is
+known. A folder that changed is listed again soon, one that stays as it is ever more
+rarely, one that is refused after a growing pause. fsspec's own cache of listings would
+have whoever asks wait once it is over.
 """
 
 from __future__ import annotations
 
-import hashlib
-import stat
 import threading
 import time
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from tb_plugin.storage.contract import FixedStatus
+from tb_plugin.storage.contract import StorageError
+from tb_plugin.storage.entries import entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tb_plugin.storage.contract import StorageError
+    from tb_plugin.storage.entries import RemoteEntry
 
 MAX_FOLDERS: Final = 100_000
 MAX_ENTRIES: Final = 1_000_000
@@ -30,41 +29,10 @@ _FIRST_PAUSE_S: Final = 2.0
 _ROOT_PAUSE_S: Final = 10.0
 """New runs appear there."""
 _LAST_PAUSE_S: Final = 60.0
-_REFUSED_PAUSE_S: Final = 60.0
 _PAUSE_PER_FOLDER_S: Final = 0.25
 """However many folders there are, about four are listed in a second."""
 _PAUSE_RATIO: Final = 10
 """Listing one takes at most a tenth of the time."""
-_MOST_NAME: Final = 1024
-_SECOND_NS: Final = 1_000_000_000
-
-
-class RemoteEntry(NamedTuple):
-    """A name in a folder; see `contract.Entry`."""
-
-    name: str
-    path: str
-    status: FixedStatus
-    etag: str = ""
-
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        """See `contract.Entry`."""
-        del follow_symlinks
-        return stat.S_ISDIR(self.status.st_mode)
-
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        """See `contract.Entry`."""
-        del follow_symlinks
-        return stat.S_ISREG(self.status.st_mode)
-
-    def is_symlink(self) -> bool:
-        """See `contract.Entry`: stores have none that matter to who reads."""
-        return False
-
-    def stat(self, *, follow_symlinks: bool = True) -> FixedStatus:
-        """See `contract.Entry`."""
-        del follow_symlinks
-        return self.status
 
 
 @dataclass(slots=True)
@@ -144,97 +112,71 @@ class Folders:
     def refresh(self, path: str) -> None:
         """Have a folder listed at the next look: what it held is not so any more."""
         with self._changed:
-            known = self._known.get(path)
-            if known is not None:
-                known.due_at = 0.0
+            if path in self._known:
+                self._known[path].due_at = 0.0
+
+    def every(self) -> list[Known]:
+        """All folders that were asked for."""
+        with self._changed:
+            return list(self._known.values())
 
     def coming(self) -> tuple[int, float | None]:
         """Folders that are being listed for the first time; since when (monotonic)."""
-        with self._changed:
-            since = [
-                known.asked_at
-                for known in self._known.values()
-                if known.is_coming and known.asked_at is not None
-            ]
-        return len(since), min(since, default=None)
-
-    @property
-    def num_listed(self) -> int:
-        """Folders that are known."""
-        with self._changed:
-            return sum(known.is_listed for known in self._known.values())
-
-    @property
-    def num_refused(self) -> int:
-        """Names that no file has, in all folders."""
-        with self._changed:
-            return sum(known.num_refused for known in self._known.values())
+        since = [known.asked_at for known in self.every() if known.is_coming]
+        at = [one for one in since if one is not None]
+        return len(at), min(at, default=None)
 
     def refusals(self) -> list[Known]:
-        """Folders that could not be listed when that was last tried.
+        """Folders that could not be listed when that was last tried, by path.
 
         What nobody asks for any more is not among them.
         """
-        now = self._clock()
-        with self._changed:
-            return [
-                known
-                for known in self._known.values()
-                if known.refusal is not None
-                and now < known.due_at + 2 * _REFUSED_PAUSE_S
-            ]
+        since = self._clock() - 2 * _LAST_PAUSE_S
+        refused = [known for known in self.every() if known.refusal is not None]
+        wanted = [known for known in refused if since < known.due_at]
+        return sorted(wanted, key=lambda known: known.path)
 
     def _list(self, known: Known) -> None:
         """On a thread: list one folder."""
-        from tb_plugin.storage.contract import StorageError
-
         began = self._clock()
-        refusal, found = None, None
+        found, refusal = None, None
         try:
             found = self._ask(known.path)
         except StorageError as error:
             refusal = error
         cost = self._clock() - began
         with self._changed:
-            if refusal is not None:
-                self._note_refusal(known, refusal, cost)
+            if refusal is None:
+                is_news = self._take(known, found)
+                last = max(_LAST_PAUSE_S, _PAUSE_PER_FOLDER_S * len(self._known))
+                last = _ROOT_PAUSE_S if known.path == self._root else last
+                cost *= _PAUSE_RATIO
             else:
-                self._take(known, found, cost)
+                is_news, last = known.refusal is None, _LAST_PAUSE_S
+                known.refusal = refusal
+            self.version += is_news
+            known.pause = _FIRST_PAUSE_S if is_news else min(2 * known.pause, last)
+            known.due_at = self._clock() + max(known.pause, cost)
             known.asked_at = None
             self._changed.notify_all()
 
-    def _note_refusal(self, known: Known, refusal: StorageError, cost: float) -> None:
-        first = known.refusal is None
-        known.pause = (
-            _FIRST_PAUSE_S if first else min(2 * known.pause, _REFUSED_PAUSE_S)
-        )
-        known.refusal = refusal
-        known.due_at = self._clock() + max(known.pause, cost)
-        self.version += first
-
-    def _take(
-        self, known: Known, found: Sequence[Mapping[str, Any]] | None, cost: float
-    ) -> None:
+    def _take(self, known: Known, found: Sequence[Mapping[str, Any]] | None) -> bool:
+        """Keep a listing; whether it says anything new."""
         entries: dict[str, RemoteEntry] = {}
         room = MAX_ENTRIES - self._num_entries + len(known.entries)
-        num_refused = 0
+        known.num_refused = 0
         for info in found or ():
             if len(entries) >= room:
                 break
-            entry = entry_of(known, info)
+            entry = entry_of(known.path, known.entries, info)
             if entry is None:
-                num_refused += 1
+                known.num_refused += 1
             elif entry.name not in entries or entry.is_dir():
                 # At a store a file and a folder may have one name: the folder counts.
                 entries[entry.name] = entry
-        is_news = (
-            not known.is_listed
-            or known.refusal is not None
-            or known.is_gone != (found is None)
-            or entries != known.entries
-        )
+        is_news = not known.is_listed or known.refusal is not None
+        is_news |= known.is_gone != (found is None) or entries != known.entries
         self._num_entries += len(entries) - len(known.entries)
-        known.num_refused = num_refused
         known.is_listed, known.is_gone = found is not None, found is None
         known.refusal = None
         if is_news:
@@ -242,84 +184,5 @@ class Folders:
                 again = self._known.get(entries[name].path)
                 if again is not None:  # a folder that had gone
                     again.due_at = 0.0
-            known.entries = entries
-            known.changed_ns = time.time_ns()
-            self.version += 1
-        self._set_pause(known, cost, is_news=is_news)
-
-    def _set_pause(self, known: Known, cost: float, *, is_news: bool) -> None:
-        last = max(_LAST_PAUSE_S, _PAUSE_PER_FOLDER_S * len(self._known))
-        if known.path == self._root:
-            last = _ROOT_PAUSE_S
-        known.pause = _FIRST_PAUSE_S if is_news else min(2 * known.pause, last)
-        known.due_at = self._clock() + max(known.pause, _PAUSE_RATIO * cost)
-
-
-def entry_of(known: Known, info: Mapping[str, Any]) -> RemoteEntry | None:
-    """An entry out of what fsspec says of it; None where no file has such a name."""
-    name = str(info.get("name", ""))
-    if not _is_name(name):
-        return None
-    path = f"{known.path}/{name}"
-    kind = info.get("type")
-    mode = {"file": stat.S_IFREG, "directory": stat.S_IFDIR}.get(str(kind), 0)
-    if mode == stat.S_IFDIR:
-        return RemoteEntry(name, path, FixedStatus(mode, 0, 0, 1, 0))
-    size = info.get("size")
-    size = size if isinstance(size, int) and size >= 0 else 0
-    etag = str(info.get("ETag") or info.get("etag") or info.get("generation") or "")
-    before = known.entries.get(name)
-    mtime_ns = _mtime_ns(info)
-    if mtime_ns is None:
-        same = before is not None and (before.status.st_size, before.etag) == (
-            size,
-            etag,
-        )
-        # Nobody says when: it was when it was first seen like this.
-        mtime_ns = before.status.st_mtime_ns if before and same else time.time_ns()
-    elif etag and mtime_ns % _SECOND_NS == 0:
-        # Stores tell whole seconds; what was written twice in one has another tag.
-        mtime_ns += _number(etag) % _SECOND_NS
-    return RemoteEntry(
-        name, path, FixedStatus(mode, size, mtime_ns, 1, _number(path)), etag
-    )
-
-
-def _is_name(name: str) -> bool:
-    """Whether a file could have that name; a store's keys may hold anything."""
-    return (
-        0 < len(name) <= _MOST_NAME
-        and name not in (".", "..")
-        and not any(c in "/\\\0" for c in name)
-    )
-
-
-def _number(text: str) -> int:
-    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
-    return int.from_bytes(digest[:8], "little") >> 2 or 1
-
-
-_TIMES: Final = (
-    *("LastModified", "last_modified", "mtime", "modified", "updated"),
-    *("created", "creation_time"),
-)
-
-
-def _mtime_ns(info: Mapping[str, Any]) -> int | None:
-    """When it was written, as file systems say it in their own ways."""
-    for key in _TIMES:
-        value = info.get(key)
-        if isinstance(value, str):
-            try:
-                value = datetime.fromisoformat(value.replace("Z", "+00:00"))
-            except ValueError:
-                continue
-        if isinstance(value, datetime):
-            aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-            since = aware - datetime(1970, 1, 1, tzinfo=timezone.utc)
-            return (since.days * 86_400 + since.seconds) * _SECOND_NS + (
-                since.microseconds * 1000
-            )
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-            return int(value * 1e9)
-    return None
+            known.entries, known.changed_ns = entries, time.time_ns()
+        return is_news

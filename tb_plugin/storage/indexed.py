@@ -12,32 +12,23 @@ import os
 import threading
 import weakref
 from concurrent.futures import TimeoutError as OverdueError
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any
 
 from collector.format.errors import FormatError
 from collector.format.names import RUN_INDEX
-from collector.format.run_index import (
-    HEAD_BYTES,
-    MAX_BYTES,
-    decode_head,
-    head_length,
-)
+from collector.format.run_index import HEAD_BYTES, MAX_BYTES, decode_head, head_length
 from tb_plugin.storage.blocks import PATIENCE_SECONDS, WAIT_SECONDS, Content
 from tb_plugin.storage.contract import StorageError
-from tb_plugin.storage.fetching import Workers
-from tb_plugin.storage.nameless import nameless_file
+from tb_plugin.storage.copies import nameless_copy
+from tb_plugin.storage.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
 
-    from collector.format.run_index import IndexedFile
-    from tb_plugin.storage.folders import RemoteEntry
+    from tb_plugin.storage.entries import RemoteEntry
 
 _logger = logging.getLogger(__name__)
-
-_PIECE: Final = 8 << 20
-"""Of one request."""
 
 
 class Indexed:
@@ -61,10 +52,10 @@ class Indexed:
         coming = self._of(path)
         if coming is None:
             return False
-        if not coming.done():
-            return True
-        index = coming.result()
-        return index is not None and index.has(_name(path), size_bytes)
+        index = coming.result() if coming.done() else None
+        return not coming.done() or (
+            index is not None and index.has(_name(path), size_bytes)
+        )
 
     def read(
         self, content: Content, start: int, length: int, *, is_patient: bool
@@ -103,42 +94,31 @@ class Indexed:
 
     def _opened(self, content: Content) -> _Index | None:
         """On a thread of ours; None where it cannot be used, which costs time alone."""
+        path, size = content.path, content.size_bytes
+        if size > MAX_BYTES:
+            _logger.warning("%s is not used: it has %d bytes", path, size)
+            return None
         try:
-            return self._copied(content)
+            copy = nameless_copy(size, lambda at, end: self._fetch(path, at, end))
+            return _Index(copy, size)
         except (FormatError, OSError) as error:
             _logger.warning(
-                "%s is not used, files are read one by one: %s", content.path, error
+                "%s is not used, files are read one by one: %s", path, error
             )
-        except Exception:
-            _logger.exception("%s is not used", content.path)
         return None
-
-    def _copied(self, content: Content) -> _Index:
-        size = content.size_bytes
-        if size > MAX_BYTES:
-            raise OSError(f"its {size:,} bytes are more than an index may have")
-        pieces = (
-            self._fetch(content.path, at, min(at + _PIECE, size))
-            for at in range(0, size, _PIECE)
-        )
-        file = nameless_file(size, pieces)
-        try:
-            start = os.pread(file.fileno(), HEAD_BYTES, 0)
-            start += os.pread(file.fileno(), head_length(start), HEAD_BYTES)
-            return _Index(file, decode_head(start, size))
-        except BaseException:
-            file.close()
-            raise
 
 
 class _Index:
-    """An index that was fetched."""
+    """An index that was fetched; its copy is gone with it."""
 
-    def __init__(self, file: IO[Any], files: dict[str, IndexedFile]) -> None:
-        self._file = file
-        self._files = files
+    def __init__(self, copy: IO[Any], size_bytes: int) -> None:
+        """Raises a FormatError where it is none."""
         # Whoever reads holds the index: nobody else knows when it is not needed.
-        weakref.finalize(self, file.close)
+        weakref.finalize(self, copy.close)
+        self._copy = copy
+        start = os.pread(copy.fileno(), HEAD_BYTES, 0)
+        start += os.pread(copy.fileno(), head_length(start), HEAD_BYTES)
+        self._files = decode_head(start, size_bytes)
 
     def has(self, name: str, size_bytes: int) -> bool:
         """Whether it knows the file as it was listed."""
@@ -151,7 +131,7 @@ class _Index:
             return None
         for piece in self._files[name].pieces:
             if piece.start <= start and end <= piece.start + piece.length:
-                data = os.pread(self._file.fileno(), piece.length, piece.offset)
+                data = os.pread(self._copy.fileno(), piece.length, piece.offset)
                 if piece.is_intact(data):
                     return data[start - piece.start : end - piece.start]
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -10,9 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from typing_extensions import Self
-
-    from tb_plugin.storage.contract import Ranges, Status, Storage
+    from tb_plugin.storage.contract import Status
 
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # A pipe that took the place of a file must not block the server.
@@ -20,69 +19,70 @@ _AT_ONCE: Final = _FLAGS | getattr(os, "O_NONBLOCK", 0)
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
-class _Local:
-    """See `contract.Storage`."""
+class LocalFile(io.FileIO):
+    """A plain file."""
+
+    def __init__(self, path: str, more_flags: int = 0) -> None:
+        super().__init__(
+            path, opener=lambda name, _: os.open(name, _AT_ONCE | more_flags)
+        )
+        if not stat.S_ISREG(self.status().st_mode):
+            self.close()
+            raise OSError(f"{path} is not a regular file")
+
+    def status(self) -> os.stat_result:
+        """As of now."""
+        return os.fstat(self.fileno())
+
+    def pread(self, length: int, offset: int) -> bytes:
+        """At most `length` bytes from `offset`; fewer at the end."""
+        return os.pread(self.fileno(), length, offset)
+
+
+class Local:
+    """The disk: what `os` does, and a little more."""
 
     stat = staticmethod(os.stat)
     lstat = staticmethod(os.lstat)
     isdir = staticmethod(os.path.isdir)
+    ranges = staticmethod(LocalFile)
 
-    @staticmethod
-    def scandir(path: str) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
-        """See `contract.Storage`."""
+    def scandir(self, path: str) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+        """What a folder holds."""
         return os.scandir(path)
 
-    @staticmethod
-    def realpath(path: str) -> str:
-        """See `contract.Storage`."""
+    def realpath(self, path: str) -> str:
+        """The path without links and `..`."""
         return os.path.realpath(path)
 
-    @staticmethod
-    def peek(path: str, start: int, length: int) -> bytes:
-        """See `contract.Storage`."""
+    def peek(self, path: str, start: int, length: int) -> bytes:
+        """Some bytes of a plain file, of anything else none; `start` < 0: from its end."""
         descriptor = os.open(path, _AT_ONCE)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 return b""
-            if start:
-                at = start if start > 0 else max(0, status.st_size + start)
-                os.lseek(descriptor, at, os.SEEK_SET)
-            return os.read(descriptor, length)
+            at = start if start >= 0 else max(0, status.st_size + start)
+            return os.pread(descriptor, length, at)
         finally:
             os.close(descriptor)
 
-    @staticmethod
-    def ranges(path: str) -> Ranges:
-        """See `contract.Storage`."""
-        return _LocalRanges(path)
+    def open(self, path: str) -> tuple[IO[bytes], os.stat_result]:
+        """Open a plain file to be read and sought in; no link is followed."""
+        file = LocalFile(path, _NO_LINK)
+        return io.BufferedReader(file), file.status()
 
-    @staticmethod
-    def open(path: str) -> tuple[IO[bytes], os.stat_result]:
-        """See `contract.Storage`."""
-        file = os.fdopen(os.open(path, _AT_ONCE | _NO_LINK), "rb")
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            file.close()
-            raise _no_plain_file(path)
-        return file, status
-
-    @staticmethod
-    def descriptor(path: str, status: Status, *, follow: bool) -> IO[Any]:
-        """See `contract.Storage`."""
+    def descriptor(self, path: str, status: Status, *, follow: bool) -> IO[Any]:
+        """A file with a descriptor that another process can read, at its start."""
         del status
         flags = _AT_ONCE if follow else _AT_ONCE | _NO_LINK
         return os.fdopen(os.open(path, flags), "rb", buffering=0)
 
-    @staticmethod
-    def ahead(paths: Iterable[str]) -> None:
-        """See `contract.Storage`: they are there."""
-        del paths
+    def ahead(self, paths: Iterable[str]) -> None:
+        """Nothing: they are there."""
 
-    @staticmethod
-    def is_another(path: str, file: IO[Any], status: Status) -> bool:
-        """See `contract.Storage`."""
-        del path
+    def is_another(self, file: IO[Any], status: Status) -> bool:
+        """Whether a file that `descriptor` gave was written to since it had a status."""
         now = os.fstat(file.fileno())
         return (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns) != (
             status.st_dev,
@@ -92,39 +92,4 @@ class _Local:
         )
 
 
-LOCAL: Final[Storage] = _Local()
-
-
-class _LocalRanges:
-    """A plain file."""
-
-    __slots__ = ("_descriptor", "_status")
-
-    def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, _AT_ONCE)
-        self._status = os.fstat(self._descriptor)
-        if not stat.S_ISREG(self._status.st_mode):
-            self.close()
-            raise _no_plain_file(path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def status(self) -> os.stat_result:
-        """See `contract.Ranges`."""
-        return self._status
-
-    def pread(self, length: int, offset: int) -> bytes:
-        """See `contract.Ranges`."""
-        return os.pread(self._descriptor, length, offset)
-
-    def close(self) -> None:
-        """See `contract.Ranges`."""
-        os.close(self._descriptor)
-
-
-def _no_plain_file(path: str) -> OSError:
-    return OSError(f"{path} is not a regular file")
+LOCAL: Final = Local()

@@ -1,4 +1,4 @@
-"""One store, or a folder of it: see `contract.Storage`, of which this is the other half.
+"""One store, or a folder of it.
 
 Nothing here waits for a listing, unless it is patient; what is not known yet is a
 `PendingError`. Only what a listing named is read.
@@ -17,31 +17,74 @@ from concurrent.futures import TimeoutError as OverdueError
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 from tb_plugin.storage.blocks import PATIENCE_SECONDS, Blocks, Content
+from tb_plugin.storage.connection import Connection
 from tb_plugin.storage.contract import FixedStatus, PendingError, StorageError
-from tb_plugin.storage.fetching import Workers
-from tb_plugin.storage.folders import Folders, RemoteEntry
+from tb_plugin.storage.copies import changed, nameless_copy
+from tb_plugin.storage.entries import tag_of
+from tb_plugin.storage.folders import Folders
 from tb_plugin.storage.indexed import Indexed
-from tb_plugin.storage.nameless import nameless_file
-from tb_plugin.storage.ranges import RangedFile, RemoteRanges
 from tb_plugin.storage.refusals import away
-from tb_plugin.storage.system import System
+from tb_plugin.storage.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
     from tb_plugin.storage.contract import Status
+    from tb_plugin.storage.entries import RemoteEntry
     from tb_plugin.storage.folders import Known
     from tb_plugin.storage.urls import Url
 
 _NUM_LISTERS: Final = 4
-_PIECE: Final = 16 << 20
-"""Of a file that is copied."""
 _BUFFER: Final = 1 << 20
 _SLOW_S: Final = 10.0
 _SETTLING_S: Final = 5.0
 """A new folder that takes longer to be listed is told of."""
 _T = TypeVar("_T")
+
+
+class RemoteFile(io.RawIOBase):
+    """A file that was listed, read piece by piece."""
+
+    def __init__(
+        self, read: Callable[[Content, int, int], bytes], path: str, status: Status
+    ) -> None:
+        """`read` gives bytes of a content: from where, and how many at most."""
+        super().__init__()
+        self._read = read
+        self._status = status
+        self._content = Content.of(path, status)
+        self._at = 0
+
+    def status(self) -> Status:
+        """As it was listed."""
+        return self._status
+
+    def pread(self, length: int, offset: int) -> bytes:
+        """At most `length` bytes from `offset`; fewer at the end."""
+        return self._read(self._content, offset, length)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Where the next read begins."""
+        size = self._content.size_bytes
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Read as much as there is room for, and as there is."""
+        data = self.pread(len(buffer), self._at)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 class Remote:
@@ -53,38 +96,31 @@ class Remote:
         self.root = url.root
         self.is_patient = False
         """Whether whoever asks waits for what is not known yet."""
+        self.watch: Callable[[Content, int, int], None] | None = None
+        """Called with every read of files: where from, and how many bytes at most."""
         self._listers = Workers("memboard-listing", _NUM_LISTERS)
-        self._system = System(url)
-        self._folders = Folders(url.root, self._system.ls, self._listers.do)
+        self._connection = Connection(url)
+        self._folders = Folders(url.root, self._connection.ls, self._listers.do)
         self._blocks = Blocks(self._fetched)
         self._indexed = Indexed(self._listed, self._fetched)
-        self.watch: Callable[[Content, int, int], None] | None = None
-        """Called with every read of `ranges`: where from, and how many bytes at most."""
         self._has_settled = False
 
-    # What the contract says.
+    # The same as `Local` does.
 
     def scandir(self, path: str) -> AbstractContextManager[Iterator[RemoteEntry]]:
-        """See `contract.Storage`."""
-        known = self._known(path)
-        if known.is_gone:
-            raise FileNotFoundError(path)
-        _refuse_unlisted(known)
+        """What a folder holds, as far as that is known."""
+        known = self._there(path)
         return contextlib.nullcontext(iter(list(known.entries.values())))
 
     def stat(self, path: str) -> Status:
-        """See `contract.Storage`."""
+        """Of what a path leads to."""
         entry = None if path == self.root else self._entry(path)
         if entry is not None and not entry.is_dir():
             return entry.status
-        known = self._known(path)
-        if known.is_gone:
-            raise FileNotFoundError(path)
-        _refuse_unlisted(known)
-        return FixedStatus(stat.S_IFDIR, 0, known.changed_ns, 1, 0)
+        return FixedStatus(stat.S_IFDIR, 0, self._there(path).changed_ns, 1, 0)
 
     def lstat(self, path: str) -> Status:
-        """See `contract.Storage`."""
+        """Of what lies at a path."""
         if path == self.root:
             return self.stat(path)
         entry = self._entry(path)
@@ -93,19 +129,22 @@ class Remote:
         return entry.status
 
     def realpath(self, path: str) -> str:
-        """See `contract.Storage`; empty where it leads out."""
+        """The path without `..`; empty where it leads out."""
         below = posixpath.normpath(path[len(self.root) :].lstrip("/") or ".")
         if below == ".." or below.startswith("../"):
             return ""
         return self.root if below == "." else f"{self.root}/{below}"
 
     def isdir(self, path: str) -> bool:
-        """See `contract.Storage`."""
-        known = self._known(path)
-        return known.is_listed and not known.is_gone
+        """Whether there is a folder."""
+        return self._known(path).is_listed
 
     def peek(self, path: str, start: int, length: int) -> bytes:
-        """See `contract.Storage`."""
+        """Some bytes of a plain file, of anything else none; `start` < 0: from its end.
+
+        Raises:
+            PendingError: they are being fetched; ask again.
+        """
         status = self.lstat(path)
         if not stat.S_ISREG(status.st_mode):
             return b""
@@ -115,29 +154,49 @@ class Remote:
             return self._blocks.read(content, start, length, is_patient=True)
         return self._blocks.peek(content, start, length)
 
-    def ranges(self, path: str) -> RemoteRanges:
-        """See `contract.Storage`."""
-        return RemoteRanges(self.read, path, self._status_of_file(path))
+    def ranges(self, path: str) -> RemoteFile:
+        """Open a plain file for pieces of it."""
+        status = self.lstat(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise StorageError("This is no plain file", "Put the file itself here.")
+        return RemoteFile(self.read, path, status)
 
     def open(self, path: str) -> tuple[IO[bytes], Status]:
-        """See `contract.Storage`."""
-        status = self._status_of_file(path)
-        raw = RangedFile(RemoteRanges(self.read, path, status))
-        return io.BufferedReader(raw, _BUFFER), status
+        """Open a plain file to be read and sought in."""
+        file = self.ranges(path)
+        return io.BufferedReader(file, _BUFFER), file.status()
 
     def descriptor(self, path: str, status: Status, *, follow: bool) -> IO[Any]:
-        """See `contract.Storage`: the copy has no name, and goes when it is closed."""
+        """A file with a descriptor that another process can read, at its start.
+
+        It is a copy of what a listing said (`status`), if the file still is that; it has
+        no name, and goes when it is closed.
+        """
         del follow
         content = Content.of(path, status)
-        return nameless_file(content.size_bytes, self._pieces(content))
+        try:
+            file = nameless_copy(
+                content.size_bytes,
+                lambda at, end: self._blocks.read(
+                    content, at, end - at, is_patient=True
+                ),
+            )
+            try:
+                self._refuse_changed(content)
+            except BaseException:
+                file.close()
+                raise
+        except StorageError:
+            self._folders.refresh(path.rpartition("/")[0])
+            raise
+        return file
 
-    def is_another(self, path: str, file: IO[Any], status: Status) -> bool:
-        """See `contract.Storage`: what was copied is what was listed."""
-        del path
+    def is_another(self, file: IO[Any], status: Status) -> bool:
+        """Whether a copy is not what was listed."""
         return os.fstat(file.fileno()).st_size != status.st_size
 
     def ahead(self, paths: Iterable[str]) -> None:
-        """See `contract.Storage`."""
+        """Have both ends of files fetched that will be read next; does not wait."""
         with contextlib.suppress(OSError):
             for path in paths:
                 status = self.lstat(path)
@@ -162,14 +221,13 @@ class Remote:
     @property
     def has_settled(self) -> bool:
         """Whether all that was asked for was listed at some time."""
-        if not self._has_settled and self._folders.num_listed:
+        if not self._has_settled and self._num_listed:
             self._has_settled = self._folders.coming()[0] == 0
         return self._has_settled
 
     def refusal(self) -> tuple[str, StorageError] | None:
         """What the store would not give when it was last asked: where, and why."""
-        folders = sorted(self._folders.refusals(), key=lambda known: known.path)
-        for known in folders:
+        for known in self._folders.refusals():
             if known.refusal is not None:
                 return known.path, known.refusal
         for refused in self._blocks.refusals():
@@ -179,12 +237,10 @@ class Remote:
     def progress(self) -> str:
         """What is being listed, in words; empty where all is known."""
         num_coming, since = self._folders.coming()
-        if since is None:
+        seconds = 0.0 if since is None else time.monotonic() - since
+        if since is None or (self.has_settled and seconds < _SETTLING_S):
             return ""
-        seconds = time.monotonic() - since
-        if self.has_settled and seconds < _SETTLING_S:
-            return ""
-        words = f"Listing… {self._folders.num_listed:,} folders are known"
+        words = f"Listing… {self._num_listed:,} folders are known"
         words += f", {num_coming:,} are being listed."
         if seconds > _SLOW_S:
             words += f" The store has not answered for {seconds:.0f} s."
@@ -193,7 +249,7 @@ class Remote:
     @property
     def num_refused_names(self) -> int:
         """Keys that no file could have as its name."""
-        return self._folders.num_refused
+        return sum(known.num_refused for known in self._folders.every())
 
     def kind(self) -> str:
         """Whether the URL is a `file` or a `folder`. Waits.
@@ -201,7 +257,7 @@ class Remote:
         Raises:
             StorageError: neither, or the store says nothing.
         """
-        return "file" if self._waited_for(self._system.is_file) else "folder"
+        return "file" if self._waited_for(self._connection.is_file) else "folder"
 
     def read(self, content: Content, start: int, length: int) -> bytes:
         """Bytes of a file that was listed; waits."""
@@ -219,10 +275,14 @@ class Remote:
         Raises:
             StorageError: the store refused.
         """
-        self._listers.do(lambda: self._system.write(path, data)).result()
+        self._listers.do(lambda: self._connection.write(path, data)).result()
         self._folders.refresh(path.rpartition("/")[0])
 
     # How it is asked, on threads of its own.
+
+    @property
+    def _num_listed(self) -> int:
+        return sum(known.is_listed for known in self._folders.every())
 
     def _known(self, path: str) -> Known:
         if not self.is_patient:
@@ -230,6 +290,15 @@ class Remote:
         known = self._folders.wait(path, PATIENCE_SECONDS)
         if known.is_coming:
             raise away(f"no answer within {PATIENCE_SECONDS:.0f} s")
+        return known
+
+    def _there(self, path: str) -> Known:
+        """A folder that was listed."""
+        known = self._known(path)
+        if known.is_gone:
+            raise FileNotFoundError(path)
+        if not known.is_listed:
+            raise PendingError if known.refusal is None else known.refusal.anew()
         return known
 
     def _listed(self, path: str) -> RemoteEntry | None:
@@ -243,40 +312,22 @@ class Remote:
             return None
         return self._known(folder).entries.get(name)
 
-    def _status_of_file(self, path: str) -> Status:
-        status = self.lstat(path)
-        if not stat.S_ISREG(status.st_mode):
-            raise StorageError("This is no plain file", "Put the file itself here.")
-        return status
-
     def _fetched(self, path: str, start: int, end: int) -> bytes:
-        """See `Blocks`."""
+        """On a thread: bytes of a file."""
         try:
-            return self._system.read(path, start, end)
+            return self._connection.read(path, start, end)
         except StorageError as error:
             if error.errno == errno.ENOENT:
                 self._folders.refresh(path.rpartition("/")[0])
             raise
 
-    def _pieces(self, content: Content) -> Iterator[bytes]:
-        """All of a file as it was listed, refused at the end where it is another."""
-        for at in range(0, content.size_bytes, _PIECE):
-            data = self._blocks.read(content, at, _PIECE, is_patient=True)
-            if len(data) < min(_PIECE, content.size_bytes - at):
-                raise self._changed(content.path)
-            yield data
-        self._check(content)
-
-    def _check(self, content: Content) -> None:
+    def _refuse_changed(self, content: Content) -> None:
         """Refuse what was written to since it was listed."""
         entry = self._entry(content.path)
-        info = self._waited_for(lambda: self._system.info(content.path))
-        tag = str(info.get("ETag") or info.get("etag") or info.get("generation") or "")
-        is_tagged = entry is not None and entry.etag and tag
-        if info.get("size") != content.size_bytes or (
-            is_tagged and entry is not None and entry.etag != tag
-        ):
-            raise self._changed(content.path)
+        info = self._waited_for(lambda: self._connection.info(content.path))
+        tags = {tag_of(info), "" if entry is None else entry.etag}
+        if info.get("size") != content.size_bytes or len(tags - {""}) > 1:
+            raise changed()
 
     def _waited_for(self, ask: Callable[[], _T]) -> _T:
         """What is asked on a thread, waited for."""
@@ -284,14 +335,3 @@ class Remote:
             return self._listers.do(ask).result(PATIENCE_SECONDS)
         except OverdueError:
             raise away(f"no answer within {PATIENCE_SECONDS:.0f} s") from None
-
-    def _changed(self, path: str) -> StorageError:
-        self._folders.refresh(path.rpartition("/")[0])
-        return StorageError(
-            "It changed while it was read", "Open it again when it is written whole."
-        )
-
-
-def _refuse_unlisted(known: Known) -> None:
-    if not known.is_listed:
-        raise PendingError if known.refusal is None else known.refusal.anew()

@@ -20,14 +20,6 @@ _BLOB: Final = re.compile(r"([a-z0-9]{3,24})\.blob\.core\.[a-z.]+", re.IGNORECAS
 _NAMED_BY_USER: Final = frozenset({"abfs", "abfss", "az"})
 _S3: Final = frozenset({"s3", "s3a"})
 
-EXTRAS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("s3", "s3a"), "s3"),
-    **dict.fromkeys(("gs", "gcs"), "gs"),
-    **dict.fromkeys(("az", "abfs", "abfss", "adl"), "azure"),
-    "hdfs": "hdfs",
-}
-"""The extra of MemBoard's that brings what a scheme needs."""
-
 
 @dataclass(frozen=True, slots=True)
 class Url:
@@ -41,11 +33,6 @@ class Url:
     """For fsspec; may hold secrets."""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """For fsspec's file system; may hold secrets."""
-
-    @property
-    def extra(self) -> str:
-        """The extra that brings what is needed; empty where none does."""
-        return EXTRAS.get(self.scheme, "")
 
     @property
     def parent(self) -> Url | None:

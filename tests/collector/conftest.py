@@ -22,7 +22,7 @@ ENDS = (
     "collector.writing.writer",
     "collector.functions.windows",
 )
-ENDS += ("collector.core.recording", "tb_plugin.cli.open_files")
+ENDS += ("collector.afterwards.detached", "tb_plugin.cli.open")
 """What waits at the end of a recording, and of a search, for what may hang."""
 
 

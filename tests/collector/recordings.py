@@ -9,26 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import collector
-from collector.format.capture_parts import (
-    CAPTURE,
-    decode_capture,
-    decode_entry,
-    decode_part,
-)
-from collector.format.codec import decode_chunk_span, decode_record
-from collector.format.framing import Damage, read_frames
+from collector.format.framing import Damage
 from collector.format.names import RANK_FILES_DIR
 from collector.format.numeric import ABSENT
 from collector.format.records import (
     Capture,
-    Chunk,
     Close,
-    Digest,
     Header,
     Note,
     Schema,
     Segment,
 )
+from tests.recordings import Chunk, Digest, decoded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,23 +89,12 @@ class Recording:
 def read(*paths: Path, last: bool = True) -> Recording:
     """Read one rank file, or its parts; everything must decode, damage is collected."""
     found = Recording()
-    parts = []
     content = b"".join(path.read_bytes() for path in paths)
-    for frame in read_frames(content, last=last):
+    for frame, record in decoded(content, last=last):
         if isinstance(frame, Damage):
             found.damages.append(frame)
             continue
         found.kinds.append(frame.kind)
-        if not frame.kind:
-            continue
-        if frame.kind == CAPTURE:
-            parts.append(decode_part(frame.payload))
-            if parts[-1].part == parts[-1].num_parts - 1:
-                entry = decode_entry(parts[0], offset=0, num_bytes=0)
-                found.captures.append(decode_capture(entry, parts))
-                parts = []
-            continue
-        record = decode_record(frame.kind, frame.payload)
         if isinstance(record, Header):
             assert found.header is None, "two headers in one file"
             found.header = record
@@ -125,11 +106,13 @@ def read(*paths: Path, last: bool = True) -> Recording:
             found.schemas[record.schema_id] = record
         elif isinstance(record, Chunk):
             assert record.schema_id in found.schemas, "a chunk before its schema"
-            assert decode_chunk_span(frame.payload).digest_offset == (
+            assert record.digest_offset == (
                 found.digest_offsets[-1] if found.digest_offsets else 0
             )
             found.chunks.append(record)
             found.chunk_offsets.append(frame.offset)
+        elif isinstance(record, Capture):
+            found.captures.append(record)
         elif isinstance(record, Digest):
             found.digests.append(record)
             found.digest_offsets.append(frame.offset)
@@ -164,7 +147,7 @@ TIMED = ("device_free", "gpu", "pinned", "process", "process_full", "workers")
 TIMED += ("cpu", "memory", "swap", "disk", "network")
 
 ONLY_STEPS = {
-    **dict.fromkeys((*TIMED, "functions", "spans"), False),
+    **dict.fromkeys(("gpu", "process", "host", "functions", "spans"), False),
     "flush_seconds": 0.1,
 }
 """Settings for tests that look at steps alone."""

@@ -72,7 +72,7 @@ def test_each_layer_keeps_its_place_in_errors(write):
 
 
 def test_the_effective_settings_are_in_the_recording(tmp_path, write):
-    base = write("a.yaml", "functions: {modules: [a, b]}\nworkers: false\n")
+    base = write("a.yaml", "functions: {modules: [a, b]}\nprocess: false\n")
     with collector.record(tmp_path / "run", config=[base, {"scalars": False}]) as rec:
         rec.step()
     recording = read_run(tmp_path / "run")[0]
@@ -128,7 +128,7 @@ def test_yaml_sets_are_lists(write):
         ("FUNCTIONS", "off", "functions.enabled", False),
         ("MODULES", "1", "modules.enabled", True),
         ("MODULES_ROOT", "model.layers", "modules.root", "model.layers"),
-        ("SCHEDULE_MAX_ITER", "null", "schedule.max_iter", None),
+        ("RANK", "null", "rank", None),
         ("SCHEDULE_CHOOSE", "os.getcwd", "schedule.choose", "os.getcwd"),
         ("HOOKS_RESET", "os.getcwd,os.fork", "hooks.reset", ("os.getcwd", "os.fork")),
         ("HISTORY_STACKS", "all", "history.stacks", "all"),
@@ -140,8 +140,8 @@ def test_variables_of_sections(monkeypatch, name, text, path, expected):
 
 
 def test_a_path_is_text_where_text_is_due():
-    dumps = {"yaml": True, "dir": Path("/tmp/x")}
-    assert load(dumps=dumps).dumps.dir == "/tmp/x"
+    given = {"dumps": "yaml", "dumps_dir": Path("/tmp/x")}
+    assert load(given).dumps_dir == "/tmp/x"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_path_is_text_where_text_is_due():
         ({"modules": 5}, "mapping of the keys enabled and root, got the num"),
         ({"functions": ["a"]}, "history and modules, got a list."),
         ({"schedule": True}, "'schedule' in the given mapping must be a mapping of"),
-        ({"dumps": 3}, "got the number 3"),
+        ({"remote": 3}, "got the number 3"),
         ({"hooks": ScheduleConfig()}, "got a ScheduleConfig"),
         ({"functions": {"default": None}}, "must be a list of names, got null"),
         ({"functions": {"default": ["a", 5]}}, "got the number 5 in the list"),

@@ -21,15 +21,13 @@ MEMPROFILER_DEFAULTS = {
     "functions.host": (),
     "functions.history": ("training_step",),
     "functions.modules": ("training_step",),
-    "schedule.warmup_iters": 1,
-    "schedule.max_iter": None,
+    "schedule.warmup": 1,
+    "schedule.active": 1,
     "history.enabled": False,
     "modules.enabled": False,
     "modules.root": "",
-    "dumps.yaml": False,
-    "dumps.modules": False,
-    "dumps.history": False,
-    "dumps.dir": "",
+    "dumps": (),
+    "dumps_dir": "",
     "hooks.enabled": True,
     "hooks.pre_forward": (),
     "hooks.post_forward": (),
@@ -68,28 +66,32 @@ def test_an_empty_mapping_has_memprofilers_defaults():
 @pytest.mark.parametrize(
     ("key", "value", "changed"),
     [
-        ("track_fsdp_mem", True, {"modules.enabled": True, "dumps.modules": True}),
+        (
+            "track_fsdp_mem",
+            True,
+            {"modules.enabled": True, "dumps": ("modules", "yaml")},
+        ),
         (
             "cuda_allocator_history",
             True,
-            {"history.enabled": True, "dumps.history": True},
+            {"history.enabled": True, "dumps": ("history", "yaml")},
         ),
         ("fsdp_mem_track_module_depth", 3, {}),
         ("fsdp_mem_tracker_tabulate", True, {}),
         ("fsdp_mem_tracker_units", "GiB", {}),
         ("fsdp_mem_tracker_root_module", "model", {"modules.root": "model"}),
         ("dump_memorystats_pickle", True, {}),
-        ("dump_memorystats_yaml", False, {"dumps.yaml": False}),
-        ("save_dir", "/tmp/here", {"dumps.dir": "/tmp/here"}),
+        ("dump_memorystats_yaml", False, {"dumps": ()}),
+        ("save_dir", "/tmp/here", {"dumps_dir": "/tmp/here"}),
         ("enable_memory_hooks", False, {"hooks.enabled": False}),
         ("enable_saved_tensors_hooks", False, {"activations.enabled": False}),
         ("retain_hooks_for_funcs", ["eval"], {}),
         (
             "schedule",
             {"warmup_iters": 2, "max_iter": 4},
-            {"schedule.warmup_iters": 2, "schedule.max_iter": 4},
+            {"schedule.warmup": 2, "schedule.active": 2},
         ),
-        ("schedule", {"max_iter": 0}, {"schedule.max_iter": 0}),
+        ("schedule", {"max_iter": 0}, {"schedule.active": 0}),
         ("schedule", None, {}),
         (
             "collect_funcs",
@@ -154,7 +156,7 @@ def test_an_empty_mapping_has_memprofilers_defaults():
     ],
 )
 def test_what_each_key_becomes(key, value, changed):
-    base = {**MEMPROFILER_DEFAULTS, "functions.enabled": True, "dumps.yaml": True}
+    base = {**MEMPROFILER_DEFAULTS, "functions.enabled": True, "dumps": ("yaml",)}
     leaves, entries = converted({"enabled": True, key: value})
     assert leaves == {**base, **changed}
     mine = [entry for name, entry in entries.items() if name.partition(".")[0] == key]
@@ -205,7 +207,7 @@ def test_how_an_entry_reads():
 
 TRAINER = """\
 seed_everything: 42
-memory: a word of the trainer's own
+process: a word of the trainer's own
 trainer:
   max_epochs: 4
   callbacks:
@@ -240,28 +242,28 @@ model:
 def test_it_is_found_wherever_it_stands(wrap):
     cfg = {"enabled": True, "schedule": {"max_iter": 7}}
     assert load(wrap(cfg)) == load({"memprofiler_cfg": cfg})
-    assert load(wrap(cfg)).schedule.max_iter == 7
+    assert load(wrap(cfg)).schedule.active == 6
 
 
 def test_a_trainers_file_may_use_our_words_for_its_own(tmp_path):
     path = tmp_path / "trainer.yaml"
     path.write_text(TRAINER)
     config, (found,) = load_with_imports(path)
-    assert config.schedule.max_iter == 7
-    assert config.memory == load().memory
-    assert found.left_out == ("seed_everything", "memory", "trainer", "model")
+    assert config.schedule.active == 6
+    assert config.process == load().process
+    assert found.left_out == ("seed_everything", "process", "trainer", "model")
 
 
 def test_our_own_keys_beside_it_win():
     config, (found,) = load_with_imports(
         {
             "memprofiler_cfg": {"enabled": True},
-            "schedule": {"max_iter": 5},
+            "schedule": {"active": 4},
             "max_file_bytes": 64,
             "trainer.profiler": "x.yaml",
         }
     )
-    assert config.schedule.max_iter == 5
+    assert config.schedule.active == 4
     assert config.max_file_bytes == 64
     assert found.left_out == ("trainer.profiler",)
 
@@ -269,12 +271,10 @@ def test_our_own_keys_beside_it_win():
 def test_it_layers_like_any_file(tmp_path):
     path = tmp_path / "trainer.yaml"
     path.write_text(TRAINER)
-    config = load(
-        [{"max_file_bytes": 64}, path, {"dumps": {"yaml": False}}], modules=True
-    )
-    assert (config.max_file_bytes, config.schedule.max_iter) == (64, 7)
+    config = load([{"max_file_bytes": 64}, path, {"dumps": []}], modules=True)
+    assert (config.max_file_bytes, config.schedule.active) == (64, 6)
     assert config.modules.enabled
-    assert not config.dumps.yaml
+    assert not config.dumps
 
 
 def test_settings_that_refer_to_themselves_end():
@@ -295,7 +295,7 @@ def test_a_dataclass_is_taken_as_its_fields():
         schedule: Schedule = field(default_factory=Schedule)
 
     config = load({"memprofiler_cfg": MemProfilerCfg()})
-    assert config.schedule.max_iter == 2
+    assert config.schedule.active == 1
     assert config.functions.enabled
 
 
@@ -346,7 +346,7 @@ def test_several_of_them(tmp_path):
         ("memory_hooks: {pre_forward_hooks: [x]}", "must be a list of dotted names"),
         (
             "schedule: {max_iter: 1}",
-            "'schedule.max_iter' in {at} is 1 and 'schedule.warmup_iters' in",
+            "schedule.max_iter' in {at} is 1 and 'memprofiler_cfg.schedule.warmup_iters' in",
         ),
     ],
 )
@@ -393,8 +393,11 @@ def test_record_takes_the_file_and_tells_once_what_became_of_it(
     assert told[0].splitlines()[:-1] == [
         f"memboard: {path} holds MemProfiler's settings; they became:",
         "  enabled: true -> functions.enabled: true",
-        "  schedule.max_iter: 7 -> schedule.max_iter: 7",
-        "  not of memprofiler_cfg, left out: seed_everything, memory, trainer, model",
+        (
+            "  schedule.max_iter: 7 -> schedule.active: 6 (the number of collected calls, 0 for no"
+            " end)"
+        ),
+        "  not of memprofiler_cfg, left out: seed_everything, process, trainer, model",
     ]
     assert told[0].endswith("writes the file in MemBoard's words.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector.config import RecordConfig, load
-from collector.config.sections import ActivationsConfig, ScheduleConfig
+from collector.config.sections import ActivationsConfig
 from collector.errors import ConfigError
 
 
@@ -15,27 +15,14 @@ def error_of(*args, **kwargs):
     return str(raised.value)
 
 
-def test_a_window_that_is_never_reached(tmp_path, monkeypatch):
-    path = tmp_path / "a.yaml"
-    path.write_text("schedule:\n  max_iter: 2\n")
-    monkeypatch.setenv("MEMBOARD_SCHEDULE_WARMUP_ITERS", "2")
-    assert error_of(path) == (
-        f"'schedule.max_iter' in {path}, line 2 is 2 and 'schedule.warmup_iters' in the"
-        " environment variable MEMBOARD_SCHEDULE_WARMUP_ITERS is 2, so that no call"
-        " would ever be collected. Make max_iter more than warmup_iters, or 0 for no"
-        " end, or remove it for one call."
-    )
-
-
 @pytest.mark.parametrize(
     "schedule",
     [
-        {"warmup_iters": 5},
-        {"warmup_iters": 5, "max_iter": 0},
-        {"warmup_iters": 0, "max_iter": 1},
+        {"warmup": 5},
+        {"warmup": 5, "active": 0},
         {"active": 3, "wait": 2, "skip_first": 1, "repeat": 0},
         {"active": 3, "warmup": 0},
-        {"choose": "os.getcwd", "max_iter": 1, "wait": 3},
+        {"choose": "os.getcwd", "active": 1, "wait": 3},
     ],
 )
 def test_schedules_that_are_right(schedule):
@@ -46,12 +33,7 @@ def test_schedules_that_are_right(schedule):
 @pytest.mark.parametrize(
     ("schedule", "words"),
     [
-        ({"wait": 2}, "'schedule.wait' in the keywords says nothing without"),
-        ({"repeat": 0}, "'schedule.repeat' in the keywords says nothing without"),
-        ({"active": 2, "max_iter": 4}, "says nothing beside 'schedule.active'"),
-        ({"active": 2, "warmup_iters": 0}, "schedule.warmup is the warmup of a cycle"),
-        ({"active": 0}, "must be a whole number from 1 up or null, got the number 0"),
-        ({"max_iter": -1}, "must be a whole number from 0 up or null"),
+        ({"active": -1}, "must be a whole number from 0 up, got the number -1"),
         ({"unit": "day"}, "'call', 'step', 'sample', 'token' or 'epoch'"),
     ],
 )
@@ -71,8 +53,8 @@ def test_packing_without_unpacking():
     "made",
     [
         {"merge_on_close": True},
-        {"dumps": {"yaml": True}},
-        {"dumps": {"history": True}},
+        {"dumps": "yaml"},
+        {"dumps": ["history", "modules"]},
     ],
 )
 def test_what_is_read_at_the_end_is_not_pruned_before(made):
@@ -85,7 +67,6 @@ def test_what_is_read_at_the_end_is_not_pruned_before(made):
 
 
 def test_settings_made_by_hand_are_held_to_it_too():
-    with pytest.raises(ConfigError, match=r"'schedule.wait' in RecordConfig\(\)"):
-        RecordConfig(schedule=ScheduleConfig(wait=1))
-    with pytest.raises(ConfigError, match="must be two"):
+    words = r"'activations.functions' in RecordConfig\(\) must be two"
+    with pytest.raises(ConfigError, match=words):
         RecordConfig(activations=ActivationsConfig(functions=(print,)))

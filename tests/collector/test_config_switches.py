@@ -11,7 +11,7 @@ from collector.errors import ConfigError
 from tests.recordings import read_run
 
 OFF = {
-    "torch_profiler": ("gzip", True),
+    "torch_profiler": ("with_stack", True),
     "modules": ("root", "model"),
     "history": ("max_entries", 500),
 }
@@ -71,8 +71,8 @@ def test_no_options_mean_nothing(name, nothing):
 
 def test_settings_made_before_say_a_section_where_it_differs():
     plain = RecordConfig(max_file_bytes=50)
-    config = load(plain, torch_profiler={"gzip": True})
-    assert config.torch_profiler == TorchProfilerConfig(enabled=True, gzip=True)
+    config = load(plain, torch_profiler={"with_stack": True})
+    assert config.torch_profiler == TorchProfilerConfig(enabled=True, with_stack=True)
     assert load([{"history": {"max_entries": 9}}, plain]) == plain
     half = RecordConfig(history=HistoryConfig(max_entries=9))
     assert not load(half, history={"stacks": "all"}).history.enabled
@@ -93,7 +93,7 @@ def test_what_is_recorded_says_that_it_was_on(tmp_path):
             "'remote.prune' in the given mapping says nothing",
         ),
         ({"remote": {"traces": None}}, "without 'remote.url'. Give the url to copy to"),
-        ({"dumps": {"dir": "/x"}}, "'dumps.modules' or 'dumps.history'"),
+        ({"dumps_dir": "/x"}, "without 'dumps'. Name those"),
         (
             {"torch_profiler": {"stacks_metric": "self_device"}},
             "says nothing without 'torch_profiler.stacks_filename'",
@@ -120,8 +120,6 @@ def test_a_variable_is_named_that_does_nothing(tmp_path, monkeypatch):
     [
         {"remote": {"url": "", "prune": True}},
         {"remote": {"url": "memory://a", "prune": True}},
-        {"dumps": {"modules": False, "dir": "/x"}},
-        {"dumps": {"modules": True, "dir": "/x"}},
     ],
 )
 def test_a_switch_that_was_said_is_enough(given):

@@ -9,7 +9,6 @@ import yaml
 from collector.config import RecordConfig, load, settings
 from collector.config.sections import (
     ActivationsConfig,
-    DumpsConfig,
     FunctionsConfig,
     HooksConfig,
     ScheduleConfig,
@@ -19,11 +18,12 @@ from collector.config.table import as_yaml
 MADE = RecordConfig(
     flush_seconds=1e-1,
     rank=3,
-    cpu=False,
-    memory=1e-1,
+    host=False,
+    process=1e-1,
     functions=FunctionsConfig(default=("*", "off", "a b", "1", "x: y", "#")),
     schedule=ScheduleConfig(active=3, repeat=0, unit="token"),
-    dumps=DumpsConfig(dir="C:\\runs\n'\"é😀\x7f"),
+    dumps=("yaml",),
+    dumps_dir="C:\\runs\n'\"é😀\x7f",
 )
 
 

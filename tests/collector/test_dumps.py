@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -18,7 +17,9 @@ import yaml
 import collector
 from collector.afterwards import detached, dumps
 from collector.format.names import EXPORT_MARK
-from tb_plugin.cli import dumps_process, main
+from tb_plugin.cli import dumps as dumps_process
+from tb_plugin.cli import main
+from tests import programs
 from tests.collector.recordings import ONLY_STEPS, wait_until
 
 if TYPE_CHECKING:
@@ -31,14 +32,14 @@ ROOT = Path(__file__).parents[2]
 SNAPPED = {
     **ONLY_STEPS,
     "functions": {"enabled": True},
-    "schedule": {"max_iter": 0},
+    "schedule": {"active": 0},
 }
 
 
-def record(run_dir: Path, num_steps: int = 3, **asked: object) -> None:
+def record(run_dir: Path, *asked: str, **settings: object) -> None:
     """Steps with a function whose second call, and all after it, are snapped."""
-    with collector.record(run_dir, rank=5, **SNAPPED, dumps=asked) as rec:
-        for _ in range(num_steps):
+    with collector.record(run_dir, rank=5, **SNAPPED, dumps=asked, **settings) as rec:
+        for _ in range(3):
             with rec.span("work", memory=True):
                 pass
             rec.step()
@@ -65,7 +66,7 @@ def names_in(folder: Path) -> set[str]:
 
 
 def test_what_was_asked_for_is_written_once_the_recording_has_ended(tmp_path, caplog):
-    record(tmp_path / "exp", yaml=True)
+    record(tmp_path / "exp", "yaml")
     (pending,) = written(tmp_path / "exp")
     assert pending.problem == ""
     out = tmp_path / "exp" / "memprofiler"
@@ -78,7 +79,7 @@ def test_what_was_asked_for_is_written_once_the_recording_has_ended(tmp_path, ca
 
 def test_a_second_start_keeps_the_files_of_the_first(tmp_path):
     for _ in range(2):
-        record(tmp_path / "exp", yaml=True)
+        record(tmp_path / "exp", "yaml")
     written(tmp_path / "exp", 2)
     out = tmp_path / "exp" / "memprofiler"
     assert names_in(out) == {"rank_5_memory_stats.yaml"}
@@ -89,7 +90,7 @@ def test_a_second_start_keeps_the_files_of_the_first(tmp_path):
 def test_what_was_dumped_is_mirrored_and_still_known_as_ours(tmp_path):
     there = tmp_path / "there"
     run_dir = tmp_path / "here" / "exp"
-    asked = {"yaml": True}
+    asked = "yaml"
     config = {**SNAPPED, "remote": f"file://{there}/{{run_name}}"}
     with collector.record(run_dir, rank=5, config=config, dumps=asked) as rec:
         for _ in range(3):
@@ -106,8 +107,8 @@ def test_what_was_dumped_is_mirrored_and_still_known_as_ours(tmp_path):
 
 def test_another_directory_is_that_of_the_start(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    asked = {"yaml": True, "dir": "mine"}
-    with collector.record(tmp_path / "exp", rank=0, **SNAPPED, dumps=asked) as rec:
+    asked = {"dumps": "yaml", "dumps_dir": "mine"}
+    with collector.record(tmp_path / "exp", rank=0, **SNAPPED, **asked) as rec:
         for _ in range(3):
             with rec.span("work", memory=True):
                 pass
@@ -119,7 +120,7 @@ def test_another_directory_is_that_of_the_start(tmp_path, monkeypatch):
 
 def test_an_error_in_training_is_still_training_s_and_dumped(tmp_path):
     def train() -> None:
-        asked = {"yaml": True}
+        asked = "yaml"
         with collector.record(tmp_path / "exp", rank=0, **SNAPPED, dumps=asked) as rec:
             for number in range(5):
                 with rec.span("work", memory=True):
@@ -141,7 +142,7 @@ def test_nothing_asked_for_starts_nothing(tmp_path, monkeypatch):
 
 
 def test_what_was_asked_for_and_never_collected_is_said_in_the_report(tmp_path, capsys):
-    record(tmp_path / "exp", modules=True)
+    record(tmp_path / "exp", "modules")
     (pending,) = written(tmp_path / "exp")
     reason = "holds nothing of what was asked for (modules: switched off"
     assert reason in pending.problem
@@ -150,7 +151,7 @@ def test_what_was_asked_for_and_never_collected_is_said_in_the_report(tmp_path, 
 
 
 def test_what_could_not_be_recorded_is_named_with_its_reason(tmp_path):
-    asked = {"yaml": True, "history": True}
+    asked = ["yaml", "history"]
     with collector.record(
         tmp_path / "exp", rank=5, **{**SNAPPED, "history": True}, dumps=asked
     ) as rec:
@@ -166,7 +167,7 @@ def test_what_could_not_be_recorded_is_named_with_its_reason(tmp_path):
 
 def test_a_process_that_cannot_be_started_is_one_warning(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    record(tmp_path / "exp", yaml=True)
+    record(tmp_path / "exp", "yaml")
     (said,) = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
     assert "--yaml" in said
     assert str(tmp_path / "exp" / "memprofiler") in said
@@ -182,7 +183,7 @@ def nothing_runs(monkeypatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("nothing_runs")
 def test_what_is_left_the_report_finishes(tmp_path, capsys):
-    record(tmp_path / "exp", yaml=True)
+    record(tmp_path / "exp", "yaml")
     (pending,) = notes(tmp_path / "exp")
     assert pending.status == "waiting"
     assert main(["report", str(tmp_path)]) == 0
@@ -195,9 +196,9 @@ def test_what_is_left_the_report_finishes(tmp_path, capsys):
 def test_what_is_left_the_next_start_finishes(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(detached, "start", lambda *_: None)
-        record(tmp_path / "exp", yaml=True)
+        record(tmp_path / "exp", "yaml")
     assert [one.status for one in notes(tmp_path / "exp")] == ["waiting"]
-    with collector.record(tmp_path / "exp", rank=5, **SNAPPED, dumps={"yaml": True}):
+    with collector.record(tmp_path / "exp", rank=5, **SNAPPED, dumps="yaml"):
         written(tmp_path / "exp")
         assert names_in(tmp_path / "exp" / "memprofiler") == {
             "rank_5_memory_stats.yaml"
@@ -209,21 +210,17 @@ def test_what_is_left_the_next_start_finishes(tmp_path, monkeypatch):
 def test_a_process_that_is_killed_half_way_leaves_nothing_torn(tmp_path, where):
     """The kill comes before each of the steps; what follows it finishes them."""
     run_dir = tmp_path / "exp"
-    record(run_dir, yaml=True)
+    record(run_dir, "yaml")
     script = f"""
         import os, signal, sys
         from pathlib import Path
-        from tb_plugin.cli import dumps_process
+        from tb_plugin.cli import dumps as dumps_process
         def killed(*_):
             os.kill(os.getpid(), signal.SIGKILL)
         dumps_process.{where} = killed
         dumps_process.finish(Path(sys.argv[1]), 5)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), str(run_dir)],
-        cwd=ROOT,
-        check=False,
-    )
+    done = programs.run(textwrap.dedent(script), run_dir, check=False)
     assert done.returncode == -signal.SIGKILL
     assert [one.status for one in notes(run_dir)] == ["waiting"]
     dumps_process.finish(run_dir, 5)
@@ -236,12 +233,12 @@ def test_a_process_that_is_killed_half_way_leaves_nothing_torn(tmp_path, where):
 @pytest.mark.usefixtures("nothing_runs")
 def test_a_directory_that_cannot_be_written_is_tried_again_and_then_given_up(tmp_path):
     (tmp_path / "file").write_text("")
-    record(tmp_path / "exp", yaml=True, dir=str(tmp_path / "file" / "out"))
+    record(tmp_path / "exp", "yaml", dumps_dir=str(tmp_path / "file" / "out"))
     for status in ("waiting", "waiting", "failed"):
         dumps_process.finish(tmp_path / "exp", 5)
         (pending,) = notes(tmp_path / "exp")
         assert pending.status == status
-        assert "cannot write" in pending.problem
+        assert "Error" in pending.problem
     (tmp_path / "file").unlink()
     assert dumps_process.finish(tmp_path / "exp", 5) == []
 
@@ -250,7 +247,7 @@ SCRIPT = """
     import os, signal, sys
     import collector
     from tests.collector.test_dumps import SNAPPED
-    with collector.record(sys.argv[1], rank=5, **SNAPPED, dumps={"yaml": True}) as rec:
+    with collector.record(sys.argv[1], rank=5, **SNAPPED, dumps="yaml") as rec:
         for _ in range(3):
             with rec.span("work", memory=True):
                 pass
@@ -261,17 +258,14 @@ SCRIPT = """
 
 
 def test_training_may_be_killed_after_its_end_and_nobody_waits_for_its_pipes(tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), str(tmp_path / "exp")],
-        cwd=ROOT,
+    process = programs.Program(
+        textwrap.dedent(SCRIPT),
+        tmp_path / "exp",
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+        new_session=True,
     )
     # Reads to the end of both pipes: whoever had inherited them would hold this up.
-    said, _ = process.communicate(timeout=300)
+    said, _ = process.communicate()
     assert said == "closed\n"
     assert process.returncode == -signal.SIGKILL
     written(tmp_path / "exp")
@@ -286,7 +280,7 @@ def test_the_end_waits_for_no_process(tmp_path, monkeypatch):
     slow.write_text(f'#!/bin/sh\nread _ < {gate}\nexec {sys.executable} "$@"\n')
     slow.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(slow))
-    record(tmp_path / "exp", yaml=True)
+    record(tmp_path / "exp", "yaml")
     assert [one.status for one in notes(tmp_path / "exp")] == ["waiting"]
     gate.write_text("go\n")
     written(tmp_path / "exp")
@@ -294,7 +288,7 @@ def test_the_end_waits_for_no_process(tmp_path, monkeypatch):
 
 
 def test_a_hostile_note_is_none(tmp_path):
-    record(tmp_path / "exp", yaml=True)
+    record(tmp_path / "exp", "yaml")
     (pending,) = written(tmp_path / "exp")
     folder = tmp_path / "exp" / "plugins" / "memboard"
     (note,) = folder.glob(f"rank*{dumps.SUFFIX}")
@@ -311,6 +305,6 @@ def test_a_package_of_the_users_with_our_name_is_not_what_runs(tmp_path, monkeyp
     (tmp_path / "collector").mkdir()
     (tmp_path / "collector" / "__init__.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
-    record(tmp_path / "exp", yaml=True)
+    record(tmp_path / "exp", "yaml")
     written(tmp_path / "exp")
     assert names_in(tmp_path / "exp" / "memprofiler")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import collector
+from tests import programs
 from tests.collector.recordings import ONLY_STEPS, rank_files, read, read_only_file
 
 ROOT = Path(__file__).parents[2]
@@ -25,13 +26,7 @@ rec.step()
 
 def ended(run_dir, code):
     """Its exit code, and how the recording says that it ended."""
-    done = subprocess.run(
-        [sys.executable, "-c", HEAD + code, str(run_dir)],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        timeout=300,
-    )
+    done = programs.run(HEAD + code, run_dir, check=False)
     close = read_only_file(run_dir).close
     return done.returncode, close.how, close.message
 

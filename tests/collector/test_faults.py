@@ -8,7 +8,6 @@ import logging
 import os
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 import collector
 from collector.core import engine
 from collector.core.warn_once import logger
+from tests import programs
 from tests.collector.recordings import (
     ONLY_STEPS,
     rank_files,
@@ -200,14 +200,7 @@ rec.close()
 
 
 def test_a_program_that_closes_every_descriptor_goes_on_in_a_new_file(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", CLOSE_ALL, str(tmp_path / "run")],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = programs.run(CLOSE_ALL, tmp_path / "run")
     first, second = (read(path) for path in rank_files(tmp_path / "run"))
     assert first.steps() == [0]
     assert second.steps() == list(range(1, 21))
@@ -236,12 +229,7 @@ rec.close()
 
 
 def test_a_signal_handler_may_call_whatever_it_interrupts(tmp_path):
-    subprocess.run(
-        [sys.executable, "-c", HANDLER, str(tmp_path / "run")],
-        cwd=ROOT,
-        check=True,
-        timeout=300,
-    )
+    programs.run(HANDLER, tmp_path / "run")
     found = read_only_file(tmp_path / "run")
     assert found.close.how == "closed"
     assert {note["name"] for note in found.notes_of("span")} == {"h", "s"}
@@ -272,12 +260,7 @@ rec.close()
 
 
 def test_a_forked_child_never_writes_into_the_parents_file_nor_hangs(tmp_path):
-    subprocess.run(
-        [sys.executable, "-c", FORK, str(tmp_path / "run")],
-        cwd=ROOT,
-        check=True,
-        timeout=300,
-    )
+    programs.run(FORK, tmp_path / "run")
     found = read_only_file(tmp_path / "run")
     assert found.steps() == list(range(54))
     assert found.notes_of("mark") == []
@@ -297,9 +280,7 @@ def test_a_forked_child_may_record_for_itself(tmp_path):
         "assert os.wait()[1] == 0\n"
         "rec.step(1)\n"
     )
-    subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, timeout=300
-    )
+    programs.run(code, tmp_path)
     assert read_only_file(tmp_path / "child").steps() == [7]
     assert read_only_file(tmp_path / "parent").steps() == [1]
 
@@ -319,7 +300,7 @@ def test_dataloader_workers_live_beside_a_recording(tmp_path):
     data = torch.utils.data.DataLoader(
         Data(), batch_size=4, num_workers=2, multiprocessing_context="fork", timeout=300
     )
-    config = {**ONLY_STEPS, "workers": 0.05}
+    config = {**ONLY_STEPS, "process": 0.05}
     seen = []
 
     def both_seen():
@@ -357,13 +338,7 @@ def test_however_a_program_ends_in_order_its_rows_are_there(tmp_path, end, code)
         "rec = collector.record(sys.argv[1], flush_seconds=3600)\n"
         f"rec.step()\n{end}\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "run")],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        timeout=300,
-    )
+    result = programs.run(program, tmp_path / "run", check=False)
     assert result.returncode == code
     found = read_only_file(tmp_path / "run")
     assert found.steps()[0] == 0
@@ -384,16 +359,10 @@ def test_ranks_spawned_without_a_launcher_find_their_names_later(tmp_path):
     )
     environ = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
     ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(tmp_path / "run"), str(rank)],
-            cwd=ROOT,
-            env=environ,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        programs.Program(program, tmp_path / "run", rank, env=environ)
         for rank in range(2)
     ]
-    assert [process.communicate(timeout=300)[0].strip() for process in ranks] == [
+    assert [process.communicate()[0].strip() for process in ranks] == [
         "0",
         "1",
     ]

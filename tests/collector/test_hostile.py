@@ -16,8 +16,7 @@ import torch
 
 import collector
 from collector.steps.progress import PhaseBlock
-from collector.steps.spans.how import troubles
-from collector.steps.spans.spans import Span
+from collector.steps.spans.span import Span, warn_once
 from tests.collector.recordings import read_only_file
 from tests.collector.steps.test_span_log import ALWAYS, record
 
@@ -126,7 +125,7 @@ def attempts(function):
 @pytest.fixture
 def _quiet(monkeypatch):
     """Faults are told once per process: here, once per test."""
-    monkeypatch.setattr(troubles, "_told", {})
+    monkeypatch.setattr(warn_once, "_told", {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -11,18 +11,16 @@ import threading
 
 import pytest
 
-from collector.functions.saved import stack as saved_stack
 from collector.history import recording
-from collector.hooks import torch_points
-from collector.modules.watching import resizing
-from collector.oom import observer
+from collector.hooks import torch_calls
+from collector.oom import device as oom_device
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize(
     "module",
-    [recording, observer, torch_points, saved_stack, resizing],
+    [recording, oom_device, torch_calls],
 )
 def test_a_forked_child_has_a_lock_of_its_own(module):
     seen = []

@@ -64,8 +64,8 @@ import collector
 with collector.record(
     "runs/a",
     flush_seconds=5,
-    cpu=False,
-    memory=2.5,
+    host=False,
+    process=2.5,
     history=True,
     schedule=collector.ScheduleConfig(active=3),
     modules={"root": "model"},
@@ -84,7 +84,7 @@ collector.record("a", flush_seconds="5")
 collector.record("a", device_peaks="epoch")
 collector.record("a", history=collector.OomConfig())
 collector.ScheduleConfig(activ=3)
-collector.load(cpu="often")
+collector.load(host="often")
 """
 
 
@@ -94,7 +94,7 @@ strict = True
 follow_imports = silent
 ignore_missing_imports = True
 
-[mypy-torch.*,numpy.*,collector.core.recording]
+[mypy-torch.*,numpy.*,collector.core.session]
 follow_imports = skip
 """
 """What lies behind a recorder is nothing to its user's checker."""

@@ -18,6 +18,7 @@ import pytest
 
 import collector
 from collector.recorder import Recorder, inert_recorder
+from tests import programs
 from tests.collector.recordings import (
     ONLY_STEPS,
     rank_files,
@@ -38,13 +39,12 @@ def fail(error, rec=None, after=0.0):
     raise error
 
 
-def run_python(code, *arguments, check=True):
-    return subprocess.run(
+def run_fresh(code, *arguments):
+    """Run code in an interpreter that has imported nothing."""
+    subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=check,
+        check=True,
         timeout=300,
     )
 
@@ -176,14 +176,14 @@ def test_steps_from_several_threads_are_all_taken_one_by_one(tmp_path):
 
 def test_a_step_within_a_step_does_not_lock_up(tmp_path):
     with record(tmp_path / "run") as rec:
-        source = rec._engine._samples[0]
+        source = rec._session.engine._reads[0]
 
         def sample():
-            rec._engine._samples[0] = source
+            rec._session.engine._reads[0] = source
             rec.step()  # as a signal handler or a finaliser might
             return source()
 
-        rec._engine._samples[0] = sample
+        rec._session.engine._reads[0] = sample
         rec.step()
         rec.step()
     assert sorted(read_only_file(tmp_path / "run").steps()) == [0, 1, 2]
@@ -212,7 +212,7 @@ def test_the_header_says_who_and_how(tmp_path):
     assert (header.rank, header.local_rank, header.world_size) == (3, 1, 4)
     assert header.mesh == {"dp": 1, "tp": 0}
     assert header.config["flush_seconds"] == 0.1
-    assert header.config["cpu"] is False
+    assert header.config["host"] is False
     assert header.memory_total_bytes > 2**28
     assert header.device_type in {"cpu", "cuda"}
     assert set(header.versions) >= {"python", "memboard"}
@@ -233,19 +233,20 @@ def test_sources_say_whether_they_record_and_why_not(tmp_path):
 
 def test_timed_sources_record_at_their_own_pace(tmp_path):
     only = {name: off for name, off in ONLY_STEPS.items() if off is False}
-    config = {**only, "memory": 0.05, "cpu": 0.2, "flush_seconds": 0.1}
+    config = {**only, "host": 0.05, "process": 0.2, "flush_seconds": 0.1}
     before = time.monotonic()
     with collector.record(tmp_path / "run", config=config) as rec:
         rec.step(41)
         wait_until(
-            lambda: rec.flush(60) and len(read(rec.path).column("step", "cpu")) >= 4
+            lambda: rec.flush(60) and len(read(rec.path).column("step", "process")) >= 4
         )
     seconds = time.monotonic() - before
     found = read_only_file(tmp_path / "run")
     tables = {schema.table: schema for schema in found.schemas.values()}
     assert tables["memory"].interval_seconds == 0.05
     used = found.column("memory_used_bytes", table="memory")
-    shares = found.column("cpu_total_pct", table="cpu")
+    shares = found.column("process_cpu_pct", table="process")
+    assert tables["swap"].interval_seconds == 0.5 if "swap" in tables else True
     assert 4 <= len(shares) <= seconds / 0.2 + 1
     assert len(shares) <= len(used) <= seconds / 0.05 + 1
     assert all(value > 2**20 for value in used)
@@ -339,7 +340,7 @@ def test_flush_puts_everything_on_disk_now(tmp_path):
 
 
 def test_a_recorder_that_is_never_closed_is_closed_at_exit(tmp_path):
-    run_python(
+    programs.run(
         "import sys, collector\n"
         "rec = collector.record(sys.argv[1], flush_seconds=3600)\n"
         "for _ in range(7): rec.step()\n",
@@ -351,7 +352,7 @@ def test_a_recorder_that_is_never_closed_is_closed_at_exit(tmp_path):
 
 
 def test_a_program_that_dies_of_an_exception_says_so_at_exit(tmp_path):
-    result = run_python(
+    result = programs.run(
         "import sys, collector\n"
         "rec = collector.record(sys.argv[1], flush_seconds=3600)\n"
         "rec.step()\n"
@@ -467,7 +468,7 @@ def test_switched_off_nothing_is_loaded_started_or_written(tmp_path, how):
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     prefix = "import os; os.environ['MEMBOARD_ENABLED'] = '0'\n"
-    run_python((prefix if how == "environment" else "") + code, tmp_path / "run")
+    run_fresh((prefix if how == "environment" else "") + code, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -557,4 +558,4 @@ def test_the_public_names_are_the_listed_ones_and_load_lazily():
         "except AttributeError as error: assert 'nonsense' in str(error)\n"
         "else: raise SystemExit('no AttributeError')\n"
     )
-    run_python(code)
+    run_fresh(code)

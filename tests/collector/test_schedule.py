@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import collector
-from collector.config.schedule import Action, Cycles, Schedule, Window, schedule_of
+from collector.config.schedule import Action, Cycles, Schedule, schedule_of
 from collector.config.sections import ScheduleConfig
 from collector.errors import ConfigError
 
@@ -58,11 +58,6 @@ def test_the_public_schedule_is_one_of_cycles(numbers, expected):
         assert schedule.action(at) is collector.Action[letters[letter]]
 
 
-def test_a_cycle_of_nothing_is_a_value_error():
-    with pytest.raises(ValueError, match="a cycle collects at least one call"):
-        collector.Schedule(wait=0, warmup=0, active=0)
-
-
 def test_repeat_counts_windows():
     for repeat in (1, 2, 3):
         letters = text(collector.Schedule(wait=2, active=2, repeat=repeat), 40)
@@ -93,36 +88,17 @@ def test_repeated_cycles_go_on_after_the_epoch():
     assert text(schedule, 18) == "..wAAS" * 3
 
 
-# MemProfiler's window; its iterations count from 1.
-
-
-@pytest.mark.parametrize(
-    ("warmup", "last", "collected"),
-    [(1, 2, [2]), (2, 4, [3, 4]), (0, 2, [1, 2]), (1, None, [2]), (3, None, [4])],
-)
-def test_windows(warmup, last, collected):
-    schedule = Schedule(Window(warmup, last))
-    actions = [schedule.action(at) for at in range(20)]
-    assert [at + 1 for at, a in enumerate(actions) if a.collects] == collected
-    assert actions[collected[-1] - 1] is Action.ACTIVE_AND_SAVE
-    assert actions[:warmup] == [Action.WARMUP] * warmup
-
-
-def test_zero_means_no_end():
-    schedule = Schedule(Window(2, 0))
+def test_no_active_ones_mean_no_end():
+    schedule = cycles(0, 0, 2, 0, 1)
     assert text(schedule, 8) == "wwAAAAAA"
     assert schedule.action(10**12) is Action.ACTIVE
-
-
-def test_a_resumed_window_moves():
-    assert text(Schedule(Window(1, 3), resume=4), 10) == "....wAS..."
 
 
 # Calls that cover many positions.
 
 
 def test_a_batch_is_collected_where_any_of_its_samples_is():
-    schedule = Schedule(Window(1, 2))  # sample 1 alone
+    schedule = cycles(0, 0, 1, 1, 1)  # sample 1 alone
     batches = [(0, 0), (1, 4), (5, 8)]
     assert [schedule.action(b, a).value for a, b in batches] == ["w", "S", "."]
 
@@ -151,13 +127,9 @@ def test_a_callable_decides_with_a_yes_or_an_action():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Cycles(0, 0, 0, 0, 1),
-        lambda: Cycles(0, 0, 0, 0, 0),
         lambda: Cycles(wait=-1),
         lambda: Cycles(repeat=-1),
-        lambda: Window(4, 4),
-        lambda: Window(4, 2),
-        lambda: Window(-1, 2),
+        lambda: Cycles(active=-1),
     ],
 )
 def test_a_schedule_that_could_never_collect_is_refused(make):
@@ -168,7 +140,7 @@ def test_a_schedule_that_could_never_collect_is_refused(make):
 
 def test_the_settings_name_one_or_the_other():
     assert text(schedule_of(ScheduleConfig()), 4) == "wS.."
-    config = ScheduleConfig(warmup_iters=2, max_iter=0, resume=1)
+    config = ScheduleConfig(warmup=2, active=0, resume=1)
     assert text(schedule_of(config), 5) == ".wwAA"
     config = ScheduleConfig(skip_first=1, wait=1, warmup=1, active=2, repeat=2)
     assert text(schedule_of(config), 14) == "..wAS.wAS....."
@@ -180,11 +152,7 @@ def test_the_settings_name_one_or_the_other():
 # What holds for all.
 
 SMALL = st.integers(0, 6)
-PATTERNS = st.one_of(
-    st.builds(Cycles, SMALL, SMALL, SMALL, st.integers(1, 6), SMALL),
-    st.builds(lambda w, more: Window(w, w + more), SMALL, st.integers(1, 6)),
-    st.builds(lambda w: Window(w, 0), SMALL),
-)
+PATTERNS = st.builds(Cycles, SMALL, SMALL, SMALL, SMALL, SMALL)
 
 
 @given(PATTERNS, st.integers(0, 9))
@@ -227,9 +195,9 @@ def test_a_stretch_is_of_one_action(pattern, resume, position, epoch):
 
 
 def test_a_stretch_without_an_end_is_asked_for_seldom():
-    window = Schedule(Window(1, 3))
+    window = cycles(0, 0, 1, 2, 1)
     assert window.same_until(3, Action.SKIP) > 10_000
-    assert Schedule(Window(0, 0)).same_until(0, Action.ACTIVE) > 10_000
+    assert cycles(0, 0, 0, 0, 1).same_until(0, Action.ACTIVE) > 10_000
 
 
 def test_of_a_callable_each_position_is_asked_for():

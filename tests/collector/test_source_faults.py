@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from collector.core import retry
+from collector.core import engine, retry
+from collector.core.warn_once import WarnOnce
 from collector.format.columns import RSS, SWAP
-from collector.sampling.sampler import Sampler, next_due
-from collector.sources.contract import SourceInfo
+from collector.sources import STEP
+from collector.sources.contract import Reader, Source, Unavailable
+from collector.sources.device.accelerator import Device
+from collector.sources.sampling import Live, Sampler, next_due
 from tests.collector.recordings import (
     read,
     read_only_file,
@@ -28,16 +31,25 @@ def told(caplog, words):
     return [r.getMessage() for r in caplog.records if words in r.getMessage()]
 
 
-class Source:
+class Fake:
     """A source that fails as it is told to."""
 
-    def __init__(self, name, columns, interval_seconds=0.02):
-        self.info = SourceInfo(name=name, cost="none")
+    def __init__(self, name, columns):
+        self.num_opened = self.num_samples = self.num_closed = 0
+        self.behave = self.behave_at_opening = lambda: None
         self.columns = columns
-        self.interval_seconds = interval_seconds
-        self.num_samples = 0
-        self.num_closed = 0
-        self.behave = lambda: None
+        self.source = Source(
+            name=name,
+            cost="none",
+            columns=lambda _: columns,
+            open=self.open,
+            setting="bad",
+        )
+
+    def open(self, config, device):
+        self.num_opened += 1
+        self.behave_at_opening()
+        return Reader(self.sample, self.close)
 
     def sample(self):
         self.num_samples += 1
@@ -55,16 +67,8 @@ def fail():
 def test_a_step_source_that_fails_is_switched_off_and_the_rest_goes_on(
     tmp_path, monkeypatch, caplog, behave
 ):
-    from collector.core import engine
-    from collector.sources import Opened, open_step_sources
-
-    bad = Source("bad", SWAP)
-
-    def opened(config, device):
-        rest = open_step_sources(config, device)
-        return Opened(sources=(bad, *rest.sources), not_opened=rest.not_opened)
-
-    monkeypatch.setattr(engine, "open_step_sources", opened)
+    bad = Fake("bad", SWAP)
+    monkeypatch.setattr(engine, "STEP", (bad.source, *STEP))
     with record(tmp_path / "run") as rec:
         rec.step()
         bad.behave = behave
@@ -81,16 +85,16 @@ def test_a_step_source_that_fails_is_switched_off_and_the_rest_goes_on(
     assert "bad=False" in note["remedy"]
     assert len(told(caplog, "the source bad failed")) == 1
     assert bad.num_closed == 1
-    assert bad.num_samples <= 4
+    assert bad.num_samples == 2
 
 
 def test_a_fault_of_ours_in_a_step_is_told_once_with_its_traceback(tmp_path, caplog):
     with record(tmp_path / "run") as rec:
-        write_step = rec._engine.write_step
-        rec._engine.write_step = None
+        write_step = rec._session.engine.write_step
+        rec._session.engine.write_step = None
         rec.step()
         rec.step()
-        rec._engine.write_step = write_step
+        rec._session.engine.write_step = write_step
         rec.step()
     assert len(told(caplog, "step did not work")) == 1
     assert "TypeError" in caplog.text
@@ -98,8 +102,6 @@ def test_a_fault_of_ours_in_a_step_is_told_once_with_its_traceback(tmp_path, cap
 
 
 def test_a_device_that_does_not_answer_is_told_once(tmp_path, monkeypatch, caplog):
-    from collector.sources.device.accelerator import Device
-
     def identity(self):
         raise RuntimeError("driver shut down")
 
@@ -112,32 +114,43 @@ def test_a_device_that_does_not_answer_is_told_once(tmp_path, monkeypatch, caplo
     assert read_only_file(tmp_path / "run").steps() == list(range(20))
 
 
-class Listener:
-    def __init__(self):
-        self.rows, self.failures, self.recovered = [], [], []
+class Timed:
+    """Fakes as the sampler's thread samples them."""
 
-    def sampled(self, source, values):
-        self.rows.append((source.info.name, time.monotonic(), tuple(values)))
+    def __init__(self, *fakes):
+        self.rows, self.said, self.lives = [], [], []
+        self.sampler = Sampler(lambda: self.opened(fakes), self.sampled)
+        self.sampler.start()
 
-    def works(self, source):
-        self.recovered.append(source.info.name)
+    def opened(self, fakes):
+        device = Device(absent=Unavailable("none"))
+        for fake in fakes:
+            live = Live(fake.source, None, device, self.note, WarnOnce())
+            live.interval_seconds = 0.02
+            assert live.open()
+            self.lives.append(live)
+        return self.lives
 
-    def failed(self, source, error):
-        self.failures.append((source.info.name, error))
+    def sampled(self, live, values):
+        self.rows.append((live.source.name, tuple(values)))
+
+    def note(self, source, status, reason, remedy):
+        self.said.append((source.name, status, reason))
+
+    def statuses(self, name):
+        return [status for named, status, _ in self.said if named == name]
 
     def count(self, name):
         return sum(row[0] == name for row in self.rows)
 
 
 def test_a_timed_source_that_fails_is_closed_and_the_others_keep_their_pace():
-    good, bad = Source("good", RSS), Source("bad", SWAP)
+    good, bad = Fake("good", RSS), Fake("bad", SWAP)
     bad.behave = fail
-    listener = Listener()
-    sampler = Sampler(lambda: [bad, good], listener)
-    sampler.start()
-    wait_until(lambda: listener.count("good") >= 10)
-    sampler.stop(60)
-    assert [name for name, _ in listener.failures] == ["bad"]
+    timed = Timed(bad, good)
+    wait_until(lambda: timed.count("good") >= 10)
+    timed.sampler.stop(60)
+    assert timed.statuses("bad") == ["recorded", "failed"]
     assert (bad.num_samples, bad.num_closed, good.num_closed) == (1, 1, 1)
     samples = good.num_samples
     time.sleep(0.1)
@@ -148,18 +161,16 @@ def test_a_source_that_failed_is_tried_again_after_longer_and_longer_pauses(
     monkeypatch,
 ):
     monkeypatch.setattr(retry, "FIRST_SECONDS", 0.01)
-    bad, listener = Source("bad", SWAP), Listener()
+    bad = Fake("bad", SWAP)
     bad.behave = fail
-    sampler = Sampler(lambda: [bad], listener)
-    sampler.start()
+    timed = Timed(bad)
     wait_until(lambda: bad.num_samples >= 4)
-    assert listener.rows == []
+    assert timed.rows == []
     bad.behave = lambda: None
-    wait_until(lambda: listener.count("bad") >= 3)
-    sampler.stop(60)
-    assert [name for name, _ in listener.failures] == ["bad"]
-    assert listener.recovered == ["bad"]
-    assert bad.num_closed == 1
+    wait_until(lambda: timed.count("bad") >= 3)
+    timed.sampler.stop(60)
+    assert timed.statuses("bad") == ["recorded", "failed", "recorded"]
+    assert (bad.num_opened, bad.num_closed) == (1, 1)
 
 
 def test_pauses_double_and_end_somewhere():
@@ -172,13 +183,9 @@ def test_pauses_double_and_end_somewhere():
 
 
 def test_a_step_source_that_failed_comes_back(tmp_path, monkeypatch):
-    from collector.core import engine
-    from collector.sources import Opened
-
     monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
-    bad = Source("bad", SWAP)
-    opened = Opened(sources=(bad,), not_opened=())
-    monkeypatch.setattr(engine, "open_step_sources", lambda *_: opened)
+    bad = Fake("bad", SWAP)
+    monkeypatch.setattr(engine, "STEP", (bad.source,))
     with record(tmp_path / "run") as rec:
         rec.step()
         bad.behave = fail
@@ -193,45 +200,30 @@ def test_a_step_source_that_failed_comes_back(tmp_path, monkeypatch):
     assert said == ["recorded", "failed", "recorded"]
 
 
-@pytest.mark.parametrize("name", ["rss", "device"])
-def test_a_step_source_that_did_not_open_is_opened_later(
-    tmp_path, monkeypatch, caplog, name
-):
-    from collector.sources.device import used as device
-    from collector.sources.host import rss
-
-    module, num_calls = {"rss": rss, "device": device}[name], 0
-    before = module.open_source
-
-    def opened(config, its_device):
-        nonlocal num_calls
-        num_calls += 1
-        if num_calls <= 2:
+def test_a_step_source_that_did_not_open_is_opened_later(tmp_path, monkeypatch, caplog):
+    def opening():
+        if bad.num_opened <= 2:
             raise OSError(24, "Too many open files")
-        if name == "device":
-            return Source("device", module.columns_of(config))
-        return before(config, its_device)
 
-    monkeypatch.setattr(module, "open_source", opened)
+    bad = Fake("bad", SWAP)
+    bad.behave_at_opening = opening
+    monkeypatch.setattr(engine, "STEP", (*STEP, bad.source))
     monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
     with record(tmp_path / "run") as rec:
         for _ in range(3):
             rec.step()
     found = read_only_file(tmp_path / "run")
-    column = {"rss": "rss_bytes", "device": "allocated_bytes"}[name]
-    values = found.column(column)
-    assert values[0] is None
-    assert None not in values[1:]
-    said = [n for n in found.notes_of("source") if n["name"] == name]
+    assert found.column("swap_total_bytes") == [None, 0, 0]
+    said = [n for n in found.notes_of("source") if n["name"] == "bad"]
     assert [note["status"] for note in said] == ["failed", "recorded"]
     assert "ulimit -n" in said[0]["remedy"]
-    assert len(told(caplog, f"the source {name} could not be opened")) == 1
+    assert len(told(caplog, "the source bad failed")) == 1
 
 
 OUT_OF_FILES = """
 import logging, resource, sys
 import collector
-from collector.core import retry
+from collector.core import engine, retry
 from tests.collector.recordings import read, wait_until
 class Told(logging.Handler):
     def emit(self, record):
@@ -240,7 +232,7 @@ told = []
 logging.getLogger("memboard").addHandler(Told())
 retry.FIRST_SECONDS = retry.LONGEST_SECONDS = 0.2
 run_dir = sys.argv[1]
-rec = collector.record(run_dir, flush_seconds=0.1, process=0.05, cpu=0.05, workers=0.05)
+rec = collector.record(run_dir, flush_seconds=0.1, process=0.05, host=0.05)
 wait_until(lambda: rec.flush(60) and "process" in {t for t, _ in read(rec.path).tables()})
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 # Below every number that is open: what another thread closes just now is no use either.
@@ -277,43 +269,39 @@ def test_what_ran_out_of_files_once_comes_back(tmp_path):
 
 
 def test_a_timed_source_that_gives_the_wrong_number_of_values_is_switched_off():
-    odd, listener = Source("odd", SWAP), Listener()
+    odd = Fake("odd", SWAP)
     odd.behave = lambda: (1, 2, 3)
-    sampler = Sampler(lambda: [odd], listener)
-    sampler.start()
-    wait_until(lambda: listener.failures)
-    sampler.stop(60)
-    assert "3 values for 2 columns" in str(listener.failures[0][1])
-    assert listener.rows == []
+    timed = Timed(odd)
+    wait_until(lambda: len(timed.said) == 2)
+    timed.sampler.stop(60)
+    assert "3 values for 2 columns" in timed.said[1][2]
+    assert timed.rows == []
 
 
 def test_a_source_that_does_not_come_back_is_left_behind():
-    stuck, good = Source("stuck", SWAP), Source("good", RSS)
-    release, listener = threading.Event(), Listener()
+    stuck, good = Fake("stuck", SWAP), Fake("good", RSS)
+    release = threading.Event()
     stuck.behave = lambda: release.wait(60) and None
-    sampler = Sampler(lambda: [stuck, good], listener)
-    sampler.start()
+    timed = Timed(stuck, good)
+    sampler = timed.sampler
     wait_until(lambda: stuck.num_samples == 1)
     _, since = sampler._round.busy
     assert sampler.replace_if_stuck(since + 29.9) is None  # slow is no hang yet
-    assert sampler.replace_if_stuck(since + 30.1) is stuck
-    wait_until(lambda: listener.count("good") >= 3)
+    assert sampler.replace_if_stuck(since + 30.1) is timed.lives[0]
+    wait_until(lambda: timed.count("good") >= 3)
     assert sampler.replace_if_stuck(time.monotonic() + 0.1) is None
     release.set()
     wait_until(lambda: stuck.num_closed == 1)
     sampler.stop(60)
-    assert listener.count("stuck") == 0  # what came too late is not recorded
+    assert timed.count("stuck") == 0  # what came too late is not recorded
+    assert timed.statuses("stuck") == ["recorded", "failed"]
     assert (stuck.num_samples, stuck.num_closed, good.num_closed) == (1, 1, 1)
 
 
 def test_a_hanging_source_delays_neither_flushes_nor_close(tmp_path, monkeypatch):
-    from collector.core import engine
-    from collector.sources import Opened
-
-    release, stuck = threading.Event(), Source("stuck", SWAP)
+    release, stuck = threading.Event(), Fake("stuck", SWAP)
     stuck.behave = lambda: release.wait(60) and None
-    opened = Opened(sources=(stuck,), not_opened=())
-    monkeypatch.setattr(engine, "open_timed_sources", lambda *_: opened)
+    monkeypatch.setattr(engine, "TIMED", (stuck.source,))
     monkeypatch.setattr(engine, "_SAMPLER_SHARE", 0.01)
     rec = record(tmp_path / "run", flush_seconds=0.2)
     wait_until(lambda: stuck.num_samples == 1)
@@ -327,10 +315,12 @@ def test_a_hanging_source_delays_neither_flushes_nor_close(tmp_path, monkeypatch
 
 
 def test_moments_missed_are_skipped_and_the_pace_is_kept():
-    source = Source("x", RSS, interval_seconds=0.5)
+    device = Device(absent=Unavailable("none"))
+    live = Live(Fake("x", RSS).source, None, device, lambda *_: None, WarnOnce())
+    live.interval_seconds = 0.5
     now = time.monotonic()
     for late in (0.0, 0.2, 0.7, 100.3, 86_400.0):
-        due = next_due(now - late, source)
+        due = next_due(now - late, live)
         assert now < due <= time.monotonic() + 0.5
         beats = (due - (now - late)) / 0.5
         assert abs(beats - round(beats)) < 1e-6  # still on its own grid

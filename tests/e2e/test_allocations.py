@@ -18,7 +18,6 @@ import psutil
 import pytest
 from playwright.sync_api import expect
 
-from collector.simulate import Form, trained_rank
 from tests.e2e.looking import (
     PATIENCE_MS,
     eventually,
@@ -32,6 +31,7 @@ from tests.e2e.looking import (
     word_of,
     words_of,
 )
+from tests.simulate import Form, trained_rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -301,7 +301,7 @@ def its_worker_held(path: Path) -> Iterator[None]:
         while not held and not leave.wait(0.002):
             for process in psutil.Process().children(recursive=True):
                 with contextlib.suppress(psutil.Error):
-                    is_worker = "-I" in process.cmdline()
+                    is_worker = "multiprocessing.forkserver" in str(process.cmdline())
                     if is_worker and path in (
                         Path(f.path) for f in process.open_files()
                     ):

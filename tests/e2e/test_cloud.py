@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +12,7 @@ pytest.importorskip("moto.server", reason="moto[server] is not installed")
 
 from tests.collector.mirror.s3_server import S3, SECRET
 from tests.collector.recordings import wait_until
-from tests.e2e.conftest import ROOT, Board, run, serving
+from tests.e2e.conftest import Board, fresh_environment, serving
 from tests.e2e.looking import PATIENCE_MS, enter, painted, see, tab
 from tests.made_snapshots import long_history
 
@@ -29,12 +28,7 @@ def cloud_viewer(viewer, tmp_path_factory) -> Path:
     """bin/ of a fresh environment with the wheel's [s3] extra: s3fs, and no boto3."""
     folder = tmp_path_factory.mktemp("cloud")
     (wheel,) = (viewer.parent.parent / "dist").glob("*.whl")
-    run(sys.executable, "-m", "venv", folder / "venv")
-    bin_dir = folder / "venv" / "bin"
-    constraints = ROOT / "tests" / "constraints.txt"
-    wanted = f"memboard[s3] @ {wheel.as_uri()}"
-    run(bin_dir / "pip", "install", "--quiet", "-c", constraints, wanted, cwd=folder)
-    return bin_dir
+    return fresh_environment(folder, f"memboard[s3] @ {wheel.as_uri()}")
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from collector.simulate import oom_case
-from tb_plugin.pages.verdict.words import size_words
+from tb_plugin.analysis.findings.text import size_text
 from tests.e2e.looking import (
     PATIENCE_MS,
     eventually,
@@ -23,6 +22,8 @@ from tests.e2e.looking import (
     tab,
     word_of,
 )
+from tests.errors_found import errors_in
+from tests.simulate import oom_case
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,8 +35,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2
 
 def banner(page: Page) -> Locator:
     """What the Overview opens with where memory ran out."""
-    found = tab(page).get_by_role("region", name="Out of memory")
-    found.get_by_role("button", name="Open at the OOM").wait_for(timeout=PATIENCE_MS)
+    found = tab(page).get_by_role("article").first
+    found.get_by_role("button", name="Open at the error").wait_for(timeout=PATIENCE_MS)
     return found
 
 
@@ -57,14 +58,14 @@ def test_the_overview_opens_with_the_verdict_and_leads_to_the_moment(
     found = banner(page)
     see(found, "rank 41")
     see(found, "memory retained across steps filled the GPU")
-    see(found, "Growth")
+    see(found, "memory retained across steps")
     see(found, "evaluate.py:52 append")
     see(found, "What to try")
     advice = found.get_by_role("listitem").filter(has_text="up to").first
     expect(advice).to_contain_text("from step to step at evaluate.py:52 append")
     found.get_by_text("Evidence:").click()
     see(found, "largest free block")
-    found.get_by_role("button", name="Open at the OOM").click()
+    found.get_by_role("button", name="Open at the error").click()
     hash_holds(page, "view=allocations")
     asked = int(word_of(page, "moment"))
     painted(page)
@@ -90,9 +91,9 @@ def test_an_error_in_somebody_elses_pickles_has_a_verdict(
     board = tensorboard("--logdir", logdir)
     page = opened(board, open_page, "overview")
     found = banner(page)
-    see(found, "Fragmented")
+    see(found, "Out of memory: fragmentation")
     expect(found).to_contain_text(
-        f"An allocation of {size_words(requested_bytes)} failed"
+        f"An allocation of {size_text(requested_bytes)} failed"
     )
 
 
@@ -109,8 +110,8 @@ def test_the_report_says_what_the_page_says(viewer, simulated, tmp_path):
         return done.stdout
 
     (run,) = json.loads(report("--json"))["runs"]
-    first = run["verdict"]["ooms"][0]
-    assert (first["rank"], first["cause"]) == (41, "growth")
+    first = errors_in(run["findings"])[0]
+    assert (first["rank"], first["key"]) == (41, "growth")
     text = report("--md")
     assert first["sentence"] in text
     assert re.search(r"^# ", text, re.MULTILINE)

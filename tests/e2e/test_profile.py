@@ -55,8 +55,12 @@ def test_the_overview_says_where_the_time_went(tensorboard, open_page, ranks):
     )
     see(tab(page), "GPU 0 · Tesla V100")
     see(tab(page), "Steps wait for data")
-    tab(page).get_by_text("No kernel uses tensor cores.").click()
-    see(tab(page), "on capability 7.0 and up")
+    tensor_cores = (
+        tab(page).get_by_role("article").filter(has_text="No kernel uses tensor cores.")
+    )
+    tensor_cores.get_by_text("What to try, and evidence").click()
+    tensor_cores.get_by_text("Evidence: 1 number").click()
+    see(tensor_cores, "on capability 7.0 and up")
     chooser = tab(page).get_by_label("Trace").first
     chooser.select_option(label="rank 2, cycle 1: host_2.1.pt.trace.json.gz")
     hash_holds(page, "p.memboard.source=t")

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2
 OOM_RANK = 41
 """The rank of the simulated run that ran out of memory."""
 
-BESIDE = 19
+BESIDE = 54
 """The rank whose history is the last one before that."""
 
 
@@ -104,12 +104,12 @@ def test_all_ranks_lead_to_the_one_that_differs(tensorboard, open_page, simulate
     board = tensorboard("--logdir", simulated)
     page = opened(board, open_page, "compare", "part=ranks")
     see(tab(page), f"Rank {OOM_RANK} peaks at")
-    see(tab(page), "9 of 9 ranks read")
+    see(tab(page), "10 of 10 ranks read")
     table = tab(page).get_by_role("grid", name="Ranks")
     first = table.locator(".row-table-row").first
     expect(first).to_contain_text("evaluate.py:52 append")
     lines = tab(page).get_by_role("region", name="Lines by rank")
-    lines.get_by_label(re.compile(r"Bytes of \d+ lines in 9 ranks")).wait_for()
+    lines.get_by_label(re.compile(r"Bytes of \d+ lines in 10 ranks")).wait_for()
     first.click()
     hash_holds(page, "view=allocations")
     assert word_of(page, "history").startswith(f"{OOM_RANK}-")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 
 from tests.virtual.running import PATIENCE_S, ROOT, python
 
@@ -24,7 +25,10 @@ def test_the_wheel_runs_a_program_on_a_virtual_gpu(viewer, tmp_path):
     constraints = str(ROOT / "tests" / "constraints.txt")
     # What memboard[virtual] asks for, but for the compiler: this machine has one.
     subprocess.run(
-        [viewer / "pip", "install", "--quiet", "-c", constraints, "pyelftools"],
+        [
+            *(sys.executable, "-m", "pip", "--python", viewer / "python", "install"),
+            *("--quiet", "-c", constraints, "pyelftools"),
+        ],
         check=True,
     )
     variables = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}

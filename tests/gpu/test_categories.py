@@ -99,7 +99,7 @@ def test_what_a_capture_holds_by_category(tmp_path):
         model=training.net,
         optimizer=training.optimizer,
         history=True,
-        schedule={"warmup_iters": NUM_STEPS - 2},
+        schedule={"warmup": NUM_STEPS - 2},
     ) as rec:
         for number in range(NUM_STEPS - 1):
             training.step(number)

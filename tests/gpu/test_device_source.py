@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import load
-from collector.sources import open_step_sources, open_timed_sources
 from collector.sources.device.accelerator import find_device, original
+from tests.collector.sources.conftest import opened
 
 torch = pytest.importorskip("torch")
 
@@ -34,29 +33,10 @@ def device():
 
 @pytest.fixture
 def step_source(device):
-    opened = open_step_sources(load(), device)
-    source, resident = opened.sources
-    resident.close()
+    source = opened("device", device)
     yield source
     source.close()
     torch.cuda.reset_peak_memory_stats()
-
-
-def row(source):
-    return dict(zip([c.name for c in source.columns], source.sample(), strict=True))
-
-
-def timed(name, device):
-    opened = open_timed_sources(load(), device)
-    found = None
-    for source in opened.sources:
-        if source.info.name == name:
-            found = source
-        else:
-            source.close()
-    reasons = {m.info.name: m.reason for m in opened.not_opened}
-    assert found is not None, reasons.get(name)
-    return found
 
 
 def raw_counters():
@@ -82,7 +62,7 @@ def test_every_number_is_torchs_own(step_source):
         kept.append(work(megabytes))
         torch.cuda.synchronize()
         by_hand = raw_counters()
-        values = row(step_source)
+        values = step_source.row()
         for stat in STATS:
             for pool, infix in POOLS:
                 leaf = by_hand[f"{stat}_bytes"][pool]
@@ -95,12 +75,12 @@ def test_every_number_is_torchs_own(step_source):
 
 
 def test_peaks_are_the_steps_own(step_source):
-    base = row(step_source)["allocated_bytes"]
+    base = step_source.row()["allocated_bytes"]
     for megabytes in (64, 8, 200, 1):
         block = torch.empty(megabytes * MIB, dtype=torch.uint8, device="cuda")
         del block
-        assert row(step_source)["allocated_peak_bytes"] == base + megabytes * MIB
-    assert row(step_source)["allocated_peak_bytes"] == base
+        assert step_source.row()["allocated_peak_bytes"] == base + megabytes * MIB
+    assert step_source.row()["allocated_peak_bytes"] == base
 
 
 def test_the_users_own_reading_is_unaffected(step_source):
@@ -117,7 +97,7 @@ def test_the_users_own_reading_is_unaffected(step_source):
     assert torch.cuda.max_memory_allocated() == base
     block = torch.empty(7 * MIB, dtype=torch.uint8, device="cuda")
     del block
-    assert row(step_source)["allocated_peak_bytes"] == base + 7 * MIB
+    assert step_source.row()["allocated_peak_bytes"] == base + 7 * MIB
     step_source.sample()
     assert torch.cuda.max_memory_allocated() == base + 7 * MIB
     step_source.close()
@@ -140,18 +120,18 @@ def test_nested_spans_keep_their_peaks_across_steps(device, step_source):
 
 
 def test_an_out_of_memory_error_is_counted(step_source):
-    before = row(step_source)
+    before = step_source.row()
     with pytest.raises(torch.cuda.OutOfMemoryError):
         torch.empty(2**50, dtype=torch.uint8, device="cuda")
-    after = row(step_source)
+    after = step_source.row()
     assert after["num_ooms"] == before["num_ooms"] + 1
     assert after["num_alloc_retries"] == raw_counters()["num_alloc_retries"]
 
 
 def test_the_whole_device_is_what_the_driver_says(device):
-    source = timed("device_free", device)
+    source = opened("device_free", device)
     held = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")
-    values = row(source)
+    values = source.row()
     free, total = torch.cuda.mem_get_info()
     assert values["device_total_bytes"] == total
     assert abs(values["device_free_bytes"] - free) <= 256 * MIB  # others may run here
@@ -163,9 +143,9 @@ def test_the_whole_device_is_what_the_driver_says(device):
 def test_pinned_memory_is_torchs_own(device):
     if not hasattr(torch._C, "_cuda_hostMemoryStats"):
         pytest.skip("this torch does not count pinned memory")
-    source = timed("pinned", device)
+    source = opened("pinned", device)
     held = torch.empty(8 * MIB, dtype=torch.uint8, pin_memory=True)
-    values = row(source)
+    values = source.row()
     by_hand = torch._C._cuda_hostMemoryStats()["allocated_bytes"]
     assert values["pinned_allocated_bytes"] == by_hand["current"] >= held.numel()
     assert values["pinned_reserved_bytes"] >= values["pinned_allocated_bytes"]
@@ -174,9 +154,9 @@ def test_pinned_memory_is_torchs_own(device):
 
 def test_the_sensors_are_those_of_torchs_device(device):
     pynvml = pytest.importorskip("pynvml")
-    source = timed("gpu", device)
+    source = opened("gpu", device)
     held = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")
-    values = row(source)
+    values = source.row()
     assert pynvml.nvmlDeviceGetName(source._handle) == torch.cuda.get_device_name()
     assert values["gpu_memory_used_bytes"] >= held.numel()
     own = values["gpu_process_memory_bytes"]
@@ -186,8 +166,8 @@ def test_the_sensors_are_those_of_torchs_device(device):
 
 @pytest.mark.needs_real_gpu("no sensors of load, heat and power")
 def test_the_sensors_say_what_can_be(device):
-    source = timed("gpu", device)
-    values = row(source)
+    source = opened("gpu", device)
+    values = source.row()
     assert 0 <= values["gpu_utilization_pct"] <= 100
     assert 0 < values["gpu_temperature_celsius"] < 120
     assert 0 < values["gpu_power_watts"] < 2000
@@ -216,15 +196,12 @@ def fresh(code):
 
 OPEN = """
 import os, torch
-from collector.config import load
-from collector.sources import open_step_sources, open_timed_sources
 from collector.sources.device.accelerator import find_device
+from tests.collector.sources.conftest import opened
 device = find_device("auto", local_rank=0)
-sources = [*open_step_sources(load(), device).sources,
-           *open_timed_sources(load(), device).sources]
+sources = [opened(name, device) for name in ("device", "device_free", "gpu")]
 def device_values():
-    return {v for s in sources if s.info.name in ("device", "device_free", "gpu")
-            for v in s.sample()}
+    return {v for s in sources for v in s.sample()}
 """
 
 

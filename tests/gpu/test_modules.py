@@ -72,7 +72,7 @@ def train(logdir, model):
         model=model,
         optimizer=optimizer,
         modules=True,
-        schedule={"warmup_iters": NUM_STEPS - 2},
+        schedule={"warmup": NUM_STEPS - 2},
     ) as recorder:
         for _ in range(NUM_STEPS):
             model(x).sum().backward()

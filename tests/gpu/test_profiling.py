@@ -18,7 +18,7 @@ MIB = 2**20
 
 
 def record(run_dir, **keywords):
-    settings = {**ONLY_STEPS, "functions": True, "schedule": {"warmup_iters": 0}}
+    settings = {**ONLY_STEPS, "functions": True, "schedule": {"warmup": 0}}
     return collector.record(run_dir, **{**settings, **keywords})
 
 

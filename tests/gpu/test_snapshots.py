@@ -240,7 +240,7 @@ def test_little_of_our_own_captures_is_unknown(tmp_path):
         model=model,
         optimizer=optimizer,
         history=True,
-        schedule={"warmup_iters": 2},
+        schedule={"warmup": 2},
     ) as rec:
         for step in range(4):
             rows = [data[step * ON_GPU.batch + row] for row in range(ON_GPU.batch)]

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import collector
+from tests.errors_found import errors_in
 from tests.tb_plugin.client import Page
 
 torch = pytest.importorskip("torch")
@@ -124,7 +125,7 @@ def verdict_of(run_dir: Path) -> dict:
     page = Page(run_dir.parent)
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
-        (found,) = page.of_run("/verdict", run_dir.name)["ooms"]
+        (found,) = errors_in(page.of_run("/findings", run_dir.name))
         if found["analysed"]:
             return found
         time.sleep(0.2)
@@ -143,7 +144,7 @@ def test_the_verdict_names_the_cause(tmp_path, cause):
     kept.clear()  # a failure below would hand it to the next test
     found = verdict_of(run_dir)
     print(found["sentence"])
-    assert found["cause"] == cause.__name__
+    assert found["key"] == cause.__name__
     assert any(cause.__name__ in frame for frame in found["stack"])
 
 
@@ -166,4 +167,4 @@ def test_memory_of_another_process_is_not_torchs(tmp_path):
             other.communicate("\n")
     found = verdict_of(run_dir)
     print(found["sentence"])
-    assert found["cause"] == "non_torch"
+    assert found["key"] == "non_torch"

@@ -120,13 +120,18 @@ class Judgement:
 
 
 def leading(report: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the error that the report leads with: the one marked so, else the first."""
-    ooms = [oom for run in report["runs"] for oom in run["verdict"]["ooms"]]
-    for key in ("fatal", "is_fatal", "leads"):
-        for oom in ooms:
-            if oom.get(key) is True:
-                return oom
-    return ooms[0] if ooms else None
+    """Return the error that the report leads with: the first finding about one."""
+    for run in report["runs"]:
+        for found in run["findings"]["findings"]:
+            if (found["state"] or {}).get("is_out_of_memory"):
+                return found
+    return None
+
+
+def figure_of(oom: dict[str, Any] | None, key: str) -> Any:
+    """A figure of a finding: what it says of itself, or its evidence in bytes."""
+    evidence = {one["key"]: one["value"] for one in (oom or {}).get("evidence", ())}
+    return evidence.get(key.removesuffix("_bytes"), (oom or {}).get(key))
 
 
 def said_cause(sentence: str) -> str:
@@ -154,10 +159,10 @@ def judge(
     else:
         sentence = oom["sentence"]
         advice = [one["text"] + " " + one.get("setting", "") for one in oom["advice"]]
-        words = " ".join([sentence, oom.get("held_sentence") or "", *advice])
+        words = " ".join([sentence, oom["state"]["held_sentence"], *advice])
         said = said_cause(sentence)
-        if said == "unsure" and oom.get("cause") not in {"unsure", None}:
-            said = said_cause(str(oom["cause"]).replace("_", " "))
+        if said == "unsure" and oom["key"] != "unsure":
+            said = said_cause(oom["key"].replace("_", " "))
     plain = NEGATED.sub(" ", words)
     claims = CONDITION.sub(" ", plain)
     missing = [
@@ -172,7 +177,7 @@ def judge(
     ]
     facts = []
     for key, value in truth.facts:
-        figure = (oom or {}).get(key)
+        figure = figure_of(oom, key)
         if figure != value:
             facts.append(f"{key}={figure!r} instead of {value!r}")
     return Judgement(

@@ -15,12 +15,11 @@ LIMITS = {
     "collector.writing.writer": {"_CAPTURE_SECONDS": (60.0, 300.0)},
     "collector.functions.windows": {"CLOSE_SECONDS": 60.0},
     "collector.torch_profiler.exporting": {"PLACE_SECONDS": 60.0},
-    "collector.core.recording": {"_WAIT_SECONDS": 600},
-    "collector.afterwards.detached": {"_START_SECONDS": 300.0},
-    "collector.oom.reporting": {"REPORT_SECONDS": 60.0},
-    "collector.oom.witness": {"SIGNAL_SECONDS": 60.0},
+    "collector.afterwards.detached": {"_START_SECONDS": 300.0, "_WAIT_SECONDS": 600},
+    "collector.oom.report": {"REPORT_SECONDS": 60.0},
+    "collector.oom.handler": {"SIGNAL_SECONDS": 60.0},
     "collector.cli.demo_launch": {"_STOP_SECONDS": 300.0},
-    "tb_plugin.cli.open_files": {"_SEARCH_SECONDS": 300.0},
+    "tb_plugin.cli.open": {"_SEARCH_SECONDS": 300.0},
     "collector.cli.tensorboard": {"START_SECONDS": 300.0},
 }
 """What each module's limits are, in place of those it sets."""

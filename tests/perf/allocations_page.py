@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from collector.simulate import Form, trained_rank  # noqa: E402
 from tests.browser import launch, tensorboard  # noqa: E402
+from tests.simulate import Form, trained_rank  # noqa: E402
 
 FRAMES = 240
 PAINT_LIMIT_S = 180.0

@@ -95,7 +95,7 @@ print(json.dumps(found))
 
 def write(folder: Path, num_events: int) -> None:
     """The snapshot as a pickle and, where it is not too large, as a capture."""
-    from collector.simulate import Form, trained_rank
+    from tests.simulate import Form, trained_rank
 
     rank = trained_rank(num_events)
     pickles = folder / "pickle" / "job"

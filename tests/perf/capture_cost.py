@@ -31,7 +31,7 @@ from pathlib import Path
 from collector.format.capture import encode_body
 from collector.format.records import Capture
 from collector.format.snapshots import tables_of
-from collector.simulate import Form, trained_rank
+from tests.simulate import Form, trained_rank
 
 ROOT = Path(__file__).parents[2]
 ROUNDS = 3
@@ -47,7 +47,7 @@ stage.taken = snapshot_of(int(sys.argv[2]), "python")
 stage.num_allocations = 10**7
 stage.copies = False
 history = {"enabled": False, "max_entries": int(sys.argv[2])}
-oom = {"history_pct": 100}
+oom = {}
 with collector.record(sys.argv[1], oom=oom, history=history) as rec:
     for _ in range(5):
         rec.step()

@@ -19,11 +19,11 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
-from collector.core.warn_once import Troubles  # noqa: E402
+from collector.core.warn_once import WarnOnce  # noqa: E402
 from collector.format.capture import decode_body, encode_body  # noqa: E402
 from collector.format.columns import Column  # noqa: E402
 from collector.format.records import Capture  # noqa: E402
-from collector.writing.captures import Captures  # noqa: E402
+from collector.writing.capture_queue import CaptureQueue  # noqa: E402
 from tests.builders import START_NS, RunBuilder  # noqa: E402
 from tests.tb_plugin.client import Page  # noqa: E402
 
@@ -77,7 +77,7 @@ def codec_rows() -> list[tuple[str, float, str]]:
         rows.append((f"encode {label}", best(lambda c=capture: encode_body(c)), "ms"))
         rows.append((f"decode {label}", best(lambda b=body: decode_body(b)), "ms"))
         rows.append((f"size of {label}", len(body) / number, "bytes/event"))
-    queue = Captures(Troubles(), max_bytes=2**40)
+    queue = CaptureQueue(WarnOnce(), max_bytes=2**40)
     capture = events(1_000_000)
     put = best(lambda: [queue.put(capture) for _ in range(100)])
     rows.append(("put_capture, 1,000,000 events", put * 10, "us"))

@@ -39,7 +39,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tb_plugin import api  # noqa: E402
+from tb_plugin.api.base import RunsResponse, RunSummary  # noqa: E402
+from tb_plugin.api.timeline import (  # noqa: E402
+    HeatmapResponse,
+    RankBand,
+    SeriesInfo,
+    TimelineResponse,
+)
 from tb_plugin.contract import wire  # noqa: E402
 from tests.browser import launch, tensorboard  # noqa: E402
 
@@ -92,7 +98,7 @@ class Synthetic:
         self.cells[num_ranks // 3] = 60000
         self.cells[num_ranks // 2, num_steps // 2 :] = 0
         self.num_ranks, self.num_steps = self.cells.shape
-        self.run = api.RunSummary(
+        self.run = RunSummary(
             id="synthetic",
             name="synthetic",
             num_ranks=num_ranks,
@@ -109,7 +115,7 @@ class Synthetic:
             device_type="cuda",
             num_problems=0,
         )
-        self.series = api.SeriesInfo(
+        self.series = SeriesInfo(
             key="step/allocated_peak_bytes",
             unit="bytes",
             group="device",
@@ -117,25 +123,25 @@ class Synthetic:
             num_ranks=num_ranks,
         )
 
-    def runs(self, _: dict[str, str]) -> api.RunsResponse:
-        return api.RunsResponse(("synthetic",), (self.run,), (), (), "0", 0)
+    def runs(self, _: dict[str, str]) -> RunsResponse:
+        return RunsResponse(("synthetic",), (self.run,), (), (), "0", 0)
 
-    def timeline(self, query: dict[str, str]) -> api.TimelineResponse:
+    def timeline(self, query: dict[str, str]) -> TimelineResponse:
         num = int(query["px"])
         x = np.linspace(0, self.num_steps - 1, num).round()
         y = self.cells[0, x.astype(int)] * (80.0 * GIB / 65535)
-        column = api.F64Column(np.asarray(y, "<f8").tobytes())
-        band = api.RankBand(
+        column = np.asarray(y, "<f8")
+        band = RankBand(
             num_ranks=self.num_ranks,
-            x=api.F64Column(np.asarray(x, "<f8").tobytes()),
+            x=np.asarray(x, "<f8"),
             low=column,
             p5=column,
             median=column,
             p95=column,
             high=column,
-            high_rank=api.I32Column(bytes(4 * num)),
+            high_rank=np.zeros(num, "<i4"),
         )
-        return api.TimelineResponse(
+        return TimelineResponse(
             run=self.run,
             series=self.series,
             x="step",
@@ -153,7 +159,7 @@ class Synthetic:
             problems=(),
         )
 
-    def heatmap(self, query: dict[str, str]) -> api.HeatmapResponse:
+    def heatmap(self, query: dict[str, str]) -> HeatmapResponse:
         first, last = _bounds(query.get("ranks", ""), self.num_ranks)
         x0 = max(0, int(float(query.get("x0", 0))))
         x1 = min(self.num_steps - 1, int(float(query.get("x1", self.num_steps))))
@@ -165,7 +171,7 @@ class Synthetic:
         padded[: part.shape[0], : part.shape[1]] = part
         pooled = padded.reshape(rows, per_row, columns, per_column).max((1, 3))
         row_rank = np.arange(first, last + 1, per_row, dtype="<i4")
-        return api.HeatmapResponse(
+        return HeatmapResponse(
             run=self.run,
             series=self.series,
             x_low=0.0,
@@ -175,8 +181,8 @@ class Synthetic:
             num_rows=rows,
             num_columns=columns,
             ranks_per_row=per_row,
-            row_rank=api.I32Column(row_rank.tobytes()),
-            values=api.U16Column(np.ascontiguousarray(pooled).tobytes()),
+            row_rank=row_rank,
+            values=np.ascontiguousarray(pooled),
             value_low=0.0,
             value_high=80.0 * GIB,
             capacity_bytes=80.0 * GIB,

@@ -26,9 +26,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.format.codec import CHUNK, decode_record
 from collector.format.framing import Damage, read_frames
 from collector.format.names import RANK_FILES_DIR
+from collector.format.records import (
+    CHUNK,
+    decode_chunk,
+    decode_chunk_ref,
+    decode_record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,10 +49,9 @@ sys.path.insert(0, sys.argv[1])
 import collector, collector.core.engine, torch
 MORE = json.loads(sys.argv[2])
 collector.core.engine.SEGMENT_SECONDS = 0.1
-OFF = dict.fromkeys(("process_full", "disk", "network"), False)
 
 def train(run_dir):
-    rec = collector.record(run_dir, config={**OFF, **MORE, "cpu": 0.05, "memory": 0.05})
+    rec = collector.record(run_dir, config={**MORE, "host": 0.05})
     step = 0
     while True:
         rec.step(step, tokens=512)
@@ -151,9 +155,9 @@ def steps_in(frames: list) -> list[int]:
     steps: list[int] = []
     for frame in frames:
         if not isinstance(frame, Damage) and frame.kind == CHUNK:
-            chunk = decode_record(frame.kind, frame.payload)
-            if chunk.schema_id == schema_id:
-                steps += chunk.columns[1].tolist()
+            ref, _ = decode_chunk_ref(frame.payload, frame.offset, frame.end)
+            if ref.schema_id == schema_id:
+                steps += decode_chunk(frame.payload, [1])[0].tolist()
     return steps
 
 

@@ -59,7 +59,7 @@ MB = 1e6
 
 def written(folder: Path, num_events: int) -> Path:
     """The pickle of that many events; made where it is not there yet."""
-    from collector.simulate import Form, trained_rank
+    from tests.simulate import Form, trained_rank
 
     file = folder / f"simulated_{num_events}.pickle"
     if not file.exists():
@@ -76,8 +76,8 @@ def captured(folder: Path, num_events: int) -> Path | None:
     logdir = folder / f"own_{num_events}"
     if not logdir.is_dir():
         from collector.format.snapshots import tables_of
-        from collector.simulate import Form, trained_rank
         from tests.builders import RunBuilder
+        from tests.simulate import Form, trained_rank
 
         snapshot = trained_rank(num_events).snapshot(Form())
         made = RunBuilder(logdir / "job").rank(0, world_size=1)

@@ -44,7 +44,7 @@ def trained(run_dir: Path, remote: dict, num_steps: int) -> dict[str, float]:
         rec.step()
         taken.append((time.perf_counter_ns() - began) / 1e3)
     puts = []
-    mirror = rec._engine.remote
+    mirror = rec._session.engine.remote
     if remote:
         path = run_dir / "trace.json"
         path.write_bytes(b"x" * 1000)

@@ -19,17 +19,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from collector.format import capture as capture_format
+from collector.format.capture import encode_body
 from collector.format.columns import AXES, STEP_TABLE, Column
 from collector.format.names import RANK_FILES_DIR, rank_file_name
 from collector.format.records import Capture, ClockAnchor, Header, Schema
-from collector.simulate import rank_file
-from collector.simulate.modules.modules import ROOT, ShardedStep
-from collector.simulate.modules.transformer import TransformerShape
+from collector.simulate.captures import module_tables
+from collector.simulate.device import Device
+from collector.simulate.program import ROOT, Training
+from collector.writing.rank_file import RankFile
 
 ROOT_FOLDER = Path(__file__).parent.parent.parent
 STARTED_NS = 1_780_000_000 * 10**9
@@ -99,17 +99,10 @@ def drop_page_cache() -> bool:
 
 def write(folder: Path, num_ranks: int, num_layers: int) -> Capture:
     """A run whose ranks all have the same capture; it is encoded once."""
-    shape = TransformerShape(
-        num_layers=num_layers,
-        hidden=256,
-        feed_forward=688,
-        num_heads=8,
-        vocabulary=32_000,
-        num_shards=num_ranks,
-        max_tokens=TOKENS,
-    )
-    step = ShardedStep(shape)
-    tables = step.run(TOKENS).tables(unattributed_bytes=0, duration_us=2_000_000)
+    training = Training(num_ranks, (num_layers, 256, 688))
+    device = Device(1 << 62)
+    training.begin(device)
+    step = partial(training.step, device, TOKENS)
     capture = Capture(
         kind="modules",
         time_ns=STARTED_NS + 2 * 10**9,
@@ -118,12 +111,9 @@ def write(folder: Path, num_ranks: int, num_layers: int) -> Capture:
         function="step",
         iteration=2,
         meta={"backend": "fsdp2", "root": ROOT, "devices": ["cuda:0"]},
-        tables={**step.modules(), **tables},
+        tables=module_tables(training, device, step, 0),
     )
-    body = capture_format.encode_body(capture)
-    rank_file.encode_body = lambda _: body
-    target = folder.joinpath(*RANK_FILES_DIR)
-    target.mkdir(parents=True)
+    body = encode_body(capture)
     peak = Column(
         name="allocated_peak_bytes",
         unit="bytes",
@@ -132,7 +122,6 @@ def write(folder: Path, num_ranks: int, num_layers: int) -> Capture:
         headline=True,
     )
     schema = Schema(schema_id=0, table=STEP_TABLE, phase="train", columns=(*AXES, peak))
-    times = STARTED_NS + np.arange(1, 4, dtype=np.int64) * 10**9
     for rank in range(num_ranks):
         header = Header(
             run_id="scale",
@@ -149,12 +138,15 @@ def write(folder: Path, num_ranks: int, num_layers: int) -> Capture:
             device_type="cuda",
             simulated=True,
         )
-        peaks = np.full(3, 10**9 + rank % 7, np.int64)
-        rows = rank_file.TableRows(schema, [times, np.arange(3), peaks])
-        content = rank_file.rank_file_bytes(
-            header, (), [rows], [capture], rows_per_chunk=256, close=True
-        )
-        (target / rank_file_name(rank, header.attempt)).write_bytes(content)
+        file = RankFile(max_bytes=0)
+        file.add_schema(schema)
+        name = rank_file_name(rank, header.attempt)
+        file.open(folder.joinpath(*RANK_FILES_DIR) / name, header)
+        for number in range(3):
+            time_ns = STARTED_NS + (number + 1) * 10**9
+            file.add_row(0, (time_ns, number, 10**9 + rank % 7))
+        file.write_capture(capture, body)
+        file.close("closed", "", num_dropped=0, time_ns=capture.time_ns)
     return capture
 
 

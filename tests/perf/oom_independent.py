@@ -66,7 +66,7 @@ def reported(path: Path, capacity: int | None = None) -> tuple[dict | None, str]
         report = json.loads(written)
     except ValueError:
         return None, written
-    named = any(run["verdict"]["ooms"] for run in report["runs"])
+    named = any(run["findings"]["num_errors"] for run in report["runs"])
     return report, "" if named else memboard("report", str(path), "--md", *more)
 
 

@@ -16,8 +16,9 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from collector.simulate import OOM_CAUSES
-from tb_plugin.analysis.oom.verdict import CAUSES, verdict
+from tb_plugin.analysis.oom.case import NAMES, Case
+from tb_plugin.analysis.oom.judge import verdict
+from tests.simulate import OOM_CAUSES
 from tests.tb_plugin.analysis.oom_cases import HELD_BACK, cases, judged, without_size
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def main() -> None:
         seconds += time.perf_counter() - started
         cause = found.label.cause
         sized[cause, found.verdict.cause] += 1
-        alone[cause, verdict(without_size(found.facts)).cause] += 1
+        alone[cause, verdict(Case(facts=without_size(found.facts))).cause] += 1
         beside["planted"] += len(found.label.also)
         beside["named"] += len({*found.verdict.also} & {*found.label.also})
         beside["more"] += len({*found.verdict.also} - {*found.label.also})
@@ -55,7 +56,7 @@ def main() -> None:
         "from the pickles alone, which do not say how large the device is", alone
     )
     print(
-        f"\nsmaller troubles planted beside {beside['planted']}, of them named"
+        f"\nsmaller warn_once planted beside {beside['planted']}, of them named"
         f" {beside['named']}; others named {beside['more']}"
     )
 
@@ -63,10 +64,10 @@ def main() -> None:
 def print_matrix(title: str, counts: Mapping[tuple[str, str], int]) -> None:
     """The matrix with precision and recall of each cause."""
     print(f"\n{title}")
-    print("| truth | " + " | ".join(CAUSES) + " | recall | precision |")
-    print("|-|" + "-|" * (len(CAUSES) + 2))
+    print("| truth | " + " | ".join(NAMES) + " | recall | precision |")
+    print("|-|" + "-|" * (len(NAMES) + 2))
     for cause in OOM_CAUSES:
-        row = [counts.get((cause, told), 0) for told in CAUSES]
+        row = [counts.get((cause, told), 0) for told in NAMES]
         recall, precision = rates(counts, cause)
         cells = [str(count or ".") for count in row]
         print(f"| {cause} | {' | '.join(cells)} | {recall:.2f} | {precision:.2f} |")
@@ -75,7 +76,7 @@ def print_matrix(title: str, counts: Mapping[tuple[str, str], int]) -> None:
 def rates(counts: Mapping[tuple[str, str], int], cause: str) -> tuple[float, float]:
     """Recall and precision of a cause."""
     right = counts.get((cause, cause), 0)
-    there = sum(counts.get((cause, told), 0) for told in CAUSES)
+    there = sum(counts.get((cause, told), 0) for told in NAMES)
     told_so = sum(counts.get((other, cause), 0) for other in OOM_CAUSES)
     return right / max(1, there), right / max(1, told_so)
 

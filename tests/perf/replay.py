@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from collector.simulate import Form, trained_rank
-from collector.simulate.allocator.settings import parse_settings
 from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_histogram, pins
 from tb_plugin.analysis.allocator.holders import holders
 from tb_plugin.analysis.allocator.ledger import ledger
@@ -26,6 +24,8 @@ from tb_plugin.analysis.categories.attribution import attribution
 from tb_plugin.analysis.snapshots.steps import steps_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tb_plugin.formats.snapshots.snapshot_file import read_snapshot
+from tests.simulate import Form, trained_rank
+from tests.simulate.allocator.settings import parse_settings
 
 NUM_MOMENTS = 50
 WIDTH = 1200

@@ -28,26 +28,27 @@ ROOT = Path(__file__).parents[2]
 
 SIMULATE = """
 from pathlib import Path
-from collector.simulate import Form, trained_rank
+from tests.simulate import Form, trained_rank
 trained_rank(int(sys.argv[2]), seed=1).write(Path(sys.argv[1]), Form())
 """
 
 IMPORT = """
-from tb_plugin.jobs.worker.limits import Limits
-from tb_plugin.jobs.worker.worker_process import WorkerProcess
+from tb_plugin.jobs.worker import process
+from tb_plugin.jobs.worker.limits import SNAPSHOT, Limits
+process._FORKS = False  # a child of this process: what it takes is known
 with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as columns:
     size = os.fstat(file.fileno()).st_size
-    worker = WorkerProcess(file, columns, Limits.of(size))
-    ending = worker._process.stderr.read().splitlines()[-1]
-    assert b"done" in ending, ending
-    status, usage = os.wait4(worker._process.pid, 0)[1:]
-    worker._process.returncode = os.waitstatus_to_exitcode(status)
+    limits = Limits.of(size, SNAPSHOT)
+    process.WorkerProcess(file, columns, SNAPSHOT, limits).follow(
+        lambda _: None, lambda _: True
+    )
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     taken = usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 """
 
 CACHED = """
 from pathlib import Path
-from tb_plugin.jobs.worker.column_file import open_columns
+from tb_plugin.jobs.worker.columns import open_columns
 open_columns(Path(sys.argv[2]))
 """
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import collector
-from collector.sources import TIMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +26,8 @@ def spans(number: int = 20_000, num_rounds: int = 15) -> None:
     does nothing is taken off. The writer takes rows away meanwhile, on its own thread.
     """
     clock = time.thread_time_ns
-    never = {"warmup_iters": 10**6, "max_iter": 0}
-    always = {"warmup_iters": 0, "max_iter": 0}
+    never = {"warmup": 10**6, "active": 0}
+    always = {"warmup": 0, "active": 0}
     # Every row is written, none dropped: that would be cheaper.
     kept = {"spans": {"per_second": 10**6}, "schedule": always, "scalars": False}
 
@@ -82,11 +81,11 @@ def spans(number: int = 20_000, num_rounds: int = 15) -> None:
         return block
 
     def automatic(owner: Any) -> Callable[[int], None]:
-        timed = owner._timing.automatic
+        timed = owner._session.timing.automatic
 
         def block(number: int) -> None:
             for _ in range(number):
-                timed.end(timed.begin("optimizer"))
+                timed.end(timed.begin("optimizer", "step", ()))
 
         return block
 
@@ -104,7 +103,7 @@ def spans(number: int = 20_000, num_rounds: int = 15) -> None:
         rows.append((name, f"{middle:.2f} us, best {best:.2f} us"))
 
     with tempfile.TemporaryDirectory() as folder:
-        quiet = dict.fromkeys(TIMED, False)
+        quiet = dict.fromkeys(("gpu", "process", "host"), False)
         with collector.record(Path(folder) / "a", **quiet, **kept) as rec:
             rec.step()
             add("kept one by one", inside(rec))

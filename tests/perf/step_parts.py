@@ -40,9 +40,13 @@ def main() -> None:
     ):
         rec.step()
         time.sleep(0.5)  # NVML, psutil and the rest are open now
-        timing, cycles, windows = rec._timing, rec._cycles, rec._windows
+        timing, cycles, windows = (
+            rec._session.timing,
+            rec._session.cycles,
+            rec._session.windows,
+        )
         parts = {
-            "sources": rec._engine._samples[0],
+            "sources": rec._session.engine._reads[0],
             "parts of the step's time, its span": (
                 lambda: timing.end_step(5, 1, 2, None, None)
             ),
@@ -53,9 +57,9 @@ def main() -> None:
             ),
             "collected calls": lambda: (windows.end_step(), windows.begin_step()),
             "is torch.distributed there": is_distributed,
-            "number of the step": lambda: rec._progress.advance(None),
+            "number of the step": lambda: rec._session.progress.advance(None),
             "what later spans belong to": timing.turn,
-            "errors": rec._recording.witness.stepped,
+            "errors": rec._session.oom.stepped,
         }
         nothing = least_us(lambda: None)
         found = {name: least_us(part) - nothing for name, part in parts.items()}

@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from process_tree import Watch
@@ -46,17 +47,14 @@ def replicate(recorded: Path, target: Path, num_bytes: int) -> None:
 
 
 IMPORT = """
-from tb_plugin.jobs.worker.kinds import TRACE
-from tb_plugin.jobs.worker.limits import Limits
-from tb_plugin.jobs.worker.worker_process import WorkerProcess
+from tb_plugin.jobs.worker import process
+from tb_plugin.jobs.worker.limits import TRACE, Limits
+process._FORKS = False  # a child of this process: what it takes is known
 with open(sys.argv[1], "rb", buffering=0) as file, open(sys.argv[2], "wb") as columns:
     size = os.fstat(file.fileno()).st_size
-    limits = Limits.of(size, TRACE)
-    worker = WorkerProcess(file, columns, limits, TRACE)
-    ending = worker._process.stderr.read().splitlines()[-1]
-    assert b"done" in ending, ending
-    status, usage = os.wait4(worker._process.pid, 0)[1:]
-    worker._process.returncode = os.waitstatus_to_exitcode(status)
+    worker = process.WorkerProcess(file, columns, TRACE, Limits.of(size, TRACE))
+    worker.follow(lambda _: None, lambda _: True)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     taken = usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 """
 JSON = """
@@ -66,7 +64,7 @@ with open(sys.argv[1], "rb") as file:
 """
 CACHED = """
 from pathlib import Path
-from tb_plugin.jobs.worker.column_file import open_columns
+from tb_plugin.jobs.worker.columns import open_columns
 from tb_plugin.formats.traces.bytes.stored import trace_of
 began, used = time.perf_counter(), time.process_time()
 trace = trace_of(open_columns(Path(sys.argv[2])))
@@ -117,10 +115,9 @@ def taken(code: str, *args: str, python: str = sys.executable) -> tuple[float, .
 
 
 def of_ranks(source: Path, folder: Path, num: int) -> None:
-    from tb_plugin.formats.traces import open_trace
-    from tb_plugin.jobs.worker.column_cache import ColumnCache
-    from tb_plugin.jobs.worker.importer import Importer
-    from tb_plugin.jobs.worker.kinds import TRACE
+    from tb_plugin.formats.traces import read_trace
+    from tb_plugin.jobs.worker.cache import ColumnCache
+    from tb_plugin.jobs.worker.importer import MAX_WORKERS, Importer
 
     small = folder / "rank.json"
     replicate(source, small, 550_000)
@@ -133,9 +130,8 @@ def of_ranks(source: Path, folder: Path, num: int) -> None:
     used = time.process_time()
     watch = Watch(os.getpid(), pss=True)
     began = time.perf_counter()
-    for path in paths:
-        importer.start(path, kind=TRACE)
-    traces = [open_trace(path, importer) for path in paths]
+    with ThreadPoolExecutor(MAX_WORKERS) as pool:
+        traces = list(pool.map(lambda path: read_trace(path, importer)(), paths))
     wall = time.perf_counter() - began
     most = watch.stop()
     importer.close()

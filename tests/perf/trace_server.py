@@ -16,6 +16,7 @@ import gzip
 import statistics
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,19 +25,8 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 
-from tb_plugin.analysis.trace.build import no_rows  # noqa: E402
-from tb_plugin.analysis.trace.details import (  # noqa: E402
-    Collectives,
-    DeviceWork,
-    Launches,
-    MemoryEvents,
-    Operators,
-    PythonCalls,
-)
+from tb_plugin.analysis.trace.build import EMPTY_TRACE  # noqa: E402
 from tb_plugin.analysis.trace.trace import (  # noqa: E402
-    Counters,
-    Flows,
-    Instants,
     Slices,
     Trace,
     Track,
@@ -105,7 +95,8 @@ def made(num_slices: int, seed: int = 7) -> Trace:
             )
         )
     strings = ["", "cpu_op", "kernel", *(f"aten::op_{at}" for at in range(NAMES))]
-    return Trace(
+    return replace(
+        EMPTY_TRACE,
         tracks=tuple(tracks),
         strings=strings,
         slices=Slices(
@@ -118,16 +109,6 @@ def made(num_slices: int, seed: int = 7) -> Trace:
             parent=np.concatenate(parents),
             args=np.full(row, -1),
         ),
-        instants=no_rows(Instants),
-        series=(),
-        counters=no_rows(Counters),
-        flows=no_rows(Flows),
-        operators=no_rows(Operators),
-        python=no_rows(PythonCalls),
-        launches=no_rows(Launches),
-        device_work=no_rows(DeviceWork),
-        collectives=no_rows(Collectives),
-        memory=no_rows(MemoryEvents),
         base_ns=START_NS,
         end_ns=span,
     )
@@ -143,7 +124,7 @@ def found(trace: Trace) -> FoundSource:
         1,
         len(trace.slices),
         ("made",),
-        lambda _: trace,
+        lambda _: lambda: trace,
     )
 
 

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.format.snapshots import tables_of
-from collector.simulate import Form, SimulatedRun, trained_rank, write_run
+from collector.simulate import SimulatedRun, write_run
 from tb_plugin.analysis.allocator.live import live_rows
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.categories.attribution import attribution
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tests.collector.recordings import rank_files, read
+from tests.simulate import Form, trained_rank
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
     INCONSISTENT,

@@ -47,7 +47,7 @@ QUESTIONS = (
     Question("overview", "runs", of_run=False),
     _ask("overview", "overview"),
     _ask("overview", "overview", rank="1"),
-    _ask("overview", "verdict"),
+    _ask("overview", "findings"),
     _ask("timeline", "timeline", px="1200"),
     _ask("timeline", "timeline", px="40", x="relative", series="{series}", ranks="0-1"),
     _ask("timeline", "heatmap", **_DRAWN),

@@ -11,6 +11,7 @@ import numpy as np
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client, TestResponse
 
+from tb_plugin.api.base import API_VERSION
 from tb_plugin.plugin import MemBoardPlugin
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def decode(response: TestResponse) -> dict[str, Any]:
 def decode_envelope(body: bytes) -> dict[str, Any]:
     length = int.from_bytes(body[:4], "little")
     header = json.loads(body[4 : 4 + length].decode("utf-8"))
-    assert header["api_version"] == 1
+    assert header["api_version"] == API_VERSION
     columns = []
     for column in header["columns"]:
         assert column["offset"] % 8 == 0

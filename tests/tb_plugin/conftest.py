@@ -49,7 +49,6 @@ def _patient():
             "plugin._FIRST_LOOK_SECONDS",
             "server.read_ahead._MOST_SECONDS",
             "server.read_ahead._WALKING_SECONDS",
-            "jobs.worker.forks._ANSWER_S",
             "formats.traces.files.listing.LOOK_SECONDS",
             "formats.snapshots.files.walked.LOOK_SECONDS",
             "storage.blocks.WAIT_SECONDS",

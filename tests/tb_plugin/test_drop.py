@@ -31,7 +31,7 @@ from tensorboard.plugins.core import core_plugin
 from werkzeug.exceptions import ClientDisconnected
 from werkzeug.test import Client
 
-from tb_plugin.index.given import Given
+from tb_plugin.index.logdirs import Given
 from tb_plugin.loader import Loader
 from tb_plugin.plugin import MemBoardPlugin
 from tb_plugin.server import drop as drop_module

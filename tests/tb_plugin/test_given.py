@@ -7,8 +7,8 @@ from pathlib import Path
 
 from werkzeug.test import Client
 
-from tb_plugin.formats.snapshots.files.found import snapshot_id
-from tb_plugin.index.given import Given, runs_of
+from tb_plugin.formats.found_files import file_id
+from tb_plugin.index.logdirs import Given, runs_of
 from tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.made_snapshots import long_history
@@ -53,7 +53,7 @@ def test_files_of_one_layout_are_one_run_with_ids_that_stay(tmp_path):
     by_name["job"].list_files()
     files = by_name["job"].snapshots.found.files
     assert [(file.rank, file.step) for file in files] == [(0, 1), (1, 2)]
-    assert [file.id for file in files] == [snapshot_id(path) for path in paths[:2]]
+    assert [file.id for file in files] == [file_id("f", path) for path in paths[:2]]
 
 
 def test_folders_of_the_same_name_are_told_apart(tmp_path):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tb_plugin.index.foreign import kind_of
+from tb_plugin.index.folders import kind_of
 from tb_plugin.index.logdirs import logdirs_of
 from tb_plugin.index.walk import Index
 from tests.builders import RunBuilder

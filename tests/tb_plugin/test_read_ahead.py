@@ -12,8 +12,7 @@ from tensorboard.plugins import base_plugin
 
 from tb_plugin import plugin as plugin_module
 from tb_plugin.budget import Budget
-from tb_plugin.index.given import Given
-from tb_plugin.index.logdirs import Logdir
+from tb_plugin.index.logdirs import Given, Logdir
 from tb_plugin.jobs.history_list import listed
 from tb_plugin.loader import Loader
 from tb_plugin.pages.profile import asked as of_profile
@@ -91,7 +90,7 @@ def test_the_trace_that_is_shown_first_is_opened_unless_it_is_large(
     (run,) = state.glance_at_all()
     sources = {one.name: one for one in state.traces.listed(run.id).sources}
     opened = {
-        name: state.traces.sources.known(run.id, one.id, one.key)
+        name: state.traces.sources.known((run.id, one.id, *one.key))
         for name, one in sources.items()
     }
     assert opened["worker0.1.pt.trace.json"] is None, "nobody asked for it"
@@ -216,7 +215,7 @@ def test_the_file_that_was_named_first_is_opened_before_anyone_asks(named):
     (run,) = state.store.runs()
     with run.lock:
         found = {one.reference.path: one for one in listed(run, Budget(SECONDS))}
-    first, second = (state.histories.look_up(found[p]) for p in named.files)
+    first, second = (state.histories.known(found[p].key) for p in named.files)
     assert first is not None
     assert first.wait(SECONDS)
     assert first.state == "ready"

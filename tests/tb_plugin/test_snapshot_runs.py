@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import fsspec
 import pytest
 
+from tb_plugin.formats.found_files import file_id
 from tb_plugin.formats.snapshots.files import walked
-from tb_plugin.formats.snapshots.files.found import snapshot_id
 from tb_plugin.index.logdirs import logdirs_of
 from tb_plugin.index.walk import Index
 from tests.builders import RunBuilder
@@ -150,7 +150,7 @@ def test_files_of_memprofiler_stay_in_its_run(tmp_path):
     run = page.store.run(found["sub"]["id"])
     (file,) = run.snapshots.files
     path = "sub/cuda_alloc_rank_0.training_step.2.end.pickle"
-    assert file.id == snapshot_id(path)
+    assert file.id == file_id("f", path)
     assert run.snapshots.by_id(file.id) is file
     assert (file.rank, file.function, file.iteration) == (0, "training_step", 2)
     assert (file.context, file.path) == ("end", str(tmp_path / path))
@@ -166,7 +166,7 @@ def test_ids_are_of_the_path_below_the_logdir(tmp_path):
         (run,) = index_of(tmp_path / logdir).runs.values()
         (file,) = run.snapshots.found.files
         ids.append(file.id)
-    assert ids[0] == ids[1] == snapshot_id("x/memory_snapshot_rank0.pickle")
+    assert ids[0] == ids[1] == file_id("f", "x/memory_snapshot_rank0.pickle")
     assert re.fullmatch("f[0-9a-f]{16}", ids[0])
     page = Page(tmp_path / "a")
     run = page.store.run(page.run_id("x"))
@@ -190,7 +190,7 @@ def test_files_that_come_grow_and_go_are_noticed(tmp_path):
     first.write_bytes(SMALL + SMALL)
     again(index)
     assert run.version == version + 2
-    assert run.snapshots.found.files[0].size_bytes == 2 * len(SMALL)
+    assert run.snapshots.found.files[0].num_bytes == 2 * len(SMALL)
     first.unlink()
     first.parent.rmdir()
     again(index)
@@ -390,7 +390,7 @@ def test_what_is_refused_once_it_is_opened_is_a_problem_of_its_run(tmp_path):
     run_id = page.run_id("exp")
     assert page.get("/overview", run=run_id)["problems"] == []
     answered(
-        lambda: page.get("/history", run=run_id, history=snapshot_id(shown_as(path))),
+        lambda: page.get("/history", run=run_id, history=file_id("f", shown_as(path))),
         lambda found: found["state"] == "failed",
     )
     (problem,) = page.get("/overview", run=run_id)["problems"]
@@ -578,7 +578,7 @@ def test_ten_thousand_files_are_listed(tmp_path):
 
 
 def test_too_many_files_are_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("tb_plugin.formats.named_files.MAX_FILES", 3)
+    monkeypatch.setattr("tb_plugin.formats.found_files.MAX_FILES", 3)
     for rank in range(5):
         write(tmp_path / f"memory_snapshot_rank{rank}.pickle")
     (run,) = index_of(tmp_path).runs.values()

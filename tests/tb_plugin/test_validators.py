@@ -8,7 +8,7 @@ import pytest
 from tensorboard.backend import security_validator
 from werkzeug.test import Client
 
-from collector.simulate import Form
+from tests.simulate import Form
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.history_runs import captured, trained
 

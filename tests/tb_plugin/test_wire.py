@@ -15,7 +15,7 @@ from tb_plugin.contract import wire
 from tests.tb_plugin.client import decode_envelope
 
 if TYPE_CHECKING:
-    from tb_plugin import api
+    from tb_plugin.api.base import F64Column, I32Column, U8Column, U16Column
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Everything:
     text: str
     number: float | None
     flag: bool
-    columns: tuple[api.F64Column | api.I32Column | api.U16Column | api.U8Column, ...]
+    columns: tuple[F64Column | I32Column | U16Column | U8Column, ...]
 
 
 @given(

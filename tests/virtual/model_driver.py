@@ -9,24 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.simulate.allocator.allocator import (
+from tests.simulate.allocator.allocator import (
     CachingAllocator,
     SimulatedOutOfMemoryError,
 )
-from collector.simulate.allocator.device import DeviceMemory
-from collector.simulate.allocator.settings import (
+from tests.simulate.allocator.device import DeviceMemory
+from tests.simulate.allocator.settings import (
     LARGE_SEGMENT_BYTES,
     SMALL_SEGMENT_BYTES,
     parse_settings,
 )
-from collector.simulate.history.history import ACTIONS, History
-from collector.simulate.stats import SMALL
+from tests.simulate.allocator.stats import SMALL
+from tests.simulate.history.history import ACTIONS, History
 from tests.virtual.random_sequences import POINT_EVERY, POOLS, STATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from collector.simulate.allocator.blocks import Block
+    from tests.simulate.allocator.blocks import Block
     from tests.virtual.random_sequences import Performed
 
 OLDEST_FIRST_SINCE = (2, 13)

@@ -16,6 +16,7 @@ import pytest
 from collector.virtual.devices import parse_device
 from collector.virtual.environment import environment
 from collector.virtual.present import virtual_device
+from tests.errors_found import errors_in
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAMS = Path(__file__).parent / "programs"
@@ -58,7 +59,7 @@ class Ran:
             timeout=PATIENCE_S,
         )
         ((run,),) = [json.loads(done.stdout)["runs"]]
-        (found,) = run["verdict"]["ooms"]
+        (found,) = errors_in(run["findings"])
         return found
 
 

@@ -59,7 +59,13 @@ def taken(ranks):
     }
 
 
-@pytest.mark.parametrize("words", [("train_fsdp2",), ("train_pipeline", "1f1b")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("train_fsdp2",),
+        pytest.param(("train_pipeline", "1f1b"), marks=pytest.mark.matrix),
+    ],
+)
 def test_a_rank_alone_takes_what_it_takes_beside_all_others(predict, words, tmp_path):
     together, _ = predict(*words, ranks=("--nproc", "2"))
     ran(together)
@@ -90,6 +96,7 @@ def test_tensor_parallel_holds_a_part_of_each_layer(predict):
     assert found["optimizer"] == pytest.approx(2 * found["param"], rel=0.01)
 
 
+@pytest.mark.matrix
 def test_two_dimensions_and_a_checkpoint_of_shards(predict, tmp_path):
     ranks, said = predict(
         *("train_mesh", "2", str(tmp_path / "saved")),
@@ -104,6 +111,7 @@ def test_two_dimensions_and_a_checkpoint_of_shards(predict, tmp_path):
     assert held["optimizer"] == pytest.approx(2 * 4 * shard, rel=0.01)
 
 
+@pytest.mark.matrix
 def test_a_stage_in_the_middle_learns_the_shapes_of_its_neighbours(predict):
     ranks, said = predict(
         *("train_pipeline", "interleaved"),
@@ -114,7 +122,9 @@ def test_a_stage_in_the_middle_learns_the_shapes_of_its_neighbours(predict):
     assert "rank 0 is done" not in said
 
 
-@pytest.mark.parametrize("how", ["store", "tcp"])
+@pytest.mark.parametrize(
+    "how", ["store", pytest.param("tcp", marks=pytest.mark.matrix)]
+)
 def test_a_store_of_the_programs_own_waits_for_nobody(predict, how, tmp_path):
     ranks, said = predict(
         *("train_own_store", how, str(tmp_path)),
@@ -137,6 +147,7 @@ for step in range(10):
 """
 
 
+@pytest.mark.matrix
 def test_ranks_on_one_device_are_added_up_and_hosts_are_not(predict, tmp_path):
     (tmp_path / "shares.py").write_text(SHARES)
     words = ("--nproc", "2", "--on", "24GiB,8.9")

@@ -15,8 +15,9 @@ from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.snapshots.snapshot import STATES
 from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tb_plugin.jobs.worker.column_cache import ColumnCache
+from tb_plugin.jobs.worker.cache import ColumnCache
 from tb_plugin.jobs.worker.importer import Importer
+from tb_plugin.jobs.worker.limits import SNAPSHOT
 
 RECORDED = Path(__file__).parent / "recorded"
 FILES = sorted(RECORDED.glob("*.pickle.gz"))
@@ -36,7 +37,7 @@ def recorded(request, importer):
     path = request.param
     name = path.name.removesuffix(".pickle.gz")
     truth = json.loads((RECORDED / f"{name}.json").read_text())
-    return name.partition("_")[2], snapshot_of(importer.start(path).result()), truth
+    return name.partition("_")[2], snapshot_of(importer.tables(path, SNAPSHOT)), truth
 
 
 def test_every_version_and_kind_is_there_and_small():

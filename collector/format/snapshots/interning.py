@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from collector.format.snapshots.alike import same_lists
 from collector.format.snapshots.plain_text import plain_text
 from collector.format.snapshots.turns import distinct, listed, numbered
 
@@ -21,9 +18,6 @@ if TYPE_CHECKING:
 
     from collector.format.records import IntArray
 
-
-_LISTS: Final = 1 << 12
-"""Lists of frames that are compared with each other at a time."""
 
 MAX_KEYS: Final = 256
 """Keys that rows of one table may have; a snapshot with more is kept as values."""
@@ -70,30 +64,15 @@ class Interner:
         """
         ids = listed(id, values)
         by_list = self._by_list
-        new = {
-            key: frames
-            for key, frames in zip(ids, values, strict=True)
-            if key not in by_list
-        }
-        lists = list(new.values())
-        keys = list(new)
-        for start in range(0, len(lists), _LISTS):
-            some = lists[start : start + _LISTS]
-            numbers = self._numbers(some)
-            by_list.update(zip(keys[start : start + _LISTS], numbers, strict=True))
+        for key, frames in zip(ids, values, strict=True):
+            if key not in by_list:
+                by_list[key] = self._by_frame_ids(frames)
         return numbered(by_list.__getitem__, ids)
-
-    def _numbers(self, lists: list[list[dict[str, Any]]]) -> list[int]:
-        """Number of each list; those of the same frames are looked at once."""
-        if set(map(type, lists)) != {list}:
-            raise NotFramesError
-        first, of_list = same_lists(lists)
-        numbers = np.array([self._by_frame_ids(lists[place]) for place in first])
-        found: list[int] = numbers[of_list].tolist()
-        return found
 
     def _by_frame_ids(self, frames: list[dict[str, Any]]) -> int:
         """The stack of these frames, first looked up by their identity."""
+        if type(frames) is not list:
+            raise NotFramesError
         frame_ids = tuple(map(id, frames))
         number = self._number_of_ids.get(frame_ids)
         if number is None:

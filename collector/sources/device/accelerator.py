@@ -8,9 +8,9 @@ device; until training does, readings are None.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from collector.sources.contract import Unavailable
+from collector.sources.contract import TORCH_ERRORS, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,39 +28,6 @@ class DeviceIdentity:
     device_name: str | None = None
     device_uuid: str | None = None
     device_total_bytes: int | None = None
-
-
-class Backend(Protocol):
-    """The few calls into torch that the sources rest on: the seam for tests."""
-
-    type: str
-
-    def in_use(self) -> bool:
-        """Whether this process has initialised the device and may ask it."""
-
-    def count(self) -> int:
-        """Number of visible devices, found without initialising them."""
-
-    def current(self) -> int:
-        """The current device; only while in use."""
-
-    def stats(self, index: int) -> Mapping[str, Any]:
-        """The allocator's statistics as a nested dict; only while in use."""
-
-    def reset_peaks(self, index: int) -> None:
-        """Set every peak to its current value; only while in use."""
-
-    def memory_info(self, index: int) -> tuple[int, int] | None:
-        """Free and total bytes of the device; only while in use.
-
-        None where asking would create a context: hundreds of megabytes of the device.
-        """
-
-    def identity(self, index: int) -> DeviceIdentity:
-        """Name, uuid and size; only while in use."""
-
-    def entry_points(self) -> tuple[EntryPoint, ...]:
-        """The functions through which user code reads and resets peaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +115,7 @@ def find_device(choice: str | int, *, local_rank: int) -> Device:
         current = backend.current() if backend.in_use() else 0
     except Unavailable as absent:
         return Device(absent=absent)
-    except Exception as error:  # noqa: BLE001  # a broken driver must not stop training
+    except TORCH_ERRORS as error:
         reason = f"looking for an accelerator failed: {type(error).__name__}: {error}"
         return Device(absent=Unavailable(reason, "Check the driver."))
     if count == 0:
@@ -190,72 +157,17 @@ def _backend() -> Backend:
             return CudaBackend(torch)
         except AttributeError:  # another release renamed them: the generic ones remain
             pass
-    return AcceleratorBackend(torch, accelerator.type)
+    return Backend(torch, accelerator.type)
 
 
-class CudaBackend:
-    """CUDA and ROCm, through the C functions that torch.cuda itself calls."""
+class Backend:
+    """The few calls into torch that the sources rest on, for any kind of accelerator.
 
-    type = "cuda"
-
-    def __init__(self, torch: ModuleType) -> None:
-        self._cuda = torch.cuda
-        self._c = torch._C  # noqa: SLF001  # the nested dict without flattening
-        # Kept now, so that they stay torch's own while wrapped ones are in their place.
-        self._stats: Callable[[int], Mapping[str, Any]] = original(
-            self._c._cuda_memoryStats  # noqa: SLF001
-        )
-        self._reset: Callable[[int], None] = original(
-            self._c._cuda_resetPeakMemoryStats  # noqa: SLF001
-        )
-
-    def in_use(self) -> bool:
-        """See `Backend`; False in a forked child, where CUDA cannot be used."""
-        return bool(self._cuda.is_initialized())
-
-    def count(self) -> int:
-        """See `Backend`; torch asks NVML, which leaves forking possible."""
-        return int(self._cuda.device_count())
-
-    def current(self) -> int:
-        """See `Backend`."""
-        return int(self._cuda.current_device())
-
-    def stats(self, index: int) -> Mapping[str, Any]:
-        """See `Backend`."""
-        return self._stats(index)
-
-    def reset_peaks(self, index: int) -> None:
-        """See `Backend`."""
-        self._reset(index)
-
-    def memory_info(self, index: int) -> tuple[int, int] | None:
-        """See `Backend`."""
-        # CUDA in use does not mean this device is: training may have chosen another.
-        has_context = getattr(self._c, "_cuda_hasPrimaryContext", None)
-        if has_context is not None and not has_context(index):
-            return None
-        free, total = self._cuda.mem_get_info(index)
-        return int(free), int(total)
-
-    def identity(self, index: int) -> DeviceIdentity:
-        """See `Backend`."""
-        return _identity(self.type, index, self._cuda.get_device_properties(index))
-
-    def entry_points(self) -> tuple[EntryPoint, ...]:
-        """See `Backend`; torch.accelerator reads the same allocator."""
-        return (
-            EntryPoint(self._c, "_cuda_memoryStats", resets=False),
-            EntryPoint(self._c, "_cuda_resetPeakMemoryStats", resets=True),
-            *_generic_entry_points(self._c),
-        )
-
-
-class AcceleratorBackend:
-    """Any other accelerator, as far as torch.accelerator describes its memory."""
+    This one uses what torch.accelerator tells of its memory. Raises Unavailable where
+    torch offers no statistics.
+    """
 
     def __init__(self, torch: ModuleType, kind: str) -> None:
-        """Raise Unavailable where torch offers no statistics."""
         self.type = kind
         self._accelerator = torch.accelerator
         self._module = getattr(torch, kind, None)
@@ -275,70 +187,96 @@ class AcceleratorBackend:
             ) from None
 
     def in_use(self) -> bool:
-        """See `Backend`."""
+        """Whether this process has initialised the device and may ask it."""
         initialized = getattr(self._module, "is_initialized", None)
         if initialized is not None and not initialized():
             return False
         return bool(self._c._accelerator_isAllocatorInitialized())  # noqa: SLF001
 
     def count(self) -> int:
-        """See `Backend`."""
+        """Number of visible devices, found without initialising them."""
         return int(self._accelerator.device_count())
 
     def current(self) -> int:
-        """See `Backend`."""
+        """The current device; this and all that follows only while in use."""
         return int(self._accelerator.current_device_index())
 
     def stats(self, index: int) -> Mapping[str, Any]:
-        """See `Backend`."""
+        """The allocator's statistics as a nested dict."""
         return self._stats(index)
 
     def reset_peaks(self, index: int) -> None:
-        """See `Backend`."""
+        """Set every peak to its current value."""
         self._reset(index)
 
     def memory_info(self, index: int) -> tuple[int, int] | None:
-        """See `Backend`."""
+        """Free and total bytes of the device.
+
+        None where asking would create a context: hundreds of megabytes of the device.
+        """
         free, total = self._accelerator.get_memory_info(index)
         return int(free), int(total)
 
     def identity(self, index: int) -> DeviceIdentity:
-        """See `Backend`."""
+        """Name, uuid and size."""
         properties = getattr(self._module, "get_device_properties", None)
-        if properties is None:
-            return DeviceIdentity(device_type=self.type, device_index=index)
-        return _identity(self.type, index, properties(index))
+        found = None if properties is None else properties(index)
+        uuid = getattr(found, "uuid", None)
+        total = getattr(found, "total_memory", None)
+        return DeviceIdentity(
+            device_type=self.type,
+            device_index=index,
+            device_name=getattr(found, "name", None),
+            device_uuid=None if uuid is None else str(uuid),
+            device_total_bytes=None if total is None else int(total),
+        )
 
     def entry_points(self) -> tuple[EntryPoint, ...]:
-        """See `Backend`; the device's own module calls functions of its own."""
-        own = (
+        """The functions through which user code reads and resets peaks.
+
+        The device's own module calls functions of its own.
+        """
+        points = (
+            EntryPoint(self._c, "_accelerator_getDeviceStats", resets=False),
+            EntryPoint(self._c, "_accelerator_resetPeakStats", resets=True),
             EntryPoint(self._c, f"_{self.type}_memoryStats", resets=False),
             EntryPoint(self._c, f"_{self.type}_resetPeakMemoryStats", resets=True),
         )
-        present = tuple(point for point in own if hasattr(point.owner, point.name))
-        return (*_generic_entry_points(self._c), *present)
+        return tuple(point for point in points if hasattr(point.owner, point.name))
 
 
-def _generic_entry_points(c: Any) -> tuple[EntryPoint, ...]:
-    points = (
-        EntryPoint(c, "_accelerator_getDeviceStats", resets=False),
-        EntryPoint(c, "_accelerator_resetPeakStats", resets=True),
-    )
-    return tuple(point for point in points if hasattr(point.owner, point.name))
+class CudaBackend(Backend):
+    """CUDA and ROCm, through the C functions that torch.cuda itself calls."""
+
+    def __init__(self, torch: ModuleType) -> None:
+        self.type = "cuda"
+        self._module = self._cuda = torch.cuda
+        self._c = torch._C  # noqa: SLF001  # the nested dict without flattening
+        # Kept now, so that they stay torch's own while wrapped ones are in their place.
+        self._stats = original(self._c._cuda_memoryStats)  # noqa: SLF001
+        self._reset = original(self._c._cuda_resetPeakMemoryStats)  # noqa: SLF001
+
+    def in_use(self) -> bool:
+        """False in a forked child, where CUDA cannot be used."""
+        return bool(self._cuda.is_initialized())
+
+    def count(self) -> int:
+        """Torch asks NVML, which leaves forking possible."""
+        return int(self._cuda.device_count())
+
+    def current(self) -> int:
+        """torch.cuda's."""
+        return int(self._cuda.current_device())
+
+    def memory_info(self, index: int) -> tuple[int, int] | None:
+        """CUDA in use does not mean this device is: training may have chosen another."""
+        has_context = getattr(self._c, "_cuda_hasPrimaryContext", None)
+        if has_context is not None and not has_context(index):
+            return None
+        free, total = self._cuda.mem_get_info(index)
+        return int(free), int(total)
 
 
 def original(function: Any) -> Any:
     """Torch's own function behind one that a peak ledger has wrapped."""
     return getattr(function, "__memboard_original__", function)
-
-
-def _identity(kind: str, index: int, properties: Any) -> DeviceIdentity:
-    uuid = getattr(properties, "uuid", None)
-    total = getattr(properties, "total_memory", None)
-    return DeviceIdentity(
-        device_type=kind,
-        device_index=index,
-        device_name=getattr(properties, "name", None),
-        device_uuid=None if uuid is None else str(uuid),
-        device_total_bytes=None if total is None else int(total),
-    )

@@ -16,11 +16,10 @@ the training must not be the first thing to be wrong.
 from __future__ import annotations
 
 import functools
-import os
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.core.fork import ProcessLock
 from collector.sources.device.accelerator import original
 from collector.sources.device.peaks import PeakLedger
 
@@ -39,7 +38,7 @@ def open_ledger(device: Device, *, resets: bool) -> PeakLedger:
     backend, index = device.backend, device.index
     if backend is None or index is None:
         raise ValueError("a device without a backend has no peaks to keep")
-    with _lock:
+    with _lock.now:
         wrapping = _wrappings.get(backend.type)
         if not resets:
             return PeakLedger(_UserCounters(backend, index), resets=False)
@@ -50,13 +49,13 @@ def open_ledger(device: Device, *, resets: bool) -> PeakLedger:
 
 def release_ledger(ledger: PeakLedger) -> None:
     """Give back a ledger; the last recorder's puts torch's functions back."""
-    with _lock:
+    with _lock.now:
         for wrapping in tuple(_wrappings.values()):
             wrapping.release(ledger)
 
 
 class _Counters:
-    """One device's counters, as `peaks.Counters`."""
+    """One device's counters."""
 
     def __init__(self, backend: Backend, index: int) -> None:
         self._backend = backend
@@ -69,7 +68,7 @@ class _Counters:
         return self._backend.stats(self._index)
 
     def reset_peaks(self) -> None:
-        """See `peaks.Counters`."""
+        """Set every peak to its current value."""
         self._backend.reset_peaks(self._index)
 
 
@@ -77,7 +76,7 @@ class _UserCounters(_Counters):
     """The counters as the user sees them, also beside a recorder that resets them."""
 
     def stats(self) -> Mapping[str, Any] | None:
-        """See `_Counters`."""
+        """With the user's own peaks."""
         stats = super().stats()
         wrapping = _wrappings.get(self._backend.type)
         shared = None if wrapping is None else wrapping.shared.get(self._index)
@@ -128,7 +127,7 @@ class _Wrapping:
 
     def _drop_unused(self, index: int) -> None:
         """Forget a ledger that neither a recorder nor the user's peaks need."""
-        with _lock:
+        with _lock.now:
             shared = self.shared.get(index)
             if shared is None or shared.num_recorders or shared.ledger.owes_user():
                 return
@@ -163,14 +162,5 @@ class _Wrapping:
         return wrapper
 
 
-_lock = threading.RLock()
+_lock: Final = ProcessLock()
 _wrappings: Final[dict[str, _Wrapping]] = {}
-
-
-def _after_fork() -> None:
-    global _lock  # noqa: PLW0603  # another thread may have held it at the fork
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -13,12 +13,11 @@ thread that is freed at once would go unseen; nothing runs between the two calls
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
+from collector.core.fork import ProcessLock
 from collector.format.columns import DEVICE_STATS
+from collector.sources.contract import TORCH_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +66,7 @@ class Reading(NamedTuple):
 
 
 class PeakLedger:
-    """See the module. Safe to use from any thread; methods take microseconds."""
+    """Safe to use from any thread; methods take microseconds."""
 
     def __init__(self, counters: Counters, *, resets: bool = True) -> None:
         """`resets` False: never reset; a scope's peaks are then the counters' own."""
@@ -76,13 +75,12 @@ class PeakLedger:
         self._scopes: set[Scope] = set()
         self._full_scopes: set[FullScope] = set()
         self._user: dict[Any, Any] = {}
-        self._lock = threading.RLock()
-        _ledgers.add(self)
+        self._lock = ProcessLock()
 
     def open(self) -> Scope:
         """Begin a scope now; scopes nest and overlap as they like."""
         scope = Scope()
-        with self._lock:
+        with self._lock.now:
             if self._resets:
                 self._reset()
             self._scopes.add(scope)
@@ -91,7 +89,7 @@ class PeakLedger:
     def open_full(self) -> tuple[FullScope, Mapping[str, Any] | None]:
         """Begin a scope of all statistics now; it, and the statistics at this moment."""
         scope = FullScope()
-        with self._lock:
+        with self._lock.now:
             if self._resets:
                 self._reset()
             self._full_scopes.add(scope)
@@ -102,7 +100,7 @@ class PeakLedger:
 
         Of a ledger that never resets, the peaks are the counters' own.
         """
-        with self._lock:
+        with self._lock.now:
             self._full_scopes.discard(scope)
             stats = self._counters.stats()
             if isinstance(stats, dict):
@@ -114,7 +112,7 @@ class PeakLedger:
 
         None while the device is not in use.
         """
-        with self._lock:
+        with self._lock.now:
             if not self._resets:
                 return self._read(scope)
             stats = self._reset()
@@ -125,23 +123,23 @@ class PeakLedger:
 
     def close(self, scope: Scope) -> Reading | None:
         """End a scope. None while the device is not in use. Closing twice is harmless."""
-        with self._lock:
+        with self._lock.now:
             self._scopes.discard(scope)
             return self._read(scope)
 
     def user_stats(self, stats: Any) -> Any:
         """`stats` as they were had only the user reset peaks; changed in place."""
-        with self._lock:
+        with self._lock.now:
             if isinstance(stats, dict):
                 _raise(stats, self._user)
             return stats
 
     def user_reset(self, reset: Any) -> Any:
         """Reset for the user by calling `reset`; every other scope keeps its peak."""
-        with self._lock:
+        with self._lock.now:
             try:
                 stats = self._counters.stats()
-            except Exception:  # noqa: BLE001  # the user's call must not fail for ours
+            except TORCH_ERRORS:  # the user's call must not fail for ours
                 stats = None
             result = reset()
             if stats is not None:
@@ -151,10 +149,10 @@ class PeakLedger:
 
     def owes_user(self) -> bool:
         """Whether the user's peaks are known here alone: torch's are lower."""
-        with self._lock:
+        with self._lock.now:
             try:
                 stats = self._counters.stats()
-            except Exception:  # noqa: BLE001  # then the user cannot read them either
+            except TORCH_ERRORS:  # then the user cannot read them either
                 return False
             return stats is not None and _exceeds(self._user, stats)
 
@@ -179,10 +177,6 @@ class PeakLedger:
             scope.folded = _highest(scope.folded, peaks)
         for full in self._full_scopes:
             _keep(full.kept, stats)
-
-    def _after_fork(self) -> None:
-        # Another thread may have held the lock at the fork, and is gone now.
-        self._lock = threading.RLock()
 
 
 def peaks_of(stats: Mapping[str, Any]) -> Peaks:
@@ -243,15 +237,3 @@ def _exceeds(kept: Mapping[Any, Any], stats: Mapping[Any, Any]) -> bool:
         if _exceeds(high, value) if isinstance(high, dict) else value["peak"] < high:
             return True
     return False
-
-
-_ledgers: weakref.WeakSet[PeakLedger] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for ledger in tuple(_ledgers):
-        ledger._after_fork()  # noqa: SLF001
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.columns import GPU
-from collector.sources.contract import SourceInfo, Unavailable
+from collector.sources.contract import Reader, Source, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,20 +21,13 @@ if TYPE_CHECKING:
     from collector.config import RecordConfig
     from collector.sources.device.accelerator import Device
 
-INFO: Final = SourceInfo(name="gpu", cost="1 ms per sample")
-
 _HOST_PIDS: Final = "pid:[4026531836]"
 """Linux's name for the host's own process numbers: a constant of the kernel."""
 
 _MILLIWATTS: Final = 1000.0
 
 
-def open_source(config: RecordConfig, device: Device) -> GpuSource:
-    """Open NVML.
-
-    Raises:
-        Unavailable: no NVIDIA GPU, no pynvml, or no driver that answers.
-    """
+def _open(_config: RecordConfig, device: Device) -> Reader:
     if device.absent is not None:
         raise device.absent
     if device.type != "cuda":
@@ -54,22 +47,26 @@ def open_source(config: RecordConfig, device: Device) -> GpuSource:
         raise Unavailable(
             f"NVML does not answer: {error}", "Check the NVIDIA driver."
         ) from None
-    return GpuSource(pynvml, device, config.gpu)
+    sensors = _Sensors(pynvml, device)
+    return Reader(sensors.sample, sensors.close)
 
 
-class GpuSource:
+SENSORS: Final = Source(
+    name="gpu",
+    cost="1 ms per sample",
+    columns=lambda _: GPU,
+    open=_open,
+    setting="gpu",
+)
+
+
+class _Sensors:
     """Samples nothing (None) until training uses the device."""
 
-    info = INFO
-    columns = GPU
-
-    def __init__(
-        self, nvml: ModuleType, device: Device, interval_seconds: float
-    ) -> None:
+    def __init__(self, nvml: ModuleType, device: Device) -> None:
         """`nvml` is pynvml, initialised."""
         self._nvml = nvml
         self._device = device
-        self.interval_seconds = interval_seconds
         self._uuid: str | None = None
         self._handle: Any = None
 

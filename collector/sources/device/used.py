@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from collector.format.columns import DEVICE_COUNTERS, device_byte_columns
-from collector.sources.contract import SourceInfo, StepSource
+from collector.sources.contract import Reader, Source
 from collector.sources.device.peak_wrapping import open_ledger, release_ledger
-from collector.sources.device.peaks import picked
+from collector.sources.device.peaks import KEYS, picked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,42 +21,34 @@ if TYPE_CHECKING:
     from collector.format.columns import Column
     from collector.sources.device.accelerator import Device
 
-INFO: Final = SourceInfo(name="device", cost="20 us per step")
-
 _RESERVED: Final = 2
 """Where the total reserved bytes stand in the order of `peaks.KEYS`."""
 
 
-def columns_of(config: RecordConfig) -> tuple[Column, ...]:
-    """What it will give."""
-    return _columns(resets=config.device_peaks == "step")
+def _columns(config: RecordConfig) -> tuple[Column, ...]:
+    if config.device_peaks == "run":
+        return (*device_byte_columns("cumulative_peak"), *DEVICE_COUNTERS)
+    return (*device_byte_columns("peak"), *DEVICE_COUNTERS)
 
 
-def _columns(*, resets: bool) -> tuple[Column, ...]:
-    peak = device_byte_columns("peak" if resets else "cumulative_peak")
-    return (*peak, *DEVICE_COUNTERS)
-
-
-def open_source(config: RecordConfig, device: Device) -> StepSource:
-    """Open the device's statistics and its peak ledger.
-
-    Raises:
-        Unavailable: there is no accelerator.
-    """
+def _open(config: RecordConfig, device: Device) -> Reader:
     if device.absent is not None:
         raise device.absent
-    return DeviceSource(device, resets=config.device_peaks == "step")
+    used = DeviceSource(device, resets=config.device_peaks == "step")
+    return Reader(used.sample, used.close)
+
+
+DEVICE: Final = Source(
+    name="device", cost="20 us per step", columns=_columns, open=_open, setting="device"
+)
 
 
 class DeviceSource:
     """Samples nothing (None) until training uses the device."""
 
-    info = INFO
-
     def __init__(self, device: Device, *, resets: bool) -> None:
         """`resets`: peaks are per step; else cumulative, and nothing is wrapped."""
-        self.columns = _columns(resets=resets)
-        self._nothing = (None,) * len(self.columns)
+        self._nothing = (None,) * (2 * len(KEYS) + len(DEVICE_COUNTERS))
         self._device = device
         self._resets = resets
         self._open_ledger()

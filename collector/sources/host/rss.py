@@ -10,34 +10,36 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import weakref
 from typing import TYPE_CHECKING, Final
 
+from collector.core.fork import watch
 from collector.format.columns import RSS
-from collector.sources.contract import SourceInfo, StepSource
+from collector.sources.contract import Reader, Source, nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from collector.config import RecordConfig
-    from collector.format.columns import Column
     from collector.sources.device.accelerator import Device
-
-INFO: Final = SourceInfo(name="rss", cost="2 us per step (20 us without /proc)")
 
 _STATM: Final = "/proc/self/statm"
 
 PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
-def columns_of(_config: RecordConfig) -> tuple[Column, ...]:
-    """What it will give."""
-    return RSS
-
-
-def open_source(_config: RecordConfig, _device: Device) -> StepSource:
+def _open(_config: RecordConfig, _device: Device) -> Reader:
     """Open the statm descriptor, or psutil's view where there is no /proc."""
-    return open_sizes()
+    sizes = open_sizes()
+    return Reader(sizes.sample, sizes.close)
+
+
+RSS_SOURCE: Final = Source(
+    name="rss",
+    cost="2 us per step (20 us without /proc)",
+    columns=lambda _: RSS,
+    open=_open,
+    setting="",
+)
 
 
 def open_sizes() -> StatmSource | PsutilSource:
@@ -58,14 +60,11 @@ def resident_bytes(reading: bytes | int) -> int | None:
 class StatmSource:
     """Linux: the second number of /proc/self/statm, in pages."""
 
-    info = INFO
-    columns = RSS
-
     def __init__(self) -> None:
         self._descriptor = -1
         self._identity = (-1, -1)
         self._open()
-        _open_sources.add(self)
+        watch(self)
 
     def sample(self) -> Sequence[int | float | None]:
         """The process's resident bytes."""
@@ -104,7 +103,7 @@ class StatmSource:
             if _identity(descriptor) == self._identity:
                 os.close(descriptor)
 
-    def reopen(self) -> None:
+    def after_fork(self) -> None:
         """Replace the parent's descriptor in a forked child."""
         if self._descriptor >= 0:
             self.close()
@@ -122,9 +121,6 @@ def _identity(descriptor: int) -> tuple[int, int]:
 
 class PsutilSource:
     """Elsewhere: psutil, whose Process object too would report a fork's parent."""
-
-    info = INFO
-    columns = RSS
 
     def __init__(self) -> None:
         self._pid = -1
@@ -151,17 +147,4 @@ class PsutilSource:
         found = self._process.memory_info()
         return found.rss, found.vms
 
-    def close(self) -> None:
-        """Nothing is held."""
-
-
-_open_sources: weakref.WeakSet[StatmSource] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for source in tuple(_open_sources):
-        source.reopen()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    close = staticmethod(nothing)

@@ -14,17 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collector.format.columns import WORKERS
-from collector.sources.contract import FunctionSource, SourceInfo, Unavailable
+from collector.sources.contract import Reader, Source, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from collector.config import RecordConfig
     from collector.sources.device.accelerator import Device
-
-INFO: Final = SourceInfo(
-    name="workers", cost="0.1 ms and 0.05 ms per child process and sample"
-)
 
 MAX_PROCESSES: Final = 1024
 """More are not looked at: a runaway must not slow the recorder down."""
@@ -40,12 +36,8 @@ _GONE: Final = (FileNotFoundError, ProcessLookupError, PermissionError)
 not the answer that there are no workers."""
 
 
-def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
-    """Open the view of this process's children.
-
-    Raises:
-        Unavailable: this system does not show what a process names itself.
-    """
+def _open(_config: RecordConfig, _device: Device) -> Reader:
+    """Open the view of this process's children."""
     if sys.platform != "linux":
         raise Unavailable(
             "dataloader workers cannot be told from other children on this system",
@@ -58,12 +50,17 @@ def open_source(config: RecordConfig, _device: Device) -> FunctionSource:
         sizes = family.worker_sizes(os.getpid())
         return len(sizes), sum(sizes), max(sizes, default=0)
 
-    return FunctionSource(
-        info=INFO,
-        columns=WORKERS,
-        interval_seconds=config.workers,
-        sample=sample,
-    )
+    return Reader(sample)
+
+
+WORKERS_SOURCE: Final = Source(
+    name="workers",
+    cost="0.1 ms and 0.05 ms per child process and sample",
+    columns=lambda _: WORKERS,
+    open=_open,
+    setting="process",
+    times=2,
+)
 
 
 class ProcFamily:

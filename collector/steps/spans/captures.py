@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from collector.format.records import CaptureTable, IntArray
-    from collector.steps.spans.log import At, SpanLog
+    from collector.steps.spans.log import SpanLog
 
 Key = TypeVar("Key")
-Rows: TypeAlias = "Sequence[list[Any]]"
-"""Columns of a log."""
+Rows: TypeAlias = "list[tuple[Any, ...]]"
+"""Of a log."""
 
 SPAN_BYTES: Final = 8
 """What a span takes on the disk, about: 3 to 7 bytes were measured, besides its texts."""
@@ -88,27 +88,27 @@ class SpanCaptures:
     def write(self, phase: str) -> None:
         """Make captures of all that has come so far."""
         log = self._log
-        spans = _columns(log.take_spans(), SPAN_WIDTH)
-        instants = _columns(taken(log.instants), INSTANT_WIDTH)
-        counters = _columns(taken(log.counters), COUNTER_WIDTH)
-        spans = _chosen(
-            spans, [row for row, flags in enumerate(spans[7]) if flags & KEPT]
-        )
-        spans, instants, counters = map(self._admitted, (spans, instants, counters))
-        cycles = sorted({at[2] for at in (*spans[6], *instants[4], *counters[2])})
-        for cycle in cycles:
-            self._write_cycle(
-                cycle,
-                phase,
-                _of_cycle(spans, spans[6], cycle, cycles),
-                _of_cycle(instants, instants[4], cycle, cycles),
-                _of_cycle(counters, counters[2], cycle, cycles),
-            )
+        spans = [row for row in _rows(log.take_spans(), SPAN_WIDTH) if row[7] & KEPT]
+        instants = _rows(taken(log.instants), INSTANT_WIDTH)
+        counters = _rows(taken(log.counters), COUNTER_WIDTH)
+        logs = [(self._admitted(spans), 6), (self._admitted(instants), 4)]
+        logs.append((self._admitted(counters), 2))
+        for cycle in sorted({row[at][2] for rows, at in logs for row in rows}):
+            them = ([row for row in rows if row[at][2] == cycle] for rows, at in logs)
+            self._write_cycle(cycle, phase, *them)
 
     def _write_cycle(
-        self, cycle: int, phase: str, spans: Rows, instants: Rows, counters: Rows
+        self,
+        cycle: int,
+        phase: str,
+        span_rows: Rows,
+        instant_rows: Rows,
+        counter_rows: Rows,
     ) -> None:
         texts = _Texts()
+        spans = _columns(span_rows, SPAN_WIDTH)
+        instants = _columns(instant_rows, INSTANT_WIDTH)
+        counters = _columns(counter_rows, COUNTER_WIDTH)
         tables: dict[str, CaptureTable] = {
             "spans": {
                 "name": texts.names(spans[0], spans[1]),
@@ -153,19 +153,15 @@ class SpanCaptures:
         else:
             self._log.num_dropped += len(spans[0]) + len(instants[0]) + len(counters[0])
 
-    def _admitted(self, columns: Rows) -> Rows:
+    def _admitted(self, rows: Rows) -> Rows:
         """As many of the rows as pace and disk leave room for; the rest is counted."""
         now = time.monotonic()
         passed, self._since = now - self._since, now
         self._room = min(self._burst, self._room + passed * PER_SECOND)
-        number = len(columns[0])
-        room = int(self._room) if self._left_bytes > 0 else 0
-        admitted = min(number, room)
-        self._room -= admitted
-        if admitted < number:
-            self._log.num_dropped += number - admitted
-            return [column[:admitted] for column in columns]
-        return columns
+        admitted = rows[: int(self._room) if self._left_bytes > 0 else 0]
+        self._room -= len(admitted)
+        self._log.num_dropped += len(rows) - len(admitted)
+        return admitted
 
 
 class _Texts:
@@ -215,21 +211,12 @@ def _ints(values: Iterable[int]) -> IntArray:
     return np.fromiter(values, np.int64)
 
 
-def _columns(rows: list[Any], width: int) -> Rows:
-    return [rows[at::width] for at in range(width)]
+def _rows(values: list[Any], width: int) -> Rows:
+    return list(zip(*[iter(values)] * width, strict=True))
 
 
-def _chosen(columns: Rows, rows: Sequence[int]) -> Rows:
-    """Of these rows alone."""
-    if len(rows) == len(columns[0]):
-        return columns
-    return [[column[row] for row in rows] for column in columns]
-
-
-def _of_cycle(columns: Rows, ats: Sequence[At], cycle: int, cycles: list[int]) -> Rows:
-    if len(cycles) == 1:
-        return columns
-    return _chosen(columns, [row for row, at in enumerate(ats) if at[2] == cycle])
+def _columns(rows: Rows, width: int) -> Sequence[tuple[Any, ...]]:
+    return list(zip(*rows, strict=True)) or [()] * width
 
 
 def _json(args: dict[str, Any]) -> str:

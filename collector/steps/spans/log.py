@@ -6,7 +6,7 @@ for it but the numbers themselves, and a column of many rows is a slice. Adding 
 one operation of the list, so any thread may, while another one takes the front away.
 
 Two things become of a span: it is kept, one by one (`span_captures`), and it is summed up
-with those of its name (`SpanTotals`). Which of them is said by its `flags`.
+with those of its name. Which of them is said by its `flags`.
 """
 
 from __future__ import annotations
@@ -85,41 +85,6 @@ def states_mask(states: Iterable[str]) -> int:
     return mask
 
 
-class SpanTotals:
-    """Spans since the last flush, by name. Safe from any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()  # a signal handler may have spans too
-        self._totals: dict[str, list[int | None]] = {}
-
-    def add(self, name: str, duration_us: int, peak_bytes: int | None) -> None:
-        """Count a span; beyond `MAX_NAMES` names since the last flush as other."""
-        with self._lock:
-            totals = self._totals
-            if name not in totals and len(totals) >= MAX_NAMES:
-                name = OTHER
-            number, total, most, peak = totals.get(name) or (0, 0, 0, None)
-            if peak_bytes is not None and peak_bytes > (peak or 0):
-                peak = peak_bytes
-            most = max(most or 0, duration_us)
-            totals[name] = [(number or 0) + 1, (total or 0) + duration_us, most, peak]
-
-    def take(self) -> list[dict[str, Any]]:
-        """The notes' data, and begin anew."""
-        with self._lock:
-            totals, self._totals = self._totals, {}
-        return [
-            {
-                "name": name,
-                "num_spans": number,
-                "total_us": total,
-                "max_us": most,
-                "allocated_peak_bytes": peak,
-            }
-            for name, (number, total, most, peak) in totals.items()
-        ]
-
-
 class SpanLog:
     """What one recording's spans leave behind. Safe from any thread; never raises."""
 
@@ -137,7 +102,9 @@ class SpanLog:
         """Of the step under way."""
         self.keeps = 0
         """`KEPT` where a span that begins now is kept, unless it says so itself."""
-        self.totals = SpanTotals()
+        self._totals: dict[str, list[int]] = {}
+        """Of spans since the last time, by name: number, total and longest time in us,
+        highest memory or -1."""
         self.spans: list[Any] = []
         self.instants: list[Any] = []
         self.counters: list[Any] = []
@@ -154,7 +121,7 @@ class SpanLog:
         self._wake = wake
         self._lock = threading.RLock()
 
-    def turn(self, step: int, action: Action, cycle: int) -> None:
+    def begin_step(self, step: int, action: Action, cycle: int) -> None:
         """Another step begins."""
         if action is not self._action:  # which is seldom, and names are slow to ask for
             self._action, self._state = action, _STATE_OF[action.name]
@@ -169,35 +136,6 @@ class SpanLog:
         """Remember who has the ident of the calling thread."""
         thread = threading.current_thread()
         self.threads[ident] = (threading.get_native_id(), thread.name[:200])
-
-    def add_span(  # one value per column
-        self,
-        name: str,
-        category: str,
-        thread: int,
-        since_ns: int,
-        duration_ns: int,
-        depth: int,
-        at: At,
-        flags: int,
-        args: dict[str, Any] | None,
-        peak_bytes: int | None,
-    ) -> None:
-        """Add a span that has ended; `spans.Span` has this written out."""
-        self.spans += (
-            name,
-            category,
-            thread,
-            since_ns,
-            duration_ns,
-            depth,
-            at,
-            flags,
-            args,
-            peak_bytes,
-        )
-        if len(self.spans) >= self.wake_at:
-            self.crowded()
 
     def add_instant(
         self, name: str, category: str, args: dict[str, Any] | None, states: int | None
@@ -241,17 +179,45 @@ class SpanLog:
             rows = taken(self.spans)
             self.wake_at = WAKE_AT * SPAN_WIDTH
         rows[0::SPAN_WIDTH] = map(text_of, rows[0::SPAN_WIDTH])
-        add = self.totals.add
-        for name, duration_ns, flags, peak_bytes in zip(
-            rows[0::SPAN_WIDTH],
-            rows[4::SPAN_WIDTH],
-            rows[7::SPAN_WIDTH],
-            rows[9::SPAN_WIDTH],
-            strict=True,
-        ):
-            if flags & SUMMED:
-                add(name, duration_ns // 1000, peak_bytes)
+        with self._lock:
+            for name, duration_ns, flags, peak_bytes in zip(
+                rows[0::SPAN_WIDTH],
+                rows[4::SPAN_WIDTH],
+                rows[7::SPAN_WIDTH],
+                rows[9::SPAN_WIDTH],
+                strict=True,
+            ):
+                if flags & SUMMED:
+                    self._sum_up(name, duration_ns // 1000, peak_bytes or -1)
         return rows
+
+    def _sum_up(self, name: str, duration_us: int, peak_bytes: int) -> None:
+        """Count a span; beyond `MAX_NAMES` names since the last time as other."""
+        totals = self._totals
+        if name not in totals and len(totals) >= MAX_NAMES:
+            name = OTHER
+        number, total, longest, peak = totals.get(name, (0, 0, 0, -1))
+        totals[name] = [
+            number + 1,
+            total + duration_us,
+            max(longest, duration_us),
+            max(peak, peak_bytes),
+        ]
+
+    def take_totals(self) -> list[dict[str, Any]]:
+        """The notes' data of spans since the last time, by name."""
+        with self._lock:
+            totals, self._totals = self._totals, {}
+        return [
+            {
+                "name": name,
+                "num_spans": number,
+                "total_us": total,
+                "max_us": longest,
+                "allocated_peak_bytes": None if peak < 0 else peak,
+            }
+            for name, (number, total, longest, peak) in totals.items()
+        ]
 
 
 def taken(rows: list[Any]) -> list[Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from collector.config.rules import NEEDED_BY_MEMORY
+from collector.core.guard import Block
 from collector.sources.contract import Unavailable
 from collector.torch_profiler.digest.events import read_events
 from collector.torch_profiler.digest.memory_timeline import (
@@ -110,8 +111,9 @@ def _sum_up(
 
 
 def _tried(digest: Digest, what: str, make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except Exception as error:  # noqa: BLE001  # one part must not cost the others
+    def failed(error: Exception) -> None:  # one part must not cost the others
         digest.problems.append(f"no {what}: {type(error).__name__}: {error}"[:500])
-        return None
+
+    with Block(failed):
+        return make()
+    return None

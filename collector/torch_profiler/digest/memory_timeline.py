@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from collector.core.guard import Block
 from collector.sources.contract import Unavailable
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def memory_timelines(
             "Trace fewer steps (schedule.active), or set torch_profiler.memory_filename,"
             " which allows ten times as many.",
         )
-    try:
+    wrong: list[Exception] = []
+    with Block(wrong.append):  # private code of another torch may fail in any way
         analysis = import_module("torch.profiler._memory_profiler")
         found = analysis.MemoryProfile(profile.profiler.kineto_results)
         category = _categories(found)
@@ -115,7 +117,7 @@ def memory_timelines(
             for time_ns, action, (key, version), size in found.timeline
             for change in _changes(time_ns, action.name, key, version, size, category)
         ]
-    except Exception as error:  # private code of another torch may fail in any way
+    for error in wrong:
         raise Unavailable(
             f"torch's analysis of memory failed: {type(error).__name__}: {error}",
             "torch 2.1 to 2.13 are known to have one that works.",

@@ -1,10 +1,9 @@
 /**
  * Bytes of a response -> its typed form, or a `DecodeError` that says what is wrong.
- * The layout is described at the top of `tb_plugin/api`.
+ * The layout is described in `tb_plugin/contract/wire.py`. Both ends ship together:
+ * where their versions agree, the header has the fields that `types.gen.ts` declares.
  */
 
-import { record, ShapeError, text, integer, type Columns, type Fields } from "./check";
-import { routes } from "./readers.gen";
 import { API_VERSION, type Responses } from "./types.gen";
 
 /** The body cannot be read. */
@@ -22,34 +21,45 @@ export class VersionError extends DecodeError {
   }
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+
 export function decode<R extends keyof Responses>(
   route: R,
   body: ArrayBuffer,
 ): Responses[R] {
-  try {
-    const header = readHeader(body);
-    const version = integer(header["api_version"], "api_version", noColumns);
-    if (version !== API_VERSION) throw new VersionError(version);
-    const response = responseOf(route);
-    const name = text(header["response"], "response", noColumns);
-    if (name !== response) {
-      throw new DecodeError(`Expected a ${response}, the server sent a ${name}.`);
-    }
-    return routes[route](header["data"], response, columnsOf(header["columns"], body));
-  } catch (error) {
-    if (error instanceof ShapeError) {
-      throw new DecodeError(`The answer of “${route}” is malformed: ${error.message}.`);
-    }
-    throw error;
+  const header = readHeader(body);
+  const version = header["api_version"];
+  if (typeof version !== "number") throw new DecodeError("The answer has no version.");
+  if (version !== API_VERSION) throw new VersionError(version);
+  const expected = responseOf(route);
+  const name = header["response"];
+  if (name !== expected) {
+    throw new DecodeError(`Expected a ${expected}, the server sent a ${String(name)}.`);
   }
+  const columns = columnsOf(header["columns"], body);
+  const data = typed(header["data"], columns);
+  if (!isRecord(data)) throw new DecodeError(`The answer of “${route}” has no data.`);
+  // Sound because both ends have the same version, and the answer is of this route.
+  return data as unknown as Responses[R];
+}
+
+/** `peak_bytes` -> `peakBytes`. */
+function camel(name: string): string {
+  return name.replace(/_./g, (part) => part.slice(1).toUpperCase());
+}
+
+/** `peakBytes` -> `peak_bytes`, as it is on the wire. */
+export function wireName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /** `step_heatmap` is answered by a `StepHeatmapResponse`. */
 function responseOf(route: string): string {
-  const words = route.replace(/(?:^|_)[a-z]/g, (start) =>
-    start.slice(-1).toUpperCase(),
-  );
-  return `${words}Response`;
+  return `${camel(`_${route}`)}Response`;
+}
+
+function isRecord(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function readHeader(body: ArrayBuffer): Fields {
@@ -70,7 +80,27 @@ function readHeader(body: ArrayBuffer): Fields {
   } catch {
     throw new DecodeError("The answer's header is not JSON.");
   }
-  return record(value, "header");
+  if (!isRecord(value)) throw new DecodeError("The answer's header is no object.");
+  return value;
+}
+
+type Column = Float64Array | Int32Array | Uint16Array | Uint8Array;
+
+/** Names in camelCase, and columns in place of `{"$column": index}`. */
+function typed(value: unknown, columns: readonly Column[]): unknown {
+  if (Array.isArray(value)) return value.map((item: unknown) => typed(item, columns));
+  if (!isRecord(value)) return value;
+  const index = value["$column"];
+  if (index !== undefined) {
+    const column = typeof index === "number" ? columns[index] : undefined;
+    if (column === undefined) {
+      throw new DecodeError(`Column ${JSON.stringify(index)} was not sent.`);
+    }
+    return column;
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [camel(name), typed(item, columns)]),
+  );
 }
 
 interface Entry {
@@ -82,55 +112,46 @@ interface Entry {
 }
 
 const PACKED = "packed_";
+const ARRAYS = {
+  f64: Float64Array,
+  i32: Int32Array,
+  u16: Uint16Array,
+  u8: Uint8Array,
+} as const;
 
-const noColumns: Columns = columnsOf([], new ArrayBuffer(0));
+function isDtype(name: string): name is keyof typeof ARRAYS {
+  return Object.hasOwn(ARRAYS, name);
+}
 
-function columnsOf(value: unknown, body: ArrayBuffer): Columns {
-  if (!Array.isArray(value)) throw new ShapeError("columns", "a list");
-  const entries = value.map((item: unknown, i): Entry => {
-    const fields = record(item, `columns[${i}]`);
-    const dtype = text(fields["dtype"], `columns[${i}].dtype`, noColumns);
-    const packed = dtype.startsWith(PACKED);
-    return {
-      dtype: packed ? dtype.slice(PACKED.length) : dtype,
-      packed,
-      offset: integer(fields["offset"], `columns[${i}].offset`, noColumns),
-      length: integer(fields["length"], `columns[${i}].length`, noColumns),
-    };
-  });
+function isSize(value: unknown): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0;
+}
+
+function columnsOf(value: unknown, body: ArrayBuffer): readonly Column[] {
+  if (!Array.isArray(value)) throw new DecodeError("The answer lists no columns.");
+  const entries = value.map(entryOf);
   const leaves = entries.some(({ packed }) => packed);
-  const take = (dtype: string, width: number, index: number, at: string): Entry => {
-    const entry = entries[index];
-    if (entry === undefined) throw new ShapeError(at, "a column that was sent");
-    if (entry.dtype !== dtype) {
-      throw new ShapeError(at, `a column of ${dtype}, not ${entry.dtype}`);
+  return entries.map((entry, i): Column => {
+    if (!isDtype(entry.dtype)) {
+      throw new DecodeError(`Column ${i} of the answer is of type ${entry.dtype}.`);
     }
-    const end = entry.offset + entry.length * width;
-    if (entry.offset % 8 !== 0 || entry.offset < 0 || entry.length < 0) {
-      throw new ShapeError(at, "a column that starts at a multiple of 8");
-    }
-    if (end > body.byteLength) throw new ShapeError(at, "a column that arrived whole");
-    return entry;
-  };
-  return {
-    f64: (index, at) => {
-      const entry = take("f64", 8, index, at);
-      return new Float64Array(...memoryOf(entry, 8, body, leaves));
-    },
-    i32: (index, at) => {
-      const entry = take("i32", 4, index, at);
-      const values = new Int32Array(...memoryOf(entry, 4, body, leaves));
-      return entry.packed ? summed(values) : values;
-    },
-    u16: (index, at) => {
-      const entry = take("u16", 2, index, at);
-      const values = new Uint16Array(...memoryOf(entry, 2, body, leaves));
-      return entry.packed ? summed(values) : values;
-    },
-    u8: (index, at) => {
-      return new Uint8Array(...memoryOf(take("u8", 1, index, at), 1, body, leaves));
-    },
-  };
+    const type = ARRAYS[entry.dtype];
+    const width = type.BYTES_PER_ELEMENT;
+    if (entry.offset % 8 !== 0 || entry.offset + entry.length * width > body.byteLength)
+      throw new DecodeError(`Column ${i} of the answer did not arrive whole.`);
+    const values = new type(...memoryOf(entry, width, body, leaves));
+    const isSummed = entry.packed && !(values instanceof Float64Array);
+    return isSummed ? summed(values) : values;
+  });
+}
+
+function entryOf(value: unknown, i: number): Entry {
+  const { dtype, offset, length } = isRecord(value) ? value : {};
+  if (typeof dtype !== "string" || !isSize(offset) || !isSize(length)) {
+    throw new DecodeError(`Column ${i} of the answer is not described.`);
+  }
+  const packed = dtype.startsWith(PACKED);
+  return { dtype: packed ? dtype.slice(PACKED.length) : dtype, packed, offset, length };
 }
 
 /**
@@ -158,7 +179,7 @@ function memoryOf(
 }
 
 /** Running sums in place, which go round as the differences did. */
-function summed<T extends Int32Array | Uint16Array>(values: T): T {
+function summed<T extends Int32Array | Uint16Array | Uint8Array>(values: T): T {
   for (let i = 1; i < values.length; i += 1) {
     values[i] = (values[i] ?? 0) + (values[i - 1] ?? 0);
   }

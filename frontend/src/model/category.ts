@@ -30,6 +30,12 @@ const COLOURS: Readonly<Record<Theme, Readonly<Record<CategoryGroup, string>>>> 
   },
 };
 
+/** The group of a name that a file may hold; unknown where it is none. */
+export function groupNamed(name: string | null): CategoryGroup {
+  const groups = Object.keys(COLOURS.light) as readonly CategoryGroup[];
+  return groups.find((one) => one === name) ?? "unknown";
+}
+
 /** What each further fine name of a group keeps of the group's colour. */
 const KEPT = [1, 0.66, 0.42, 0.28] as const;
 

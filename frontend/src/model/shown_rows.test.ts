@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { wireName } from "../api/check";
+import { wireName } from "../api/decode";
 import { clicked, routeSort, sortedRows, sortOf, sortWord } from "./shown_rows";
 
 const USUAL = { key: "total", descending: true };

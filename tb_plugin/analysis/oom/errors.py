@@ -13,6 +13,7 @@ from tb_plugin.analysis.allocator.live import live_rows
 from tb_plugin.analysis.categories.frames import NATIVE, frame_label, kind_of
 from tb_plugin.analysis.categories.phases import PHASES, asked_in
 from tb_plugin.analysis.oom.at import facts_at
+from tb_plugin.analysis.oom.case import Case
 from tb_plugin.analysis.oom.holders import Lines, holders
 from tb_plugin.analysis.oom.holdings import holdings, makes_model, trains
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.allocator.replay import Replay
     from tb_plugin.analysis.categories.attribution import Attribution
-    from tb_plugin.analysis.oom.error import OomFacts
-    from tb_plugin.analysis.oom.holders import Holder
-    from tb_plugin.analysis.oom.holdings import Holding
     from tb_plugin.analysis.snapshots.snapshot import Snapshot
     from tb_plugin.analysis.snapshots.steps import Steps
 
@@ -44,29 +42,11 @@ class OomError:
 
     device: int
     event: int
-    facts: OomFacts
-    holders: tuple[Holder, ...]
-    live_bytes: int
-    """What the holders are shares of."""
-    by_category: Mapping[str, int]
-    """Live bytes by category, as pages colour it."""
-    stack: tuple[str, ...]
-    """Of the request, innermost frame first."""
-    asked_at: str
-    """The line that asked."""
+    case: Case
     step: int | None
     phase: str
     """`forward`, `backward`, `optimizer`, as stacks tell; empty: they do not."""
-    asked_in: str
-    """The same of the request alone."""
     time_us: int | None
-    expandable: bool | None
-    holdings: tuple[Holding, ...] = ()
-    """Kinds of things that hold much."""
-    trains: bool = True
-    """A backward was seen, or a graph is kept for one."""
-    makes_model: bool = False
-    """The request came of making or loading a model."""
     num_later: int = 0
     """Allocations that followed, as far as the history goes."""
 
@@ -147,20 +127,24 @@ def state_at(snapshot: Snapshot, device: Device, lines: Lines, event: int) -> Oo
     return OomError(
         device=replay.device.device,
         event=event,
-        facts=facts_at(replay, event, lines, step),
-        holders=tuple(holders(lives, lines, event, category)),
-        live_bytes=int(lives.size[rows].sum()),
-        by_category=_by_category(category[rows], lives.size[rows]),
-        stack=_frames(snapshot, stack),
-        asked_at=lines.label(stack),
+        case=Case(
+            facts=facts_at(replay, event, lines, step),
+            device=replay.device.device,
+            replayed=True,
+            expandable=expandable,
+            holders=tuple(holders(lives, lines, event, category)),
+            live_bytes=int(lives.size[rows].sum()),
+            by_category=_by_category(category[rows], lives.size[rows]),
+            stack=_frames(snapshot, stack),
+            asked_at=lines.label(stack),
+            asked_in=asked_in(int(lines.marks[stack]) if stack >= 0 else 0),
+            holdings=holdings(replay, lines, event, step),
+            trains=trains(replay, lines, event),
+            makes_model=makes_model(replay, lines, event),
+        ),
         step=int(step[event]) if step[event] >= 0 else None,
         phase=PHASES[int(phases.kind[int(phases.of_event[event])])],
-        asked_in=asked_in(int(lines.marks[stack]) if stack >= 0 else 0),
         time_us=None if events.time_us is None else int(events.time_us[event]),
-        expandable=expandable,
-        holdings=holdings(replay, lines, event, step),
-        trains=trains(replay, lines, event),
-        makes_model=makes_model(replay, lines, event),
         num_later=int(np.count_nonzero(events.action[event:] == ALLOC)),
     )
 

@@ -8,6 +8,7 @@ see `collector.steps.spans.captures`.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,19 +26,9 @@ from tb_plugin.analysis.spans.columns import (
     threads_of,
 )
 from tb_plugin.analysis.spans.events import TRACK
-from tb_plugin.analysis.trace.build import no_rows
-from tb_plugin.analysis.trace.details import (
-    Collectives,
-    DeviceWork,
-    Launches,
-    MemoryEvents,
-    Operators,
-    PythonCalls,
-)
-from tb_plugin.analysis.trace.nesting import nest
+from tb_plugin.analysis.trace.build import EMPTY_TRACE, nest
 from tb_plugin.analysis.trace.trace import (
     Counters,
-    Flows,
     Instants,
     Problem,
     Series,
@@ -193,7 +184,8 @@ def _made(
     ]
     by_time = np.lexsort((instant[1], instant[0]))
     series, counters = _counters(points, strings, of, base, tracks)
-    return Trace(
+    return replace(
+        EMPTY_TRACE,
         tracks=tuple(tracks),
         strings=strings,
         slices=Slices(
@@ -215,13 +207,6 @@ def _made(
         ),
         series=series,
         counters=counters,
-        flows=no_rows(Flows),
-        operators=no_rows(Operators),
-        python=no_rows(PythonCalls),
-        launches=no_rows(Launches),
-        device_work=no_rows(DeviceWork),
-        collectives=no_rows(Collectives),
-        memory=no_rows(MemoryEvents),
         base_ns=base,
         start_ns=0,
         end_ns=end - base,

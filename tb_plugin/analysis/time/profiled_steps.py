@@ -1,4 +1,7 @@
-"""Training steps of a trace: `ProfilerStep#N`, and how far their device work reaches.
+"""Training steps of a trace: as it names them, and as far as their device work reaches.
+
+`steps_of` has what the timeline marks: `ProfilerStep#12`, and spans of category `step`.
+`profiled_steps` has what times are of:
 
 A step of the host begins before its kernels run and ends before they are done. So where
 a trace has device work, a step lasts from its own begin, or the end of the step before,
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from tb_plugin.analysis.spans.tracks import STEP
 from tb_plugin.analysis.trace.texts import are, looked_up
 
 if TYPE_CHECKING:
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = npt.NDArray[Any]
 
+_PROFILER_STEP: Final = re.compile(r"ProfilerStep[#*](\d{1,9})")
+MAX_STEPS: Final = 20_000
 _NAME: Final = re.compile(r"ProfilerStep#(\d{1,18})")
 _ON_DEVICE: Final = "gpu_user_annotation"
 """A copy of the annotation on a stream: no step of its own."""
@@ -171,3 +177,45 @@ def _num_whole(num_works: Ints) -> int:
     if last > 0 and num_works[last] < _WHOLE_SHARE * num_works[last - 1]:
         return last
     return last + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """Steps in order of time; columns of equal length."""
+
+    number: Ints
+    start_ns: Ints
+    end_ns: Ints
+
+
+def steps_of(trace: Trace) -> Steps:
+    """Steps of the host's tracks; the newest 20,000."""
+    numbers = {
+        row: int(match[1])
+        for row, text in enumerate(trace.strings)
+        if (match := _PROFILER_STEP.fullmatch(text))
+    }
+    slices = trace.slices
+    named = np.zeros(len(trace.strings) or 1, np.bool_)
+    named[list(numbers)] = True
+    categories = np.fromiter(
+        (text == STEP for text in trace.strings), np.bool_, len(trace.strings)
+    )
+    found: list[tuple[int, int, int]] = []
+    for track in trace.tracks:
+        if track.kind == "device" or not track.num_slices:
+            continue
+        part = slice(track.first_row, track.first_row + track.num_slices)
+        is_step = named[slices.name[part]]
+        if track.kind == "span":
+            is_step |= categories[slices.category[part]]
+        for row in (np.flatnonzero(is_step) + track.first_row)[-MAX_STEPS:].tolist():
+            number = numbers.get(int(slices.name[row]))
+            if number is None:
+                said = trace.args_of(row).get("step")
+                number = said if isinstance(said, int) else -1
+            start = int(slices.start_ns[row])
+            found.append((start, start + int(slices.duration_ns[row]), number))
+    found.sort()
+    columns = np.array(found[-MAX_STEPS:], np.int64).reshape(-1, 3)
+    return Steps(columns[:, 2], columns[:, 0], columns[:, 1])

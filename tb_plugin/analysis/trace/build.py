@@ -1,14 +1,28 @@
-"""Slices in any order to the sorted form of `trace`."""
+"""Slices in any order to the sorted form of `trace`: with levels and parents, exactly.
+
+Slices of a track are taken by (start, -end), without a walk where they nest as they
+should. One lies in another if it ends no later. Its parent is the innermost that holds it
+whole; its level is the lowest below its parent's at which nothing lies, so slices that
+overlap without nesting are side by side and nothing is dropped.
+"""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from tb_plugin.analysis.trace.nesting import nest
-from tb_plugin.analysis.trace.trace import Slices
+from tb_plugin.analysis.trace.details import (
+    Collectives,
+    DeviceWork,
+    Launches,
+    MemoryEvents,
+    Operators,
+    PythonCalls,
+)
+from tb_plugin.analysis.trace.trace import Counters, Flows, Instants, Slices, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,3 +103,168 @@ def no_rows(table: type[Table]) -> Table:
     columns = fields(table)  # type: ignore[arg-type]  # all of them are dataclasses
     kinds = (np.float64 if "Floats" in str(one.type) else np.int64 for one in columns)
     return table(*(np.empty(0, kind) for kind in kinds))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nested:
+    """Slices in the order of `trace.Slices`."""
+
+    order: Ints
+    """(rows,): the given slice that stands at each row."""
+    level: Ints
+    """(rows,): int32."""
+    parent: Ints
+    """(rows,): row, not given slice; -1: none."""
+    level_rows: tuple[tuple[int, ...], ...]
+    """By track: where its levels begin and the last ends; see `trace.Track`."""
+    num_overlapping: int
+    """Slices that begin in another of their track and end after it."""
+
+
+def nest(track: Ints, start_ns: Ints, end_ns: Ints, num_tracks: int) -> Nested:
+    """Order slices by (track, level, start) and find their parents.
+
+    Args:
+        track: (slices,), from 0 to `num_tracks` - 1.
+        start_ns: (slices,) signed.
+        end_ns: (slices,), none before its start.
+        num_tracks: tracks without slices included.
+    """
+    taken = np.lexsort((-end_ns, start_ns, track))
+    num = len(taken)
+    bounds = np.searchsorted(track[taken], np.arange(num_tracks + 1)).tolist()
+    level = np.empty(num, np.int32)
+    parent = np.full(num, -1, np.int64)
+    overlapping = 0
+    for first, stop in itertools.pairwise(bounds):
+        if first == stop:
+            continue
+        rows = taken[first:stop]
+        found = _track(start_ns[rows], end_ns[rows])
+        level[first:stop] = found[0]
+        parent[first:stop] = np.where(found[1] >= 0, found[1] + first, -1)
+        overlapping += found[2]
+    # Stable, so that starts ascend in every level.
+    placed = np.lexsort((level, track[taken]))
+    row_of = np.empty(num, np.int64)
+    row_of[placed] = np.arange(num)
+    parent = parent[placed]
+    level = level[placed]
+    held = parent >= 0
+    parent[held] = row_of[parent[held]]
+    level_rows = tuple(
+        _level_rows(level, first, stop) for first, stop in itertools.pairwise(bounds)
+    )
+    return Nested(taken[placed], level, parent, level_rows, overlapping)
+
+
+def _level_rows(level: Ints, first: int, stop: int) -> tuple[int, ...]:
+    if first == stop:
+        return (first,)
+    of_track = level[first:stop]
+    starts = np.searchsorted(of_track, np.arange(int(of_track[-1]) + 2)) + first
+    return tuple(starts.tolist())
+
+
+def _track(start: Ints, end: Ints) -> tuple[Ints, Ints, int]:
+    """Levels, parents and the number of overlapping, of slices by (start, -end)."""
+    level = _open_before(start, end)
+    parent = _parents(level)
+    held = parent >= 0
+    wrong = np.zeros(len(start), np.bool_)
+    wrong[held] = end[held] > end[parent[held]]
+    if not wrong.any():
+        return level, parent, 0
+    # Only stretches in which something overlaps are walked.
+    first = np.flatnonzero(level == 0)
+    stretch = np.cumsum(level == 0) - 1
+    stop = np.append(first[1:], len(start))
+    overlapping = 0
+    for index in np.unique(stretch[wrong]).tolist():
+        low, high = int(first[index]), int(stop[index])
+        levels, parents, count = _walk(start[low:high].tolist(), end[low:high].tolist())
+        level[low:high] = levels
+        parent[low:high] = [low + row if row >= 0 else -1 for row in parents]
+        overlapping += count
+    return level, parent, overlapping
+
+
+def _open_before(start: Ints, end: Ints) -> Ints:
+    """How many slices before each one have begun and not ended."""
+    num = len(start)
+    ended = np.searchsorted(np.sort(end), start, "right")
+    # Slices without duration end where they start, also those that come later.
+    empty = np.concatenate(([0], np.cumsum(start == end)))
+    same_start = np.searchsorted(start, start, "right")
+    ended -= empty[same_start] - empty[:-1]
+    return (np.arange(num) - ended).astype(np.int32)
+
+
+def _parents(level: Ints) -> Ints:
+    """The last slice before each one that is a level above it."""
+    num = len(level)
+    place = np.arange(num)
+    key = level.astype(np.int64) * num + place
+    keys = np.sort(key)
+    above = np.searchsorted(keys, key - num) - 1
+    parent = np.full(num, -1, np.int64)
+    held = level > 0
+    parent[held] = keys[above[held]] % num
+    return parent
+
+
+def _walk(start: list[int], end: list[int]) -> tuple[list[int], list[int], int]:
+    """As `_track`, one slice at a time."""
+    levels: list[int] = []
+    parents: list[int] = []
+    open_rows: list[int] = []
+    """In the order in which they began."""
+    nested = True
+    """Whether each open one holds those that began later, and lies above them."""
+    overlapping = 0
+    for row, (begins, ends) in enumerate(zip(start, end, strict=True)):
+        if nested:
+            while open_rows and end[open_rows[-1]] <= begins:
+                open_rows.pop()
+            parent = open_rows[-1] if open_rows else -1
+            if parent < 0 or ends <= end[parent]:
+                levels.append(levels[parent] + 1 if parent >= 0 else 0)
+                parents.append(parent)
+                open_rows.append(row)
+                continue
+        else:
+            open_rows = [one for one in open_rows if end[one] > begins]
+        holding = [one for one in open_rows if end[one] >= ends]
+        # The innermost is the one that began last.
+        parent = holding[-1] if holding else -1
+        level = levels[parent] + 1 if parent >= 0 else 0
+        taken = {levels[one] for one in open_rows}
+        while level in taken:
+            level += 1
+        overlapping += len(open_rows) > len(holding)
+        levels.append(level)
+        parents.append(parent)
+        open_rows.append(row)
+        nested = all(
+            end[inner] <= end[outer] and levels[inner] > levels[outer]
+            for outer, inner in itertools.pairwise(open_rows)
+        )
+    return levels, parents, overlapping
+
+
+EMPTY_TRACE: Final = Trace(
+    tracks=(),
+    strings=("",),
+    slices=no_rows(Slices),
+    instants=no_rows(Instants),
+    series=(),
+    counters=no_rows(Counters),
+    flows=no_rows(Flows),
+    operators=no_rows(Operators),
+    python=no_rows(PythonCalls),
+    launches=no_rows(Launches),
+    device_work=no_rows(DeviceWork),
+    collectives=no_rows(Collectives),
+    memory=no_rows(MemoryEvents),
+)
+"""Of it others are made with `dataclasses.replace`."""

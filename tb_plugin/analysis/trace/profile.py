@@ -19,18 +19,22 @@ from tb_plugin.analysis.time.module_times import ModuleTimes, module_times
 from tb_plugin.analysis.time.operator_times import OperatorTimes, operator_times
 from tb_plugin.analysis.time.operators import OperatorTable, operator_table
 from tb_plugin.analysis.time.profiled_steps import ProfiledSteps, profiled_steps
-from tb_plugin.analysis.time.slice_at import innermost
 from tb_plugin.analysis.time.slice_roles import slice_roles
+from tb_plugin.analysis.time.slice_tree import innermost
 from tb_plugin.analysis.time.time_parts import TimeParts, time_parts
 from tb_plugin.analysis.trace_memory.attribution import TraceLives, trace_lives
-from tb_plugin.analysis.trace_memory.devices import MemoryDevices, memory_devices
+from tb_plugin.analysis.trace_memory.events import (
+    MemoryDevices,
+    MemoryPairs,
+    memory_devices,
+    memory_pairs,
+)
 from tb_plugin.analysis.trace_memory.operators import (
     Charge,
     OperatorMemory,
     event_operators,
     operator_memory,
 )
-from tb_plugin.analysis.trace_memory.pairs import MemoryPairs, memory_pairs
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -50,17 +54,17 @@ class TraceProfile:
 
     @cached_property
     def roles(self) -> Ints:
-        """(slices,): see `slice_roles`."""
+        """(slices,): the `Role` of each."""
         return slice_roles(self.trace)
 
     @cached_property
     def steps(self) -> ProfiledSteps:
-        """See `profiled_steps`."""
+        """With what their device work adds."""
         return profiled_steps(self.trace)
 
     @cached_property
     def parts(self) -> TimeParts:
-        """See `time_parts`."""
+        """Of each step, by `Role`."""
         return time_parts(self.trace, self.roles, self.steps)
 
     @cached_property
@@ -73,17 +77,17 @@ class TraceProfile:
 
     @cached_property
     def devices(self) -> tuple[DeviceUse, ...]:
-        """See `device_use`."""
+        """Over all steps."""
         return device_use(self.trace, self.roles, self.steps)
 
     @cached_property
     def device_steps(self) -> tuple[DeviceSteps, ...]:
-        """See `device_steps`; as `devices`."""
+        """Of each step alone; as `devices`."""
         return device_steps(self.trace, self.roles, self.steps)
 
     @cached_property
     def times(self) -> OperatorTimes:
-        """See `operator_times`."""
+        """By slice."""
         return operator_times(self.trace, self.roles)
 
     @cached_property
@@ -108,27 +112,27 @@ class TraceProfile:
 
     @cached_property
     def modules(self) -> ModuleTimes:
-        """See `module_times`."""
+        """By module and place."""
         return module_times(self.times)
 
     @cached_property
     def collectives(self) -> RankCollectives:
-        """See `rank_collectives`."""
+        """Those of its rank."""
         return rank_collectives(self.trace, self.roles)
 
     @cached_property
     def memory_pairs(self) -> MemoryPairs:
-        """See `memory_pairs`."""
+        """Which event freed which allocation."""
         return memory_pairs(self.trace.memory)
 
     @cached_property
     def memory_devices(self) -> MemoryDevices:
-        """See `memory_devices`."""
+        """Which have events."""
         return memory_devices(self.trace.memory)
 
     @cached_property
     def lives(self) -> TraceLives:
-        """See `trace_lives`."""
+        """Allocations with what they are for."""
         return trace_lives(self.times, self.memory_pairs, self.steps)
 
     @cached_property
@@ -139,13 +143,13 @@ class TraceProfile:
 
     @cached_property
     def memory_operators(self) -> Ints:
-        """(memory events,): see `event_operators`."""
+        """(memory events,): the operator that each belongs to, or NOTHING."""
         return event_operators(self.times)
 
     def operator_memory(
         self, charge: Charge, range_ns: tuple[int, int] | None = None
     ) -> OperatorMemory:
-        """See `operator_memory`; kept where it is of the whole trace."""
+        """By device and operator; kept where it is of the whole trace."""
         known = None if range_ns is not None else self._operator_memory.get(charge)
         if known is None:
             known = operator_memory(

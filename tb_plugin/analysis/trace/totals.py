@@ -38,16 +38,6 @@ class Totals:
     """Its row."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hits:
-    """Slices whose names hold a text, in order of time."""
-
-    row: Ints
-    """At most as many as were asked for."""
-    num_hits: int
-    """All."""
-
-
 def totals(trace: Trace, tracks: Iterable[int], start_ns: int, end_ns: int) -> Totals:
     """Sums over the slices of some tracks that touch a range of time."""
     rows = _rows(trace, tracks, start_ns, end_ns)
@@ -112,8 +102,13 @@ def _summed(group: Ints, values: Ints, num: int) -> Ints:
     return np.bincount(group, values, num).astype(np.int64)
 
 
-def hits(trace: Trace, tracks: Sequence[int], wanted: Ints, most: int) -> Hits:
-    """Slices of some tracks by their names; `wanted`: by string, of `matching`."""
+def found_slices(
+    trace: Trace, tracks: Sequence[int], wanted: Ints, most: int
+) -> tuple[Ints, int]:
+    """Slices of some tracks by their names, in order of time, and how many there are.
+
+    `wanted`: by string, of `matching`.
+    """
     found = []
     for track in tracks:
         one = trace.tracks[track]
@@ -121,7 +116,7 @@ def hits(trace: Trace, tracks: Sequence[int], wanted: Ints, most: int) -> Hits:
         found.append(np.flatnonzero(wanted[names]) + one.first_row)
     rows = np.concatenate(found) if found else np.empty(0, np.int64)
     order = np.argsort(trace.slices.start_ns[rows], kind="stable")[:most]
-    return Hits(rows[order], len(rows))
+    return rows[order], len(rows)
 
 
 def matching(strings: Sequence[str], text: str) -> Ints:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.time.operator_times import OperatorTimes
     from tb_plugin.analysis.time.profiled_steps import ProfiledSteps
-    from tb_plugin.analysis.trace_memory.pairs import MemoryPairs
+    from tb_plugin.analysis.trace_memory.events import MemoryPairs
 
     Ints: TypeAlias = npt.NDArray[Any]
     Flags: TypeAlias = npt.NDArray[np.bool_]

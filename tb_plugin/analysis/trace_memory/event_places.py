@@ -13,12 +13,10 @@ import numpy as np
 from tb_plugin.analysis.categories.marks import COPY, DATA, OPTIMIZER, OPTIMIZER_STATE
 from tb_plugin.analysis.categories.phases import NONE, OPTIMIZER_PHASE, PHASES
 from tb_plugin.analysis.categories.sharding_units import sharding_names, units_under_way
-from tb_plugin.analysis.time.backward_links import arrows
-from tb_plugin.analysis.time.module_times import module_names
-from tb_plugin.analysis.time.slice_at import innermost
+from tb_plugin.analysis.time.module_times import arrows, module_names
+from tb_plugin.analysis.time.slice_tree import innermost
 from tb_plugin.analysis.trace.trace import NOTHING
-from tb_plugin.analysis.trace_memory.marks import ZERO_GRAD, trace_marks
-from tb_plugin.analysis.trace_memory.phases import trace_phases
+from tb_plugin.analysis.trace_memory.marks import ZERO_GRAD, trace_marks, trace_phases
 
 if TYPE_CHECKING:
     import numpy.typing as npt

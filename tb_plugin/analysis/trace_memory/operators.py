@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from tb_plugin.analysis.series.distinct import grouped
-from tb_plugin.analysis.time.slice_at import innermost
+from tb_plugin.analysis.time.slice_tree import innermost
 from tb_plugin.analysis.trace.trace import NOTHING
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.time.operator_times import OperatorTimes
-    from tb_plugin.analysis.trace_memory.devices import MemoryDevices
-    from tb_plugin.analysis.trace_memory.pairs import MemoryPairs
+    from tb_plugin.analysis.trace_memory.events import MemoryDevices, MemoryPairs
 
     Ints: TypeAlias = npt.NDArray[Any]
     Bools: TypeAlias = npt.NDArray[np.bool_]

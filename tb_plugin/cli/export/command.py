@@ -1,82 +1,100 @@
 """Write files for other tools from a recording, also of a job that died.
 
-LOGDIR is what TensorBoard is given, a run's directory (either also as a URL, at a store),
-or one rank's file. The files:
+LOGDIR is a logdir, a run's directory (either also as a URL), or one rank's file.
 
-  rank_R_memory_stats.yaml          every snap: --yaml
-  rank_R_fsdp_memory_stats.yaml     module memory by window and module: --yaml
-  rank_R_modules.csv                the same as a table: --modules
-  cuda_alloc_rank_R.FUNCTION.ITERATION.start|end.pickle
-                                    the allocator, for memory_viz: --history
-  rank_R_config.yaml                the settings that were in effect: --config
-
-Without any of these options: --yaml --modules --config. Keys and names are
-MemProfiler's, which knows no phases; a function that was collected in several of them, and
-counts its calls in each, has all but train before its name: 0.val.step.2.start. Where a
-job was started more than once, the last attempt's files are in DIR and earlier ones' in
-DIR/attempt_N.
-
-YAML holds plain mappings (yaml.safe_load takes them), pickles hold plain dicts, lists and
-numbers. Sizes are bytes, under the labels of torch's FSDPMemTracker (of a model without
-FSDP: MemTracker), and a peak is that of its own iteration.
+Keys and names are MemProfiler's; a function of several phases has all but train before its
+name: 0.val.step.2.start. Sizes are bytes, under the labels of torch's trackers. Earlier
+attempts' files are in DIR/attempt_N. Without the first four options: --yaml --modules
+--config.
 """
 
 from __future__ import annotations
 
-import sys
+import json
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from collector.afterwards.dumps import NOTHING
 from collector.cli.failure import Failure
-from tb_plugin.cli.addresses import path_or_url
-from tb_plugin.cli.run_options import add_run
+from collector.format.names import EXPORT_MARK
+from tb_plugin.cli.export.contents import Contents
+from tb_plugin.cli.opening import (
+    attempt_of,
+    choose_run,
+    folder_of,
+    is_folder,
+    local_path,
+    open_place,
+    path_or_url,
+    read_whole,
+    result_folder,
+    run_of_file,
+    runs_at,
+)
+from tb_plugin.cli.options import add_run, positive, whole_number
+from tb_plugin.cli.text import complain, problem_text
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tb_plugin.cli.export.files import Planned, UnmadeError
-    from tb_plugin.index.run import AttemptFiles, Run
+    from tb_plugin.cli.export.contents import Kind, Planned
+    from tb_plugin.index.run import Run
 
-HELP = "write YAML, tables and pickles for other tools from a recording"
+    Folders = Mapping[Path, Sequence[Planned]]
 
-KINDS: Final = ("yaml", "modules", "history", "config")
-DEFAULT_KINDS: Final = ("yaml", "modules", "config")
+Existing: TypeAlias = Literal["refuse", "replace", "keep"]
+"""Files of the same names: an error, replaced, or kept and the new ones put beside them."""
+
+DEFAULT_KINDS: Final[tuple[Kind, ...]] = ("yaml", "modules", "config")
 DEFAULT_DIR: Final = "memprofiler"
 """In the run's directory: where MemProfiler puts its own."""
 
-_SOURCES: Final = {
+_FILES: Final[Mapping[Kind, str]] = {
+    "yaml": "measurements of collected calls, rank_R_memory_stats.yaml; and module memory"
+    " by window and module, rank_R_fsdp_memory_stats.yaml",
+    "modules": "module memory as a table, rank_R_modules.csv",
+    "history": "allocator snapshots for memory_viz,"
+    " cuda_alloc_rank_R.FUNCTION.ITERATION.start|end.pickle",
+    "config": "the settings that were in effect, rank_R_config.yaml",
+}
+_MAX_LISTED: Final = 5
+_NOTHING: Final = "the recording holds nothing"
+_SOURCES: Final[Mapping[Kind, tuple[str, ...]]] = {
     "yaml": ("functions", "modules"),
     "modules": ("modules",),
     "history": ("history",),
+    "config": (),
 }
-"""What must have been recorded for a kind of file: keys of the configuration."""
+"""Settings that must have been on for each kind of file."""
+_MARK: Final = {
+    "written_by": "memboard export",
+    "what": "The files beside this one were made from a MemBoard recording and can be"
+    " made again. TensorBoard's MemBoard tab shows the recording itself where it lies in"
+    " the same logdir.",
+}
+
+
+class NothingRecordedError(Failure):
+    """The recording holds nothing of what was wanted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `memboard export`."""
-    parser.add_argument(
-        "logdir",
-        type=path_or_url,
-        metavar="LOGDIR",
-        help="what to read: a path, or a URL such as s3://bucket/runs",
-    )
+    parser.add_argument("logdir", type=path_or_url, metavar="LOGDIR")
+    for kind, names in _FILES.items():
+        parser.add_argument(f"--{kind}", action="store_true", help=names)
     add_run(parser, "which run, where there are more")
-    parser.add_argument("--rank", type=int, metavar="N", help="one rank alone")
     parser.add_argument(
-        "--attempt", type=int, metavar="N", help="one attempt alone, from 1"
+        "--rank", type=whole_number(0), metavar="N", help="only this rank"
     )
-    parser.add_argument("--yaml", action="store_true", help="statistics as YAML")
-    parser.add_argument("--modules", action="store_true", help="module memory as CSV")
     parser.add_argument(
-        "--history", action="store_true", help="captures of the allocator, pickled"
+        "--attempt", type=positive, metavar="N", help="only this attempt, from 1"
     )
-    parser.add_argument("--config", action="store_true", help="the effective settings")
     parser.add_argument(
         "-o",
         "--out",
-        type=path_or_url,
+        type=local_path,
         metavar="DIR",
         help=f"where the files go (default: {DEFAULT_DIR} in the run's directory; of a"
         " store's run, in the current one)",
@@ -88,70 +106,90 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     both.add_argument(
         "--keep",
         action="store_true",
-        help="where files are there already, write into a directory of the attempt's"
-        " name beside them",
+        help="keep files that are there already, and write into a directory beside them",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Write what was asked for."""
-    from tb_plugin.cli.export import files as export_files
-    from tb_plugin.cli.recordings import read_whole, tell_problems
-
-    kinds = [kind for kind in KINDS if getattr(options, kind)] or list(DEFAULT_KINDS)
     recording = _chosen(options)
-    read_whole(recording, options.rank)
-    folders = _folders(recording, kinds, options)
-    tell_problems(recording.problems, "export")
-    if not any(folders.values()):
-        raise _nothing(recording, kinds)
-    if not options.force:
-        for folder, files in folders.items():
-            export_files.refuse_to_overwrite(folder, files)
+    out = options.out
+    if out is None:
+        out = result_folder(folder_of(recording)) / DEFAULT_DIR
     num_written = 0
+    for result in export(
+        recording,
+        [kind for kind in _FILES if getattr(options, kind)] or DEFAULT_KINDS,
+        out,
+        rank=options.rank,
+        attempt=options.attempt,
+        existing="keep" if options.keep else "replace" if options.force else "refuse",
+    ):
+        if isinstance(result, Path):
+            print(result)
+            num_written += 1
+        else:
+            complain("export", [result])
+    return 0 if num_written else 2
+
+
+def export(
+    recording: Run,
+    kinds: Sequence[Kind],
+    out: Path,
+    *,
+    rank: int | None = None,
+    attempt: int | None = None,
+    existing: Existing,
+) -> Iterator[Path | str]:
+    """Write files one by one; yields each one's path when it is whole, and complaints.
+
+    Raises:
+        NothingRecordedError: there is nothing to write.
+        Failure: files are there already, or none of the recording's can be read.
+        OSError: a file cannot be written; those before it are whole.
+    """
+    read_whole(recording, rank)
+    yield from map(problem_text, recording.problems)
+    folders = dict(_folders(recording, kinds, out, rank, attempt, existing))
+    if not any(folders.values()):
+        sources = dict.fromkeys(name for kind in kinds for name in _SOURCES[kind])
+        raise NothingRecordedError(
+            f"{_NOTHING} of what was asked for{_reasons(recording, sources)}",
+            where=folder_of(recording),
+            remedy=f"record with {' or '.join(sources)} switched on, and a schedule that"
+            " is reached",
+        )
+    if existing != "replace":
+        for folder, files in folders.items():
+            _refuse_to_overwrite(folder, files)
     for folder, files in folders.items():
-        for written in export_files.write_all(folder, files) if files else ():
-            if isinstance(written, export_files.UnmadeError):
-                print(f"memboard export: {_in_words(written)}", file=sys.stderr)
+        for file in files:
+            try:
+                data = file.make()
+            except Failure as failure:  # noqa: PERF203  # the other files go on
+                yield str(failure)
             else:
-                print(written)
-                num_written += 1
-    _tell_missing(recording, kinds, folders)
-    return 0 if num_written else 1
-
-
-def _folders(
-    recording: Run, kinds: Sequence[str], options: argparse.Namespace
-) -> dict[Path, list[Planned]]:
-    """What goes into which directory."""
-    from tb_plugin.cli.export.files import without_repeats
-
-    out = _out(options, recording)
-    folders: dict[Path, list[Planned]] = {}
-    for attempt, folder in _attempts(recording, options, out):
-        files = list(_planned(recording, attempt, kinds, options))
-        files = list(without_repeats(files))
-        there = any((folder / file.name).exists() for file in files)
-        own = folder / _attempt_name(attempt)
-        folders[own if there and options.keep else folder] = files
-    return folders
+                _mark(folder)
+                _write(folder / file.name, data)
+                yield folder / file.name
+    made = {file.kind for files in folders.values() for file in files}
+    for kind in kinds:
+        if kind not in made:
+            yield f"{_NOTHING} for --{kind}{_reasons(recording, _SOURCES[kind])}"
 
 
 def _chosen(options: argparse.Namespace) -> Run:
-    from tb_plugin.cli.named_files import is_folder, known
-    from tb_plugin.cli.recordings import choose_run, open_named, run_of_file
-
-    logdir = known(options.logdir)
-    if isinstance(logdir, Path) and logdir.is_file():
-        return run_of_file(logdir)
-    if isinstance(logdir, str) and not is_folder(logdir):
+    place = open_place(options.logdir)
+    if isinstance(place, Path) and place.is_file():
+        return run_of_file(place)
+    if isinstance(place, str) and not is_folder(place):
         raise Failure(
             "this is a file; a directory was expected",
-            where=logdir,
+            where=place,
             remedy="name the logdir, or one run in it",
-            code=2,
         )
-    recording = choose_run(open_named(logdir), options.name, logdir)
+    recording = choose_run(runs_at(place), options.name, place)
     if recording.made_of != "recording":
         raise Failure(
             "this run is made of another tool's files; there is nothing to export",
@@ -161,99 +199,69 @@ def _chosen(options: argparse.Namespace) -> Run:
     return recording
 
 
-def _out(options: argparse.Namespace, recording: Run) -> Path:
-    from tb_plugin.cli.named_files import local_result
-    from tb_plugin.cli.recordings import folder_of
-    from tb_plugin.storage import is_remote
-
-    if options.out is not None:
-        return local_result(options.out)
-    folder = folder_of(recording)
-    return Path(DEFAULT_DIR) if is_remote(folder) else Path(folder) / DEFAULT_DIR
-
-
-def _attempts(
-    recording: Run, options: argparse.Namespace, out: Path
-) -> Iterator[tuple[AttemptFiles, Path]]:
-    """The attempts asked for, and where each one's files go."""
-    attempts = recording.attempts
-    if not attempts:
-        raise Failure(
-            "none of the files can be read",
-            where=recording.found.name,
-            remedy="the problems listed above say why",
-        )
-    if options.attempt is not None:
-        chosen = [a for a in attempts if a.index == options.attempt]
-        if not chosen:
-            raise Failure(
-                f"there is no attempt {options.attempt}",
-                where=recording.found.name,
-                remedy=f"its attempts are 1 to {len(attempts)}",
-            )
-        yield chosen[0], out
-        return
-    for attempt in attempts[:-1]:
-        yield attempt, out / f"attempt_{attempt.index}"
-    yield attempts[-1], out
-
-
-def _attempt_name(attempt: AttemptFiles) -> str:
-    return next(iter(attempt.files.values())).attempt
-
-
-def _planned(
+def _folders(
     recording: Run,
-    attempt: AttemptFiles,
-    kinds: Sequence[str],
-    options: argparse.Namespace,
-) -> Iterator[Planned]:
-    from tb_plugin.cli.export.plan import Plan
-
-    plan = Plan(recording, attempt)
-    for rank in attempt.files:
-        if options.rank in (None, rank):
-            for kind in kinds:
-                yield from plan.files(kind, rank)
-
-
-def _in_words(error: UnmadeError) -> Failure:
-    return Failure(error.what, where=error.where, remedy=error.remedy)
-
-
-def _nothing(recording: Run, kinds: Sequence[str]) -> Failure:
-    from tb_plugin.cli.recordings import folder_of
-
-    sources = dict.fromkeys(s for kind in kinds for s in _SOURCES.get(kind, ()))
-    return Failure(
-        f"{NOTHING} of what was asked for" + _reasons(recording, sources),
-        where=folder_of(recording),
-        remedy=f"record with {' or '.join(sources)} switched on, and a schedule that is"
-        " reached",
-    )
-
-
-def _tell_missing(
-    recording: Run, kinds: Sequence[str], folders: dict[Path, list[Planned]]
-) -> None:
-    """What was asked for and is not in the recording."""
-    made = {file.kind for files in folders.values() for file in files}
-    for kind in kinds:
-        if kind not in made:
-            sources = _SOURCES.get(kind, ())
-            print(
-                f"memboard export: {NOTHING} for"
-                f" --{kind}{_reasons(recording, sources)}",
-                file=sys.stderr,
-            )
+    kinds: Sequence[Kind],
+    out: Path,
+    rank: int | None,
+    number: int | None,
+    existing: Existing,
+) -> Iterator[tuple[Path, list[Planned]]]:
+    """The files of each attempt, and the directory they go into."""
+    last = attempt_of(recording, number)
+    for attempt in [last] if number is not None else recording.attempts:
+        folder = out if attempt is last else out / f"attempt_{attempt.index}"
+        contents = Contents(recording, attempt)
+        files = [
+            file
+            for of_rank in attempt.files
+            if rank in (None, of_rank)
+            for kind in kinds
+            for file in contents.files(kind, of_rank)
+        ]
+        if existing == "keep" and any((folder / file.name).exists() for file in files):
+            folder /= next(iter(attempt.files.values())).attempt
+        yield folder, files
 
 
 def _reasons(recording: Run, sources: Iterable[str]) -> str:
-    """Why sources did not record, in their own words."""
+    """Why sources did not record, as the recording says it."""
     wanted = set(sources)
-    told = [
+    reasons = [
         f"{source.source}: {source.reason}"
         for source in recording.catalogue.recorded()
         if source.source in wanted and source.status != "recorded" and source.reason
     ]
-    return f" ({'; '.join(told)})" if told else ""
+    return f" ({'; '.join(reasons)})" if reasons else ""
+
+
+def _refuse_to_overwrite(folder: Path, files: Sequence[Planned]) -> None:
+    there = [file.name for file in files if (folder / file.name).exists()]
+    if there:
+        more = len(there) - _MAX_LISTED
+        names = ", ".join(there[:_MAX_LISTED]) + (
+            f" and {more} more" if more > 0 else ""
+        )
+        raise Failure(
+            f"files are there already, nothing was written: {names}",
+            where=folder,
+            remedy="choose another directory with -o, or add --force to replace them",
+        )
+
+
+def _mark(folder: Path) -> None:
+    """Make the folder, and have TensorBoard know the files in it for ours."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mark = folder / EXPORT_MARK
+    if not mark.exists():
+        _write(mark, json.dumps(_MARK, indent=2).encode() + b"\n")
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(data)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,9 +1,8 @@
 """`memboard run --on`: a program on a virtual GPU, and whether it would fit a real one.
 
-request.py    what was asked for: the program, the device, how long, how many
-launch.py     starts the processes and collects what came of them
-estimates.py  what lies outside of torch's allocator, as ranges with their source
-answer.py     fits, does not fit, too close to say: one run's figures and the rule
-wording.py    the same as text and as JSON
-sweep.py      several runs: a table, or the largest that fits
+- `request`: the options, and the program, device, steps and ranks that they ask for;
+- `ranks`: the ranks that run, and their environment;
+- `launch`: starts the processes and collects their outcomes;
+- `answer`: fits, does not fit, too close to say: of one run, as text and as JSON;
+- `sweep`: several runs: a table, or the largest value that fits.
 """

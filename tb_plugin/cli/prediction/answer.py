@@ -1,16 +1,31 @@
-"""Fits, does not fit, too close to say: the figures of one process, and what follows."""
+"""The answer of `memboard run --on`: does the program fit, as text and as JSON."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from collector.cli.failure import Failure, printable
+from collector.format.prediction import order, together, worst
+from collector.format.sizes import bytes_text, range_text
+from tb_plugin.cli.opening import runs_at
+from tb_plugin.cli.prediction.launch import launch
+from tb_plugin.cli.report.reading import Reader
+from tb_plugin.cli.text import counted, estimate_lines, figure_line, text_table
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from collector.format.prediction import DeviceFigures, Estimate, Fit, Prediction
-    from collector.running.plan import Outcome
+    from collector.format.prediction import DeviceFigures, Fit, Judged, Prediction
+    from collector.running.plan import Outcome, Place
+    from tb_plugin.analysis.findings.finding import Finding
+    from tb_plugin.cli.prediction.launch import Ran
+    from tb_plugin.cli.prediction.request import Request
+    from tb_plugin.cli.report.reading import RunReport
 
+PREDICTION_VERSION: Final = 1
 EXIT_CODES: Final[Mapping[Fit, int]] = {
     "fits": 0,
     "does not fit": 1,
@@ -18,85 +33,255 @@ EXIT_CODES: Final[Mapping[Fit, int]] = {
     "too close to say": 3,
 }
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceAnswer:
-    """Of one device of one process; bytes."""
-
-    figures: DeviceFigures
-    estimates: tuple[Estimate, ...]
-    capacity: int
-    needed: tuple[int, int]
-    """With the low and with the high ends of the estimates."""
-    categories: Mapping[str, int]
-    """What was allocated at the peak, by category; empty: no history says it."""
-    others: tuple[int, int]
-    """What other ranks need of the device, with the low and the high ends."""
+_MAX_PLACES: Final = 8
+_MAX_RANKS: Final = 64
+_ENDINGS: Final = {
+    "stopped": "",
+    "finished": ", the program's whole run",
+    "out_of_memory": ", then it ran out of memory",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """Of one process."""
 
-    fit: Fit
-    reason: str
-    """One sentence, without the word itself."""
-    decides: str
-    """Where it is too close to say: what would decide; empty: nothing."""
-    outcome: Outcome
+    ran: Ran
     prediction: Prediction
-    """What of it decides."""
-    devices: tuple[DeviceAnswer, ...]
-    words: str = ""
-    """The end of what the program printed, where that was kept from the terminal."""
-    calls: tuple[str, ...] = ()
-    """Of NVIDIA's libraries, which nothing answered; where that was asked for."""
-    verdict: Mapping[str, Any] | None = None
-    """Of the error that it ran out with, as in `memboard report`; None: it did not."""
+    judged: Judged
+    categories: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    """By device, what was allocated at the peak; empty: no history was recorded."""
+    error: Finding | None = None
+    """The out-of-memory error, as in `memboard report`."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the process ended."""
+        return self.ran.outcome
+
+    def peak(self, name: str) -> int | None:
+        """The highest of a figure among its devices; bytes."""
+        sizes = [int(getattr(one, name)) for one in self.prediction.devices]
+        return max(sizes, default=None)
 
 
-def answered(
-    prediction: Prediction,
-    outcome: Outcome,
-    *,
-    report: Mapping[str, Any] | None,
-    words: str = "",
-    calls: tuple[str, ...] = (),
-) -> Answer:
-    """The answer; `report`: of the run, and of this rank alone, where there is one."""
-    devices = tuple(
-        DeviceAnswer(
-            figures=figures,
-            estimates=prediction.estimates,
-            capacity=prediction.capacity,
-            needed=prediction.needed(figures),
-            categories=_categories(report, figures.index),
-            others=prediction.others.get(figures.index, (0, 0)),
-        )
-        for figures in prediction.devices
+def predict(request: Request, *, as_json: bool) -> int:
+    """Run the program, and print whether it fits; returns the exit code."""
+    answers = answers_of(request)
+    if as_json:
+        print(json.dumps(to_json(request, answers)))
+    else:
+        print("\n".join(to_text(request, answers)))
+    return EXIT_CODES[fit_of(answers)]
+
+
+def answers_of(request: Request) -> list[Answer]:
+    """Run the request's processes, and judge the outcome of each."""
+    every = list(launch(request))
+    capacity = request.device.memory_bytes
+    predictions = together(
+        [
+            one.outcome.prediction(capacity, request.ranks.host(one.outcome.rank))
+            for one in every
+        ]
     )
-    fit, reason, decides = prediction.judged()
-    ooms = [] if report is None else report["verdict"]["ooms"]
-    verdict = next((one for one in ooms if one["is_out_of_memory"]), None)
+    return [
+        _answer(request, one, prediction)
+        for one, prediction in zip(every, predictions, strict=True)
+    ]
+
+
+def fit_of(answers: Iterable[Answer]) -> Fit:
+    """For all of a job's ranks together."""
+    return worst(one.judged.fit for one in answers)
+
+
+def _answer(request: Request, ran: Ran, prediction: Prediction) -> Answer:
+    report = _report(request, ran.outcome.rank)
+    categories: dict[int, tuple[float, Mapping[str, float]]] = {}
+    for snapshot in () if report is None else report.snapshots:
+        for device in snapshot.devices:
+            peak = device.peak_allocated_bytes
+            if peak > categories.get(device.device, (-1.0, {}))[0]:
+                categories[device.device] = peak, device.categories_bytes
+    findings = () if report is None else report.findings.findings
+    errors = (one for one in findings if one.state and one.state.is_out_of_memory)
     return Answer(
-        fit=fit,
-        reason=reason,
-        decides=decides,
-        outcome=outcome,
+        ran=ran,
         prediction=prediction,
-        devices=devices,
-        words=words,
-        calls=calls,
-        verdict=verdict,
+        judged=prediction.judged(),
+        categories={device: sizes for device, (_, sizes) in categories.items()},
+        error=next(errors, None),
     )
 
 
-def _categories(report: Mapping[str, Any] | None, index: int) -> Mapping[str, int]:
-    """Of the capture with the highest peak of the device."""
-    best: tuple[int, Mapping[str, int]] = (-1, {})
-    for snapshot in () if report is None else report["snapshots"]:
-        for device in snapshot["devices"]:
-            peak = device["peak_allocated_bytes"] or 0
-            if device["device"] == index and peak > best[0]:
-                best = peak, device["categories_bytes"]
-    return best[1]
+def _report(request: Request, rank: int) -> RunReport | None:
+    """Of the run; None where the program has recorded nothing."""
+    if not request.run_dir.is_dir():
+        return None
+    store = runs_at(request.run_dir)
+    reader = Reader(store, request.device.memory_bytes)
+    try:
+        return next((reader.run(run, rank) for run in store.runs()), None)
+    except Failure:
+        return None
+
+
+def to_json(request: Request, answers: Sequence[Answer]) -> dict[str, Any]:
+    """For programs; sizes are bytes. Keys may be added, never change their meaning."""
+    device = request.device
+    return {
+        "prediction_version": PREDICTION_VERSION,
+        "fit": fit_of(answers),
+        "device": {
+            "name": f"virtual {device.label}",
+            "capacity_bytes": device.memory_bytes,
+            "capability": list(device.capability),
+        },
+        "run": str(request.run_dir),
+        "ranks": [_rank_json(answer) for answer in answers],
+    }
+
+
+def _rank_json(answer: Answer) -> dict[str, Any]:
+    outcome, error = answer.outcome, answer.error
+    return {
+        "rank": outcome.rank,
+        **answer.judged._asdict(),
+        "torch": outcome.torch,
+        "ended": outcome.ended,
+        "error": outcome.error,
+        "num_steps": outcome.num_steps,
+        "devices": [_device_json(answer, one) for one in answer.prediction.devices],
+        "verdict": None if error is None else error.sentence,
+        "places": [asdict(place) for place in outcome.places],
+        "num_places_left_out": outcome.num_places_left_out,
+        "absent": outcome.absent,
+        "unsuitable": outcome.unsuitable,
+        "unanswered_calls": list(answer.ran.calls),
+    }
+
+
+def _device_json(answer: Answer, figures: DeviceFigures) -> dict[str, Any]:
+    prediction = answer.prediction
+    others = prediction.others.get(figures.index, (0, 0))
+    needed = prediction.needed(figures)
+    return {
+        "device": figures.index,
+        "peak_allocated_bytes": figures.allocated_peak,
+        "peak_active_bytes": figures.active_peak,
+        "peak_reserved_bytes": figures.reserved_peak,
+        "num_alloc_retries": figures.num_alloc_retries,
+        "num_ooms": figures.num_ooms,
+        "categories_bytes": dict(answer.categories.get(figures.index, {})),
+        "estimates": [
+            {
+                "name": one.name,
+                "low_bytes": one.low,
+                "high_bytes": one.high,
+                "source": one.source,
+            }
+            for one in prediction.estimates
+        ],
+        "others_low_bytes": others[0],
+        "others_high_bytes": others[1],
+        "needed_low_bytes": needed[0],
+        "needed_high_bytes": needed[1],
+        "capacity_bytes": prediction.capacity,
+    }
+
+
+def to_text(request: Request, answers: Sequence[Answer]) -> Iterator[str]:
+    """The answer, lines of text; of several ranks a table, and the worst one in full."""
+    virtual, first = request.device, answers[0].outcome
+    torch = f", torch {first.torch}" if first.torch else ""
+    yield f"virtual {virtual.label}: {bytes_text(virtual.memory_bytes)}{torch}"
+    leading = min(answers, key=lambda one: order(one.prediction))
+    if len(answers) > 1:
+        rows = [
+            (
+                str(one.outcome.rank),
+                bytes_text(one.peak("allocated_peak")),
+                bytes_text(one.peak("reserved_peak")),
+                one.judged.fit,
+            )
+            for one in answers[:_MAX_RANKS]
+        ]
+        yield from text_table(("rank", "peak allocated", "peak reserved", ""), rows)
+        yield f"rank {leading.outcome.rank}:"
+    outcome = leading.outcome
+    end = _ENDINGS.get(outcome.ended, f", then: {printable(outcome.error)}")
+    yield f"  {counted(outcome.num_steps, 'step')}{end}"
+    for figures in leading.prediction.devices:
+        if len(leading.prediction.devices) > 1:
+            yield f"  device {figures.index}"
+        yield from _device_lines(leading, figures)
+    yield from _caveats(outcome)
+    if request.is_verbose:
+        yield "  Calls of NVIDIA's libraries that nothing answers:"
+        yield from (f"    {printable(call)}" for call in leading.ran.calls or ("none",))
+    yield ""
+    yield f"{fit_of(answers)}: {printable(leading.judged.reason)}"
+    if leading.judged.decides:
+        yield f"  {leading.judged.decides}"
+    if leading.error is not None:
+        yield f"  {printable(leading.error.sentence)}"
+        for advice in leading.error.advice[:1]:
+            setting = f" {advice.setting}" if advice.setting else ""
+            yield f"  try: {printable(advice.text + setting)}"
+    if request.run_dir.is_dir():
+        yield f"To see it: tensorboard --logdir {shown(request.run_dir.parent)}"
+
+
+def _device_lines(answer: Answer, figures: DeviceFigures) -> Iterator[str]:
+    prediction = answer.prediction
+    yield figure_line("peak allocated", bytes_text(figures.allocated_peak))
+    sizes = answer.categories.get(figures.index, {})
+    for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
+        if size:
+            yield figure_line(f"  {printable(name)}", bytes_text(size))
+    yield figure_line("peak reserved", bytes_text(figures.reserved_peak))
+    if figures.num_alloc_retries:
+        given_back = counted(figures.num_alloc_retries, "time")
+        yield figure_line("cache given back", given_back)
+    if not prediction.has_run:
+        return
+    for one in prediction.estimates:
+        yield from estimate_lines(one.name, one.low, one.high, one.source)
+    others = prediction.others.get(figures.index, (0, 0))
+    if any(others):
+        yield figure_line("+ other ranks on it", range_text(*others))
+    needed = range_text(*prediction.needed(figures))
+    yield figure_line("needed", f"{needed} of {bytes_text(prediction.capacity)}")
+
+
+def _caveats(outcome: Outcome) -> Iterator[str]:
+    """Facts that make the prediction less than certain."""
+    if outcome.places:
+        yield "  This prediction rests on values that are not real, read at:"
+        for place in outcome.places[:_MAX_PLACES]:
+            yield f"    {_place(place)}"
+        more = len(outcome.places) - _MAX_PLACES + outcome.num_places_left_out
+        if more > 0:
+            yield f"    and {counted(more, 'more place')}"
+    for sentence in outcome.absent:
+        yield f"  {printable(sentence)}"
+    for path in outcome.unsuitable:
+        yield (
+            f"  {printable(path)} has a CUDA runtime of its own, linked statically:"
+            " what it allocates is not seen"
+        )
+
+
+def _place(place: Place) -> str:
+    by = f", by {place.by}" if place.by else ""
+    where = f"{shown(Path(place.file))}:{place.line} {place.function}{by}"
+    return f"{printable(where)} ({counted(place.count, 'time')})"
+
+
+def shown(path: Path) -> str:
+    """Relative to the working directory where it is below it."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)

@@ -1,4 +1,4 @@
-"""Starts processes on virtual devices and collects what came of them."""
+"""Processes on virtual devices, and their outcomes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from typing import IO, TYPE_CHECKING, Final
 
 from collector.cli.failure import Failure
 from collector.config import variable
+from collector.format.prediction import Estimate
 from collector.running.calls import Calls
 from collector.running.plan import Outcome, Plan
-from tb_plugin.cli.prediction.estimates import estimates_of
+from collector.virtual.books import read_books
+from collector.virtual.environment import VirtualGpuUnavailable, environment
 from tb_plugin.cli.prediction.request import WARM_UP_STEPS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from collector.virtual.devices import Device
     from tb_plugin.cli.prediction.request import Request
 
 MESSAGES: Final = "messages"
@@ -51,6 +54,17 @@ collector.running.child.run_plan({plan!r})
 """
 """Another Python need not have us installed: its own packages come before ours."""
 
+_MIB: Final = 1 << 20
+_NCCL_CHANNELS: Final = (2, 32)
+_NCCL_CONNECTIONS: Final = (2, 5)
+"""Of one channel: a ring has two, two trees three more."""
+_NCCL_BYTES: Final = 10 * _MIB
+"""Of the buffers of one connection."""
+_NCCL_SOURCE: Final = (
+    "2 to 32 channels with 2 to 5 connections, 10 MiB of buffers each (seen in NCCL's own"
+    " log, github.com/NVIDIA/nccl/issues/1685; 1.6 GB in issues/864)"
+)
+
 _END_SECONDS: Final = 60.0
 """How long a process may take to end after its figures are written."""
 _ALONE_SECONDS: Final = 10.0
@@ -78,14 +92,13 @@ class Ran:
     processes that share its devices."""
 
 
-def ran(request: Request) -> list[Ran]:
+def launch(request: Request) -> Iterator[Ran]:
     """Run the processes of a request to their end.
 
     Raises:
-        Failure: there can be no virtual device here; says what helps.
+        Failure: there can be no virtual device here.
         KeyboardInterrupt: the user has had enough; the processes have ended.
     """
-    done = []
     with tempfile.TemporaryDirectory(prefix="memboard-run-") as name:
         folder = Path(name)
         calls_between = Calls(folder / MESSAGES)
@@ -104,8 +117,7 @@ def ran(request: Request) -> list[Ran]:
                 _wait(processes, called)
                 for process in processes:
                     calls = _unanswered(process.books) if request.is_verbose else ()
-                    done.append(replace(process.ran(), calls=calls))
-    return done
+                    yield replace(process.ran(), calls=calls)
 
 
 class _Process:
@@ -126,8 +138,6 @@ class _Process:
         self._outcome = own / "outcome.json"
         self._words: IO[bytes] | None = None
         self._is_written = False
-        self.is_told = False
-        """For whoever starts it: whether somebody was told that it has ended."""
         self._rank = int(environment.get("RANK", "0"))
         self._plan = _plan(request, self._rank, self._outcome, own.parent / MESSAGES)
         self._plan.write(own / "plan.json")
@@ -167,8 +177,8 @@ class _Process:
         ended = Outcome.read(self._outcome).ended
         return ended not in ("stopped", "finished")
 
-    def hurry(self, why: str) -> None:
-        """End it in a while, if it has not ended by then; `why`: what to say of it."""
+    def end_soon(self, why: str) -> None:
+        """End it in a while, if it has not ended by then, with `why` as its error."""
         self._why = self._why or why
         self._deadline = min(self._deadline, time.monotonic() + _ALONE_SECONDS)
 
@@ -179,7 +189,7 @@ class _Process:
             self._process.wait()
 
     def ran(self) -> Ran:
-        """What has come of it."""
+        """Its outcome, once it has ended."""
         outcome = Outcome.read(self._outcome)
         if not outcome.ended:
             outcome.rank = self._rank
@@ -194,7 +204,7 @@ class _Process:
             return Ran(outcome, said.read().decode(errors="replace"))
 
     def _end_of(self) -> str:
-        """Why there is no outcome, in words."""
+        """Why there is no outcome, as a sentence."""
         limit = self._request.timeout_seconds
         if time.monotonic() - self._began >= limit:
             return f"it took more than the {limit:g} s of --timeout"
@@ -209,7 +219,7 @@ class _Process:
 
 
 class _Called:
-    """Ranks that nobody asked a figure of: others wait for what they send.
+    """Ranks that run only because others wait for what they send.
 
     Each has devices and a recording of its own, and nothing it prints is shown.
     """
@@ -229,9 +239,10 @@ class _Called:
         self._folder = folder
         self._number = number
         self._ranks: dict[int, _Process] = {}
+        self._over: set[int] = set()
 
-    def look(self) -> None:
-        """Start those that are wanted now, and tell of those that have ended."""
+    def update(self) -> None:
+        """Start those that are wanted now, and tell the others which have ended."""
         for rank in self._between.wanted():
             if rank in self._ranks:
                 continue
@@ -243,8 +254,8 @@ class _Called:
             variables = self._request.ranks.variables(rank, self._job)
             self._ranks[rank] = _Process(request, variables, own / "books", own)
         for rank, process in self._ranks.items():
-            if not process.is_running and not process.is_told:
-                process.is_told = True
+            if not process.is_running and rank not in self._over:
+                self._over.add(rank)
                 error = process.ran().outcome.error
                 self._between.over(rank, error or "it ended without sending them")
 
@@ -253,6 +264,28 @@ class _Called:
         for process in self._ranks.values():
             process.end()
         self._between.forget()
+
+
+def estimates_of(
+    device: Device, outside_bytes: int | None
+) -> tuple[list[Estimate], Estimate | None]:
+    """Memory of a process outside of torch's allocator, and of each communicator beside.
+
+    The virtual GPU allocates none of it, and it is not known before it is measured on the
+    very machine: each is a range whose ends are both possible. `outside_bytes`, as
+    measured on a real device, takes the place of all.
+    """
+    if outside_bytes is not None:
+        name = "outside torch, measured"
+        return [Estimate(name, outside_bytes, outside_bytes, "--outside")], None
+    low, high = (
+        channels * connections * _NCCL_BYTES
+        for channels, connections in zip(_NCCL_CHANNELS, _NCCL_CONNECTIONS, strict=True)
+    )
+    context = Estimate(
+        "CUDA context and kernels", *device.context_bytes, device.context_source
+    )
+    return [context], Estimate("NCCL", low, high, _NCCL_SOURCE)
 
 
 def _plan(request: Request, rank: int, outcome: Path, messages: Path) -> Plan:
@@ -279,8 +312,6 @@ def _plan(request: Request, rank: int, outcome: Path, messages: Path) -> Plan:
 def _environment(
     request: Request, books: Path, variables: Mapping[str, str]
 ) -> dict[str, str]:
-    from collector.virtual.environment import VirtualGpuUnavailable, environment
-
     base = {**os.environ, **request.variables, **variables}
     for path, text in _SETTINGS.items():
         base.setdefault(variable(path), text)
@@ -296,12 +327,10 @@ def _environment(
             context_bytes=request.outside_bytes,
         )
     except (VirtualGpuUnavailable, ValueError) as error:
-        raise Failure(str(error), code=2) from error
+        raise Failure(str(error)) from error
 
 
 def _unanswered(books: Path) -> tuple[str, ...]:
-    from collector.virtual.books import read_books
-
     try:
         found = read_books(books)
     except (OSError, ValueError):
@@ -316,7 +345,7 @@ def _unanswered(books: Path) -> tuple[str, ...]:
 def _wait(processes: Sequence[_Process], called: _Called) -> None:
     """Until all have ended; where one fails, the others have a little time left.
 
-    Ranks that they wait for are started meanwhile. Each ends itself when its time is up, and says where it was.
+    Ranks that they wait for are started meanwhile. Each ends itself when its time is up.
     """
     try:
         while True:
@@ -326,8 +355,8 @@ def _wait(processes: Sequence[_Process], called: _Called) -> None:
             over = [process for process in processes if process not in running]
             if any(process.has_failed for process in over):
                 for process in running:
-                    process.hurry("another rank failed before")
-            called.look()
+                    process.end_soon("another rank failed before")
+            called.update()
             time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
         # The terminal has told them too; what does not listen is ended by our caller.

@@ -1,4 +1,4 @@
-"""The ranks of a distributed job that are run, and what torchrun would tell each."""
+"""Ranks of a distributed job that run, with the environment that torchrun gives each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DEFAULT_PER_HOST: Final = 8
-"""Processes of a host, unless something else is said."""
+"""Processes of a host, unless something else is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +65,6 @@ class Ranks:
             # Their threads would ask a store of Python while the interpreter ends.
             known["TORCH_NCCL_ENABLE_MONITORING"] = 0
         return {**job, **{name: str(value) for name, value in known.items()}}
-
-
-def parse_ranks(text: str, world_size: int) -> tuple[int, ...]:
-    """Ranks written as `0,7,60-63`, in that order, each once.
-
-    Raises:
-        ValueError: they are not, or there are none such.
-    """
-    found: dict[int, None] = {}
-    for part in text.split(","):
-        low, dash, high = (word.strip() for word in part.partition("-"))
-        if not low.isdecimal() or (dash and not high.isdecimal()):
-            raise ValueError("write ranks and ranges of ranks as in 0,7,60-63")
-        last = int(high or low)
-        if not int(low) <= last < world_size:
-            raise ValueError(f"ranks are 0 to {world_size - 1}, got {part.strip()}")
-        found.update(dict.fromkeys(range(int(low), last + 1)))
-    return tuple(found)
 
 
 def _free_port() -> int:

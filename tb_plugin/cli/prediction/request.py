@@ -1,26 +1,30 @@
-"""What was asked of `memboard run --on`, checked and put together."""
+"""Options of `memboard run` on a virtual GPU, and the request that they make."""
 
 from __future__ import annotations
 
+import argparse
 import re
+import shutil
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.cli.failure import Failure
-from tb_plugin.cli.prediction.ranks import Ranks
+from collector.cli.failure import UsageError
+from collector.virtual.devices import Device, parse_device
+from tb_plugin.cli.options import positive, rank_set, size_in_bytes
+from tb_plugin.cli.prediction.ranks import DEFAULT_PER_HOST, Ranks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from collector.running.program import Program
-    from collector.virtual.devices import Device
+    from collector.running.session import Settings
 
 WARM_UP_STEPS: Final = 1
 """Before those that were asked for: optimizers make their states in the first one."""
 
-_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
-_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_LARGEST: Final = re.compile(r"([^=]+)(?:=([1-9]\d*))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,27 +51,164 @@ class Request:
     """Whether what the program prints is kept from the terminal."""
 
 
-def size_of(text: str) -> int:
-    """Bytes of `1.5GiB`, `800MB` and the like; binary units, as everywhere here.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`--on`, and the options that need it."""
+    group = parser.add_argument_group(
+        "on a virtual GPU",
+        "These need torch's CUDA build, and neither a GPU nor a driver.",
+    )
+    need_device: list[argparse.Action] = []
+
+    def add(flag: str, metavar: str, text: str, **more: Any) -> None:
+        action = group.add_argument(flag, metavar=metavar, help=text, **more)
+        need_device.append(action)
+
+    group.add_argument(
+        "--on",
+        type=_device,
+        metavar="GPU",
+        help="h100, a100-40gb, rtx4090 ..., or memory and compute capability: 24GiB,8.9",
+    )
+    add("--steps", "N", "steps after one to warm up (2)", type=positive, default=2)
+    add("--timeout", "S", "seconds of a process (600)", type=_seconds, default=600.0)
+    add("--alloc-conf", "SETTINGS", "PYTORCH_CUDA_ALLOC_CONF", default="")
+    add("--world-size", "N", "run single ranks of a job of N", type=positive)
+    add("--ranks", "RANKS", "which of them, as in 0,7,60-63 (0)", type=rank_set)
+    add("--nproc", "N", "run all ranks of a job of N at once", type=positive)
+    add("--per-host", "N", f"ranks of a host ({DEFAULT_PER_HOST})", type=positive)
+    add("--devices", "N", "devices that a process sees", type=positive)
+    add(
+        "--sweep",
+        "NAME=V1,V2",
+        "try values in place of {NAME} in arguments, --env and --alloc-conf",
+        type=_pair,
+    )
+    add("--largest", "NAME[=START]", "find the largest number that fits", type=_start)
+    add(
+        "--env",
+        "NAME=VALUE",
+        "a variable of the program's environment",
+        action="append",
+        default=[],
+        type=_pair,
+    )
+    add(
+        "--outside",
+        "SIZE",
+        "memory outside of torch's allocator, as measured on a real device",
+        type=size_in_bytes,
+    )
+    add("--python", "PATH", "the Python with torch's CUDA build", type=_python)
+    flags = (
+        ("--json", "the answer as JSON"),
+        ("--verbose", "also list unanswered calls of NVIDIA's libraries"),
+    )
+    for flag, text in flags:
+        need_device.append(group.add_argument(flag, action="store_true", help=text))
+    parser.set_defaults(need_device=need_device)
+
+
+def check_absent(options: argparse.Namespace) -> None:
+    """Refuse options that need `--on`.
 
     Raises:
-        ValueError: it is no size.
+        UsageError: names the first one.
     """
-    found = _SIZE.fullmatch(text.strip())
-    if not found:
-        raise ValueError(f"{text!r} is no size such as 800MiB or 1.5GiB")
-    return int(float(found[1]) * _UNITS[found[2].lower()])
+    for action in options.need_device:
+        if getattr(options, action.dest) != action.default:
+            raise UsageError(
+                f"{action.option_strings[0]} was given without --on: name a virtual device"
+                " with --on, such as --on h100"
+            )
 
 
-def device_of(text: str) -> Device:
-    """The device that `--on` names.
+def request_of(
+    options: argparse.Namespace, program: Program, settings: Settings
+) -> Request:
+    """The request that options make.
 
     Raises:
-        Failure: there is no such device.
+        UsageError: options contradict each other.
     """
-    from collector.virtual.devices import parse_device
+    if options.sweep is not None and options.largest is not None:
+        raise UsageError("--sweep was given with --largest: give one of them")
+    ranks = _ranks(options)
+    return Request(
+        program=program,
+        device=options.on,
+        python=options.python or sys.executable,
+        run_dir=settings.run_dir,
+        ranks=ranks,
+        num_devices=options.devices or ranks.per_host,
+        steps=options.steps,
+        timeout_seconds=options.timeout,
+        alloc_conf=options.alloc_conf,
+        config=None if settings.config is None else tuple(settings.config),
+        keywords=settings.keywords,
+        variables=dict(options.env),
+        outside_bytes=options.outside,
+        is_verbose=options.verbose,
+    )
 
+
+def _ranks(options: argparse.Namespace) -> Ranks:
+    if options.nproc is not None and (options.world_size or options.ranks):
+        raise UsageError(
+            "--nproc was given with --world-size or --ranks: --nproc runs every rank of a"
+            " job; --world-size and --ranks run some ranks of a larger one"
+        )
+    if options.ranks is not None and options.world_size is None:
+        raise UsageError(
+            "--ranks was given without --world-size: give the number of ranks of the job,"
+            " as in --world-size 64 --ranks 0,63"
+        )
+    size = options.nproc or options.world_size
+    if size is None:
+        return Ranks()
+    if options.nproc is not None:
+        return Ranks("all", size, options.per_host or size, tuple(range(size)))
+    ranges = ((0, 0),) if options.ranks is None else options.ranks.ranges
+    if not ranges or max(high for _, high in ranges) >= size:
+        raise UsageError(f"--ranks: ranks are 0 to {size - 1}")
+    chosen = dict.fromkeys(r for low, high in ranges for r in range(low, high + 1))
+    per_host = min(options.per_host or DEFAULT_PER_HOST, size)
+    return Ranks("lone", size, per_host, tuple(chosen))
+
+
+def _device(text: str) -> Device:
     try:
         return parse_device(text)
     except ValueError as error:
-        raise Failure(str(error), code=2) from error
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"{text} was given: give seconds above 0")
+    return seconds
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    if not name or not value:
+        raise argparse.ArgumentTypeError(f"{text!r} was given: write NAME=VALUE")
+    return name, value
+
+
+def _start(text: str) -> tuple[str, int]:
+    found = _LARGEST.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} was given: write NAME, or NAME=START with a number from 1 on"
+        )
+    return found[1], int(found[2] or 1)
+
+
+def _python(text: str) -> str:
+    found = shutil.which(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} cannot be run: give the path of a Python with torch's CUDA build"
+        )
+    return found

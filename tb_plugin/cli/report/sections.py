@@ -1,211 +1,322 @@
-"""The sections of a report: what the Overview, Modules and Functions views show."""
+"""Sections of a report: the most important numbers of each page, in units that fit."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_plugin.cli.report.values import named, number, plain, rows, values_of
+from collector.format.sizes import bytes_text, range_text
+from tb_plugin.analysis.findings.render import markdown_lines, text_lines
+from tb_plugin.analysis.findings.text import duration_text
+from tb_plugin.cli.report.document import Column, Rendered, Section, Table
+from tb_plugin.cli.report.memory_sections import (
+    MAX_ROWS,
+    function_section,
+    modules_section,
+    snapshot_section,
+    values_of,
+)
+from tb_plugin.cli.text import (
+    counted,
+    problem_lines,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from tb_plugin import api
+    from tb_plugin.api.overview import Headline, Prediction, RankStrip
+    from tb_plugin.api.steps import StepPartMean, StepRate
+    from tb_plugin.cli.report.reading import RunReport
+
+_MAX_STRAGGLERS: Final = 5
+_MAX_TRACES: Final = 10
+
+_FILES: Final = {
+    "memprofiler": "MemProfiler's files",
+    "snapshots": "memory snapshots",
+    "traces": "a profiler's traces",
+}
+_HEADLINES: Final = {
+    "peak_allocated": "peak allocated",
+    "peak_reserved": "peak reserved",
+    "non_torch": "not torch's",
+    "rss_peak": "peak resident",
+    "rss_headroom": "headroom on the host",
+    "rss_growth": "growth of resident",
+    "step_time": "step time",
+    "cpu": "processor",
+    "workers_rss": "dataloader workers",
+}
+_UNITS: Final = {
+    "bytes_per_step": " per step",
+    "bytes_per_second": "/s",
+    "percent": " %",
+    "seconds": " s",
+}
+_CAVEATS: Final = {
+    "sampled": "sampled at intervals: a shorter peak may have been missed",
+    "estimated": "estimated from other numbers",
+    "cumulative_peak": "the peak since the start, not of single steps",
+    "no_limit": "no memory limit was recorded",
+    "few_steps": "from few steps",
+    "after_warmup": "without the steps of the warm-up",
+    "one_host": "measured on one host and taken for all",
+}
+_RATES: Final = {
+    "steps": "steps per second",
+    "samples": "samples per second",
+    "tokens": "tokens per second",
+    "flops": "operations per second",
+    "mfu": "MFU (flops per second / device peak)",
+}
 
 
-_RANK_COLUMNS: Final = (
-    "peak_bytes",
-    "peak_step",
-    "capacity_bytes",
-    "growth_bytes_per_step",
-    "num_alloc_retries",
-    "num_ooms",
-    "last_step",
+def run_section(report: RunReport, name: str) -> Section:
+    """Everything that is reported of a run."""
+    run = report.run
+    is_recorded = run.made_of == "recording"
+    marks = ["live"] if run.live else []
+    if run.simulated:
+        marks.append("simulated")
+    elif run.virtual_gpu:
+        marks.append(run.virtual_gpu)
+    if not is_recorded:
+        marks.append(f"imported from {_FILES.get(run.made_of, 'files')}")
+    section = Section(f"{name} ({', '.join(marks)})" if marks else name)
+    if run.simulated:
+        section.add("Simulated data: no training produced these numbers.")
+    elif run.virtual_gpu:
+        section.add(
+            f"{run.virtual_gpu}: memory is what torch's allocator did; values and times"
+            " are not real."
+        )
+    section.add(_prediction(report.overview.prediction))
+    section.add(*_findings(report))
+    if is_recorded:
+        section.add(_numbers(report))
+    elif run.num_ranks:
+        section.add(counted(run.num_ranks, "rank"))
+    section.add(_ranks(report.overview.strip))
+    section.add(_steps(report))
+    section.add(modules_section(report))
+    section.add(
+        *map(function_section, (one for one in report.functions if one.function))
+    )
+    histories = report.histories
+    if histories:
+        ranks = {history.rank for history in histories}
+        of = f" on rank {ranks.pop()}" if len(ranks) == 1 else ""
+        section.add(f"captures of the allocator: {len(histories)}{of}")
+    section.add(*map(snapshot_section, report.snapshots))
+    section.add(_traces(report.traces))
+    sources = report.overview.recorded
+    known = {source.source for source in sources if source.status == "recorded"}
+    for source in sources:
+        if source.source not in known:
+            reason = f": {source.reason}" if source.reason else ""
+            section.add(f"not recorded: {source.source} ({source.status}){reason}")
+    for problem in report.problems:
+        section.add(*problem_lines(problem))
+    return section
+
+
+def _prediction(found: Prediction | None) -> Section | None:
+    """Whether a run on a virtual GPU fits a real one, as `memboard run --on` said it."""
+    if found is None:
+        return None
+    of = f"rank {found.rank}: " if found.num_ranks > 1 else ""
+    section = Section(f"{found.fit}: {of}{found.reason}")
+    if found.decides:
+        section.add(found.decides)
+    rows = [
+        (
+            "peak reserved"
+            + (f", device {device.device}" if len(found.devices) > 1 else ""),
+            bytes_text(device.peak_reserved_bytes),
+            "",
+        )
+        for device in found.devices
+    ]
+    rows += [
+        (f"+ {one.name}", range_text(one.low_bytes, one.high_bytes), one.source)
+        for one in found.estimates
+    ]
+    for device in found.devices:
+        low, high = device.needed_low_bytes, device.needed_high_bytes
+        if low is not None and high is not None:
+            others = device.others_low_bytes, device.others_high_bytes
+            if any(others):
+                rows.append(("+ other ranks on it", range_text(*others), ""))
+            of = f"of {bytes_text(found.capacity_bytes)}"
+            rows.append(("needed", range_text(low, high), of))
+    section.add(Table(PREDICTION, rows))
+    return section
+
+
+def _findings(report: RunReport) -> Iterator[str | Rendered]:
+    """What is wrong, the first error in full and the others by their sentence."""
+    found = report.findings.findings
+    for place, one in enumerate(found):
+        yield Rendered([*text_lines(one, is_first=place == 0)], [*markdown_lines(one)])
+    num_errors = sum(
+        one.state is not None and one.state.is_out_of_memory for one in found
+    )
+    if report.findings.num_errors > num_errors:
+        more = report.findings.num_errors - num_errors
+        yield f"{counted(more, 'more error')} not listed"
+    if report.run.made_of == "recording" and not num_errors:
+        yield "No out-of-memory error was recorded."
+
+
+def _numbers(report: RunReport) -> Section:
+    run = report.run
+    section = Section("numbers")
+    section.add(
+        f"{run.num_ranks} of {run.world_size or run.num_ranks} ranks,"
+        f" {counted(run.num_attempts, 'attempt')}, last step {_known(run.last_step)}"
+    )
+    if report.overview.headlines:
+        section.add(Table(HEADLINES, report.overview.headlines))
+    return section
+
+
+def _trace_holds(trace: Mapping[str, Any]) -> str:
+    if "events" in trace:
+        return f"{trace['events']:,} events"
+    return f"steps {trace.get('first_step')} to {trace.get('last_step')}"
+
+
+def _trace_place(trace: Mapping[str, Any]) -> str:
+    return str(trace["path"] if trace["exists"] else trace["remote"] or "not here")
+
+
+def _headline_value(one: Headline) -> str:
+    if one.value is None:
+        return "-"
+    if one.other_end is not None:
+        return f"{range_text(*sorted((one.value, one.other_end)))}, estimated"
+    text = bytes_text if one.unit.startswith("bytes") else "{:.4g}".format
+    return text(one.value) + _UNITS.get(one.unit, "")
+
+
+def _headline_place(one: Headline) -> str:
+    if one.value is None:
+        return one.absent_reason or "not recorded"
+    places = [] if one.rank is None else [f"rank {one.rank}"]
+    places += [] if one.step is None else [f"step {one.step}"]
+    return ", ".join(places)
+
+
+HEADLINES: Final[Sequence[Column[Headline]]] = (
+    Column("", lambda one: _HEADLINES.get(one.key, one.key)),
+    Column("value", _headline_value),
+    Column("of", _headline_place, is_text=True),
+    Column(
+        "caveat",
+        lambda one: "; ".join(_CAVEATS.get(name, name) for name in one.caveats),
+        is_text=True,
+    ),
+)
+PREDICTION: Final[Sequence[Column[tuple[str, str, str]]]] = (
+    Column("memory", lambda one: one[0]),
+    Column("size", lambda one: one[1]),
+    Column("source", lambda one: one[2], is_text=True),
+)
+RANKS: Final[Sequence[Column[Mapping[str, Any]]]] = (
+    Column("rank", lambda one: str(one["rank"])),
+    Column("host", lambda one: one["host"] or "-", is_text=True),
+    Column("peak", lambda one: bytes_text(one["peak_bytes"])),
+    Column("at step", lambda one: _step(one["peak_step"])),
+    Column("of", lambda one: bytes_text(one["capacity_bytes"])),
+    Column("", lambda one: "lost" if one["lost"] else ""),
+)
+PARTS: Final[Sequence[Column[StepPartMean]]] = (
+    Column("part of the step", lambda one: one.name),
+    Column("mean", lambda one: duration_text(one.seconds)),
+    Column("share", lambda one: f"{100 * one.share:.1f} %"),
+)
+RATES: Final[Sequence[Column[StepRate]]] = (
+    Column("throughput", lambda one: _RATES[one.key]),
+    Column("of the rank", lambda one: _rate(one, one.median)),
+    Column("of all ranks", lambda one: _rate(one, one.summed_median)),
+)
+TRACES: Final[Sequence[Column[Mapping[str, Any]]]] = (
+    Column("rank", lambda one: _known(one["rank"])),
+    Column("holds", _trace_holds, is_text=True),
+    Column("problem", lambda one: one["problem"] or "", is_text=True),
+    Column("where", _trace_place, is_text=True),
 )
 
 
-def overview_section(answer: api.OverviewResponse) -> dict[str, Any]:
-    """Headlines, ranks, attempts, sources and facts."""
-    return {
-        "headlines": {h.key: _headline(h) for h in answer.headlines},
-        "ranks": _ranks(answer.strip),
-        "peak_series": answer.strip.peak_series,
-        "capacity_kind": answer.strip.capacity_kind,
-        "median_peak_bytes": number(answer.strip.median_peak_bytes),
-        "outlier_ranks": list(answer.strip.outliers),
-        "attempts": plain(answer.attempts),
-        "endings": plain(answer.endings),
-        "sources": plain(answer.recorded),
-        "facts": {fact.key: fact.value for fact in answer.facts},
-        "planted": list(answer.planted),
-        "prediction": plain(answer.prediction),
-    }
+def _known(value: object) -> str:
+    return "-" if value is None else str(value)
 
 
-def modules_section(
-    answer: api.ModulesResponse, passed_over: Sequence[str] = ()
-) -> dict[str, Any]:
-    """One window on one rank at one state, module by module.
-
-    `passed_over`: later windows that were not taken, as they ended early.
-    """
-    return {
-        "passed_over": list(passed_over),
-        "windows": plain(answer.windows),
-        "window": answer.window,
-        "ranks": values_of(answer.ranks),
-        "rank": answer.rank,
-        "device": answer.device,
-        "state": answer.state,
-        "states": list(answer.states),
-        "facts": plain(answer.facts),
-        "split": _split(answer.split),
-        "modules": _modules(answer),
-        "absent": plain(answer.absent),
-    }
+def _step(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"
 
 
-def function_section(answer: api.FunctionsResponse) -> dict[str, Any]:
-    """The calls of one function on one rank, and what was collected in the newest."""
-    calls = answer.calls
-    columns = {
-        "attempt": values_of(calls.attempt),
-        "iteration": values_of(calls.iteration),
-        "step": values_of(calls.step),
-        "start_ms": values_of(calls.start_ms),
-        "end_ms": values_of(calls.end_ms),
-    }
-    listed = rows(columns)
-    for call in listed:
-        call["stats"] = {}
-    for stat in answer.stats:
-        sides = (stat.start, stat.end, stat.difference)
-        values = zip(*map(values_of, sides), strict=True)
-        name = named(stat.name, stat.unit)
-        for call, (start, end, difference) in zip(listed, values, strict=True):
-            if start is not None or end is not None:
-                call["stats"][name] = {
-                    "start": start,
-                    "end": end,
-                    "difference": difference,
-                }
-    return {
-        "function": answer.function,
-        "phase": answer.phase,
-        "ranks": values_of(answer.ranks),
-        "rank": answer.rank,
-        "num_calls": answer.num_calls,
-        "calls": listed,
-        "hooks": _hooks(answer.hooks),
-        "activations": _activations(answer.activations),
-        "module_window": answer.module_window,
-    }
+def _ranks(strip: RankStrip) -> Section | None:
+    columns = ("rank", "host", "peak_bytes", "peak_step", "capacity_bytes", "lost")
+    every = [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*(values_of(getattr(strip, c)) for c in columns), strict=True)
+    ]
+    known = [
+        {**one, "host": strip.hosts[one["host"]]}
+        for one in every
+        if one["peak_bytes"] is not None
+    ]
+    if not known:
+        return None
+    known.sort(key=lambda one: -one["peak_bytes"])
+    title = f"highest peaks of {counted(len(every), 'rank')}"
+    return Section(title, [Table(RANKS, known[:MAX_ROWS])])
 
 
-def histories_section(answers: Iterable[api.FunctionsResponse]) -> list[dict[str, Any]]:
-    """Captures of the allocator, each once."""
-    found = {
-        reference.id: plain(reference)
-        for answer in answers
-        for reference in answer.histories
-    }
-    return list(found.values())
+def _steps(report: RunReport) -> Section | None:
+    steps, beside = report.steps, report.stragglers
+    if steps is None or beside is None:
+        return None
+    usual = beside.step_seconds
+    took = "-" if usual is None else duration_text(usual)
+    section = Section(f"steps: {beside.num_steps}, {took} each at the median")
+    if beside.parts:
+        section.add(Table(PARTS, beside.parts))
+    if steps.rates:
+        rates = Table(RATES, steps.rates)
+        section.add(f"throughput, rank {steps.rank} at the median:", rates)
+    if steps.flops.missing and all(rate.key != "mfu" for rate in steps.rates):
+        section.add(f"no MFU: {steps.flops.missing}")
+    late = [row for row in beside.rows if row.stands_out]
+    for row in late[:_MAX_STRAGGLERS]:
+        section.add(row.words + (f" ({row.host})" if row.host else ""))
+    if len(late) > _MAX_STRAGGLERS:
+        more = beside.num_standing_out - _MAX_STRAGGLERS
+        section.add(f"{more} more stragglers not listed")
+    for part in steps.absent:
+        section.add(f"not recorded: {part.name}: {part.reason}; {part.remedy}")
+    return section
 
 
-def _headline(headline: api.Headline) -> dict[str, Any]:
-    if headline.value is None:
-        return {"absent_reason": headline.absent_reason}
-    other = headline.other_end
-    return {
-        named("value", headline.unit): number(headline.value),
-        "rank": headline.rank,
-        "step": headline.step,
-        "caveats": list(headline.caveats),
-    } | ({} if other is None else {named("other_end", headline.unit): number(other)})
+def _rate(rate: StepRate, value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.1f} %" if rate.key == "mfu" else rate_text(value)
 
 
-def _ranks(strip: api.RankStrip) -> list[dict[str, Any]]:
-    hosts = [strip.hosts[index] for index in values_of(strip.host)]
-    columns: dict[str, list[Any]] = {"rank": values_of(strip.rank), "host": hosts}
-    for name in _RANK_COLUMNS:
-        columns[name] = values_of(getattr(strip, name))
-    columns["lost"] = [lost == 1 for lost in values_of(strip.lost)]
-    return rows(columns)
+def rate_text(value: float) -> str:
+    """A number per second: `6.793`, `27,823`, `40.8 T`."""
+    for low, prefix in ((1e15, " P"), (1e12, " T"), (1e9, " G")):
+        if value >= low:
+            return f"{value / low:.1f}{prefix}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def _modules(answer: api.ModulesResponse) -> list[dict[str, Any]]:
-    tree = answer.tree
-    names = [tree.names[index] for index in values_of(tree.name)]
-    types = [tree.types[i] if i >= 0 else "" for i in values_of(tree.type)]
-    parents = values_of(tree.parent)
-    fqns: list[str] = []
-    for name, parent in zip(names, parents, strict=True):
-        fqns.append(name if parent < 0 else f"{fqns[parent]}.{name}")
-    listed = rows(
-        {
-            "module": fqns,
-            "type": types,
-            "is_fsdp": [flag == 1 for flag in values_of(tree.is_fsdp)],
-            "param_bytes": values_of(tree.param_bytes),
-            "buffer_bytes": values_of(tree.buffer_bytes),
-            "num_calls": values_of(answer.num_calls),
-            "call": values_of(answer.call_shown),
-            "time_us": values_of(answer.time_us),
-            "total_bytes": values_of(answer.total_bytes),
-            "held_bytes": values_of(answer.held_bytes),
-            "own_bytes": values_of(answer.own_bytes),
-        }
+def _traces(traces: Sequence[Mapping[str, Any]]) -> Section | None:
+    if not traces:
+        return None
+    there = sum(trace["exists"] for trace in traces)
+    return Section(
+        f"torch profiler: {counted(len(traces), 'trace')}, {there} of them here",
+        [Table(TRACES, traces[-_MAX_TRACES:])],
     )
-    for module in listed:
-        module["categories_bytes"] = {}
-    for category in answer.categories:
-        sizes = zip(listed, values_of(category.bytes), strict=True)
-        for module, size in sizes:
-            if size is not None:
-                module["categories_bytes"][category.name] = size
-    return listed
-
-
-def _split(split: api.ModuleSplit | None) -> dict[str, Any] | None:
-    if split is None:
-        return None
-    return {
-        "total_bytes": number(split.total_bytes),
-        "held_bytes": number(split.held_bytes),
-        "unattributed_bytes": number(split.unattributed_bytes),
-        "categories_bytes": {one.name: one.bytes for one in split.unattributed},
-    }
-
-
-def _hooks(hooks: api.HookValues | None) -> list[dict[str, Any]] | None:
-    if hooks is None:
-        return None
-    at = values_of(hooks.module)
-    columns = {
-        "module": [hooks.modules.paths[index] for index in at],
-        "type": [hooks.modules.types[index] for index in at],
-    }
-    for attribute in hooks.attributes:
-        name = named(attribute.name, attribute.unit)
-        columns[name] = values_of(attribute.values)
-    return rows(columns)
-
-
-def _activations(saved: api.SavedActivations | None) -> dict[str, Any] | None:
-    if saved is None:
-        return None
-    at = values_of(saved.module)
-    paths, types = saved.modules.paths, saved.modules.types
-    return {
-        "total_bytes": number(saved.total_bytes),
-        "total_npp_compat_bytes": number(saved.total_npp_compat_bytes),
-        "saved": rows(
-            {
-                "module": [paths[index] if index >= 0 else None for index in at],
-                "type": [types[index] if index >= 0 else "" for index in at],
-                "dtype": [saved.dtypes[index] for index in values_of(saved.dtype)],
-                "num_tensors": values_of(saved.num_tensors),
-                "bytes": values_of(saved.bytes),
-                "npp_compat_bytes": values_of(saved.npp_compat_bytes),
-            }
-        ),
-    }

@@ -1,4 +1,4 @@
-"""The traces of torch's profiler in a report: which steps, where, and what took the time."""
+"""Traces of a run in a report: those that were recorded, and other files."""
 
 # ruff: noqa: PTH118, PTH120
 # os.path: pathlib would change the URLs that paths at a store are.
@@ -7,75 +7,67 @@ from __future__ import annotations
 
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from collector.cli.text import counted
 from collector.format.errors import FormatError
 from collector.format.names import rank_file_stem
 from tb_plugin import storage
+from tb_plugin.analysis.ranks.share import share_of
+from tb_plugin.analysis.trace.figures import trace_figures
+from tb_plugin.analysis.trace.profile import TraceProfile
+from tb_plugin.analysis.trace.trace import NOTHING
+from tb_plugin.cli.opening import no_deadline
 from tb_plugin.formats.recording.captures import read_capture, traces_of
+from tb_plugin.formats.traces import read_trace
+from tb_plugin.jobs.worker.errors import ImportFailedError
+from tb_plugin.jobs.worker.importer import MAX_WORKERS, Importer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from collector.format.records import CaptureEntry
     from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.traces.files.listing import FoundTrace
     from tb_plugin.index.run import Run
 
 _MAX_TEXT: Final = 100_000
-_MAX_LISTED: Final = 10
-"""Traces that are listed as text."""
-
 _NUMBERS: Final = (
-    "cycle",
-    "first_step",
-    "last_step",
-    "num_steps",
-    "num_bytes",
-    "num_events",
-    "flops",
+    *("cycle", "first_step", "last_step", "num_steps"),
+    *("num_bytes", "num_events", "flops"),
 )
 _TEXTS: Final = ("problem", "remote", "summary")
 
 
-def traces_section(run: Run, rank: int | None) -> list[dict[str, Any]]:
-    """Every trace of all ranks, or of one: those that were recorded, then other files."""
-    from tb_plugin.cli.recordings import unhurried
-    from tb_plugin.cli.report.trace_files import trace_files_section
-
-    found = (
-        _trace(attempt.index, file, entry)
-        for number in (run.ranks if rank is None else (rank,))
-        for attempt, file in run.rank_files(number)
-        for _, entry in traces_of(file, unhurried())
-    )
-    captured = [trace for trace in found if trace is not None]
-    return [*captured, *trace_files_section(run, rank)]
+def recorded_traces(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
+    """Traces that the recording names: rank, attempt, steps, path, summary."""
+    for number in run.ranks if rank is None else (rank,):
+        for attempt, file in run.rank_files(number):
+            for _, entry in traces_of(file, no_deadline()):
+                try:
+                    yield _recorded(attempt.index, file, entry)
+                except (FormatError, OSError):  # noqa: PERF203
+                    continue  # it is among the run's problems
 
 
-def traces_text(traces: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """A line for each of the newest; none where there are none."""
-    if not traces:
+def trace_files(run: Run, rank: int | None) -> Iterator[dict[str, Any]]:
+    """Every other trace file of all ranks, or of one, in their order, with its figures."""
+    found = [one for one in run.traces.files if rank in (None, one.rank)]
+    if not found:
         return
-    kept = sum(trace["exists"] for trace in traces)
-    yield f"torch profiler: {counted(len(traces), 'trace')}, {kept} of them here"
-    for trace in traces[-_MAX_LISTED:]:
-        steps = f"steps {trace.get('first_step')} to {trace.get('last_step')}"
-        if "events" in trace:
-            steps = f"{trace['events']:,} events"
-        where = trace["path"] if trace["exists"] else trace["remote"] or "not here"
-        of = "" if trace["rank"] is None else f"rank {trace['rank']}, "
-        problem = f" ({trace['problem']})" if trace["problem"] else ""
-        yield f"  {of}{steps}: {where}{problem}"
-
-
-def _trace(attempt: int, file: RankFile, entry: CaptureEntry) -> dict[str, Any] | None:
-    """What a capture says, of whatever types its meta may be."""
+    importer = Importer()
     try:
-        meta = read_capture(file, entry, ()).meta
-    except (FormatError, OSError):
-        return None
+        with ThreadPoolExecutor(MAX_WORKERS) as pool:
+            yield from pool.map(partial(_file, importer=importer), found)
+    finally:
+        importer.close()
+
+
+def _recorded(attempt: int, file: RankFile, entry: CaptureEntry) -> dict[str, Any]:
+    """A capture's meta, of whatever types its values may be."""
+    meta = read_capture(file, entry, ()).meta
     path = _path(file, meta.get("path"))
     trace: dict[str, Any] = {
         "rank": file.rank,
@@ -83,15 +75,14 @@ def _trace(attempt: int, file: RankFile, entry: CaptureEntry) -> dict[str, Any] 
         "time_ms": entry.time_ns / 1e6,
         "path": path,
         "exists": path is not None and _exists(path),
+        "complete": meta.get("complete") is not False,
     }
     for name in _NUMBERS:
         value = meta.get(name)
-        sane = isinstance(value, (int, float)) and not isinstance(value, bool)
-        trace[name] = value if sane else None
+        trace[name] = value if type(value) in (int, float) else None
     for name in _TEXTS:
         value = meta.get(name)
         trace[name] = value[:_MAX_TEXT] if isinstance(value, str) else None
-    trace["complete"] = meta.get("complete") is not False
     return trace
 
 
@@ -112,3 +103,39 @@ def _exists(path: str) -> bool:
         return stat.S_ISREG(storage.at(path).stat(path).st_mode)
     except OSError:
         return False
+
+
+def _file(found: FoundTrace, importer: Importer) -> dict[str, Any]:
+    listed: dict[str, Any] = {
+        "rank": found.rank,
+        "worker": found.worker,
+        "cycle": found.cycle,
+        "name": found.name,
+        "path": found.path,
+        "exists": True,
+        "num_bytes": found.num_bytes,
+        "problem": None,
+        "problems": [],
+    }
+    try:
+        trace = read_trace(found.path, importer, listed=found.key)()
+    except ImportFailedError as error:
+        return {**listed, "problem": f"{error.what} {error.remedy}".strip()}
+    if found.is_share:
+        trace = share_of(trace, found.rank)
+    facts = trace.facts
+    return {
+        **listed,
+        "rank": found.rank if facts.rank == NOTHING else facts.rank,
+        "events": sum(trace.num_events.values()),
+        "by_ph_cat": dict(trace.num_events),
+        "baseTimeNanoseconds": facts.base_time_ns or None,
+        "displayTimeUnit": facts.metadata.get("displayTimeUnit"),
+        "distributedInfo": dict(facts.distributed) or None,
+        "n_device_properties": len(facts.devices),
+        **trace_figures(TraceProfile(trace), facts.base_time_ns),
+        "problems": [
+            {"what": one.what, "count": one.count, "where": one.where}
+            for one in trace.problems
+        ],
+    }

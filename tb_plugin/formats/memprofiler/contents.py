@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tb_plugin import api, storage
+from tb_plugin import storage
 from tb_plugin.analysis.series.functions import CONTEXTS, Snap, SnapTable, table_of
-from tb_plugin.formats.memprofiler.errors import UnreadableError
+from tb_plugin.api.base import Problem
+from tb_plugin.formats.memprofiler.dumps import read_pickle, read_yaml
 from tb_plugin.formats.memprofiler.modules_yaml import find_calls, read_call
 from tb_plugin.formats.memprofiler.names import FunctionKey, split_phase
-from tb_plugin.formats.memprofiler.report.report import read_report
-from tb_plugin.formats.memprofiler.stats.names import our_name
-from tb_plugin.formats.memprofiler.stats.pickles import read_pickle
-from tb_plugin.formats.memprofiler.stats.yaml_stats import read_yaml
+from tb_plugin.formats.memprofiler.report import read_report
+from tb_plugin.formats.memprofiler.stats import UnreadableError, our_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from tb_plugin.formats.memprofiler.listing import ImportFile
     from tb_plugin.formats.memprofiler.modules_yaml import Call, Calls
     from tb_plugin.formats.memprofiler.names import SnapKey
-    from tb_plugin.formats.memprofiler.report.rows import Report
-    from tb_plugin.formats.memprofiler.stats.stats import Stats
+    from tb_plugin.formats.memprofiler.rows import Report
+    from tb_plugin.formats.memprofiler.stats import Stats
 
 
 class Window(NamedTuple):
@@ -39,13 +38,13 @@ class Found(NamedTuple):
     """What reading a file gave; no value where nothing of it can be used."""
 
     value: Any
-    problems: tuple[api.Problem, ...]
+    problems: tuple[Problem, ...]
 
 
 def read_file(
     file: ImportFile,
     most_bytes: int,
-    read: Callable[[ImportFile, bytes], tuple[Any, list[api.Problem]]],
+    read: Callable[[ImportFile, bytes], tuple[Any, list[Problem]]],
 ) -> Found:
     """What `read` makes of the bytes of a file, or why they cannot be read."""
     try:
@@ -75,7 +74,7 @@ def _bytes_of(file: ImportFile, most: int) -> bytes:
 
 def snaps_in(
     file: ImportFile, data: bytes
-) -> tuple[dict[FunctionKey, SnapTable], list[api.Problem]]:
+) -> tuple[dict[FunctionKey, SnapTable], list[Problem]]:
     """Snaps by function and phase, in order of their iterations."""
     stats = read_yaml(data) if file.name.kind == "yaml" else read_pickle(data)
     by_function: dict[FunctionKey, list[Snap]] = {}
@@ -102,7 +101,7 @@ def _order(key: SnapKey) -> tuple[str, int, int]:
     return key.function, key.iteration, CONTEXTS.index(key.context)
 
 
-def _stats_problems(file: ImportFile, stats: Stats) -> Iterator[api.Problem]:
+def _stats_problems(file: ImportFile, stats: Stats) -> Iterator[Problem]:
     salvaged = f"{len(stats.snaps):,} snaps" if stats.snaps else "nothing"
     if stats.error is not None:
         yield _problem(file, stats.error, severity="error", salvaged=salvaged)
@@ -119,7 +118,7 @@ def _stats_problems(file: ImportFile, stats: Stats) -> Iterator[api.Problem]:
         )
 
 
-def report_in(file: ImportFile, data: bytes) -> tuple[Report, list[api.Problem]]:
+def report_in(file: ImportFile, data: bytes) -> tuple[Report, list[Problem]]:
     """A report of one call."""
     report = read_report(data)
     salvaged = f"{len(report.states.state):,} states of modules"
@@ -136,9 +135,7 @@ def report_in(file: ImportFile, data: bytes) -> tuple[Report, list[api.Problem]]
     return report, problems
 
 
-def call_in(
-    call: Call, file: ImportFile, data: bytes
-) -> tuple[Report, list[api.Problem]]:
+def call_in(call: Call, file: ImportFile, data: bytes) -> tuple[Report, list[Problem]]:
     """One call of a file of many."""
     report = read_call(data, call)
     salvaged = f"{len(report.states.state):,} states of modules"
@@ -156,9 +153,7 @@ def call_in(
     return report, problems
 
 
-def calls_in(
-    file: ImportFile, data: bytes
-) -> tuple[dict[Window, Call], list[api.Problem]]:
+def calls_in(file: ImportFile, data: bytes) -> tuple[dict[Window, Call], list[Problem]]:
     """Where the calls of a file of many stand in it."""
     found = find_calls(data, file.name.rank)
     calls = {Window(*call.function, call.iteration): call for call in found.calls}
@@ -185,8 +180,8 @@ def _problem(
     *,
     severity: str = "warning",
     salvaged: str = "nothing",
-) -> api.Problem:
-    return api.Problem(
+) -> Problem:
+    return Problem(
         severity="error" if severity == "error" else "warning",
         path=file.shown_path,
         what=error.what,

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tb_plugin.cache import Cache
+from tb_plugin.formats.found_files import file_id
 from tb_plugin.formats.memprofiler.contents import (
     Window,
     call_in,
@@ -22,25 +23,25 @@ from tb_plugin.formats.memprofiler.contents import (
 )
 from tb_plugin.formats.memprofiler.modules_yaml import MAX_MODULES_BYTES
 from tb_plugin.formats.memprofiler.names import split_phase
-from tb_plugin.formats.memprofiler.report.report import MAX_REPORT_BYTES
-from tb_plugin.formats.memprofiler.stats.stats import MAX_STATS_BYTES
-from tb_plugin.formats.snapshots.files.found import (
+from tb_plugin.formats.memprofiler.report import MAX_REPORT_BYTES
+from tb_plugin.formats.memprofiler.stats import MAX_STATS_BYTES
+from tb_plugin.formats.snapshots.files.listing import (
     FoundSnapshot,
     FoundSnapshots,
-    snapshot_id,
 )
+from tb_plugin.jobs.worker.cache import FileKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tb_plugin import api
     from tb_plugin.analysis.series.functions import SnapTable
+    from tb_plugin.api.base import Problem
     from tb_plugin.budget import Budget
     from tb_plugin.formats.memprofiler.listing import ImportFile
     from tb_plugin.formats.memprofiler.modules_yaml import Call
     from tb_plugin.formats.memprofiler.names import FunctionKey
-    from tb_plugin.formats.memprofiler.report.rows import Report
-    from tb_plugin.formats.snapshots.files.found import Context
+    from tb_plugin.formats.memprofiler.rows import Report
+    from tb_plugin.formats.snapshots.files.listing import Context
 
 __all__ = ("Imports", "Window")
 
@@ -72,7 +73,7 @@ class Imports:
         self._histories: dict[int, list[ImportFile]] = {}
         self.snapshots = FoundSnapshots()
         """The captures of the allocator of all ranks: named, not opened."""
-        self._problems: dict[_Part, tuple[api.Problem, ...]] = {}
+        self._problems: dict[_Part, tuple[Problem, ...]] = {}
         """Of what was read so far."""
 
     def update(self, files: tuple[ImportFile, ...]) -> bool:
@@ -120,7 +121,7 @@ class Imports:
         return min((file.mtime_ns for file in self.files), default=0)
 
     @property
-    def problems(self) -> Iterator[api.Problem]:
+    def problems(self) -> Iterator[Problem]:
         """What is wrong with the files read so far."""
         for problems in self._problems.values():
             yield from problems
@@ -218,7 +219,7 @@ class Imports:
         self,
         part: _Part,
         most_bytes: int,
-        read: Callable[[ImportFile, bytes], tuple[Any, list[api.Problem]]],
+        read: Callable[[ImportFile, bytes], tuple[Any, list[Problem]]],
         size_of: Callable[[Any], int],
     ) -> Any:
         """What `read` makes of a file's bytes: kept while there is room for it."""
@@ -235,13 +236,10 @@ def _snapshot(file: ImportFile) -> FoundSnapshot:
     function, phase = split_phase(name.function)
     by_hand = not name.context  # ours: the label and the training step
     return FoundSnapshot(
-        id=snapshot_id(file.shown_path),
+        id=file_id("f", file.shown_path),
         path=file.path,
         shown_path=file.shown_path,
-        size_bytes=file.size_bytes,
-        mtime_ns=file.mtime_ns,
-        device=file.device,
-        inode=file.inode,
+        key=FileKey(file.device, file.inode, file.size_bytes, file.mtime_ns),
         rank=name.rank,
         step=name.iteration if by_hand else None,
         label=function if by_hand else "",

@@ -8,15 +8,16 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin import api, storage
+from tb_plugin import storage
+from tb_plugin.formats.found_files import problem_of
 from tb_plugin.formats.memprofiler.names import parse_file_name
-from tb_plugin.formats.named_files import problem_of
 from tb_plugin.formats.plain_files import NotOpened, plain_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
+    from tb_plugin.api.base import Problem
     from tb_plugin.formats.memprofiler.names import FileName
     from tb_plugin.storage.contract import Entry
 
@@ -50,13 +51,13 @@ class ImportListing:
     """The logdir; see `plain_files`."""
     files: tuple[ImportFile, ...] = ()
     """By kind, rank, function and iteration."""
-    problems: tuple[api.Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
     _seen: tuple[object, ...] = field(default=())
 
     def list_files(self) -> bool:
         """Stat every file; whether anything changed."""
         found: list[ImportFile] = []
-        problems: list[api.Problem] = []
+        problems: list[Problem] = []
         with contextlib.suppress(OSError), self._entries() as entries:
             for entry in entries:
                 self._look_at(entry, found, problems)
@@ -84,7 +85,7 @@ class ImportListing:
         self,
         entry: Entry,
         found: list[ImportFile],
-        problems: list[api.Problem],
+        problems: list[Problem],
     ) -> None:
         name = parse_file_name(entry.name)
         if name is None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from tb_plugin.formats.memprofiler.errors import UnreadableError
-from tb_plugin.formats.memprofiler.stats.stats import Refused
+from tb_plugin.formats.memprofiler.stats import Refused, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

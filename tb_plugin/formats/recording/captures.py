@@ -8,32 +8,25 @@ is read record by record. One capture is decoded at a time, only the tables want
 
 from __future__ import annotations
 
-import struct
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from collector.format.capture_parts import (
+from collector.format.capture import (
     CAPTURE,
     MAX_BODY_BYTES,
     decode_capture,
     decode_part,
 )
-from collector.format.codec import DIGEST
 from collector.format.errors import CorruptError, FormatError
 from collector.format.framing import Damage, Framed, read_frames
 from tb_plugin.budget import Budget
-from tb_plugin.formats.recording.digest import decode_captures, listed_captures
-from tb_plugin.formats.recording.frames.capture_lister import (
-    MAX_CAPTURES,
-    CaptureLister,
-    named,
-)
 from tb_plugin.formats.recording.frames.parts import PartsReader
 from tb_plugin.formats.recording.frames.scan import scan
+from tb_plugin.formats.recording.tail import MAX_CAPTURES, CaptureLister, named
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
-    from collector.format.capture_parts import CapturePart
+    from collector.format.capture import CapturePart
     from collector.format.records import Capture, CaptureEntry
     from tb_plugin.formats.recording.rank_file import RankFile
 
@@ -42,21 +35,9 @@ TRACE: Final = "trace"
 _DIGEST_OF_TRACE: Final = "digest"
 """The context of what was read out of one."""
 
-_LENGTH: Final = struct.Struct("<Q")
-_FRAME_BYTES: Final = 16
-"""Of a frame, besides its data."""
-_MAX_DIGEST_BYTES: Final = 1 << 26
-_MAX_BYTES: Final = MAX_BODY_BYTES + (MAX_BODY_BYTES >> 8)
+_MAX_BYTES: Final = MAX_BODY_BYTES + (MAX_BODY_BYTES >> 7)
 """Of a capture's frames."""
 _SCAN_SECONDS: Final = 10.0
-
-
-class Listed(NamedTuple):
-    """What one digest lists."""
-
-    entries: tuple[CaptureEntry, ...]
-    before: int
-    """Where the next earlier digest that lists captures starts; 0: there is none."""
 
 
 def captures_of(
@@ -66,7 +47,7 @@ def captures_of(
 
     What was listed once is kept with the file, so the next call goes on from there.
     """
-    pieces: list[Sequence[CaptureEntry]] = [file.behind.captures.found]
+    pieces = [file.behind.captures.found]
     at = 0 if file.digest is None else file.digest.offset
     with PartsReader(file.layout) as reader:
         while at and sum(map(len, pieces)) < MAX_CAPTURES:
@@ -75,9 +56,10 @@ def captures_of(
                 if budget is not None and not budget.allows():
                     break
                 listed = _listed(file, reader, at, budget)
-            pieces.append(listed.entries)
+            entries, before = listed
+            pieces.append(entries)
             # A chain that does not lead backwards would never end.
-            at = listed.before if 0 < listed.before < at else 0
+            at = before if 0 < before < at else 0
     return tuple(entry for piece in reversed(pieces) for entry in piece)
 
 
@@ -112,7 +94,6 @@ def read_capture(
 
     Raises:
         CorruptError: it is damaged, which is also kept as a fault of the file.
-        TooNewError: a newer MemBoard wrote it.
         OSError: the file cannot be read.
     """
     try:
@@ -130,16 +111,17 @@ def capture_of(
 
     Raises:
         CorruptError: it is damaged.
-        TooNewError: a newer MemBoard wrote it.
         OSError: the file cannot be read.
     """
     try:
-        return decode_capture(entry, _read_parts(file, entry), wanted)
+        return decode_capture(_read_parts(file, entry), wanted)
     except CorruptError as error:
         raise CorruptError(f"{named(entry)} cannot be read: {error}") from error
 
 
-def _read_parts(file: RankFile, entry: CaptureEntry) -> list[CapturePart]:
+def _read_parts(
+    file: RankFile, entry: CaptureEntry
+) -> list[tuple[CapturePart, memoryview]]:
     """All records of a capture, which must be intact."""
     if entry.num_bytes > _MAX_BYTES:
         raise CorruptError(f"it claims {entry.num_bytes} bytes")
@@ -157,29 +139,23 @@ def _read_parts(file: RankFile, entry: CaptureEntry) -> list[CapturePart]:
 
 def _listed(
     file: RankFile, reader: PartsReader, offset: int, budget: Budget | None
-) -> Listed:
+) -> tuple[list[CaptureEntry], int]:
     """What the digest at `offset` lists; without one, all that lies before."""
-    digest = file.digest
     try:
-        if digest is not None and digest.offset == offset:
-            entries, before = (
-                decode_captures(digest.captures_json),
-                digest.captures_before,
-            )
-        else:
-            end = _end_of_frame(reader, offset)
-            payload = file.read_record(reader, DIGEST, offset, end)
-            before, entries = listed_captures(payload)
+        digest = file.digest
+        if digest is None or digest.offset != offset:
+            digest, _ = file.digest_at(reader, offset)
+        entries = digest.captures()[:MAX_CAPTURES]
     except (FormatError, OSError):
         return _scanned(file, reader, offset, budget)
-    sane = tuple(e for e in entries if 0 < e.offset < e.offset + e.num_bytes <= offset)
-    listed = file.listed_captures[offset] = Listed(sane, before)
+    sane = [e for e in entries if 0 < e.offset < e.offset + e.num_bytes <= offset]
+    listed = file.listed_captures[offset] = sane, digest.captures_before
     return listed
 
 
 def _scanned(
     file: RankFile, reader: PartsReader, stop: int, budget: Budget | None
-) -> Listed:
+) -> tuple[list[CaptureEntry], int]:
     """The captures before `stop`, found record by record."""
     own = Budget(_SCAN_SECONDS) if budget is None else budget
     lister = CaptureLister()
@@ -192,18 +168,7 @@ def _scanned(
                 continue
             if lost is not None:
                 file.add_damage(*lost)
-    listed = Listed(tuple(lister.found), 0)
+    listed = lister.found, 0
     if not own.exhausted:
         file.listed_captures[stop] = listed
     return listed
-
-
-def _end_of_frame(reader: PartsReader, offset: int) -> int:
-    """Where the frame at `offset` ends, by its length, which its reader checks."""
-    head = reader.read(offset, _LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise CorruptError(f"the file ends at {offset}")
-    (length,) = _LENGTH.unpack(head)
-    if length > _MAX_DIGEST_BYTES:
-        raise CorruptError(f"no digest at {offset}")
-    return offset + _FRAME_BYTES + int(length)

@@ -7,6 +7,7 @@ run imported from MemProfiler's files answers the same questions.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,21 +20,19 @@ from tb_plugin.analysis.series.functions import (
     SnapTable,
     joined,
 )
+from tb_plugin.budget import Budget
+from tb_plugin.cache import Cache
 from tb_plugin.formats.memprofiler.names import FunctionKey, split_phase
 from tb_plugin.formats.recording.captures import captures_of
-from tb_plugin.formats.recording.columns import as_values, read_chunks
-from tb_plugin.formats.recording.directory import chunks_between
+from tb_plugin.formats.recording.chunks import chunks_between, read_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from collector.format.columns import Column
     from collector.format.numeric import Values
-    from collector.format.records import CaptureEntry, Schema
-    from tb_plugin.budget import Budget
-    from tb_plugin.cache import Cache
+    from collector.format.records import CaptureEntry, ChunkRef, Schema
     from tb_plugin.formats.memprofiler.imports import Imports
-    from tb_plugin.formats.recording.frames.chunk_ref import ChunkRef
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.run import Run
 
@@ -84,7 +83,7 @@ class FunctionsReader:
         """Which functions have what: bits of `KINDS` by function and rank."""
         found: dict[FunctionKey, dict[int, int]] = {}
         for file in run.files.values():
-            of_file = dict.fromkeys(_snapped(file), bit_of("snaps"))
+            of_file = dict.fromkeys(snapped(file), bit_of("snaps"))
             for entry in captures_of(file, budget):
                 bit = bit_of(entry.kind)
                 if entry.function and bit:
@@ -202,12 +201,35 @@ class FunctionsReader:
 _NAN: Final = float("nan")
 
 
-def _snapped(file: RankFile) -> Iterator[FunctionKey]:
+def snapped(file: RankFile) -> Iterator[FunctionKey]:
     """Functions that have a table of snaps."""
     for schema in file.schemas.values():
         if _is_snaps(schema):
-            function = schema.table.removeprefix(TABLE_PREFIX)
-            yield FunctionKey(function, schema.phase)
+            yield _key_of(schema)
+
+
+def every_snap(file: RankFile) -> dict[FunctionKey, SnapTable]:
+    """All snaps of a rank's file, of whatever age, as files for other tools have them."""
+    tables: dict[FunctionKey, list[SnapTable]] = {}
+    for _, schema in sorted(file.schemas.items()):
+        if _is_snaps(schema):
+            refs = chunks_between(
+                file,
+                schema.schema_id,
+                "ns",
+                -np.inf,
+                np.inf,
+                Cache(0),
+                Budget(math.inf),
+            )
+            names = [column.name for column in schema.columns]
+            rows = _joined_columns(read_chunks(file, schema, refs, names))
+            tables.setdefault(_key_of(schema), []).append(_snap_table(0, rows))
+    return {key: joined(of_key) for key, of_key in tables.items()}
+
+
+def _key_of(schema: Schema) -> FunctionKey:
+    return FunctionKey(schema.table.removeprefix(TABLE_PREFIX), schema.phase)
 
 
 def _is_snaps(schema: Schema) -> bool:
@@ -236,21 +258,17 @@ def _newest(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
 
 
 def _joined_columns(pieces: Mapping[str, Sequence[Values]]) -> dict[str, Values]:
-    """What `read_chunks` gave, end to end; no integers but in the columns of the key."""
+    """What `read_chunks` gave, end to end; whole numbers in the columns of the key.
+
+    A chunk that could not be decoded reads as rows without values: -1 there.
+    """
     rows: dict[str, Values] = {}
     for name, held in pieces.items():
-        if name in _KEY:
-            ints = [np.asarray(values, np.int64) for values in map(_as_ints, held)]
-            rows[name] = np.concatenate(ints) if ints else np.empty(0, np.int64)
-        else:
-            floats = [np.asarray(as_values(name, v), np.float64) for v in held]
-            rows[name] = np.concatenate(floats) if floats else np.empty(0, np.float64)
+        joined = np.concatenate([np.empty(0, np.int64), *held])
+        if name in _KEY and joined.dtype != np.int64:
+            joined = np.nan_to_num(joined, nan=-1.0).astype(np.int64)
+        rows[name] = joined
     return rows
-
-
-def _as_ints(values: Values) -> Values:
-    """A chunk that could not be decoded reads as rows without values."""
-    return values if values.dtype == np.int64 else np.full(len(values), -1, np.int64)
 
 
 def _snap_table(attempt: int, rows: Mapping[str, Values]) -> SnapTable:

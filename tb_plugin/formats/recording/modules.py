@@ -14,7 +14,8 @@ from weakref import WeakKeyDictionary
 from collector.format.errors import FormatError
 from tb_plugin.analysis.modules.capture import NEEDED, LogError, module_log
 from tb_plugin.formats.recording.captures import captures_of, read_capture
-from tb_plugin.formats.recording.frames.capture_lister import named
+from tb_plugin.formats.recording.meta import Meta
+from tb_plugin.formats.recording.tail import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -31,7 +32,6 @@ Source: TypeAlias = Literal["recorded", "simulated", "imported"]
 
 KIND: Final = "modules"
 
-_MAX_TEXT: Final = 500
 _MAX_REASONS: Final = 20
 
 
@@ -256,36 +256,24 @@ def _facts(
     num_repaired: int,
     num_negative: int,
 ) -> CaptureFacts:
-    reasons = meta.get("reasons")
+    said = Meta(meta)
     return CaptureFacts(
         source=source,
-        backend=_text(meta, "backend"),
-        world=_text(meta, "world"),
-        root=_text(meta, "root"),
-        estimate=_text(meta, "estimate"),
-        incomplete=meta.get("incomplete") is True,
-        inputs=_text(meta, "inputs"),
-        num_optimizers=_count(meta, "optimizers"),
-        rounding_bytes=_count(meta, "rounding_bytes"),
-        torch_version=_text(meta, "torch"),
+        backend=said.text("backend"),
+        world=said.text("world"),
+        root=said.text("root"),
+        estimate=said.text("estimate"),
+        incomplete=said.flag("incomplete") is True,
+        inputs=said.text("inputs"),
+        num_optimizers=said.count("optimizers"),
+        rounding_bytes=said.count("rounding_bytes"),
+        torch_version=said.text("torch"),
         num_events=num_events,
-        num_events_dropped=_count(meta, "num_events_dropped") or 0,
-        reasons=tuple(str(text)[:_MAX_TEXT] for text in reasons[:_MAX_REASONS])
-        if isinstance(reasons, list)
-        else (),
+        num_events_dropped=said.count("num_events_dropped") or 0,
+        reasons=tuple(said.texts("reasons", _MAX_REASONS)),
         num_repaired=num_repaired,
         num_negative=num_negative,
     )
-
-
-def _text(meta: Mapping[str, Any], key: str) -> str:
-    value = meta.get(key)
-    return "" if value is None else str(value)[:_MAX_TEXT]
-
-
-def _count(meta: Mapping[str, Any], key: str) -> int | None:
-    value = meta.get(key)
-    return value if type(value) is int and 0 <= value < 2**53 else None
 
 
 def _newest_ns(ranks: Mapping[int, RankWindow]) -> int:

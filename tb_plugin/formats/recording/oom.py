@@ -9,22 +9,24 @@ type is taken as not known, and texts are cut.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from collector.format.errors import FormatError
-from collector.format.memory import CATEGORIES
+from collector.format.memory import CATEGORIES, FOLDS_INTO
 from collector.format.oom import KIND, ORIGINS, REPORT
 from collector.format.oom_message import sizes_in
 from tb_plugin.analysis.categories.frames import frame_label, kind_of
 from tb_plugin.analysis.categories.marks import python_marks
 from tb_plugin.analysis.categories.phases import asked_in
+from tb_plugin.analysis.oom.case import Case
 from tb_plugin.analysis.oom.error import OomFacts, filled
 from tb_plugin.analysis.oom.holders import MAX_HOLDERS, Holder
 from tb_plugin.analysis.snapshots.snapshot import NOTHING
 from tb_plugin.formats.recording.captures import captures_of, read_capture
+from tb_plugin.formats.recording.meta import MAX_COUNT, Meta
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,11 +38,11 @@ if TYPE_CHECKING:
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.index.notes import Event
 
-MAX_BYTES: Final = 1 << 53
+    Tables = Mapping[str, CaptureTable]
+
 MAX_STACK: Final = 80
 _MAX_TEXT: Final = 4000
 _MAX_NAME: Final = 500
-_MAX_PARTS: Final = 20
 _REPORT_BYTES: Final = 16 << 10
 """About what a decoded report takes."""
 
@@ -57,33 +59,14 @@ class OomReport:
     attempt: str
     """As in the file's name."""
     origin: Origin
-    is_out_of_memory: bool
     time_ns: int
     step: int | None
     phase: str
     during: str
     """Spans and functions under way, outermost first."""
-    device: int | None
     message: str
-    facts: OomFacts
-    parsed: bool
-    """Numbers were read from the exception's text, and are rounded."""
-    stack: tuple[str, ...] = ()
-    """Of what asked for the memory, innermost frame first."""
-    asked_at: str = ""
-    """The line of the user's own that asked."""
-    asked_in: str = ""
-    """`forward`, `backward`, `optimizer`, as the stack tells; empty: none."""
-    holders: tuple[Holder, ...] = ()
+    case: Case
     held_why_not: str = ""
-    live_bytes: int | None = None
-    """What the holders are shares of."""
-    categories: tuple[tuple[int, int], ...] = ()
-    """Index of the category and bytes, of the tensors that the recorder knows."""
-    settings: str = ""
-    expandable: bool | None = None
-    backend: str = ""
-    simulated: bool = False
     history: CaptureEntry | None = None
     """The history taken with it."""
     history_why_not: str = ""
@@ -100,31 +83,6 @@ class Ending:
     note: Event | None
     time_ns: int
     history: CaptureEntry | None = None
-
-
-@dataclass(slots=True)
-class _Told:
-    """What a capture's meta says, each part of its type or not known."""
-
-    meta: Mapping[str, Any]
-    tables: Mapping[str, CaptureTable] = field(default_factory=dict)
-
-    def size(self, key: str) -> int | None:
-        value = self.meta.get(key)
-        return value if type(value) is int and 0 <= value <= MAX_BYTES else None
-
-    def text(self, key: str, most: int = _MAX_NAME) -> str:
-        value = self.meta.get(key)
-        return value[:most] if isinstance(value, str) else ""
-
-    def part(self, key: str) -> _Told:
-        value = self.meta.get(key)
-        return _Told(value if isinstance(value, dict) else {})
-
-    def texts(self, key: str) -> list[str]:
-        value = self.meta.get(key)
-        parts = value[:_MAX_PARTS] if isinstance(value, (list, tuple)) else []
-        return [part[:_MAX_NAME] for part in parts if isinstance(part, str)]
 
 
 def endings_of(
@@ -207,15 +165,12 @@ def _of_note(file: RankFile, note: Event) -> OomReport:
         rank=file.rank,
         attempt=file.attempt,
         origin="oom",
-        is_out_of_memory=True,
         time_ns=note.time_ns,
         step=note.step,
         phase="",
         during="",
-        device=said.get("device"),
         message=message,
-        facts=_facts_in(said),
-        parsed=bool(said),
+        case=Case(facts=_facts_in(said), device=said.get("device"), parsed=bool(said)),
         history_why_not="this version of the recorder wrote the message alone",
     )
 
@@ -223,48 +178,42 @@ def _of_note(file: RankFile, note: Event) -> OomReport:
 def _of_capture(
     ending: Ending, entry: CaptureEntry, capture: Capture, messages: Mapping[int, str]
 ) -> OomReport:
-    told = _Told(capture.meta, capture.tables)
+    told = Meta(capture.meta)
     origin = told.text("origin")
-    number = told.size(REPORT) or 0
+    number = told.count(REPORT) or 0
     message = told.part("exception").text("message", _MAX_TEXT)
     message = message or messages.get(number, "")
-    facts = _facts(told)
     said = sizes_in(message)
-    facts = filled(facts, _facts_in(said))
-    is_oom = told.meta.get("is_out_of_memory") is True or origin == "oom"
-    holders, live = _holders(told)
-    allocator = told.part("allocator")
-    expandable = allocator.meta.get("expandable_segments")
-    device, frames = told.size("device"), _stack(told)
+    live = told.part("holders").count("live_bytes")
+    frames = _stack(capture.tables)
     return OomReport(
         id=f"{ending.file.rank}-{ending.file.attempt}-{entry.offset}",
         file=ending.file.shown_path,
         rank=ending.file.rank,
         attempt=ending.file.attempt,
         origin=origin if origin in ORIGINS else "exception",
-        is_out_of_memory=is_oom,
         time_ns=entry.time_ns,
         step=entry.step,
         phase=entry.phase[:_MAX_NAME],
         during=_during(told, entry),
-        device=device,
         message=message or _ended_by(told),
-        facts=facts,
-        parsed=bool(told.texts("parsed")),
-        stack=tuple(frame_label(*frame) for frame in frames),
-        asked_at=_label(frames),
-        asked_in=asked_in(_marks(frames)),
-        holders=holders,
+        case=Case(
+            facts=filled(_facts(told), _facts_in(said)),
+            device=told.count("device"),
+            is_out_of_memory=told.flag("is_out_of_memory") is True or origin == "oom",
+            parsed=bool(told.texts("parsed")),
+            expandable=told.part("allocator").flag("expandable_segments"),
+            holders=_holders(capture.tables, live),
+            live_bytes=live,
+            by_category=_by_category(capture.tables),
+            stack=tuple(frame_label(*frame) for frame in frames),
+            asked_at=_label(frames),
+            asked_in=asked_in(_marks(frames)),
+        ),
         held_why_not=told.part("holders").text("why_not"),
-        live_bytes=live,
-        categories=_categories(told),
-        settings=allocator.text("settings"),
-        expandable=expandable if isinstance(expandable, bool) else None,
-        backend=allocator.text("backend"),
-        simulated=told.meta.get("simulated") is True,
         history=ending.history,
         history_why_not=told.part("history").text("why_not"),
-        num_not_reported=told.size("num_not_reported") or 0,
+        num_not_reported=told.count("num_not_reported") or 0,
     )
 
 
@@ -280,41 +229,41 @@ def _facts_in(said: Mapping[str, int]) -> OomFacts:
     )
 
 
-def _facts(told: _Told) -> OomFacts:
+def _facts(told: Meta) -> OomFacts:
     memory = told.part("memory")
     return OomFacts(
-        requested_bytes=told.size("requested_bytes"),
-        device_free_bytes=told.size("device_free_bytes"),
-        capacity_bytes=told.size("device_total_bytes"),
-        limit_bytes=told.size("device_limit_bytes"),
-        reserved_bytes=memory.size("reserved_bytes"),
-        allocated_bytes=memory.size("allocated_bytes"),
-        active_bytes=memory.size("active_bytes"),
-        most_reserved_bytes=memory.size("reserved_peak_bytes"),
+        requested_bytes=told.count("requested_bytes"),
+        device_free_bytes=told.count("device_free_bytes"),
+        capacity_bytes=told.count("device_total_bytes"),
+        limit_bytes=told.count("device_limit_bytes"),
+        reserved_bytes=memory.count("reserved_bytes"),
+        allocated_bytes=memory.count("allocated_bytes"),
+        active_bytes=memory.count("active_bytes"),
+        most_reserved_bytes=memory.count("reserved_peak_bytes"),
     )
 
 
-def _during(told: _Told, entry: CaptureEntry) -> str:
+def _during(told: Meta, entry: CaptureEntry) -> str:
     """What was under way: the innermost span, and the function where it says more."""
     spans, functions = told.texts("spans"), told.texts("functions")
     words = spans[-1:] + [name for name in functions[-1:] if name not in spans]
     return " in ".join(words) if words else entry.function[:_MAX_NAME]
 
 
-def _ended_by(told: _Told) -> str:
+def _ended_by(told: Meta) -> str:
     exception = told.part("exception")
     return exception.text("type") or told.text("signal")
 
 
-def _stack(told: _Told) -> list[tuple[str, str, int]]:
+def _stack(tables: Tables) -> list[tuple[str, str, int]]:
     """Frames of the failing thread, innermost first."""
-    rows = [row for row in _rows(told, "stack") if row[0] == 0]
+    rows = [row for row in _rows(tables, "stack") if row[0] == 0]
     return [(name, filename, line) for _, name, filename, line in rows[:MAX_STACK]]
 
 
-def _rows(told: _Told, table: str) -> list[tuple[int, str, str, int]]:
+def _rows(tables: Tables, table: str) -> list[tuple[int, str, str, int]]:
     """A table of frames: whose it is, function, file and line."""
-    columns = told.tables.get(table, {})
+    columns = tables.get(table, {})
     names, files = columns.get("name"), columns.get("filename")
     whose = _ints(columns, "thread" if table == "stack" else "holder")
     lines = _ints(columns, "line")
@@ -328,16 +277,15 @@ def _rows(told: _Told, table: str) -> list[tuple[int, str, str, int]]:
     ]
 
 
-def _holders(told: _Told) -> tuple[tuple[Holder, ...], int | None]:
-    """Lines that held most, stacks of one line together, and what they are shares of."""
-    columns = told.tables.get("holders", {})
+def _holders(tables: Tables, live: int | None) -> tuple[Holder, ...]:
+    """Lines that held most, stacks of one line together; shares of the `live` bytes."""
+    columns = tables.get("holders", {})
     sizes, counts = _ints(columns, "num_bytes"), _ints(columns, "num_blocks")
     category = _ints(columns, "category")
-    live = told.part("holders").size("live_bytes")
     if not len(sizes) == len(counts) == len(category) or not live:
-        return (), live
+        return ()
     frames: dict[int, list[tuple[str, str, int]]] = {}
-    for row, name, filename, line in _rows(told, "holder_frames"):
+    for row, name, filename, line in _rows(tables, "holder_frames"):
         frames.setdefault(row, []).append((name, filename, line))
     by_label: dict[str, list[int]] = {}
     for row in range(len(sizes)):
@@ -354,7 +302,7 @@ def _holders(told: _Told) -> tuple[tuple[Holder, ...], int | None]:
         for label, rows in by_label.items()
     ]
     found.sort(key=lambda holder: -holder.num_bytes)
-    return tuple(found[:MAX_HOLDERS]), live
+    return tuple(found[:MAX_HOLDERS])
 
 
 def _label(frames: list[tuple[str, str, int]]) -> str:
@@ -373,16 +321,17 @@ def _marks(frames: list[tuple[str, str, int]]) -> int:
     return marks
 
 
-def _categories(told: _Told) -> tuple[tuple[int, int], ...]:
-    columns = told.tables.get("categories", {})
+def _by_category(tables: Tables) -> dict[str, int]:
+    """Bytes of the tensors that the recorder knows, by category as pages colour it."""
+    columns = tables.get("categories", {})
     category, sizes = _ints(columns, "category"), _ints(columns, "num_bytes")
-    if len(category) != len(sizes):
-        return ()
-    return tuple(
-        (_known(int(which)), int(size))
-        for which, size in zip(category, sizes, strict=True)
-        if 0 <= size <= MAX_BYTES
-    )
+    found: dict[str, int] = {}
+    if len(category) == len(sizes):
+        for which, size in zip(category.tolist(), sizes.tolist(), strict=True):
+            known = _known(which)
+            name = FOLDS_INTO[CATEGORIES[known]] if known >= 0 else "unknown"
+            found[name] = found.get(name, 0) + max(0, size)
+    return found
 
 
 def _known(category: int) -> int:
@@ -392,5 +341,5 @@ def _known(category: int) -> int:
 def _ints(columns: CaptureTable, name: str) -> Any:
     values = columns.get(name)
     if isinstance(values, np.ndarray) and values.dtype == np.int64:
-        return np.clip(values, -1, MAX_BYTES)
+        return np.clip(values, -1, MAX_COUNT)
     return np.empty(0, np.int64)

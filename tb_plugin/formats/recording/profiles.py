@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.trace.trace import Problem
     from tb_plugin.jobs.trace_sources import (
         FoundSource,
-        Opening,
         OpenSource,
+        TraceJob,
         TraceSources,
     )
 
@@ -75,9 +75,9 @@ class Profiles:
             OrderedDict()
         )
 
-    def profile_of(self, opening: Opening) -> TraceProfile | None:
+    def profile_of(self, opening: TraceJob) -> TraceProfile | None:
         """The analyses of a trace that is open; None: it is not."""
-        source = opening.source
+        source = opening.result
         if source is None:
             return None
         with self._lock:
@@ -88,14 +88,14 @@ class Profiles:
 
     def summaries(
         self, run_id: str, traces: Sequence[FoundSource], seconds: float
-    ) -> tuple[list[RankSummary], list[Opening]]:
+    ) -> tuple[list[RankSummary], list[TraceJob]]:
         """Those there are after at most so long, and traces that cannot be opened.
 
         Traces that are neither are still being opened: ask again.
         """
         until = time.monotonic() + seconds
         found: dict[int, RankSummary] = {}
-        failed: list[Opening] = []
+        failed: list[TraceJob] = []
         waiting: list[tuple[int, FoundSource]] = []
         for at, trace in enumerate(traces):
             known = self._known(run_id, trace)
@@ -157,7 +157,7 @@ class Profiles:
         return known
 
     def _summarised(
-        self, run_id: str, trace: FoundSource, opening: Opening
+        self, run_id: str, trace: FoundSource, opening: TraceJob
     ) -> RankSummary | None:
         profile = self.profile_of(opening)
         if profile is None:

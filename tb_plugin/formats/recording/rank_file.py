@@ -12,50 +12,51 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from collector.format.codec import (
-    CHUNK,
-    CLOSE,
-    DIGEST,
-    HEADER,
-    NOTE,
-    SCHEMA,
-    SEGMENT,
-    decode_record,
-)
+from collector.format.digest import DIGEST, decode_digest
 from collector.format.errors import CorruptError, FormatError, TooNewError
 from collector.format.framing import Damage, Framed, read_frames
-from collector.format.records import Close, Header, Note, Schema, Segment
-from tb_plugin import storage
-from tb_plugin.formats.recording.digest import decode_columns, index_digest
-from tb_plugin.formats.recording.frames.clean import (
-    clean_close,
-    clean_header,
-    clean_note,
-    with_device,
+from collector.format.records import (
+    CHUNK,
+    HEADER,
+    SEGMENT,
+    Close,
+    Header,
+    Note,
+    Schema,
+    Segment,
+    decode_record,
 )
+from tb_plugin import storage
 from tb_plugin.formats.recording.frames.faults import Faults
-from tb_plugin.formats.recording.frames.file_end import latest_digest_offset
-from tb_plugin.formats.recording.frames.layout import end_to_end, lay_out, written_head
-from tb_plugin.formats.recording.frames.names import header_by_name
-from tb_plugin.formats.recording.frames.parts import Part, PartsReader, continues
-from tb_plugin.formats.recording.frames.scan import scan
-from tb_plugin.formats.recording.frames.schemas import (
-    decode_schema,
-    shared_schema,
+from tb_plugin.formats.recording.frames.headers import (
+    header_by_name,
+    with_device,
     with_schema,
+)
+from tb_plugin.formats.recording.frames.parts import (
+    HEAD_BYTES,
+    Layout,
+    Part,
+    PartsReader,
+    continues,
+    lay_out,
+    written_head,
+)
+from tb_plugin.formats.recording.frames.scan import (
+    end_of_frame,
+    latest_digest_offset,
+    scan,
 )
 from tb_plugin.formats.recording.tail import Tail
 from tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
+    from collector.format.digest import Digest
+    from collector.format.records import CaptureEntry, ChunkRef
     from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.captures import Listed
-    from tb_plugin.formats.recording.digest import DigestIndex
-    from tb_plugin.formats.recording.frames.chunk_ref import ChunkRef
     from tb_plugin.formats.recording.frames.faults import Fault
 
-_HEAD_BYTES: Final = (1 << 13, 1 << 20)
-_KEPT_BYTES: Final = 64
+_COMPARED_BYTES: Final = 64
 """Of what was read, to see whether it is still there when the file has grown."""
 _SKEW_NS: Final = 60 * 1_000_000_000
 """Clocks of a host and of its file server differ by less than this."""
@@ -69,7 +70,7 @@ class RankFile:
         self.attempt = attempt
         self.shown_path = shown_path
         self.parts: tuple[Part, ...] = ()
-        self.layout = end_to_end(())
+        self.layout = Layout()
         """Where the parts lie in the file as it was written."""
         self._bases: dict[Part, int | None] = {}
         """Where segments say that they begin."""
@@ -83,15 +84,16 @@ class RankFile:
         self.generation += 1
         self.written_header: Header | None = None
         self.close: Close | None = None
-        self.digest: DigestIndex | None = None
-        self.digest_payload: bytes | None = None
-        """Kept only until `drop_payloads`, for columns wanted right after opening."""
+        self.digest: Digest | None = None
+        self._digest_payload: bytes | None = None
+        """Until `drop_payloads`, for columns wanted right after opening."""
         self._listed_ns: int | None = None
         self.schemas: dict[int, Schema] = {}
         self.behind = Tail()
         """What follows the digest."""
-        self.listed_captures: dict[int, Listed] = {}
-        """By a digest's offset, kept here by `captures_of`."""
+        self.listed_captures: dict[int, tuple[list[CaptureEntry], int]] = {}
+        """By a digest's offset, kept here by `captures_of`: what it lists, and where the
+        next earlier digest that lists any starts."""
         self._faults = Faults()
         self.too_new = False
         self.unfinished = False
@@ -102,11 +104,10 @@ class RankFile:
         self._scanned_to = 0
         self._expects_digest = False
         self._opened = False
-        self._kept: dict[int, bytes] = {}
+        self._compared: dict[int, bytes] = {}
         """By offset: the first bytes, and the last that were read."""
-        self._stand_in: Header | None = None
-        self._late_device: tuple[tuple[int, int, int], Header] | None = None
-        """How many notes it was made of, and the header with the device."""
+        self._header: tuple[tuple[int, int, int], Header] | None = None
+        """What it was made of, and the header with the device."""
 
     @property
     def identity(self) -> tuple[int, str, int, int]:
@@ -137,27 +138,19 @@ class RankFile:
 
     @property
     def header(self) -> Header:
-        """The written header, or what the file's name tells where that is lost.
+        """The written header, or what the file's name says where that is lost.
 
         With the device that training came to use later, where it had none yet.
         """
         written = self._newest_header or self.written_header
-        if written is not None:
-            if written.device_name is None and written.device_type != "cpu":
-                return self._with_late_device(written)
-            return written
-        if self._stand_in is None:
-            self._stand_in = header_by_name(self.rank, self.attempt)
-        return self._stand_in
-
-    def _with_late_device(self, written: Header) -> Header:
-        """The header with what a note says of the device; looked for where notes came."""
         seen = (id(written), id(self.digest), len(self.late_notes))
-        if self._late_device is None or self._late_device[0] != seen:
-            found = [note for note in self.notes() if note.kind == "device"]
-            known = with_device(written, found[-1].data) if found else written
-            self._late_device = seen, known
-        return self._late_device[1]
+        if self._header is None or self._header[0] != seen:
+            header = written or header_by_name(self.rank, self.attempt)
+            if header.device_name is None and header.device_type not in ("cpu", ""):
+                found = [note.data for note in self.notes() if note.kind == "device"]
+                header = with_device(header, found[-1]) if found else header
+            self._header = seen, header
+        return self._header[1]
 
     @property
     def num_bytes(self) -> int:
@@ -192,7 +185,12 @@ class RankFile:
 
     def notes(self) -> list[Note]:
         """All notes, in the order they were written."""
-        earlier = [] if self.digest is None else self.digest.notes()
+        earlier: list[Note] = []
+        if self.digest is not None:
+            try:
+                earlier = self.digest.notes()
+            except CorruptError as error:
+                self.add_damage(self.digest.offset, self.digest.end, str(error))
         return [*earlier, *self.late_notes]
 
     @property
@@ -227,7 +225,7 @@ class RankFile:
                     return True
                 self._name_missing()
                 self._follow(reader, budget)
-                self._keep(reader)
+                self._keep_compared(reader)
         except StorageError:
             # The store is away, which is said of the logdir: what was read stays.
             if not self._opened:
@@ -241,7 +239,7 @@ class RankFile:
 
     def drop_payloads(self) -> None:
         """Give back the bytes of the digest and of the chunks just read."""
-        self.digest_payload = None
+        self._digest_payload = None
         self.behind.drop_payloads()
 
     def read_chunk(self, reader: PartsReader, ref: ChunkRef) -> bytes:
@@ -263,12 +261,25 @@ class RankFile:
             CorruptError: it is no longer there.
             OSError: the file cannot be read.
         """
-        if self.digest_payload is not None:
-            return self.digest_payload
+        if self._digest_payload is not None:
+            return self._digest_payload
         if self.digest is None:
             raise CorruptError(f"{self.shown_path} holds no digest")
         with PartsReader(self.layout) as reader:
             return self.read_record(reader, DIGEST, self.digest.offset, self.digest.end)
+
+    def digest_at(self, reader: PartsReader, offset: int) -> tuple[Digest, bytes]:
+        """A digest and its payload; the latest or an earlier one.
+
+        Raises:
+            CorruptError: there is none.
+            OSError: the file cannot be read.
+        """
+        if self.digest is not None and self.digest.offset == offset:
+            return self.digest, self.read_digest()
+        end = end_of_frame(reader, offset)
+        payload = self.read_record(reader, DIGEST, offset, end)
+        return decode_digest(payload, offset, end), payload
 
     def read_record(
         self, reader: PartsReader, kind: str, offset: int, end: int
@@ -310,13 +321,9 @@ class RankFile:
         if self._listed_ns is None:
             self._listed_ns = 0
             with contextlib.suppress(FormatError, OSError):
-                payload = self.read_digest()
-                tables = {} if self.digest is None else self.digest.tables
-                for table in tables.values():
-                    wanted = decode_columns(payload, table.directory, ["chunk_last_ns"])
-                    self._listed_ns = max(
-                        self._listed_ns, *map(int, wanted["chunk_last_ns"]), 0
-                    )
+                if self.digest is not None:
+                    listed = self.digest.chunks(self.read_digest())
+                    self._listed_ns = int(listed[:, -1].max(initial=0))
         return self._listed_ns
 
     def _open(self, reader: PartsReader) -> bool:
@@ -327,20 +334,20 @@ class RankFile:
             self._read_header(reader)
         except TooNewError as error:
             self.too_new = True
-            self._faults.add_too_new_file(error)
+            self._faults.add_too_new(str(error), "header")
             return False
         self._opened = True
         self._start_at(latest_digest_offset(reader))
         return True
 
-    def _keep(self, reader: PartsReader) -> None:
+    def _keep_compared(self, reader: PartsReader) -> None:
         """Keep a little of what was read last, beside the first bytes."""
-        last = max(0, self._scanned_to - _KEPT_BYTES)
+        last = max(0, self._scanned_to - _COMPARED_BYTES)
         kept = {last: reader.read(last, self._scanned_to - last)}
         # At a store each place is a request of its own; files are replaced whole there.
-        if 0 in self._kept and not storage.is_remote(self.parts[0].path):
-            kept.setdefault(0, self._kept[0])
-        self._kept = kept
+        if 0 in self._compared and not storage.is_remote(self.parts[0].path):
+            kept.setdefault(0, self._compared[0])
+        self._compared = kept
 
     def _is_another(self, reader: PartsReader) -> bool:
         """Whether what was read is no longer what is there, though the file has grown.
@@ -348,14 +355,15 @@ class RankFile:
         As where it was written over; the whole of it is not read again to see that.
         """
         return any(
-            reader.read(at, len(kept)) != kept for at, kept in self._kept.items()
+            reader.read(at, len(kept)) != kept for at, kept in self._compared.items()
         )
 
     def _read_header(self, reader: PartsReader) -> None:
-        start = reader.layout.resumes_at(0) or 0
-        for reach in _HEAD_BYTES:
+        gap = reader.layout.gap_at(0)
+        start = 0 if gap is None else gap.end
+        for reach in HEAD_BYTES:
             head = reader.read(start, reach)
-            self._kept[start] = head[:_KEPT_BYTES]
+            self._compared[start] = head[:_COMPARED_BYTES]
             for item in read_frames(head):
                 if isinstance(item, Damage):
                     return  # reading from the start will name it
@@ -375,7 +383,7 @@ class RankFile:
             head = written_head(part)
             known[part] = None if head is None else head.base_offset
             if head is not None and part is self.parts[-1]:
-                self._newest_header = clean_header(head.header)
+                self._newest_header = head.header
         return self._bases[part]
 
     def _name_missing(self) -> None:
@@ -426,12 +434,8 @@ class RankFile:
                 self.behind.take_chunk(item, self.schemas)
             elif item.kind == DIGEST:
                 self._take_digest(item)
-            elif item.kind == SCHEMA:
-                schema = decode_schema(item.payload)
-                if schema is not None:
-                    self.schemas = with_schema(self.schemas, schema)
-            elif item.kind in (HEADER, SEGMENT, NOTE, CLOSE):
-                self._take_text(item)
+            else:
+                self._take_record(item)
         except TooNewError as error:
             if item.kind in (HEADER, SEGMENT):
                 raise
@@ -441,37 +445,34 @@ class RankFile:
             self.add_damage(item.offset, item.end, str(error))
 
     def _take_digest(self, item: Framed) -> None:
-        self.digest = index_digest(item.payload, item.offset, item.end)
-        self.digest_payload = item.payload
+        self.digest = decode_digest(item.payload, item.offset, item.end)
+        self._digest_payload = item.payload
         self._listed_ns = None
         self.schemas = {**self.schemas, **self.digest.schemas}
         if self.schemas == self.digest.schemas:
             self.schemas = self.digest.schemas  # one dictionary for all ranks
         self.behind.clear()
 
-    def _take_text(self, item: Framed) -> None:
+    def _take_record(self, item: Framed) -> None:
         record = decode_record(item.kind, item.payload)
         if isinstance(record, Header):
-            if self.written_header is None:
-                self.written_header = clean_header(record)
-                self._check_rank(record)
-        elif isinstance(record, Segment):
-            self._take_segment(record)
+            self._take_header(record)
+        elif isinstance(record, Segment):  # says what is lost with those before it
+            self._take_header(record.header)
+            for schema in record.schemas:
+                if schema.schema_id not in self.schemas:
+                    self.schemas = with_schema(self.schemas, schema)
+        elif isinstance(record, Schema):
+            self.schemas = with_schema(self.schemas, record)
         elif isinstance(record, Note):
-            self.behind.take_note(clean_note(record))
+            self.behind.take_note(record)
         elif isinstance(record, Close):
-            self.close = clean_close(record)
+            self.close = record
 
-    def _take_segment(self, record: Segment) -> None:
-        """Of the head of a later segment: what is lost with those before it."""
-        if self.written_header is None:
-            self.written_header = clean_header(record.header)
-            self._check_rank(record.header)
-        for schema in map(shared_schema, record.schemas):
-            if schema.schema_id not in self.schemas:
-                self.schemas = with_schema(self.schemas, schema)
-
-    def _check_rank(self, header: Header) -> None:
+    def _take_header(self, header: Header) -> None:
+        if self.written_header is not None:
+            return
+        self.written_header = header
         rank = (self._newest_header or header).rank
         if rank != self.rank:
             self._faults.add_renamed(self.rank, rank)
@@ -480,6 +481,6 @@ class RankFile:
         self, offset: int, end: int, what: str, *, is_named: bool = False
     ) -> None:
         """Keep as a fault that these bytes are lost, unless a missing segment says it."""
-        if self.layout.lacks(offset):
+        if self.layout.gap_at(offset) is not None:
             return
         self._faults.add_damage(offset, end, what, is_named=is_named)

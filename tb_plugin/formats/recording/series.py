@@ -9,8 +9,8 @@ import numpy as np
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin.analysis.series.rows import Rows
-from tb_plugin.formats.recording.columns import ColumnReader, as_values, read_chunks
-from tb_plugin.formats.recording.directory import chunks_between
+from tb_plugin.formats.recording.chunks import chunks_between, read_chunks
+from tb_plugin.formats.recording.rollups import STEP_AXIS, RollupReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.numeric import Values
-    from collector.format.records import Schema
+    from collector.format.records import ChunkRef, Schema
     from tb_plugin.budget import Budget
     from tb_plugin.cache import Cache
-    from tb_plugin.formats.recording.frames.chunk_ref import ChunkRef
     from tb_plugin.formats.recording.rank_file import RankFile
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -33,7 +32,6 @@ DEFAULT_COLUMNS: Final = ("allocated_peak_bytes", "rss_bytes")
 SECONDS_PER_CHUNK: Final = 1e-4
 """What decoding a column of one chunk takes, about; to decide before starting."""
 
-STEP_AXIS: Final = ("step_first", "step_last")
 _SIDES: Final[tuple[Literal["left", "right"], ...]] = ("left", "right")
 """At exactly the end of a step, this one and the next are both under way."""
 
@@ -49,7 +47,7 @@ class SeriesKey:
 
     @property
     def text(self) -> str:
-        """As `api.SeriesInfo.key`."""
+        """As `SeriesInfo.key` of `tb_plugin.api.timeline`."""
         return f"{self.table}/{self.column}"
 
 
@@ -77,7 +75,7 @@ class SeriesReader:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._columns = ColumnReader(cache)
+        self._columns = RollupReader(cache)
 
     def aggregates(
         self,
@@ -87,7 +85,7 @@ class SeriesReader:
         *,
         keep: bool = True,
     ) -> tuple[dict[str, Values], int]:
-        """Columns of `ColumnReader.read` over all schemas of the table, in file order.
+        """Columns of `RollupReader.read` over all schemas of the table, in file order.
 
         Empty arrays where the file has no such column. Without `keep`, what is decoded
         is not kept for the next time.
@@ -110,7 +108,7 @@ class SeriesReader:
     def decode_tail(
         self, file: RankFile, schema: Schema, columns: Sequence[str]
     ) -> None:
-        """See `ColumnReader.decode_tail`."""
+        """See `RollupReader.decode_tail`."""
         self._columns.decode_tail(file, schema, columns)
 
     def derived(
@@ -167,31 +165,17 @@ class SeriesReader:
         budget: Budget,
     ) -> Rows | None:
         """The rows with x in `low..high`; None where the budget does not allow that."""
-        found = self._refs(file, key, clock, low, high, budget)
-        num_chunks = sum(len(refs) for _, refs in found)
-        if not budget.allows(num_chunks * SECONDS_PER_CHUNK):
-            return None
+        wanted = ["step" if clock is None else "time_ns", key.column]
         # One table on the step axis needs no times: a third less to decode.
-        wanted = ["step", key.column]
-        if clock is not None:
-            wanted[0] = "time_ns"
-        elif len(found) > 1:
+        if clock is None and len(schemas_of(file, key)) > 1:
             wanted.append("time_ns")
-        pieces = [
-            self._chunks(file, schema, refs, wanted) for schema, refs in found if refs
-        ]
-        columns = [
-            np.concatenate([piece[index] for piece in pieces] or [_NO_INTS])
-            for index in range(len(wanted))
-        ]
-        x = columns[0] if clock is None else clock.x_of(columns[0])
-        values = np.asarray(columns[1], np.float64)
-        rows = Rows(x, x, values, values, 1)
-        if len(pieces) > 1:
-            rows = rows.take(
-                np.argsort(columns[-1 if clock is None else 0], kind="stable")
-            )
-        return rows
+        columns = self.rows_between(file, key, wanted, low, high, budget, clock)
+        if columns is None:
+            return None
+        x = columns[wanted[0]]
+        x = x if clock is None else clock.x_of(x)
+        values = np.asarray(columns[key.column], np.float64)
+        return Rows(x, x, values, values, 1)
 
     def rows_between(
         self,
@@ -201,13 +185,26 @@ class SeriesReader:
         low: float,
         high: float,
         budget: Budget,
+        clock: Clock | None = None,
     ) -> dict[str, Values] | None:
         """Columns of the chunks that touch the steps `low..high`, in order of time.
 
-        `wanted` must hold `time_ns`. A column that a table has not reads as not
-        recorded. None where the budget does not allow to read them.
+        With a clock `low` and `high` are its x. `wanted` must hold `time_ns` where the
+        series has several tables. A column that a table has not reads as not recorded.
+        None where the budget does not allow to read them.
         """
-        found = self._refs(file, key, None, low, high, budget)
+        axis: Literal["step", "ns"] = "step"
+        if clock is not None:
+            axis, low, high = "ns", clock.ns_of(low), clock.ns_of(high)
+        found = [
+            (
+                schema,
+                chunks_between(
+                    file, schema.schema_id, axis, low, high, self._cache, budget
+                ),
+            )
+            for schema in schemas_of(file, key)
+        ]
         num_chunks = sum(len(refs) for _, refs in found)
         if not budget.allows(num_chunks * SECONDS_PER_CHUNK * len(wanted) / 2):
             return None
@@ -254,28 +251,6 @@ class SeriesReader:
             return min(max(noted, first), max(first, last))
         return noted
 
-    def _refs(
-        self,
-        file: RankFile,
-        key: SeriesKey,
-        clock: Clock | None,
-        low: float,
-        high: float,
-        budget: Budget,
-    ) -> list[tuple[Schema, list[ChunkRef]]]:
-        axis: Literal["step", "ns"] = "step"
-        if clock is not None:
-            axis, low, high = "ns", clock.ns_of(low), clock.ns_of(high)
-        return [
-            (
-                schema,
-                chunks_between(
-                    file, schema.schema_id, axis, low, high, self._cache, budget
-                ),
-            )
-            for schema in schemas_of(file, key)
-        ]
-
     def _chunks(
         self,
         file: RankFile,
@@ -296,8 +271,7 @@ class SeriesReader:
         if missing:
             fresh = read_chunks(file, schema, missing, wanted)
             for name in wanted:
-                for ref, stored in zip(missing, fresh[name], strict=True):
-                    values = as_values(name, stored)
+                for ref, values in zip(missing, fresh[name], strict=True):
                     held[ref.offset, name] = values
                     key = (file.identity, ref.offset, name)
                     self._cache.put(key, values, values.nbytes)

@@ -1,31 +1,30 @@
-"""What a file holds behind its last digest: read record by record, then listed here."""
+"""Records behind a file's last digest: chunks, notes and captures, in file order."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from collector.format.codec import decode_chunk_span
+from collector.format.capture import CAPTURE, decode_part
+from collector.format.digest import MAX_CHUNK_ROWS
 from collector.format.errors import CorruptError
-from tb_plugin.formats.recording.frames.capture_lister import CaptureLister
-from tb_plugin.formats.recording.frames.chunk_ref import (
-    MAX_CHUNK_ROWS,
-    ChunkRef,
-    chunk_ref,
-)
+from collector.format.records import decode_chunk_ref
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from collector.format.capture import CapturePart
     from collector.format.framing import Framed
-    from collector.format.records import Note
+    from collector.format.records import CaptureEntry, ChunkRef, Note
 
+MAX_CAPTURES: Final = 100_000
+"""Of one file, that are listed."""
 _MAX_NOTES: Final = 20_000
 _MAX_HELD_BYTES: Final = 1 << 22
 """Chunks kept between reading a file and decoding what is wanted of it at once."""
 
 
 class Tail:
-    """Chunks, notes and captures, in file order."""
+    """What was read record by record since the digest."""
 
     def __init__(self) -> None:
         self.chunks: dict[int, list[ChunkRef]] = {}
@@ -40,7 +39,7 @@ class Tail:
         """A digest covers all that was taken so far."""
         self.chunks.clear()
         self.notes.clear()
-        self.captures.clear()
+        self.captures = CaptureLister()
 
     def take_chunk(self, item: Framed, schemas: Container[int]) -> None:
         """Take a chunk.
@@ -48,18 +47,18 @@ class Tail:
         Raises:
             FormatError: it is none, or its schema is lost.
         """
-        span = decode_chunk_span(item.payload)
-        if span.num_rows > MAX_CHUNK_ROWS:
-            raise CorruptError(f"a chunk claims {span.num_rows} rows")
-        if span.schema_id not in schemas:
+        ref, _ = decode_chunk_ref(item.payload, item.offset, item.end)
+        if ref.num_rows > MAX_CHUNK_ROWS:
+            raise CorruptError(f"a chunk claims {ref.num_rows} rows")
+        if ref.schema_id not in schemas:
             raise CorruptError("the chunk's schema is lost")
-        self.chunks.setdefault(span.schema_id, []).append(chunk_ref(item, span))
+        self.chunks.setdefault(ref.schema_id, []).append(ref)
         if self._held_bytes < _MAX_HELD_BYTES:
             self._held[item.offset] = item.payload
             self._held_bytes += len(item.payload)
 
     def take_note(self, note: Note) -> None:
-        """Take a note, decoded."""
+        """Take a note."""
         if len(self.notes) < _MAX_NOTES:
             self.notes.append(note)
 
@@ -77,3 +76,74 @@ class Tail:
         """Give back the bytes of the chunks just read."""
         self._held.clear()
         self._held_bytes = 0
+
+
+class Lost(NamedTuple):
+    """A capture that will never be whole."""
+
+    offset: int
+    end: int
+    what: str
+
+
+class CaptureLister:
+    """Finds whole captures among the records of a file, fed in the order they lie there.
+
+    A capture is listed once its last part was fed; one that lacks a part never is.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[CaptureEntry] = []
+        self._last: CapturePart | None = None
+        """The newest part of the capture whose parts are coming in."""
+        self._offset = self._end = 0
+        """Where that capture begins, and where its newest part ends."""
+        self._broken: CaptureEntry | None = None
+
+    @property
+    def unfinished(self) -> CaptureEntry | None:
+        """The capture that lacks parts which may still be written."""
+        if self._last is None:
+            return None
+        return self._last.entry_at(self._offset, self._end)
+
+    def feed(self, item: Framed) -> Lost | None:
+        """Take the next record, whatever its kind; what is lost for want of it.
+
+        Raises:
+            FormatError: it is a part of a capture that does not decode.
+        """
+        last, self._last = self._last, None
+        lost = None
+        if last is not None:
+            what = f"{named(last.entry)} is not whole"
+            lost = Lost(self._offset, self._end, what)
+        if item.kind != CAPTURE:
+            return lost
+        part, _ = decode_part(item.payload)
+        if last is not None and part.follows(last) and item.offset == self._end:
+            lost = None
+        elif part.part == 0:
+            self._offset = item.offset
+        else:
+            if lost is None and part.entry != self._broken:  # one is worth a word
+                what = f"the start of {named(part.entry)} is lost"
+                lost = Lost(item.offset, item.end, what)
+            self._broken = part.entry
+            return lost
+        self._end = item.end
+        if part.part + 1 < part.num_parts:
+            self._last = part
+        elif len(self.found) < MAX_CAPTURES:
+            self.found.append(part.entry_at(self._offset, self._end))
+        return lost
+
+
+def named(entry: CaptureEntry) -> str:
+    """A capture in words, e.g. `the capture "modules" of step, call 2`."""
+    words = f'the capture "{entry.kind[:40]}"'
+    if entry.function:
+        words += f" of {entry.function[:80]}, call {entry.iteration}"
+    if entry.label:
+        words += f" ({entry.label[:80]})"
+    return words

@@ -15,6 +15,7 @@ import numpy as np
 from collector.format.errors import FormatError
 from collector.format.memory import CATEGORIES
 from tb_plugin.formats.recording.captures import capture_of, traces_of
+from tb_plugin.formats.recording.meta import Meta
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,9 +36,6 @@ MAX_OPERATORS: Final = 20_000
 MAX_MOMENTS: Final = 1_000_000
 MAX_DEVICES: Final = 64
 _MAX_TEXT: Final = 500
-_MAX_OPTIONS: Final = 50
-_MOST: Final = 2**62
-_MOST_FLOPS: Final = 1e30
 
 OPERATOR_COLUMNS: Final = (
     "calls",
@@ -61,42 +59,7 @@ class FoundReport:
     """`{rank}-{attempt}-{offset}`; stays when what was read out of the trace comes."""
     file: RankFile
     entry: CaptureEntry
-    meta: Mapping[str, Any]
-
-    def number(self, name: str) -> int | None:
-        """A whole number that is not negative."""
-        value = self.meta.get(name)
-        if not isinstance(value, int) or isinstance(value, bool):
-            return None
-        return value if 0 <= value <= _MOST else None
-
-    def text(self, name: str, most: int = _MAX_TEXT) -> str:
-        """A text; empty where there is none."""
-        value = self.meta.get(name)
-        return value[:most] if isinstance(value, str) else ""
-
-    @property
-    def flops(self) -> float | None:
-        """Operations of all its steps; None where they were not counted."""
-        value = self.meta.get("flops")
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            return None
-        return float(value) if 0 <= value < _MOST_FLOPS else None
-
-    @property
-    def activities(self) -> tuple[str, ...]:
-        """What was profiled."""
-        value = self.meta.get("activities")
-        found = value if isinstance(value, list) else []
-        return tuple(str(one)[:_MAX_TEXT] for one in found[:_MAX_OPTIONS])
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options of torch's profiler that were on."""
-        value = self.meta.get("options")
-        found = value if isinstance(value, dict) else {}
-        on = [str(name)[:_MAX_TEXT] for name, is_on in found.items() if is_on is True]
-        return tuple(on[:_MAX_OPTIONS])
+    meta: Meta
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +78,7 @@ class TraceReports:
     """Reports of runs; what `meta` says is kept. Hold the run's lock."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], Mapping[str, Any] | None] = {}
+        self._known: dict[tuple[object, ...], Meta | None] = {}
 
     def of(self, run: Run, budget: Budget) -> list[FoundReport]:
         """All of a run, by rank and time; the newest of each where there are many."""
@@ -129,9 +92,7 @@ class TraceReports:
                         found.append(FoundReport(name, file, entry, meta))
         return found[-MAX_REPORTS:]
 
-    def _meta(
-        self, file: RankFile, entry: CaptureEntry, budget: Budget
-    ) -> Mapping[str, Any] | None:
+    def _meta(self, file: RankFile, entry: CaptureEntry, budget: Budget) -> Meta | None:
         key = (*file.identity, entry.offset)
         if key not in self._known:
             if not budget.allows():
@@ -139,10 +100,9 @@ class TraceReports:
             if len(self._known) > 2 * MAX_REPORTS:
                 self._known.clear()
             try:
-                meta = capture_of(file, entry, ()).meta
-            except (FormatError, OSError, ValueError):
-                meta = None
-            self._known[key] = meta if isinstance(meta, dict) else None
+                self._known[key] = Meta(capture_of(file, entry, ()).meta)
+            except (FormatError, OSError):
+                self._known[key] = None
         return self._known[key]
 
 

@@ -13,14 +13,13 @@ import numpy as np
 
 from tb_plugin.formats.snapshots.batch import NO_ENTRY, PLAIN, REFERRED, Batch, Field
 from tb_plugin.formats.snapshots.events import is_pair
-from tb_plugin.formats.snapshots.pickles.extent import is_container
-from tb_plugin.formats.snapshots.pickles.memo import (
+from tb_plugin.formats.snapshots.pickles.extent import HEAD, Shapes, is_container
+from tb_plugin.formats.snapshots.pickles.stack import (
     FIRST_PAIR,
     FIRST_TEXT,
     NOTHING,
     StackNumber,
 )
-from tb_plugin.formats.snapshots.pickles.shapes import HEAD, Shapes
 from tb_plugin.formats.snapshots.stacks import RawStacks
 from tb_plugin.jobs.worker.errors import RefusedError
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.formats.snapshots.events import Events
-    from tb_plugin.formats.snapshots.pickles.memo import Memo
+    from tb_plugin.formats.snapshots.pickles.stack import Memo
     from tb_plugin.formats.snapshots.stacks import Stacks
 
     Numbers = npt.NDArray[Any]

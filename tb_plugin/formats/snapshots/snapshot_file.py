@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any
+import io
+import json
+import pickle
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from collector.format.snapshots import tables_of
 from collector.format.snapshots.encode import FLAT, has_entries
 from collector.format.snapshots.interning import NotFramesError
-from tb_plugin.formats.snapshots.as_json import as_pickle, is_json
 from tb_plugin.formats.snapshots.held_events import Held
 from tb_plugin.formats.snapshots.pickles.extent import Extent
 from tb_plugin.formats.snapshots.pickles.machine import Machine
@@ -19,6 +21,74 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.format.records import CaptureTable
+
+
+MAX_BYTES: Final = 128 << 20
+"""Of the text, which is whole in memory while it is read."""
+_PROTOCOL: Final = 4
+_PAIRS: Final = ("pool_id", "segment_pool_id")
+
+
+def is_json(window: Window) -> bool:
+    """Whether the file begins as JSON does."""
+    return window.data.lstrip()[:1] in (b"{", b"[")
+
+
+def as_pickle(window: Window) -> io.BytesIO:
+    """The pickle of a snapshot's JSON.
+
+    Raises:
+        RefusedError: it is no JSON, or too long.
+        OSError: the file cannot be read.
+    """
+    window.fill(0, MAX_BYTES + 1)
+    if len(window.data) > MAX_BYTES:
+        raise RefusedError(
+            f"as JSON it is longer than {MAX_BYTES:,} bytes",
+            MAX_BYTES,
+            remedy="Keep the pickle that torch.cuda.memory._dump_snapshot writes.",
+        )
+    held = io.BytesIO()
+    try:
+        text = window.data.decode()
+        window.data = b""
+        found = json.loads(
+            text, object_pairs_hook=_Objects().made, parse_constant=_refuse
+        )
+        del text
+        pickle.dump(found, held, _PROTOCOL)
+    except (ValueError, RecursionError) as error:
+        where = getattr(error, "pos", 0)
+        raise RefusedError(f"the JSON does not decode: {error}", where) from None
+    held.seek(0)
+    return held
+
+
+class _Objects:
+    """Makes each object of a JSON text as it ends."""
+
+    def __init__(self) -> None:
+        self._frames: dict[tuple[tuple[str, Any], ...], dict[str, Any]] = {}
+        """Frames by content: equal ones are one object."""
+
+    def made(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("a key stands twice in one object")
+        if "line" in found and "filename" in found:
+            try:
+                return self._frames.setdefault(tuple(pairs), found)
+            except TypeError:  # it holds a list or an object
+                return found
+        for key in _PAIRS:
+            pair = found.get(key)
+            if type(pair) is list and len(pair) == 2:
+                found[key] = tuple(pair)
+        return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number")
 
 
 def read_snapshot(path: Path) -> Mapping[str, CaptureTable]:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from tb_plugin.analysis.trace.build import Placed, place
-from tb_plugin.formats.traces.times.begin_end import slices_of
-from tb_plugin.formats.traces.times.flow_ends import arrows_of
+from tb_plugin.formats.traces.times import arrows_of, slices_of
 from tb_plugin.formats.traces.track_names import tracks_of
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.formats.traces.bytes.growing import Growing
+    from tb_plugin.formats.traces.details import Growing
     from tb_plugin.formats.traces.gathering import Gathering
 
     Ints: TypeAlias = npt.NDArray[Any]

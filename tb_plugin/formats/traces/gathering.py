@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from tb_plugin.formats.traces import details
-from tb_plugin.formats.traces.bytes.growing import Growing, Problems, Tracks, text_of
-from tb_plugin.formats.traces.details import RawTexts, Texts, clean
+from tb_plugin.formats.traces.details import (
+    Growing,
+    Problems,
+    RawTexts,
+    Texts,
+    Tracks,
+    clean,
+    text_of,
+)
 from tb_plugin.formats.traces.events import (
     ARGS,
     FAULTS,
@@ -19,7 +26,7 @@ from tb_plugin.formats.traces.events import (
     Args,
     plain,
 )
-from tb_plugin.formats.traces.times.exact_times import NO_TIME, from_digits, from_floats
+from tb_plugin.formats.traces.times import NO_TIME, from_digits, from_floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,8 +11,13 @@ from tb_plugin.formats.traces.assembling import tables_of
 from tb_plugin.formats.traces.bytes.chunks import Chunks
 from tb_plugin.formats.traces.bytes.inflated import Inflated
 from tb_plugin.formats.traces.gathering import Gathering
-from tb_plugin.formats.traces.refusals import note_problems, refuse_no_events
-from tb_plugin.formats.traces.top_level import base_of, facts_of, top_level
+from tb_plugin.formats.traces.top_level import (
+    base_of,
+    facts_of,
+    note_problems,
+    refuse_no_events,
+    top_level,
+)
 from tb_plugin.jobs.worker.errors import RefusedError
 
 if TYPE_CHECKING:

@@ -1,12 +1,4 @@
-"""Why a file is not imported.
-
-ImportFailedError            what, where, remedy; the base of all
-├── RefusedError         damaged, hostile, or of another kind
-├── LimitError           needs more memory or time than one file may take
-├── ReaderError          the reader itself failed: a fault of ours
-├── FileError            the file, or the cache, cannot be read or written
-└── CancelledError       nobody wants it any more
-"""
+"""Why a file of another tool gives no tables, with what to do about it."""
 
 from __future__ import annotations
 
@@ -20,6 +12,8 @@ class ImportFailedError(Exception):
     """A file that gives no tables."""
 
     kind: ClassVar[str] = "error"
+    is_lasting: ClassVar[bool] = False
+    """Whether another try at the same content would fail as well."""
 
     def __init__(self, what: str, where: str, remedy: str) -> None:
         super().__init__(what)
@@ -35,6 +29,7 @@ class RefusedError(ImportFailedError):
     """The file is damaged, hostile, or of another kind; `offset` says where."""
 
     kind = "refused"
+    is_lasting = True
 
     def __init__(
         self,
@@ -52,33 +47,24 @@ class LimitError(ImportFailedError):
     """More memory or time than one file may take."""
 
     kind = "limit"
+    is_lasting = True
 
 
 class ReaderError(ImportFailedError):
-    """The reader failed."""
+    """The reader failed: a fault of ours."""
 
     kind = "reader"
 
 
 class FileError(ImportFailedError):
-    """The file cannot be read, or its tables cannot be kept."""
+    """The file cannot be read, or its tables cannot be cached."""
 
     kind = "file"
-
-
-class CancelledError(ImportFailedError):
-    """The import was called off."""
-
-    kind = "cancelled"
-
-
-_KINDS: Final[dict[str, type[ImportFailedError]]] = {
-    error.kind: error for error in (LimitError, ReaderError, FileError, CancelledError)
-}
 
 
 def error_of(kind: str, what: str, where: str, remedy: str) -> ImportFailedError:
     """The error that another process met."""
     if kind == RefusedError.kind:
         return RefusedError(what, 0, where, remedy)
-    return _KINDS.get(kind, ReaderError)(what, where, remedy)
+    made = {error.kind: error for error in (LimitError, FileError)}
+    return made.get(kind, ReaderError)(what, where, remedy)

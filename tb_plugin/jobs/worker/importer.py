@@ -1,11 +1,9 @@
 """Files of other tools become tables: from the cache, or read by a worker process.
 
 At most `MAX_WORKERS` at a time, small files first. One of them is for small files alone, and
-what takes long all the same leaves it to those that wait: it is set aside, and begins again
+what takes long all the same leaves it to those that wait: it is stopped, and begins again
 when there is room for one that takes long. So no small file waits behind large ones, or
 behind others that only look small.
-Whatever happens to a worker, it ends as a `ImportFailedError` of its import and of nothing
-else.
 """
 
 from __future__ import annotations
@@ -16,42 +14,27 @@ import logging
 import os
 import stat
 import threading
-import time
-from contextlib import suppress
-from heapq import heappop, heappush
+from contextlib import contextmanager, suppress
 from itertools import count
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 from tb_plugin import storage
-from tb_plugin.jobs.worker.column_cache import ColumnCache, FileKey, Part
-from tb_plugin.jobs.worker.column_file import ColumnTables, NotColumnsError
+from tb_plugin.jobs.worker.cache import ColumnCache, FileKey
+from tb_plugin.jobs.worker.columns import ColumnTables, NotColumnsError
 from tb_plugin.jobs.worker.errors import (
     REPORT,
-    CancelledError,
     FileError,
     ImportFailedError,
-    LimitError,
     ReaderError,
-    RefusedError,
 )
-from tb_plugin.jobs.worker.forks import ForkServer
-from tb_plugin.jobs.worker.kinds import SNAPSHOT, TRACE
-from tb_plugin.jobs.worker.limits import GZIP, Limits, content_bytes
-from tb_plugin.jobs.worker.running_import import Import
-from tb_plugin.jobs.worker.worker_process import SetAsideError, WorkerProcess
+from tb_plugin.jobs.worker.limits import GZIP, Kind, Limits, content_bytes
+from tb_plugin.jobs.worker.process import SetAsideError, WorkerProcess
 from tb_plugin.storage.contract import FixedStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
-    from typing import TypeAlias
-
-    from tb_plugin.jobs.worker.kinds import Kind
-
-    _Place: TypeAlias = tuple[str, str]
-    """A path and the name of the kind that it is read as."""
-
-__all__ = ["Import", "Importer"]
 
 _logger = logging.getLogger(__name__)
 
@@ -61,269 +44,192 @@ _MAX_LONG: Final = 2
 _MOST_SMALL: Final = 8 << 20
 _SHORT_S: Final = 2.0
 """Of processor time, within which most files are read."""
-_MAX_FAILED: Final = 1024
-_RETRY_S: Final = 30.0
-"""What failed for no fault of the file's is tried again after so long."""
-_CALLED_OFF: Final = "The import was called off."
 _UNREADABLE: Final = (
     "Check that it is there and that the user who runs TensorBoard may read it."
 )
 
 
-class _Waiting(NamedTuple):
-    """An import that waits for its turn; those to be begun first are the smallest."""
-
-    num_bytes: int
-    """What is expected in the file, once it is inflated."""
-    number: int
-    """Of the import: the first to come is the first of equals."""
-    found: Import
-    key: FileKey
-    follow: bool
-    """Whether a link is followed."""
-
-
 class Importer:
-    """All imports of this process. Safe for threads."""
+    """Reads all files of this process. Safe for threads."""
 
     def __init__(self, cache: ColumnCache | None = None) -> None:
         self.cache: Final = ColumnCache() if cache is None else cache
-        """Where tables are kept; what is made of them may be, too."""
+        """Where tables are cached; what is made of them may be, too."""
+        self._turns = _Turns()
         self._lock = threading.Lock()
-        self._queue: list[_Waiting] = []
-        """A heap, as `_set_aside`."""
-        self._set_aside: list[_Waiting] = []
-        """What was begun and takes long."""
-        self._numbers = count()
-        self._num_long = 0
-        """Of those that are read now."""
-        self._running: dict[_Place, tuple[Import, FileKey]] = {}
-        """Under way or waiting."""
-        self._failed: dict[_Place, tuple[Import, FileKey, float]] = {}
-        self._mapped: WeakValueDictionary[tuple[FileKey, str], ColumnTables]
-        self._mapped = WeakValueDictionary()
-        self._num_threads = 0
-        # Of traces there are as many as ranks, most of them small.
-        self._forks = ForkServer((TRACE,))
+        self._reading: WeakValueDictionary[tuple[FileKey, str], threading.Lock]
+        self._reading = WeakValueDictionary()
+        self._workers: set[WorkerProcess] = set()
+        self._is_closed = False
         atexit.register(self.close)
 
-    def start(
+    def tables(
         self,
         path: str | Path,
+        kind: Kind,
         listed: FileKey | None = None,
-        *,
-        again: bool = False,
-        kind: Kind = SNAPSHOT,
-    ) -> Import:
-        """The import of a file: done at once where the cache has it.
+        note: Callable[[float], object] | None = None,
+    ) -> ColumnTables:
+        """The tables of a file; waits until it is read.
 
-        `listed`: what the file was when its path was found free of links. Then nothing
-        else is read in its place, and no link is followed; without it links are.
+        Args:
+            path: of the file.
+            kind: how it is read.
+            listed: what the file was when its path was found free of links. Then nothing
+                else is read in its place, and no link is followed; without it links are.
+            note: is told how much of it was read, from 0 to 1.
 
-        A file that is asked for while it is being read gives the same import; one that
-        was refused, or needs too much, gives the same error until the file is another,
-        or somebody wants it tried `again`.
+        Raises:
+            ImportFailedError: there are none; its parts say why.
         """
         path = os.fspath(path)
-        try:
-            key = _key_of(path, listed)
-        except FileError as error:
-            found = Import(path, kind)
-            found.end(error=error)
-            return found
+        key = key_of(path, listed)
+        cached = self.cache.get(key, kind.cached_as)
+        if cached is not None:
+            return cached
         with self._lock:
-            if again:
-                self._failed.pop((path, kind.name), None)
-            known = self._known(path, key, kind)
-            if known is not None:
-                return known
-        tables = self._kept(key, kind)
-        num_bytes = 0 if tables is not None else _expected(path, key, kind)
-        with self._lock:
-            known = self._known(path, key, kind)  # another thread was faster
-            if known is not None:
-                return known
-            found = Import(path, kind, key)
-            if tables is not None:
-                found.end(tables)
-                return found
-            self._running[_place(found)] = (found, key)
-            number = next(self._numbers)
-            heappush(
-                self._queue, _Waiting(num_bytes, number, found, key, listed is None)
-            )
-            if self._num_threads < MAX_WORKERS:
-                self._num_threads += 1
-                threading.Thread(
-                    target=self._work, name="memboard-import", daemon=True
-                ).start()
-        return found
+            one = self._reading.setdefault((key, kind.name), threading.Lock())
+        is_long, num_bytes = False, _expected(path, key, kind)
+        # Whoever asks for the same file meanwhile finds it in the cache then.
+        with one:
+            while True:
+                with self._turns.turn(num_bytes, is_long=is_long) as turn:
+                    try:
+                        return self._read(path, kind, key, listed is None, note, turn)
+                    except SetAsideError:
+                        is_long = True
+                    except ImportFailedError as error:
+                        _logger.info("%s is not shown: %s", path, error)
+                        raise
 
     def close(self) -> None:
-        """Call everything off."""
+        """Stop all workers, and start none any more."""
+        atexit.unregister(self.close)
         with self._lock:
-            running = [found for found, _ in self._running.values()]
-        for found in running:
-            found.cancel()
-        self._forks.close()
+            self._is_closed = True
+            workers = list(self._workers)
+        for worker in workers:
+            worker.kill()
 
-    def _known(self, path: str, key: FileKey, kind: Kind) -> Import | None:
-        running = self._running.get((path, kind.name))
-        if running is not None and running[1] == key and not running[0].cancelled:
-            return running[0]
-        failed = self._failed.get((path, kind.name))
-        if failed is None or failed[1] != key:
-            return None
-        lasting = isinstance(failed[0].error, RefusedError | LimitError)
-        return failed[0] if lasting or time.monotonic() < failed[2] else None
-
-    def _kept(self, key: FileKey, kind: Kind) -> ColumnTables | None:
-        """Tables that somebody holds, or that the cache has."""
-        with self._lock:
-            tables = self._mapped.get((key, kind.name))
-        if tables is None:
-            tables = self.cache.get(key, kind)
-            if tables is not None:
-                with self._lock:
-                    self._mapped[key, kind.name] = tables
-        return tables
-
-    def _work(self) -> None:
-        """Thread: import what waits, until nothing does."""
-        while True:
-            with self._lock:
-                taken = self._next()
-                if taken is None:
-                    self._num_threads -= 1
-                    return
-            one, turn = taken
-            try:
-                tables, error = self._imported(one, turn)
-            except SetAsideError:
-                with self._lock:
-                    heappush(self._set_aside, one)
-                continue
-            finally:
-                with self._lock:
-                    self._num_long -= turn.is_long
-            found, key = one.found, one.key
-            with self._lock:
-                place = _place(found)
-                if self._running.get(place, (None,))[0] is found:
-                    del self._running[place]
-                if tables is not None:
-                    self._mapped[key, found.kind.name] = tables
-                    self._failed.pop(place, None)
-                elif not isinstance(error, CancelledError):
-                    while len(self._failed) >= _MAX_FAILED:
-                        del self._failed[next(iter(self._failed))]
-                    retry_at = time.monotonic() + _RETRY_S
-                    self._failed[place] = (found, key, retry_at)
-                # Within the lock, so that who asks next finds the one or the other.
-                found.end(tables, error)
-
-    def _next(self) -> tuple[_Waiting, _Turn] | None:
-        """What is to be read next; hold the lock."""
-        has_room = self._num_long < _MAX_LONG
-        waiting = self._set_aside if self._set_aside and has_room else self._queue
-        is_long = waiting is self._set_aside or (
-            bool(waiting) and waiting[0].num_bytes > _MOST_SMALL
-        )
-        if not waiting or (is_long and not has_room):
-            return None
-        self._num_long += is_long
-        return heappop(waiting), _Turn(self, is_long=is_long)
-
-    def takes_long(self) -> bool:
-        """Whether one more file may take long; it is counted then."""
-        with self._lock:
-            if self._num_long >= _MAX_LONG:
-                return False
-            self._num_long += 1
-            return True
-
-    def _imported(
-        self, one: _Waiting, turn: _Turn
-    ) -> tuple[ColumnTables | None, ImportFailedError | None]:
-        found = one.found
-        try:
-            return self._read(one, turn), None
-        except SetAsideError:
-            raise
-        except ImportFailedError as error:
-            _logger.info("%s is not shown: %s", found.path, error)
-            return None, error
-        except Exception as error:
-            _logger.exception("%s could not be imported", found.path)
-            return None, ReaderError(
-                f"Importing it failed: {error!r}.",
-                found.path,
-                REPORT,
-            )
-
-    def _read(self, one: _Waiting, turn: _Turn) -> ColumnTables:
+    def _read(
+        self,
+        path: str,
+        kind: Kind,
+        key: FileKey,
+        follow: bool,
+        note: Callable[[float], object] | None,
+        turn: _Turn,
+    ) -> ColumnTables:
         """By a worker, into the cache."""
-        found, key = one.found, one.key
-        with _opened(found.path, key, one.follow) as file:
-            tables = self._kept(key, found.kind)  # another process may have been faster
-            if tables is not None:
-                return tables
-            try:
-                part = self.cache.begin()
-            except OSError as error:
-                raise _unwritable(error) from error
-            try:
-                self._follow(one, file, part, turn)
-                return self.cache.keep(part, key, found.kind)
-            except NotColumnsError as error:
-                raise ReaderError(
-                    f"The reader left no whole column file: {error}.",
-                    found.path,
-                    REPORT,
-                ) from error
-            except OSError as error:
-                raise _unwritable(error) from error
-            finally:
-                self.cache.discard(part)
+        with _opened(path, key, follow) as file:
+            # Another thread or process may have been faster.
+            cached = self.cache.get(key, kind.cached_as)
+            if cached is not None:
+                return cached
+            limits = Limits.of(_content_of(file, key, kind), kind)
 
-    def _follow(self, one: _Waiting, file: IO[Any], part: Part, turn: _Turn) -> None:
-        """Start a worker and wait for it to fill the part."""
-        found, key = one.found, one.key
-        if found.cancelled:
-            raise CancelledError(_CALLED_OFF, "", "")
-        num_bytes = _content_of(file, key, found.kind)
-        limits = Limits.of(num_bytes, found.kind)
-        worker = WorkerProcess(file, part.file, limits, found.kind, self._forks)
-        found.started(worker)
+            def write(columns: IO[bytes]) -> None:
+                try:
+                    with self._worker(file, columns, kind, limits) as worker:
+                        worker.follow(note or (lambda _: None), turn.may_go_on)
+                except ImportFailedError as error:
+                    # What is still being written looks torn.
+                    if _is_another(path, file, key):
+                        raise _changed(path) from error
+                    error.where = ", ".join(filter(None, (path, error.where)))
+                    raise
+                if _is_another(path, file, key):
+                    raise _changed(path)
+
+            try:
+                return self.cache.put(key, kind.cached_as, write)
+            except NotColumnsError as error:
+                what = f"The reader left no whole column file: {error}."
+                raise ReaderError(what, path, REPORT) from error
+            except OSError as error:
+                raise FileError(
+                    f"Its tables cannot be cached: {error.strerror or error}.",
+                    str(error.filename or "the cache"),
+                    "Make room on the disk, or set MEMBOARD_CACHE_DIR to another one.",
+                ) from error
+
+    @contextmanager
+    def _worker(
+        self, file: IO[Any], columns: IO[bytes], kind: Kind, limits: Limits
+    ) -> Iterator[WorkerProcess]:
+        worker = WorkerProcess(file, columns, kind, limits)
+        with self._lock:
+            self._workers.add(worker)
+            if self._is_closed:
+                worker.kill()
         try:
-            worker.follow(found.note, turn.may_go_on)
-        except ImportFailedError as error:
-            if found.cancelled:
-                raise CancelledError(_CALLED_OFF, "", "") from error
-            # What is still being written looks torn.
-            if _is_another(found.path, file, key):
-                raise _changed(found.path) from error
-            places = filter(None, (found.path, error.where))
-            error.where = ", ".join(places)
-            raise
-        if _is_another(found.path, file, key):
-            raise _changed(found.path)
+            yield worker
+        finally:
+            with self._lock:
+                self._workers.discard(worker)
 
 
 class _Turn:
-    """Whether one file may go on being read."""
+    """One that reads a file, or waits for it."""
 
-    def __init__(self, importer: Importer, *, is_long: bool) -> None:
+    def __init__(self, turns: _Turns, order: tuple[int, int], is_long: bool) -> None:
+        self.order = order
+        """By the bytes that are expected, then by time."""
         self.is_long = is_long
-        """It is counted among those that take long."""
-        self._importer = importer
+        self.has_come = threading.Event()
+        self._turns = turns
 
     def may_go_on(self, seconds: float) -> bool:
         """Whether it may, after so much processor time, or so long a silence."""
-        if seconds > _SHORT_S and not self.is_long:
-            self.is_long = self._importer.takes_long()
-            return self.is_long
-        return True
+        return seconds <= _SHORT_S or self.is_long or self._turns.take_long(self)
+
+
+class _Turns:
+    """The order in which files are read. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[_Turn] = []
+        self._reading: list[_Turn] = []
+        self._numbers = count()
+
+    @contextmanager
+    def turn(self, num_bytes: int, *, is_long: bool) -> Iterator[_Turn]:
+        """Wait for one's turn; it lasts until the end of the block."""
+        with self._lock:
+            order = (num_bytes, next(self._numbers))
+            mine = _Turn(self, order, is_long or num_bytes > _MOST_SMALL)
+            self._waiting.append(mine)
+            self._begin()
+        try:
+            mine.has_come.wait()
+            yield mine
+        finally:
+            with self._lock:
+                own = self._reading if mine in self._reading else self._waiting
+                own.remove(mine)
+                self._begin()
+
+    def take_long(self, turn: _Turn) -> bool:
+        """Whether one more file may take long; it counts as such then."""
+        with self._lock:
+            turn.is_long = self._num_long() < _MAX_LONG
+            return turn.is_long
+
+    def _num_long(self) -> int:
+        return sum(one.is_long for one in self._reading)
+
+    def _begin(self) -> None:
+        """Begin what may be read now; hold the lock."""
+        while len(self._reading) < MAX_WORKERS:
+            has_room = self._num_long() < _MAX_LONG
+            able = [one for one in self._waiting if has_room or not one.is_long]
+            if not able:
+                return
+            first = min(able, key=lambda one: one.order)
+            self._waiting.remove(first)
+            self._reading.append(first)
+            first.has_come.set()
 
 
 def _expected(path: str, key: FileKey, kind: Kind) -> int:
@@ -345,20 +251,16 @@ def _content_of(file: IO[Any], key: FileKey, kind: Kind) -> int:
     return content_bytes(key.size, head, end, kind)
 
 
-def _place(found: Import) -> _Place:
-    return found.path, found.kind.name
-
-
 def _is_another(path: str, file: IO[Any], key: FileKey) -> bool:
     """Whether the file was written to since it had this key."""
-    return storage.at(path).is_another(path, file, _status_of(key))
+    return storage.at(path).is_another(file, _status_of(key))
 
 
 def _status_of(key: FileKey) -> FixedStatus:
     return FixedStatus(0, key.size, key.mtime_ns, key.device, key.inode)
 
 
-def _key_of(path: str, listed: FileKey | None) -> FileKey:
+def key_of(path: str, listed: FileKey | None) -> FileKey:
     """Which content the path has now.
 
     Raises:
@@ -415,12 +317,4 @@ def _unreadable(path: str, error: OSError) -> FileError:
         f"The file cannot be read: {error.strerror or error}.",
         path,
         str(getattr(error, "remedy", _UNREADABLE)),
-    )
-
-
-def _unwritable(error: OSError) -> FileError:
-    return FileError(
-        f"Its tables cannot be kept: {error.strerror or error}.",
-        str(error.filename or "the cache"),
-        "Make room on the disk, or set MEMBOARD_CACHE_DIR to another one.",
     )

@@ -1,4 +1,4 @@
-"""How much memory and processor time the reading of one file may take.
+"""Kinds of files that a worker reads, and how much memory and time one may take.
 
 A small file that needs much is hostile or hides a fault of ours, so the limits grow with
 the file, up to a cap that no real one needs. The clock on the wall counts for nothing: a
@@ -11,23 +11,9 @@ import mmap
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from tb_plugin.jobs.worker.kinds import MIB, SNAPSHOT
-
-if TYPE_CHECKING:
-    from tb_plugin.jobs.worker.kinds import Kind
-
-__all__ = [
-    "GZIP",
-    "MIB",
-    "Limits",
-    "apply",
-    "content_bytes",
-    "cpu_seconds_of",
-    "ensure_room",
-]
-
+MIB: Final = 1 << 20
 GZIP: Final = b"\x1f\x8b"
 """The first bytes of what is deflated."""
 
@@ -45,6 +31,76 @@ _MOST_OUTPUT: Final = 16 << 30
 _MOST_FILES: Final = 64
 
 
+class Kind(NamedTuple):
+    """How files of one kind are read."""
+
+    name: str
+    module: str
+    """Its `imported(file, report)` gives the tables and what is written with them."""
+    version: int
+    """To be raised when the same file would give other tables than before."""
+    memory_bytes: int
+    """Of any file; the next three add to it for a file's size."""
+    memory_per_byte: float
+    most_memory_bytes: int
+    gzip_ratio: int
+    """Of what inflates, at least so many bytes are expected for each."""
+    cpu_s: float
+    cpu_s_per_byte: float
+    """Three times what the slowest way of reading needs."""
+    remedy: str
+    """What to do where a limit was met."""
+    sample: bytes = b""
+    """A small file that the fork server reads, so that what is imported and made at
+    first use is there in every worker."""
+
+    @property
+    def cached_as(self) -> str:
+        """The name and the version of its tables in the cache."""
+        return f"{self.name} {self.version}"
+
+
+SNAPSHOT: Final = Kind(
+    name="snapshot",
+    module="tb_plugin.formats.snapshots.snapshot_file",
+    version=1,
+    memory_bytes=384 * MIB,
+    memory_per_byte=0.25,
+    most_memory_bytes=3072 * MIB,
+    gzip_ratio=8,
+    cpu_s=10.0,
+    cpu_s_per_byte=4.0 / MIB,
+    remedy="If torch wrote it, please report this with the file's size; until then"
+    " record fewer entries: torch.cuda.memory._record_memory_history(max_entries=...).",
+)
+TRACE: Final = Kind(
+    name="trace",
+    module="tb_plugin.formats.traces.trace_file",
+    version=2,
+    memory_bytes=512 * MIB,
+    memory_per_byte=0.75,
+    most_memory_bytes=4096 * MIB,
+    gzip_ratio=40,
+    cpu_s=10.0,
+    cpu_s_per_byte=1.0 / MIB,
+    remedy="If a profiler wrote it, please report this with the file's size; until then"
+    " profile fewer steps, or without stacks and shapes.",
+    sample=b"""{"schemaVersion": 1, "distributedInfo": {"rank": 0}, "traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1.5, "dur": 4,
+ "args": {"External id": 1, "Input Dims": [[1]], "Concrete Inputs": ["1"]}},
+{"ph": "X", "cat": "cuda_runtime", "name": "b", "pid": 1, "tid": 1, "ts": 2, "dur": 1,
+ "args": {"correlation": 1}},
+{"ph": "X", "cat": "kernel", "name": "c", "pid": 0, "tid": 7, "ts": 3, "dur": 1,
+ "args": {"correlation": 1, "device": 0, "stream": 7, "Collective name": "send"}},
+{"ph": "s", "id": 1, "cat": "ac2g", "name": "ac2g", "pid": 1, "tid": 1, "ts": 2},
+{"ph": "f", "id": 1, "cat": "ac2g", "name": "ac2g", "pid": 0, "tid": 7, "ts": 3},
+{"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 2, "args": {"Bytes": 1}},
+{"ph": "M", "name": "process_name", "pid": 1, "tid": 1, "ts": 1, "args": {"name": "d"}}
+]}""",
+)
+KINDS: Final = (SNAPSHOT, TRACE)
+
+
 class Limits(NamedTuple):
     """Of one worker process."""
 
@@ -55,7 +111,7 @@ class Limits(NamedTuple):
     """How long it may neither say anything nor use the processor."""
 
     @classmethod
-    def of(cls, num_bytes: int, kind: Kind = SNAPSHOT) -> Limits:
+    def of(cls, num_bytes: int, kind: Kind) -> Limits:
         """The limits for a file of so many bytes, once it is inflated."""
         cpu_s = min(_MOST_CPU_S, kind.cpu_s + kind.cpu_s_per_byte * num_bytes)
         memory = kind.memory_bytes + int(kind.memory_per_byte * num_bytes)

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
+from tb_plugin.analysis.findings.ranks import last_in_collectives
+from tb_plugin.api.base import Problem
+from tb_plugin.api.distributed import (
+    DistributedCollectives,
+    DistributedGroups,
+    DistributedResponse,
+)
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.profiles import world_size_of
-from tb_plugin.pages.profile.asked import profiles
-from tb_plugin.pages.profile.choice import profiler_traces
-from tb_plugin.pages.profile.words import OWN, pct
+from tb_plugin.pages.profile.asked import profiler_traces, profiles
 from tb_plugin.rank_set import RankSet
 from tb_plugin.server.parameters import Count, Query
 from tb_plugin.server.routes import Asked, route
@@ -23,13 +27,15 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tb_plugin.analysis.findings.finding import Finding
     from tb_plugin.analysis.ranks.distributed import (
         CollectiveRow,
         ComparedRanks,
         GroupRow,
     )
+    from tb_plugin.api.base import F64Column, RunSummary
     from tb_plugin.formats.recording.profiles import RankSummary
-    from tb_plugin.jobs.trace_sources import Opening
+    from tb_plugin.jobs.trace_sources import TraceJob
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -42,13 +48,6 @@ MAX_NAMES_LENGTH: Final = 60_000
 MAX_PROBLEMS: Final = 20
 MAX_MISSING: Final = 20
 _MAX_TEXT: Final = 200
-
-STRAGGLER_SHARE: Final = 0.5
-"""Of the collectives of several ranks, in which one rank came last."""
-WAITING_SHARE: Final = 0.05
-"""Of the steps' time, that the others waited in the mean."""
-_FEWEST: Final = 10
-
 
 OPEN_SECONDS: Final = 2.0
 """How long an answer waits for traces that are being opened."""
@@ -78,7 +77,7 @@ class Cycle:
     """Of the ranks that are asked for."""
     summaries: Sequence[RankSummary]
     """Of those that are open."""
-    failed: Sequence[Opening]
+    failed: Sequence[TraceJob]
 
     @property
     def num_opening(self) -> int:
@@ -92,7 +91,7 @@ class Cycle:
         return [by_rank[rank] for rank in sorted(by_rank)]
 
 
-def cycle_of(asked: Asked[CycleQuery]) -> tuple[api.RunSummary, Cycle]:
+def cycle_of(asked: Asked[CycleQuery]) -> tuple[RunSummary, Cycle]:
     """What there is of the ranks and the cycle that are asked for.
 
     Raises:
@@ -118,7 +117,7 @@ def cycle_of(asked: Asked[CycleQuery]) -> tuple[api.RunSummary, Cycle]:
 
 
 @route("distributed", DistributedQuery)
-def answer(asked: Asked[DistributedQuery]) -> api.DistributedResponse:
+def answer(asked: Asked[DistributedQuery]) -> DistributedResponse:
     """The ranks whose traces are open, beside each other."""
     run, cycle = cycle_of(asked)
     together = profiles(asked.state).compared(cycle.summaries)
@@ -126,8 +125,8 @@ def answer(asked: Asked[DistributedQuery]) -> api.DistributedResponse:
 
 
 def distributed(
-    run: api.RunSummary, cycle: Cycle, together: ComparedRanks, query: DistributedQuery
-) -> api.DistributedResponse:
+    run: RunSummary, cycle: Cycle, together: ComparedRanks, query: DistributedQuery
+) -> DistributedResponse:
     """Answer `/distributed`; `together`: the collectives of the cycle's ranks."""
     shown = cycle.ranks
     numbers = np.concatenate([*(one.step for one in shown), np.empty(0, np.int64)])
@@ -137,7 +136,7 @@ def distributed(
     transfer_ms, all_ms = _moved(shown, together, step) / _MS
     missing = _missing(shown)
     rows = together.rows
-    return api.DistributedResponse(
+    return DistributedResponse(
         run=run,
         cycles=i32(np.minimum(cycle.cycles, np.iinfo(np.int32).max)),
         cycle=cycle.number,
@@ -172,14 +171,14 @@ def _missing(shown: Sequence[RankSummary]) -> Iterator[int]:
     return (rank for rank in range(world_size_of(shown)) if rank not in known)
 
 
-def _problems(cycle: Cycle, shown: Sequence[RankSummary]) -> Iterator[api.Problem]:
+def _problems(cycle: Cycle, shown: Sequence[RankSummary]) -> Iterator[Problem]:
     """Traces that cannot be read, then those that are not whole."""
     for failed in cycle.failed:
         if failed.problem is not None:
             yield failed.problem
     for one in shown:
         if one.problem is not None:
-            yield api.Problem(
+            yield Problem(
                 severity="warning",
                 path=f"rank {one.rank}",
                 what=one.problem.what,
@@ -243,8 +242,8 @@ def _span(one: RankSummary, step: int) -> tuple[int, int]:
     return start, start + int(one.duration_ns[at[0]])
 
 
-def _groups(rows: Sequence[GroupRow]) -> api.DistributedGroups:
-    return api.DistributedGroups(
+def _groups(rows: Sequence[GroupRow]) -> DistributedGroups:
+    return DistributedGroups(
         kind=tuple(row.kind for row in rows),
         group=tuple(row.group[:_MAX_TEXT] for row in rows),
         num_ranks=i32([row.num_ranks for row in rows]),
@@ -256,7 +255,7 @@ def _groups(rows: Sequence[GroupRow]) -> api.DistributedGroups:
     )
 
 
-def _known(rows: Sequence[object], name: str, factor: float = 1.0) -> api.F64Column:
+def _known(rows: Sequence[object], name: str, factor: float = 1.0) -> F64Column:
     """A column; NaN where it is not known."""
     values = [getattr(row, name) for row in rows]
     return f64([np.nan if v is None else v / factor for v in values])
@@ -267,9 +266,9 @@ def _shown(rows: Sequence[CollectiveRow]) -> Sequence[CollectiveRow]:
     return rows[: int(np.searchsorted(lengths, MAX_NAMES_LENGTH, "right"))]
 
 
-def _table(rows: Sequence[CollectiveRow]) -> api.DistributedCollectives:
+def _table(rows: Sequence[CollectiveRow]) -> DistributedCollectives:
     sizes = [-1 if row.group_size is None else row.group_size for row in rows]
-    return api.DistributedCollectives(
+    return DistributedCollectives(
         rank=i32([row.rank for row in rows]),
         kind=tuple(row.kind for row in rows),
         group=tuple(row.group[:_MAX_TEXT] for row in rows),
@@ -286,39 +285,7 @@ def _table(rows: Sequence[CollectiveRow]) -> api.DistributedCollectives:
 
 def straggler(
     shown: Sequence[RankSummary], together: ComparedRanks
-) -> tuple[api.ProfileFinding, ...]:
-    """The rank that the others wait for, where it is mostly one and costs something."""
-    rows, num_matched = together.rows, together.num_matched
-    if num_matched < _FEWEST or len(shown) < 2:
-        return ()
-    last: dict[int, int] = {}
-    for row in rows:
-        last[row.rank] = last.get(row.rank, 0) + (row.num_last or 0)
-    rank = max(last, key=lambda one: last[one])
-    share = last[rank] / num_matched
-    waiting = sum(row.waiting_ns or 0 for row in rows if row.rank != rank)
-    time_ns = sum(int(one.duration_ns.sum()) for one in shown if one.rank != rank)
-    cost = waiting / time_ns if time_ns else 0.0
-    if share <= STRAGGLER_SHARE or cost <= WAITING_SHARE:
-        return ()
-    return (
-        api.ProfileFinding(
-            key="straggler",
-            sentence=f"Rank {rank} comes last: the others wait for it {pct(cost)} of"
-            " their time.",
-            evidence=(
-                (
-                    f"It was the last one in {pct(share)} of {num_matched:,} collectives"
-                    " that all their ranks' traces show."
-                ),
-            ),
-            advice=(
-                (
-                    "Compare its computation and loading with the others' (Steps, Host):"
-                    " its batches, its GPU's clock and temperature, its host's load."
-                ),
-            ),
-            rule=f"{OWN}: last in more than {pct(STRAGGLER_SHARE)} of the collectives,"
-            f" waiting above {pct(WAITING_SHARE)}",
-        ),
-    )
+) -> tuple[Finding, ...]:
+    """The rank that the others wait for."""
+    steps_ns = {one.rank: int(one.duration_ns.sum()) for one in shown}
+    return tuple(last_in_collectives(together, steps_ns))

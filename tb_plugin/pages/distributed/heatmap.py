@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import numpy as np
 from msgspec import Meta
 
-from tb_plugin import api
 from tb_plugin.analysis.series.heatmap import quantized, size_of, step_edges
+from tb_plugin.api.distributed import DistributedHeatmapResponse, DistributedPart
+from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
 from tb_plugin.contract.wire import i32, u16
 from tb_plugin.pages.distributed.distributed import Cycle, CycleQuery, cycle_of
 from tb_plugin.server.parameters import Pixels
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.formats.recording.profiles import RankSummary
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -32,7 +34,7 @@ _SECOND: Final = 1e9
 class DistributedHeatmapQuery(CycleQuery, frozen=True):
     """One part of the steps' time, in a range of steps."""
 
-    part: api.DistributedPart = "communication"
+    part: DistributedPart = "communication"
     x0: Step | None = None
     x1: Step | None = None
     px: Pixels = 1200
@@ -40,16 +42,16 @@ class DistributedHeatmapQuery(CycleQuery, frozen=True):
 
 
 @route("distributed_heatmap", DistributedHeatmapQuery)
-def answer(asked: Asked[DistributedHeatmapQuery]) -> api.DistributedHeatmapResponse:
+def answer(asked: Asked[DistributedHeatmapQuery]) -> DistributedHeatmapResponse:
     """The ranks whose traces are open."""
     return distributed_heatmap(*cycle_of(asked), asked.query)
 
 
 def distributed_heatmap(
-    run: api.RunSummary, cycle: Cycle, query: DistributedHeatmapQuery
-) -> api.DistributedHeatmapResponse:
+    run: RunSummary, cycle: Cycle, query: DistributedHeatmapQuery
+) -> DistributedHeatmapResponse:
     """Answer it, with the ranks whose traces are open."""
-    return api.DistributedHeatmapResponse(
+    return DistributedHeatmapResponse(
         part=query.part,
         cycle=cycle.number,
         cells=_cells(run, cycle.ranks, cycle.num_opening, query),
@@ -60,11 +62,11 @@ def distributed_heatmap(
 
 
 def _cells(
-    run: api.RunSummary,
+    run: RunSummary,
     shown: Sequence[RankSummary],
     num_opening: int,
     query: DistributedHeatmapQuery,
-) -> api.HeatmapResponse:
+) -> HeatmapResponse:
     steps = np.concatenate([*(one.step for one in shown), np.empty(0, np.int64)])
     low, high = (float(steps.min()), float(steps.max())) if len(steps) else (0.0, 0.0)
     x0 = min(max(low, low if query.x0 is None else np.floor(query.x0)), high)
@@ -76,14 +78,14 @@ def _cells(
     values = _matrix(shown, steps, query.part, edges, per_column)
     ranks_per_row = max(1, -(-len(shown) // num_rows))
     cells = quantized(farthest_ranks(values, ranks_per_row))
-    series = api.SeriesInfo(
+    series = SeriesInfo(
         key=f"profile/{query.part}_seconds",
         unit="seconds",
         group="timing",
         headline=False,
         num_ranks=len(shown),
     )
-    return api.HeatmapResponse(
+    return HeatmapResponse(
         run=run,
         series=series if cells.values.any() else None,
         x_low=low,
@@ -129,7 +131,7 @@ def farthest_ranks(values: Floats, ranks_per_row: int) -> Floats:
 def _matrix(
     shown: Sequence[RankSummary],
     steps: Ints,
-    part: api.DistributedPart,
+    part: DistributedPart,
     edges: Floats,
     per_column: int,
 ) -> Floats:
@@ -145,11 +147,11 @@ def _matrix(
     return found
 
 
-def _part(one: RankSummary, part: api.DistributedPart) -> Ints:
+def _part(one: RankSummary, part: DistributedPart) -> Ints:
     """Nanoseconds of each step; all parts but `step` add up to it."""
     computation: Ints = one.computation_ns - one.overlap_ns
     communication: Ints = one.communication_ns - one.overlap_ns
-    parts: dict[api.DistributedPart, Ints] = {
+    parts: dict[DistributedPart, Ints] = {
         "step": one.duration_ns,
         "computation": computation,
         "overlap": one.overlap_ns,

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
+from tb_plugin.analysis.findings.steps import (
+    growing,
+    slow_every,
+    straggling,
+    waiting_for_data,
+)
+from tb_plugin.analysis.findings.text import duration_text
 from tb_plugin.analysis.ranks.stragglers import StepTimes, step_seconds, stragglers
 from tb_plugin.analysis.series.buckets import windows
 from tb_plugin.analysis.series.heatmap import step_edges
-from tb_plugin.analysis.series.step_findings import (
-    growing,
-    slow_every,
-    waiting_for_data,
-)
 from tb_plugin.analysis.series.step_parts import (
     OTHER,
     PARTS,
@@ -24,17 +25,11 @@ from tb_plugin.analysis.series.step_parts import (
     other_part,
     pooled_means,
 )
+from tb_plugin.api.steps import StepPartMean, StragglerRow, StragglersResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import finite
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.steps.tables import StepTables
-from tb_plugin.pages.steps.words import (
-    growing_finding,
-    periodic_finding,
-    straggler_finding,
-    straggler_words,
-    waiting_finding,
-)
 from tb_plugin.pages.timeline.selection import (
     RankRows,
     RanksQuery,
@@ -48,8 +43,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tb_plugin.analysis.findings.finding import Finding
     from tb_plugin.analysis.ranks.stragglers import Straggler
     from tb_plugin.analysis.series.step_parts import StepRows
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
 
@@ -62,18 +59,16 @@ _PART_COLUMNS: Final = 256
 """Parts are compared in means over so many stretches: all of them are held at once."""
 _NEWEST_STEPS: Final = 4096
 """Single steps of one rank among which slow ones are counted."""
-_MOST_LATE: Final = 0.25
-"""Where more ranks stand out, they are two kinds of ranks, and not stragglers."""
 
 
 @of_run("stragglers", RanksQuery, prefetches="series")
 def stragglers_view(
     reader: SeriesReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: RanksQuery,
     budget: Budget,
-) -> api.StragglersResponse:
+) -> StragglersResponse:
     """Answer `/stragglers`."""
     wanted = chosen_ranks(run, query)
     tables = StepTables(reader, run, run.catalogue.phase(query.phase))
@@ -100,8 +95,12 @@ def stragglers_view(
     usual = step_seconds(times)
     hosts = {rank: _host(run, rank) for rank in read}
     standing_out = [one for one in found if one.stands_out]
-    findings = _findings(tables, times, edges, standing_out, hosts, usual)
-    return api.StragglersResponse(
+    findings = [
+        one
+        for one in _findings(tables, times, edges, standing_out, hosts, usual)
+        if one is not None
+    ]
+    return StragglersResponse(
         run=summary,
         num_ranks=len(read),
         num_left_out=len(wanted) - len(read),
@@ -112,9 +111,7 @@ def stragglers_view(
         rows=tuple(_row(one, hosts[one.rank]) for one in found[:MAX_ROWS]),
         num_standing_out=len(standing_out),
         part=_telling_part(standing_out),
-        findings=tuple(
-            sorted(findings, key=lambda one: one.seconds_per_step, reverse=True)
-        ),
+        findings=tuple(sorted(findings, key=lambda one: one.cost or 0.0, reverse=True)),
     )
 
 
@@ -162,7 +159,7 @@ def _times(read: Mapping[int, Floats], num_columns: int, num_coarse: int) -> Ste
     )
 
 
-def _part_means(times: StepTimes) -> tuple[api.StepPartMean, ...]:
+def _part_means(times: StepTimes) -> tuple[StepPartMean, ...]:
     if not times.parts:
         return ()
     stacked = np.stack(list(times.parts.values()))
@@ -172,7 +169,7 @@ def _part_means(times: StepTimes) -> tuple[api.StepPartMean, ...]:
         known = ~np.isnan(values) & (times.coarse_seconds > 0)
         if known.any():
             part, whole = values[known].mean(), times.coarse_seconds[known].mean()
-            found.append(api.StepPartMean(name, float(part), float(part / whole)))
+            found.append(StepPartMean(name, float(part), float(part / whole)))
     return tuple(found)
 
 
@@ -183,15 +180,11 @@ def _findings(
     late: Sequence[Straggler],
     hosts: Mapping[int, str],
     usual: float,
-) -> Iterator[api.StepFinding]:
+) -> Iterator[Finding | None]:
     if not usual > 0:
         return
-    waiting = waiting_for_data(times)
-    if waiting is not None:
-        yield waiting_finding(waiting, times.ranks, usual)
-    num_ranks = len(times.ranks)
-    if late and len(late) <= max(1, _MOST_LATE * num_ranks):
-        yield straggler_finding(late, hosts, usual, num_ranks)
+    yield waiting_for_data(times, usual)
+    yield straggling(late, hosts, usual, len(times.ranks))
     rank = times.ranks[0]
     single = _single_steps(tables, rank)
     if single is not None:
@@ -200,12 +193,8 @@ def _findings(
             for name, values in zip(PARTS, single.part_high, strict=True)
             if not np.isnan(values).all()
         }
-        periodic = slow_every(single.first, single.high, parts)
-        if periodic is not None:
-            yield periodic_finding(periodic, rank)
-    grown = growing(edges[:-1].astype(np.int64), times)
-    if grown is not None:
-        yield growing_finding(grown)
+        yield slow_every(single.first, single.high, parts, rank)
+    yield growing(edges[:-1].astype(np.int64), times)
 
 
 def _single_steps(tables: StepTables, rank: int) -> StepRows | None:
@@ -217,9 +206,9 @@ def _single_steps(tables: StepTables, rank: int) -> StepRows | None:
     return tables.between(rank, last - _NEWEST_STEPS + 1, last, Budget(0.5))
 
 
-def _row(one: Straggler, host: str) -> api.StragglerRow:
+def _row(one: Straggler, host: str) -> StragglerRow:
     part_excess = one.part_excess_seconds
-    return api.StragglerRow(
+    return StragglerRow(
         rank=one.rank,
         host=host,
         slowest_share=one.slowest_share,
@@ -227,8 +216,17 @@ def _row(one: Straggler, host: str) -> api.StragglerRow:
         part=one.part,
         part_excess_seconds=None if math.isnan(part_excess) else finite(part_excess),
         stands_out=one.stands_out,
-        words=straggler_words(one),
+        words=_words(one),
     )
+
+
+def _words(one: Straggler) -> str:
+    """`rank 12: dataloader +38.0 ms`; what it has more of than the median rank."""
+    if one.part:
+        return f"rank {one.rank}: {one.part} +{duration_text(one.part_excess_seconds)}"
+    if one.excess_seconds > 0:
+        return f"rank {one.rank}: step +{duration_text(one.excess_seconds)}"
+    return f"rank {one.rank}: as fast as the others"
 
 
 def _telling_part(late: Sequence[Straggler]) -> str:
@@ -239,8 +237,8 @@ def _host(run: Run, rank: int) -> str:
     return run.rank_files(rank)[-1][1].header.host
 
 
-def _empty(summary: api.RunSummary, num_ranks: int) -> api.StragglersResponse:
-    return api.StragglersResponse(
+def _empty(summary: RunSummary, num_ranks: int) -> StragglersResponse:
+    return StragglersResponse(
         run=summary,
         num_ranks=0,
         num_left_out=num_ranks,

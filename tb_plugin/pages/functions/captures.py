@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from collector.format.errors import FormatError
-from tb_plugin import api
 from tb_plugin.analysis.series.functions import unit_of
+from tb_plugin.api.functions import (
+    HookAttribute,
+    HookValues,
+    ModuleNames,
+    SavedActivations,
+)
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.captures import read_capture
 from tb_plugin.jobs.history_list import reference_of_capture, reference_of_file
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.records import Capture, CaptureTable
+    from tb_plugin.api.base import Unit
+    from tb_plugin.api.functions import HistoryReference
     from tb_plugin.formats.memprofiler.names import FunctionKey
     from tb_plugin.formats.recording.functions import Entry
     from tb_plugin.index.run import Run
@@ -36,7 +43,7 @@ _OUTSIDE: Final = -1
 
 def hook_values(
     entries: Sequence[Entry], key: FunctionKey, attempt: int, iteration: int
-) -> api.HookValues | None:
+) -> HookValues | None:
     """What hooks said of every module; None where there is no such capture."""
     capture = _read("hooks", entries, key, attempt, iteration)
     if capture is None:
@@ -46,11 +53,11 @@ def hook_values(
     module = _ints(table, "module")
     sane = (module >= 0) & (module < len(modules.paths))
     names = [name for name in table if name != "module"][:_MAX_ATTRIBUTES]
-    return api.HookValues(
+    return HookValues(
         modules=modules,
         module=i32(module[sane]),
         attributes=tuple(
-            api.HookAttribute(
+            HookAttribute(
                 name=name[:_MAX_TEXT],
                 unit=_unit_of_attribute(name),
                 values=f64(_floats(table, name, len(module))[sane]),
@@ -63,7 +70,7 @@ def hook_values(
 
 def saved_activations(
     entries: Sequence[Entry], key: FunctionKey, attempt: int, iteration: int
-) -> api.SavedActivations | None:
+) -> SavedActivations | None:
     """What autograd saved by module and dtype; None where there is no such capture."""
     capture = _read("activations", entries, key, attempt, iteration)
     if capture is None:
@@ -80,7 +87,7 @@ def saved_activations(
         name: _floats(table, name, len(module))[sane]
         for name in ("num_tensors", "bytes", "npp_compat_bytes")
     }
-    return api.SavedActivations(
+    return SavedActivations(
         modules=modules,
         module=i32(module[sane]),
         dtypes=tuple(names),
@@ -96,7 +103,7 @@ def saved_activations(
 
 def histories(
     run: Run, rank: int, entries: Sequence[Entry]
-) -> tuple[api.HistoryReference, ...]:
+) -> tuple[HistoryReference, ...]:
     """A rank's captured histories in order of time, the newest of them."""
     found = [
         reference_of_capture(file, attempt, entry)
@@ -130,11 +137,11 @@ def _read(
     return None
 
 
-def _modules(capture: Capture) -> api.ModuleNames:
+def _modules(capture: Capture) -> ModuleNames:
     table = capture.tables.get("modules", {})
     paths = table.get("path")
     num_modules = len(paths) if isinstance(paths, tuple) else 0
-    return api.ModuleNames(
+    return ModuleNames(
         paths=tuple(_texts(table, "path", num_modules)),
         types=tuple(_texts(table, "type", num_modules)),
     )
@@ -174,5 +181,5 @@ def _total(
     return float(np.nansum(held[name]))
 
 
-def _unit_of_attribute(name: str) -> api.Unit:
+def _unit_of_attribute(name: str) -> Unit:
     return unit_of(f"hook.{name}")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.series.functions import (
     HOOK_PREFIX,
     NO_STEP,
@@ -19,6 +18,15 @@ from tb_plugin.analysis.series.functions import (
     unit_of,
     with_captures,
 )
+from tb_plugin.api.base import Unit
+from tb_plugin.api.functions import (
+    CollectedFunction,
+    FunctionCalls,
+    FunctionOverRanks,
+    FunctionsResponse,
+    FunctionStat,
+)
+from tb_plugin.api.overview import Recorded
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.formats.recording.functions import (
     KINDS,
@@ -27,7 +35,7 @@ from tb_plugin.formats.recording.functions import (
     imported_key,
 )
 from tb_plugin.formats.recording.modules import WindowKey
-from tb_plugin.index.elsewhere import said_instead
+from tb_plugin.index.catalogue import said_instead
 from tb_plugin.pages.functions.captures import (
     histories,
     hook_values,
@@ -42,6 +50,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tb_plugin.api.base import RunSummary
+    from tb_plugin.api.functions import FunctionGroup, HistoryReference
     from tb_plugin.budget import Budget
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.memprofiler.names import FunctionKey
@@ -53,7 +63,7 @@ MAX_CALLS: Final = 1000
 MAX_FUNCTIONS: Final = 1000
 
 _MAX_ITERATION: Final = 2**31 - 1
-_UNITS: Final = frozenset(get_args(api.Unit))
+_UNITS: Final = frozenset(get_args(Unit))
 _SOURCES: Final = frozenset({"functions", "hooks", "activations", "history"})
 _NOTHING: Final = CallTable(*(np.empty(0, np.int64) for _ in range(8)))
 
@@ -101,15 +111,15 @@ def _reader(state: State) -> tuple[FunctionsReader]:
 def functions(
     reader: FunctionsReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: FunctionsQuery,
     budget: Budget,
-) -> api.FunctionsResponse:
+) -> FunctionsResponse:
     """Answer `/functions`."""
     faults = run.num_faults
     collected = reader.collected(run, budget)
     shown = _shown(reader, run, collected, query, budget)
-    stats: tuple[api.FunctionStat, ...] = ()
+    stats: tuple[FunctionStat, ...] = ()
     over_ranks, hooks, saved = None, None, None
     call = None if shown is None else shown.call
     if shown is not None:
@@ -120,7 +130,7 @@ def functions(
             over_ranks = _over_ranks(reader, run, shown, stats, query, budget)
     run.note_new_faults(faults)  # reading may have found damage
     calls = _NOTHING if shown is None else shown.calls
-    return api.FunctionsResponse(
+    return FunctionsResponse(
         run=summary,
         source="recorded" if run.made_of == "recording" else "imported",
         functions=_listed(collected),
@@ -246,13 +256,13 @@ def _reported(imports: Imports, rank: int, key: FunctionKey) -> list[CapturedCal
 
 def _listed(
     collected: Mapping[FunctionKey, Mapping[int, int]],
-) -> tuple[api.CollectedFunction, ...]:
+) -> tuple[CollectedFunction, ...]:
     found = []
     for key in sorted(collected, key=_place)[:MAX_FUNCTIONS]:
         bits = int(np.bitwise_or.reduce(list(collected[key].values())))
         kinds = tuple(kind for kind in KINDS if bits & bit_of(kind))
         found.append(
-            api.CollectedFunction(
+            CollectedFunction(
                 function=key.function,
                 phase=key.phase,
                 kinds=kinds,  # type: ignore[arg-type]  # the same words
@@ -262,8 +272,8 @@ def _listed(
     return tuple(found)
 
 
-def _call_columns(calls: CallTable) -> api.FunctionCalls:
-    return api.FunctionCalls(
+def _call_columns(calls: CallTable) -> FunctionCalls:
+    return FunctionCalls(
         attempt=i32(calls.attempt),
         iteration=i32(calls.iteration),
         step=f64(_known(calls.step, NO_STEP)),
@@ -282,7 +292,7 @@ def _ms(ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return np.where(ns == NO_TIME, np.nan, ns // 10**6 + ns % 10**6 / 1e6)
 
 
-def _stats(shown: _Shown) -> tuple[api.FunctionStat, ...]:
+def _stats(shown: _Shown) -> tuple[FunctionStat, ...]:
     found = []
     for name in shown.snaps.table.stats:
         start, end, difference = sides(shown.snaps.table, shown.calls, name)
@@ -291,7 +301,7 @@ def _stats(shown: _Shown) -> tuple[api.FunctionStat, ...]:
         column = shown.snaps.columns.get(name)
         unit = unit_of(name) if column is None else column.unit
         found.append(
-            api.FunctionStat(
+            FunctionStat(
                 name=name,
                 unit=unit if unit in _UNITS else "count",  # type: ignore[arg-type]
                 group=_group_of(name, None if column is None else column.group),
@@ -303,7 +313,7 @@ def _stats(shown: _Shown) -> tuple[api.FunctionStat, ...]:
     return tuple(found)
 
 
-def _group_of(name: str, group: str | None) -> api.FunctionGroup:
+def _group_of(name: str, group: str | None) -> FunctionGroup:
     if name.startswith(HOOK_PREFIX):
         return "hook"
     of_process = name in ("rss_bytes", "vms_bytes") or group == "process"
@@ -314,10 +324,10 @@ def _over_ranks(
     reader: FunctionsReader,
     run: Run,
     shown: _Shown,
-    stats: Sequence[api.FunctionStat],
+    stats: Sequence[FunctionStat],
     query: FunctionsQuery,
     budget: Budget,
-) -> api.FunctionOverRanks | None:
+) -> FunctionOverRanks | None:
     """The chosen stat of the chosen call, as far as the budget allows."""
     call = shown.call
     if not stats or call is None:
@@ -332,7 +342,7 @@ def _over_ranks(
             ranks.append(rank)
             values.append((start, end))
     columns = np.array(values, np.float64).reshape(-1, 2)
-    return api.FunctionOverRanks(
+    return FunctionOverRanks(
         stat=stat.name,
         unit=stat.unit,
         rank=i32(ranks),
@@ -349,7 +359,7 @@ def _histories(
     shown: _Shown | None,
     query: FunctionsQuery,
     budget: Budget,
-) -> tuple[api.HistoryReference, ...]:
+) -> tuple[HistoryReference, ...]:
     """Of the rank shown; where no function is, of the one asked for or the lowest."""
     if shown is not None:
         return histories(run, shown.rank, shown.entries)
@@ -367,7 +377,7 @@ def _window(shown: _Shown) -> str | None:
     return WindowKey(call[0], *shown.key, call[1]).id
 
 
-def _absent(run: Run, *, found: bool) -> tuple[api.Recorded, ...]:
+def _absent(run: Run, *, found: bool) -> tuple[Recorded, ...]:
     """Why there is nothing, or what ranks without a kind say."""
     if run.made_of in ("snapshots", "traces"):
         return said_instead(run.made_of, len(run.ranks), "absent")
@@ -379,7 +389,7 @@ def _absent(run: Run, *, found: bool) -> tuple[api.Recorded, ...]:
     ]
     if not found and not said:
         said.append(
-            api.Recorded(
+            Recorded(
                 source="functions",
                 status="off",
                 num_ranks=len(run.ranks),

@@ -15,7 +15,6 @@ from tb_plugin.jobs.history_list import (
     default_of,
     history_of,
     listed,
-    shown_place,
 )
 from tb_plugin.server.errors import NotFoundError, NotReadyError, UnreadableError
 from tb_plugin.server.parameters import Moment, Query, Text, Whole
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tb_plugin.index.run import Run
-    from tb_plugin.jobs.histories import Opening
+    from tb_plugin.jobs.histories import HistoryJob
     from tb_plugin.jobs.history_list import FoundHistory
     from tb_plugin.jobs.open_history import OpenHistory
     from tb_plugin.server.state import State
@@ -95,20 +94,20 @@ def open_history(state: State, query: HistoryQuery) -> OpenHistory:
             return known
     found, opening = begin_opening(state, query)
     opening.wait(PICTURE_SECONDS)
-    if opening.history is not None:
-        return opening.history
+    if opening.result is not None:
+        return opening.result
     if opening.problem is not None:
         problem = opening.problem
         where = ", ".join(filter(None, (problem.path, problem.where)))
         raise UnreadableError(problem.what, where, problem.remedy)
     raise NotReadyError(
         "The history is still being opened.",
-        shown_place(found),
+        found.shown_path,
         "Ask again in a moment.",
     )
 
 
-def begin_opening(state: State, query: HistoryQuery) -> tuple[FoundHistory, Opening]:
+def begin_opening(state: State, query: HistoryQuery) -> tuple[FoundHistory, HistoryJob]:
     """Begin to open the history of a query, unless it is open.
 
     Raises:

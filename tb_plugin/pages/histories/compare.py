@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.allocator.comparison import Side, joined, table
 from tb_plugin.analysis.allocator.groups import FOLDED, OUTSIDE
 from tb_plugin.analysis.allocator.live import (
@@ -18,6 +17,13 @@ from tb_plugin.analysis.allocator.live import (
     summed,
 )
 from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
+from tb_plugin.api.compare import (
+    CompareResponse,
+    CompareSide,
+    CompareStacks,
+    CompareTable,
+    StackMatch,
+)
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, find, open_history
 from tb_plugin.pages.memory.moments import moment_of, moment_words
@@ -31,6 +37,8 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.allocator.comparison import Joined
     from tb_plugin.analysis.allocator.live import StackSums
+    from tb_plugin.api.base import RunSummary
+    from tb_plugin.api.compare import CompareBy
     from tb_plugin.jobs.history_list import FoundHistory
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
     from tb_plugin.server.state import State
@@ -47,7 +55,7 @@ _MAX_TEXT: Final = 1000
 class Compared:
     """One side of the question, opened."""
 
-    summary: api.RunSummary
+    summary: RunSummary
     found: FoundHistory
     history: OpenHistory
     device: int | None
@@ -82,9 +90,9 @@ class _Live:
             ),
         )
 
-    def described(self) -> api.CompareSide:
+    def described(self) -> CompareSide:
         totals = live_totals(self.device.lives, self.rows, self.moment)
-        return api.CompareSide(
+        return CompareSide(
             run=self.side.summary,
             reference=self.side.found.reference,
             device=self.device.number,
@@ -95,7 +103,7 @@ class _Live:
             num_blocks=totals.num,
         )
 
-    def by(self, what: api.CompareBy) -> Rows:
+    def by(self, what: CompareBy) -> Rows:
         """Key, bytes and number."""
         if what == "category":
             groups = self.device.categories.of_life
@@ -140,11 +148,11 @@ class CompareQuery(HistoryQuery, frozen=True):
     b_history: Text | None = None
     b_device: Whole | None = None
     b_moment: Moment | None = None
-    match: api.StackMatch = "exact"
+    match: StackMatch = "exact"
 
 
 @route("compare", CompareQuery)
-def answer(asked: Asked[CompareQuery]) -> api.CompareResponse:
+def answer(asked: Asked[CompareQuery]) -> CompareResponse:
     """Both sides, each opened first."""
     query = asked.query
     other = HistoryQuery(
@@ -166,7 +174,7 @@ def _side(
     return Compared(summary, found, history, device, moment)
 
 
-def compare(a: Compared, b: Compared, query: CompareQuery) -> api.CompareResponse:
+def compare(a: Compared, b: Compared, query: CompareQuery) -> CompareResponse:
     """Two live sets.
 
     Raises:
@@ -174,7 +182,7 @@ def compare(a: Compared, b: Compared, query: CompareQuery) -> api.CompareRespons
     """
     sides = _Live(a), _Live(b)
     found = joined(sides[0].as_side(), sides[1].as_side(), lines=query.match == "exact")
-    return api.CompareResponse(
+    return CompareResponse(
         a=sides[0].described(),
         b=sides[1].described(),
         categories=FOLDED,  # type: ignore[arg-type]  # these words
@@ -185,9 +193,9 @@ def compare(a: Compared, b: Compared, query: CompareQuery) -> api.CompareRespons
     )
 
 
-def _table(what: Any, a: _Live, b: _Live) -> api.CompareTable:
+def _table(what: Any, a: _Live, b: _Live) -> CompareTable:
     found = table([a.by(what), b.by(what)], MAX_ROWS)
-    return api.CompareTable(
+    return CompareTable(
         by=what,
         labels=tuple(str(key)[:_MAX_TEXT] for key in found.keys),
         a_bytes=f64(found.num_bytes[:, 0]),
@@ -197,7 +205,7 @@ def _table(what: Any, a: _Live, b: _Live) -> api.CompareTable:
     )
 
 
-def _stacks(found: Joined) -> api.CompareStacks:
+def _stacks(found: Joined) -> CompareStacks:
     order = found.order()[:MAX_STACKS].tolist()
     place: dict[str, int] = {}
 
@@ -209,7 +217,7 @@ def _stacks(found: Joined) -> api.CompareStacks:
     paths = [found.paths[row] for row in order]
     held = np.array([found.num_bytes[row] for row in order]).reshape(-1, 2)
     num = np.array([found.num[row] for row in order]).reshape(-1, 2)
-    return api.CompareStacks(
+    return CompareStacks(
         strings=tuple(place),
         name=i32(names),
         filename=i32(files),

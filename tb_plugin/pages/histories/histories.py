@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin import api
+from tb_plugin.api.histories import HistoriesResponse, HistoryChoice
+from tb_plugin.api.overview import Recorded
 from tb_plugin.budget import Budget
 from tb_plugin.jobs.history_list import default_of, listed, of_rank
 from tb_plugin.pages.histories.asked import FIND_SECONDS
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tb_plugin.index.run import Run
-    from tb_plugin.jobs.histories import Opening
+    from tb_plugin.jobs.histories import HistoryJob
     from tb_plugin.jobs.history_list import FoundHistory
 
 MAX_HISTORIES: Final = 1000
@@ -35,7 +36,7 @@ class HistoriesQuery(Query, frozen=True):
 
 
 @route("histories", HistoriesQuery)
-def histories(asked: Asked[HistoriesQuery]) -> api.HistoriesResponse:
+def histories(asked: Asked[HistoriesQuery]) -> HistoriesResponse:
     """Those that are asked for, by time."""
     state, query = asked.state, asked.query
     run = state.store.run(query.run)
@@ -47,12 +48,12 @@ def histories(asked: Asked[HistoriesQuery]) -> api.HistoriesResponse:
             run.expect_more()
         wanted = of_rank(found, query.rank)
         shown = wanted[-MAX_HISTORIES:]
-        openings = [state.histories.look_up(one) for one in shown]
+        openings = [state.histories.known(one.key) for one in shown]
         asked.decided_by(run.version, [one and one.state for one in openings])
         default = default_of(wanted)
         still_reading = budget.exhausted or run.unfinished
         ranks = {one.reference.rank for one in found}
-        return api.HistoriesResponse(
+        return HistoriesResponse(
             run=state.summary(run),
             histories=tuple(map(_choice, shown, openings)),
             num_histories=len(wanted),
@@ -64,9 +65,9 @@ def histories(asked: Asked[HistoriesQuery]) -> api.HistoriesResponse:
         )
 
 
-def _choice(found: FoundHistory, opening: Opening | None) -> api.HistoryChoice:
+def _choice(found: FoundHistory, opening: HistoryJob | None) -> HistoryChoice:
     problem = None if opening is None else opening.problem
-    return api.HistoryChoice(
+    return HistoryChoice(
         reference=found.reference,
         origin=found.origin,
         state="closed" if opening is None else opening.state,
@@ -74,7 +75,7 @@ def _choice(found: FoundHistory, opening: Opening | None) -> api.HistoryChoice:
     )
 
 
-def _absent(run: Run, found: Sequence[FoundHistory]) -> tuple[api.Recorded, ...]:
+def _absent(run: Run, found: Sequence[FoundHistory]) -> tuple[Recorded, ...]:
     """What was said about the history; where nothing was, that it was not recorded."""
     said = tuple(
         one
@@ -84,7 +85,7 @@ def _absent(run: Run, found: Sequence[FoundHistory]) -> tuple[api.Recorded, ...]
     if said or found:
         return said
     return (
-        api.Recorded(
+        Recorded(
             source=_SOURCE,
             status="off",
             num_ranks=len(run.ranks),

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.allocator.stacking import columns
+from tb_plugin.api.histories import (
+    HistoryCurve,
+    HistoryDevice,
+    HistoryFacts,
+    HistoryOddity,
+    HistoryPeak,
+    HistoryResponse,
+    HistorySetting,
+)
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.histories.asked import HistoryQuery, begin_opening
 from tb_plugin.pages.histories.marks import marks_of_device
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.allocator.lifetimes import Levels
+    from tb_plugin.api.histories import HistoryLevel
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -31,7 +40,7 @@ _MAX_SETTINGS: Final = 200
 
 
 @route("history", HistoryQuery)
-def history(asked: Asked[HistoryQuery]) -> api.HistoryResponse:
+def history(asked: Asked[HistoryQuery]) -> HistoryResponse:
     """How far it is; where it is open, what it says."""
     state = asked.state
     found, opening = begin_opening(state, asked.query)
@@ -40,8 +49,8 @@ def history(asked: Asked[HistoryQuery]) -> api.HistoryResponse:
     with run.lock:
         summary, version = state.summary(run), run.version
     asked.decided_by(version, found.key, opening.state, opening.progress, opening.doing)
-    opened = opening.history
-    made = api.HistoryResponse(
+    opened = opening.result
+    made = HistoryResponse(
         run=summary,
         reference=found.reference,
         origin=found.origin,
@@ -57,23 +66,23 @@ def history(asked: Asked[HistoryQuery]) -> api.HistoryResponse:
     return made
 
 
-def facts_of(history: OpenHistory) -> api.HistoryFacts:
+def facts_of(history: OpenHistory) -> HistoryFacts:
     """What an open history says."""
     snapshot = history.snapshot
     settings = list(snapshot.settings.items())[:_MAX_SETTINGS]
-    return api.HistoryFacts(
+    return HistoryFacts(
         devices=tuple(_device(history, one) for one in history.devices.values()),
         default_device=history.default_device,
         streams=history.stream_labels,
         pools=history.pool_labels,
         settings=tuple(
-            api.HistorySetting(str(name)[:_MAX_TEXT], str(value)[:_MAX_TEXT])
+            HistorySetting(str(name)[:_MAX_TEXT], str(value)[:_MAX_TEXT])
             for name, value in settings
         ),
         num_stacks=len(snapshot.stacks),
         has_tensors=snapshot.tensors is not None,
         oddities=tuple(
-            api.HistoryOddity(what, count) for what, count in _oddities(history).items()
+            HistoryOddity(what, count) for what, count in _oddities(history).items()
         ),
     )
 
@@ -86,10 +95,10 @@ def _oddities(history: OpenHistory) -> Counter[str]:
     return found
 
 
-def _device(history: OpenHistory, device: OpenDevice) -> api.HistoryDevice:
+def _device(history: OpenHistory, device: OpenDevice) -> HistoryDevice:
     snapshot, lives = device.replay.device, device.lives
     before = lives.size[: device.num_before]
-    return api.HistoryDevice(
+    return HistoryDevice(
         device=device.number,
         num_events=device.num_events,
         num_allocations=len(lives),
@@ -114,13 +123,13 @@ def _device(history: OpenHistory, device: OpenDevice) -> api.HistoryDevice:
     )
 
 
-def _peak(level: api.HistoryLevel, levels: Levels, residual: int) -> api.HistoryPeak:
+def _peak(level: HistoryLevel, levels: Levels, residual: int) -> HistoryPeak:
     num_bytes, moment = levels.peak
     known = float(num_bytes - residual)
-    return api.HistoryPeak(level=level, bytes=known, moment=moment)
+    return HistoryPeak(level=level, bytes=known, moment=moment)
 
 
-def _curve(device: OpenDevice) -> api.HistoryCurve:
+def _curve(device: OpenDevice) -> HistoryCurve:
     found = columns(device.active.after, 0, device.num_events, MAX_CURVE)
     if not device.num_events:
         at = found.start * 0
@@ -129,7 +138,7 @@ def _curve(device: OpenDevice) -> api.HistoryCurve:
         at = found.start
         time_us = device.replay.device.events.time_us
         time_ms = np.full(len(at), np.nan) if time_us is None else time_us[at] / 1e3
-    return api.HistoryCurve(
+    return HistoryCurve(
         event=i32(at),
         peak=i32(found.at),
         active=f64(device.active.at(found.at) - device.residual_bytes),

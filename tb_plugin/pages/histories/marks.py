@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.snapshots.marks import KINDS
+from tb_plugin.api.histories import HistoryMarks
 from tb_plugin.contract.wire import f64, i32, u8
 
 if TYPE_CHECKING:
@@ -21,15 +21,13 @@ MAX_TILE_MARKS: Final = 600
 _MAX_TEXT: Final = 200
 
 
-def marks_of_device(device: OpenDevice) -> api.HistoryMarks:
+def marks_of_device(device: OpenDevice) -> HistoryMarks:
     """All, or those that stand for all."""
     marks = device.marks
     return _shown(device, marks.within(0, device.num_events, MAX_MARKS))
 
 
-def marks_of_window(
-    device: OpenDevice, start: int, stop: int
-) -> api.HistoryMarks | None:
+def marks_of_window(device: OpenDevice, start: int, stop: int) -> HistoryMarks | None:
     """Those of a window of events; None where those of the device are all there are."""
     marks = device.marks
     if len(marks) <= MAX_MARKS:
@@ -37,9 +35,9 @@ def marks_of_window(
     return _shown(device, marks.within(start, stop, MAX_TILE_MARKS))
 
 
-def _shown(device: OpenDevice, marks: Marks) -> api.HistoryMarks:
+def _shown(device: OpenDevice, marks: Marks) -> HistoryMarks:
     used, label = np.unique(marks.label, return_inverse=True)
-    return api.HistoryMarks(
+    return HistoryMarks(
         kind=u8(marks.kind),
         kinds=KINDS,
         moment=i32(marks.moment),

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.allocator.lifetimes import OOM
 from tb_plugin.analysis.allocator.live import by_stack, live_rows
 from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
+from tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64
 from tb_plugin.jobs.history_list import listed
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.cache import Cache
     from tb_plugin.index.run import Run
-    from tb_plugin.jobs.histories import HistoriesReader
+    from tb_plugin.jobs.histories import Histories
     from tb_plugin.jobs.history_list import FoundHistory
     from tb_plugin.jobs.open_history import OpenHistory
 
@@ -91,7 +92,7 @@ def facts_of(history: OpenHistory) -> RankFacts | None:
 class RankHistories:
     """Facts of histories, found a few at a time."""
 
-    def __init__(self, reader: HistoriesReader, cache: Cache) -> None:
+    def __init__(self, reader: Histories, cache: Cache) -> None:
         self._reader = reader
         self._cache = cache
 
@@ -121,8 +122,8 @@ class RankHistories:
             return None
         opening.wait(WAIT_SECONDS)
         known: RankFacts | str | None = None
-        if opening.history is not None:
-            known = facts_of(opening.history) or "It holds nothing of any device."
+        if opening.result is not None:
+            known = facts_of(opening.result) or "It holds nothing of any device."
             self._reader.tidy()
         elif opening.problem is not None:
             known = opening.problem.what
@@ -159,7 +160,7 @@ def belonging(
 
 
 @route("rank_histories", HistoryQuery)
-def answer(asked: Asked[HistoryQuery]) -> api.RankHistoriesResponse:
+def answer(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
     """The histories that belong to the one asked for, as far as facts are known."""
     state = asked.state
     run = state.store.run(asked.query.run)
@@ -191,7 +192,7 @@ def answer(asked: Asked[HistoryQuery]) -> api.RankHistoriesResponse:
 
 
 def rank_histories(
-    summary: api.RunSummary,
+    summary: RunSummary,
     title: str,
     chosen: Sequence[FoundHistory],
     num_ranks: int,
@@ -199,7 +200,7 @@ def rank_histories(
     problems: Mapping[int, str],
     *,
     still_reading: bool,
-) -> api.RankHistoriesResponse:
+) -> RankHistoriesResponse:
     """The answer, as far as facts are known.
 
     `still_reading`: the run may have more histories than `chosen` was chosen of.
@@ -213,7 +214,7 @@ def rank_histories(
     amounts = np.full((len(lines), len(chosen)), np.nan)
     for place, of_rank in facts.items():
         amounts[:, place] = [of_rank.lines.get(line, 0) for line in lines]
-    return api.RankHistoriesResponse(
+    return RankHistoriesResponse(
         run=summary,
         title=title,
         ranks=ranks,
@@ -253,14 +254,12 @@ def _title(asked: FoundHistory) -> str:
     return "newest" if of.step is None else f"step {of.step}"
 
 
-def _rank(
-    found: FoundHistory, facts: RankFacts | None, problem: str
-) -> api.RankHistory:
+def _rank(found: FoundHistory, facts: RankFacts | None, problem: str) -> RankHistory:
     label, top = "", None
     if facts is not None and facts.lines:
         label, top = next(iter(facts.lines.items()))
     rank = found.reference.rank
-    return api.RankHistory(
+    return RankHistory(
         rank=0 if rank is None else rank,
         reference=found.reference,
         origin=found.origin,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.live import live_rows, summed
 from tb_plugin.analysis.allocator.stacking import (
@@ -14,6 +13,15 @@ from tb_plugin.analysis.allocator.stacking import (
     columns,
     stacked,
     time_columns,
+)
+from tb_plugin.api.allocations import (
+    AllocationColour,
+    AllocationColumns,
+    AllocationGroup,
+    AllocationLives,
+    AllocationOrder,
+    AllocationRuns,
+    AllocationsResponse,
 )
 from tb_plugin.contract.wire import f64, i32, u16
 from tb_plugin.pages.histories.asked import DeviceQuery, of_history
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.groups import Groups
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
     from tb_plugin.analysis.allocator.stacking import Stacking
+    from tb_plugin.api.modules import CategoryGroup
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -59,19 +68,17 @@ class PictureQuery(WindowQuery, frozen=True):
     y0: Number | None = None
     y1: Number | None = None
     rows: Pixels = 800
-    order: api.AllocationOrder = "category"
+    order: AllocationOrder = "category"
 
 
 class AllocationsQuery(PictureQuery, frozen=True):
     """A picture of allocations."""
 
-    colour: api.AllocationColour = "category"
+    colour: AllocationColour = "category"
 
 
 @of_history("allocations", AllocationsQuery)
-def allocations(
-    history: OpenHistory, query: AllocationsQuery
-) -> api.AllocationsResponse:
+def allocations(history: OpenHistory, query: AllocationsQuery) -> AllocationsResponse:
     """One tile of the picture.
 
     Raises:
@@ -88,10 +95,10 @@ def allocations(
     peak_bytes, peak_moment = shown.level.peak
     begins = np.flatnonzero(np.diff(picture.life, prepend=-1))
     moment = int(found.at[np.argmax(known)])
-    return api.AllocationsResponse(
+    return AllocationsResponse(
         device=device.number,
         axis=axis_of(device, query),
-        columns=api.AllocationColumns(
+        columns=AllocationColumns(
             edge=f64(found.edge),
             moment=i32(found.at),
             active=f64(picture.total),
@@ -172,10 +179,10 @@ def of_shown(group: Ints, shown: Shown) -> Ints:
 
 def lives_of(
     device: OpenDevice, rows: Ints, groups: Groups, bands: Groups
-) -> api.AllocationLives:
+) -> AllocationLives:
     """Some lives, as the page needs them."""
     lives = device.lives
-    return api.AllocationLives(
+    return AllocationLives(
         life=i32(rows),
         size=f64(lives.size[rows]),
         born=i32(lives.born[rows]),
@@ -193,10 +200,10 @@ def _bands(device: OpenDevice, query: AllocationsQuery) -> Groups:
     return device.groups("category" if query.order == "category" else query.colour)
 
 
-def runs_of(picture: Stacking, begins: Ints) -> api.AllocationRuns:
+def runs_of(picture: Stacking, begins: Ints) -> AllocationRuns:
     """A picture's runs; `begins`: the first of each life."""
     counts = np.diff(begins, append=len(picture.life))
-    return api.AllocationRuns(
+    return AllocationRuns(
         slot=i32(np.repeat(np.arange(len(begins)), counts)),
         first=u16(picture.first),
         last=u16(picture.last),
@@ -206,12 +213,12 @@ def runs_of(picture: Stacking, begins: Ints) -> api.AllocationRuns:
 
 def _groups(
     device: OpenDevice, groups: Groups, moment: int, shown: Shown
-) -> tuple[api.AllocationGroup, ...]:
+) -> tuple[AllocationGroup, ...]:
     lives = device.lives
     rows = shown.rows(live_rows(lives, moment))
     sums = summed(lives, rows, groups.of_life, len(groups.groups))
     return tuple(
-        api.AllocationGroup(
+        AllocationGroup(
             key=group.key[:_MAX_TEXT],
             label=group.label[:_MAX_TEXT],
             category=category_or_none(group.category),
@@ -222,6 +229,6 @@ def _groups(
     )
 
 
-def category_or_none(name: str) -> api.CategoryGroup | None:
+def category_or_none(name: str) -> CategoryGroup | None:
     """One of the categories that have a colour."""
     return name if name in FOLDED else None  # type: ignore[return-value]  # these words

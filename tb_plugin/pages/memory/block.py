@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin import api
 from tb_plugin.analysis.allocator.live import siblings
 from tb_plugin.analysis.allocator.versions import versions
 from tb_plugin.analysis.categories.attribution import EVIDENCE
 from tb_plugin.analysis.snapshots.snapshot import INACTIVE, NOTHING
+from tb_plugin.api.allocations import AllocationBlockResponse
 from tb_plugin.pages.histories.asked import MomentQuery, of_history
 from tb_plugin.pages.memory.moments import moment_of, moment_words
 from tb_plugin.server.errors import NotFoundError
@@ -36,7 +36,7 @@ class BlockQuery(MomentQuery, frozen=True):
 @of_history("allocation_block", BlockQuery)
 def allocation_block(
     history: OpenHistory, query: BlockQuery
-) -> api.AllocationBlockResponse:
+) -> AllocationBlockResponse:
     """One allocation's card.
 
     Raises:
@@ -61,7 +61,7 @@ def allocation_block(
     segment_address, segment_bytes = _segment(device, life)
     stack = int(lives.stack[life])
     version = int(versions(lives, np.array([life]))[0])
-    return api.AllocationBlockResponse(
+    return AllocationBlockResponse(
         device=device.number,
         life=life,
         name=f"b{_hex(lives.addr[life])[2:]}_{version}",

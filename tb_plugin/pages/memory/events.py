@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, get_args
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, ANNOTATE, OOM, SNAPSHOT
 from tb_plugin.analysis.allocator.versions import versions
 from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.api.segments import AllocatorAction, AllocatorEventsResponse
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, of_history
 from tb_plugin.server.parameters import Moment, Whole
@@ -36,7 +36,7 @@ class Actions(tuple[str, ...]):
 
     __slots__ = ()
 
-    EXPECTED: ClassVar = "some of " + ", ".join(get_args(api.AllocatorAction))
+    EXPECTED: ClassVar = "some of " + ", ".join(get_args(AllocatorAction))
 
     @classmethod
     def parse(cls, text: str) -> Actions:
@@ -46,7 +46,7 @@ class Actions(tuple[str, ...]):
             ValueError: one of them is no action.
         """
         found = cls(filter(None, text.split(",")))
-        if not set(found) <= set(get_args(api.AllocatorAction)):
+        if not set(found) <= set(get_args(AllocatorAction)):
             raise ValueError(f"not {cls.EXPECTED}")
         return found
 
@@ -64,7 +64,7 @@ class EventsQuery(HistoryQuery, frozen=True):
 @of_history("allocator_events", EventsQuery)
 def allocator_events(
     history: OpenHistory, query: EventsQuery
-) -> api.AllocatorEventsResponse:
+) -> AllocatorEventsResponse:
     """Events of a device, one after the other.
 
     Raises:
@@ -94,7 +94,7 @@ def allocator_events(
     times = np.full(len(rows), np.nan)
     if events.time_us is not None:
         times = events.time_us[rows] / _US_PER_MS
-    return api.AllocatorEventsResponse(
+    return AllocatorEventsResponse(
         device=device.number,
         e0=first,
         num_events=num,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.holders import holders
 from tb_plugin.analysis.allocator.stacking import band_bytes, pending_bytes, seen
+from tb_plugin.api.allocations import AllocationHoldersResponse
 from tb_plugin.contract.wire import f64, i32, u16
 from tb_plugin.pages.histories.asked import of_history
 from tb_plugin.pages.memory.allocations import WindowQuery, columns_of
@@ -29,7 +29,7 @@ OTHERS: Final = -2
 @of_history("allocation_holders", WindowQuery)
 def allocation_holders(
     history: OpenHistory, query: WindowQuery
-) -> api.AllocationHoldersResponse:
+) -> AllocationHoldersResponse:
     """Live bytes by stack at the columns of a tile, as changes.
 
     Raises:
@@ -49,7 +49,7 @@ def allocation_holders(
     category = device.categories.of_life[rows]
     by_category = band_bytes(lives, category, len(FOLDED), at)
     occurring = np.unique(lives.stack)
-    return api.AllocationHoldersResponse(
+    return AllocationHoldersResponse(
         device=device.number,
         moment=i32(at),
         stack=i32(np.append(held.group - 1, OTHERS)),

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.ledger import ledger
 from tb_plugin.analysis.allocator.live import (
@@ -16,6 +15,12 @@ from tb_plugin.analysis.allocator.live import (
     live_rows,
     live_totals,
     summed,
+)
+from tb_plugin.api.allocations import (
+    AllocationCategory,
+    AllocationLedger,
+    AllocationLiveResponse,
+    LedgerEntry,
 )
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import MomentQuery, of_history
@@ -34,9 +39,7 @@ MAX_LARGEST: Final = 100
 
 
 @of_history("allocation_live", MomentQuery)
-def allocation_live(
-    history: OpenHistory, query: MomentQuery
-) -> api.AllocationLiveResponse:
+def allocation_live(history: OpenHistory, query: MomentQuery) -> AllocationLiveResponse:
     """What lives just after an event; at the peak, where none is asked for.
 
     Raises:
@@ -54,7 +57,7 @@ def allocation_live(
     is_all = shown.lives is None
     step, phase = device.step(moment)
     shown_stacks = stacks.stack[:MAX_STACKS]
-    return api.AllocationLiveResponse(
+    return AllocationLiveResponse(
         device=device.number,
         moment=moment,
         time_ms=device.time_ms(moment),
@@ -65,7 +68,7 @@ def allocation_live(
         reserved_bytes=_or_none(shown.reserved(np.array([moment]))[0]),
         num_blocks=totals.num,
         categories=tuple(
-            api.AllocationCategory(
+            AllocationCategory(
                 category=name,  # type: ignore[arg-type]  # one of these words
                 bytes=float(sums.num_bytes[at]),
                 num_blocks=int(sums.num[at]),
@@ -85,16 +88,16 @@ def allocation_live(
     )
 
 
-def _ledger(device: OpenDevice, moment: int) -> api.AllocationLedger:
+def _ledger(device: OpenDevice, moment: int) -> AllocationLedger:
     capacity = device.history.capacity_of(device.number)
     found = ledger(
         device.replay,
         moment,
         device_total=None if capacity is None else int(capacity),
     )
-    return api.AllocationLedger(
+    return AllocationLedger(
         entries=tuple(
-            api.LedgerEntry(
+            LedgerEntry(
                 key=entry.key,
                 bytes=None if entry.num_bytes is None else float(entry.num_bytes),
                 caveat=entry.caveat,

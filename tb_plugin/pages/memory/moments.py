@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tb_plugin import api
+from tb_plugin.api.allocations import AllocationMoment
 
 if TYPE_CHECKING:
     from tb_plugin.jobs.open_history import OpenDevice
@@ -16,9 +16,9 @@ def moment_of(device: OpenDevice, asked: int | None, otherwise: int) -> int:
     return max(-1, min(moment, device.num_events - 1))
 
 
-def moment_words(device: OpenDevice, moment: int) -> api.AllocationMoment:
+def moment_words(device: OpenDevice, moment: int) -> AllocationMoment:
     """Where an event lies, as people speak of it."""
     step, phase = device.step(moment)
-    return api.AllocationMoment(
+    return AllocationMoment(
         moment=moment, time_ms=device.time_ms(moment), step=step, phase=phase
     )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.live import born_in, heaviest_groups, range_sums
+from tb_plugin.api.allocations import AllocationRangeResponse
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import of_history
 from tb_plugin.pages.memory.allocations import WindowQuery
@@ -27,7 +27,7 @@ MAX_STACKS: Final = 20_000
 @of_history("allocation_range", WindowQuery)
 def allocation_range(
     history: OpenHistory, query: WindowQuery
-) -> api.AllocationRangeResponse:
+) -> AllocationRangeResponse:
     """What the events `e0` up to, without, `e1` allocated; all, where none are named.
 
     Raises:
@@ -50,7 +50,7 @@ def allocation_range(
     order = order[:MAX_STACKS]
     earlier = shown.rows(_gone_earlier(device, start, last))
     highest, moment = _highest(shown, start, stop)
-    return api.AllocationRangeResponse(
+    return AllocationRangeResponse(
         device=device.number,
         e0=start,
         e1=stop,

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.allocator.lifetimes import Lifetimes
+from tb_plugin.api.allocations import (
+    AllocationColumns,
+    AllocationGroup,
+    AllocationLives,
+    AllocationsResponse,
+)
+from tb_plugin.api.segments import SegmentTimelineResponse, SizeClass
 from tb_plugin.contract.wire import f64, i32, u16
 from tb_plugin.pages.histories.asked import of_history
 from tb_plugin.pages.histories.marks import marks_of_window
@@ -36,13 +42,13 @@ _MAX_TEXT: Final = 200
 class SegmentTimelineQuery(PictureQuery, frozen=True):
     """A picture of segments."""
 
-    size_class: api.SizeClass | None = None
+    size_class: SizeClass | None = None
 
 
 @of_history("segment_timeline", SegmentTimelineQuery)
 def segment_timeline(
     history: OpenHistory, query: SegmentTimelineQuery
-) -> api.SegmentTimelineResponse:
+) -> SegmentTimelineResponse:
     """One tile: what the allocator held of the device, piece by piece.
 
     A life here is a segment, or a part of an expandable one, from the event that brought
@@ -67,10 +73,10 @@ def segment_timeline(
     peak_bytes, peak_moment = device.reserved.peak
     highest = int(found.at[np.argmax(picture.total)])
     groups = _groups(names, _bytes_of(lives, kind, len(names), highest, passes))
-    tile = api.AllocationsResponse(
+    tile = AllocationsResponse(
         device=device.number,
         axis=axis_of(device, query),
-        columns=api.AllocationColumns(
+        columns=AllocationColumns(
             edge=f64(found.edge),
             moment=i32(found.at),
             active=f64(picture.total),
@@ -88,14 +94,14 @@ def segment_timeline(
         peak_moment=peak_moment,
         marks=marks_of_window(device, *window_of(device, found, query)),
     )
-    return api.SegmentTimelineResponse(tile)
+    return SegmentTimelineResponse(tile)
 
 
 def _drawn(
     lives: Lifetimes, rows: Ints, order: Ints, kind: Ints, band: Ints
-) -> api.AllocationLives:
+) -> AllocationLives:
     """Spans that have a run; `order`: which row of the device's each is."""
-    return api.AllocationLives(
+    return AllocationLives(
         life=i32(order[rows]),
         size=f64(lives.size[rows]),
         born=i32(lives.born[rows]),
@@ -158,10 +164,8 @@ def _bytes_of(
 
 def _groups(
     names: tuple[str, ...], num_bytes: list[float]
-) -> tuple[api.AllocationGroup, ...]:
+) -> tuple[AllocationGroup, ...]:
     return tuple(
-        api.AllocationGroup(
-            key=name, label=name, category=None, stack=None, bytes=value
-        )
+        AllocationGroup(key=name, label=name, category=None, stack=None, bytes=value)
         for name, value in zip(names, num_bytes, strict=True)
     )

@@ -7,12 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import numpy as np
 from msgspec import Meta
 
-from tb_plugin import api
 from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_histogram, pins
 from tb_plugin.analysis.allocator.groups import FOLDED
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, OOM
 from tb_plugin.analysis.categories.frames import stacks_by_line
 from tb_plugin.analysis.snapshots.snapshot import NOTHING
+from tb_plugin.api.histories import HistoryOddity
+from tb_plugin.api.segments import (
+    FreeSizes,
+    SegmentArenas,
+    SegmentBlocks,
+    SegmentPinners,
+    SegmentPins,
+    SegmentRequest,
+    SegmentSort,
+    SegmentsResponse,
+    SizeClass,
+)
+from tb_plugin.api.segments import SegmentRows as ApiSegmentRows
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import MomentQuery, of_history
 from tb_plugin.pages.memory.moments import moment_of, moment_words
@@ -21,6 +33,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState
+    from tb_plugin.api.segments import AllocatorAction
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
     Ints: TypeAlias = npt.NDArray[Any]
@@ -35,13 +48,13 @@ _UNKNOWN: Final = "unknown"
 class SegmentsQuery(MomentQuery, frozen=True):
     """Segments at a moment, and what would become of a `request` of bytes."""
 
-    sort: api.SegmentSort = "size"
-    size_class: api.SizeClass | None = None
+    sort: SegmentSort = "size"
+    size_class: SizeClass | None = None
     request: Annotated[int, Meta(ge=0, le=1 << 60)] | None = None
 
 
 @of_history("segments", SegmentsQuery)
-def segments(history: OpenHistory, query: SegmentsQuery) -> api.SegmentsResponse:
+def segments(history: OpenHistory, query: SegmentsQuery) -> SegmentsResponse:
     """Segments and blocks of a device just after an event.
 
     Raises:
@@ -56,7 +69,7 @@ def segments(history: OpenHistory, query: SegmentsQuery) -> api.SegmentsResponse
     of_all = state.segments
     in_sight = state if len(chosen) == len(of_all) else state.only(chosen)
     action, num_bytes = _event(device, moment)
-    return api.SegmentsResponse(
+    return SegmentsResponse(
         device=device.number,
         moment=moment_words(device, moment),
         action=action,
@@ -74,7 +87,7 @@ def segments(history: OpenHistory, query: SegmentsQuery) -> api.SegmentsResponse
         request=_request(device, state, query),
         **_pins(history, device, in_sight),
         oddities=tuple(
-            api.HistoryOddity(what, count) for what, count in state.oddities.items()
+            HistoryOddity(what, count) for what, count in state.oddities.items()
         ),
     )
 
@@ -96,7 +109,7 @@ def _chosen(found: SegmentRows, query: SegmentsQuery) -> Ints:
     return np.flatnonzero(keep)
 
 
-def _order(found: SegmentRows, rows: Ints, sort: api.SegmentSort) -> Ints:
+def _order(found: SegmentRows, rows: Ints, sort: SegmentSort) -> Ints:
     """Rows of `rows`; equal ones by address."""
     by = {
         "address": found.address,
@@ -110,7 +123,7 @@ def _order(found: SegmentRows, rows: Ints, sort: api.SegmentSort) -> Ints:
 
 def _event(
     device: OpenDevice, moment: int
-) -> tuple[api.AllocatorAction | None, float | None]:
+) -> tuple[AllocatorAction | None, float | None]:
     if moment < 0:
         return None, None
     events = device.replay.device.events
@@ -132,7 +145,7 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
     stack = np.append(device.lives.stack, NOTHING)[life]
     category = np.append(device.categories.of_life, len(FOLDED))[life]
     return {
-        "segments": api.SegmentRows(
+        "segments": ApiSegmentRows(
             address=f64(found.address[rows]),
             total_bytes=f64(found.total_size[rows]),
             allocated_bytes=f64(found.allocated_size[rows]),
@@ -150,7 +163,7 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
             first_block=i32(below),
             num_blocks=i32(counts),
         ),
-        "blocks": api.SegmentBlocks(
+        "blocks": SegmentBlocks(
             offset=f64(blocks.address[block] - found.address[blocks.segment[block]]),
             size=f64(blocks.size[block]),
             requested_bytes=f64(blocks.requested_size[block]),
@@ -162,9 +175,9 @@ def _drawn(device: OpenDevice, state: SegmentState, rows: Ints) -> dict[str, Any
     }
 
 
-def _free_sizes(state: SegmentState) -> api.FreeSizes:
+def _free_sizes(state: SegmentState) -> FreeSizes:
     found = free_histogram(state)
-    return api.FreeSizes(
+    return FreeSizes(
         from_bytes=f64(found.from_bytes),
         num_split=i32(found.split),
         split_bytes=f64(found.split_bytes),
@@ -173,9 +186,9 @@ def _free_sizes(state: SegmentState) -> api.FreeSizes:
     )
 
 
-def _arenas(state: SegmentState) -> api.SegmentArenas:
+def _arenas(state: SegmentState) -> SegmentArenas:
     found = arenas(state)
-    return api.SegmentArenas(
+    return SegmentArenas(
         pool=i32(found.pool),
         stream=i32(found.stream),
         is_large=u8(found.is_large),
@@ -189,7 +202,7 @@ def _arenas(state: SegmentState) -> api.SegmentArenas:
 
 def _request(
     device: OpenDevice, state: SegmentState, query: SegmentsQuery
-) -> api.SegmentRequest | None:
+) -> SegmentRequest | None:
     """What was asked about, or else the request that failed at this event."""
     events, moment = device.replay.device.events, state.moment
     is_oom = moment >= 0 and int(events.action[moment]) == OOM
@@ -206,7 +219,7 @@ def _request(
         return None
     rounding = device.replay.segments.rounding
     found = fit(state, rounding, num_bytes, pool=pool, stream=stream)
-    return api.SegmentRequest(
+    return SegmentRequest(
         is_oom=is_oom and query.request is None,
         requested_bytes=float(num_bytes),
         rounded_bytes=float(found.size),
@@ -231,7 +244,7 @@ def _pins(
     of_line = np.append(stacks_by_line(history.user_frames), NOTHING)
     pinned, pinners = pins(state, of_line[device.lives.stack], MAX_PINS)
     return {
-        "pins": api.SegmentPins(
+        "pins": SegmentPins(
             segment_address=f64(state.segments.address[pinned.segment]),
             free_bytes=f64(pinned.free_bytes),
             live_bytes=f64(pinned.live_bytes),
@@ -239,7 +252,7 @@ def _pins(
             stack=i32(pinned.stack),
             stack_bytes=f64(pinned.stack_bytes),
         ),
-        "pinners": api.SegmentPinners(
+        "pinners": SegmentPinners(
             stack=i32(pinners.stack[:MAX_PINS]),
             alone_bytes=f64(pinners.alone_bytes[:MAX_PINS]),
             shared_bytes=f64(pinners.shared_bytes[:MAX_PINS]),

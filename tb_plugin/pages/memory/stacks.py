@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin import api
+from tb_plugin.api.allocations import StacksResponse
 from tb_plugin.contract.wire import i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, of_history
 
@@ -19,7 +19,7 @@ _MAX_TEXT: Final = 1000
 
 
 @of_history("stacks", HistoryQuery)
-def stacks(history: OpenHistory, _query: HistoryQuery) -> api.StacksResponse:
+def stacks(history: OpenHistory, _query: HistoryQuery) -> StacksResponse:
     """All stacks, as far as they are not too many."""
     found = history.snapshot.stacks
     within = int(np.searchsorted(found.start, MAX_FRAMES, "right")) - 1
@@ -31,7 +31,7 @@ def stacks(history: OpenHistory, _query: HistoryQuery) -> api.StacksResponse:
     modules = history.modules
     labels = [place.setdefault(text[:_MAX_TEXT], len(place)) for text in modules.labels]
     of_label = np.array([*labels, -1], np.int64)  # the last: where none looks
-    return api.StacksResponse(
+    return StacksResponse(
         strings=tuple(place),
         name=i32(names),
         filename=i32(files),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import numpy as np
 from msgspec import Meta
 
-from tb_plugin import api
+from tb_plugin.api.modules import ModuleBaseline, ModuleState
 from tb_plugin.pages.modules.choice import (
     WindowQuery,
     chosen_window,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.modules.states import ModuleMemory, StateTable
     from tb_plugin.analysis.modules.tree import Floats, Ints, ModuleTree
+    from tb_plugin.api.modules import ModuleMeasure
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.modules import (
         ModulesReader,
@@ -59,7 +60,7 @@ class Held:
         memory: ModuleMemory,
         table: StateTable,
         device: int,
-        measure: api.ModuleMeasure,
+        measure: ModuleMeasure,
     ) -> Held:
         """The columns of one state."""
         nothing = np.full(table.totals.shape, np.nan)
@@ -87,7 +88,7 @@ class Baseline:
     """Columns to compare with, over the modules shown."""
 
     held: Held
-    described: api.ModuleBaseline
+    described: ModuleBaseline
 
 
 class BaselineQuery(WindowQuery, frozen=True):
@@ -95,7 +96,7 @@ class BaselineQuery(WindowQuery, frozen=True):
 
     call: Annotated[int, Meta(ge=0, le=10**9)] | None = None
     against: Literal["state", "window", "rank", "median"] | None = None
-    against_state: api.ModuleState | None = None
+    against_state: ModuleState | None = None
     against_window: Text | None = None
     against_rank: Rank | None = None
 
@@ -105,7 +106,7 @@ def baseline_of(
     choice: Choice,
     opened: RankModules,
     state: str,
-    measure: api.ModuleMeasure,
+    measure: ModuleMeasure,
     query: BaselineQuery,
     budget: Budget,
 ) -> Baseline | None:
@@ -124,7 +125,7 @@ def baseline_of(
         reader, choice, opened.memory.tree, of_state, measure, asked.call
     )
     ranks = choice.windows[key]
-    described = api.ModuleBaseline(
+    described = ModuleBaseline(
         kind=asked.against,
         state=of_state,  # type: ignore[arg-type]  # one of the contract's words
         window=key.id,
@@ -148,7 +149,7 @@ class _Comparison:
     choice: Choice
     tree: ModuleTree
     state: str
-    measure: api.ModuleMeasure
+    measure: ModuleMeasure
     call: int | None
 
     def held(self, window: RankWindow, *, keep: bool = True) -> Held | None:
@@ -166,7 +167,7 @@ class _Comparison:
     def median(
         self,
         windows: Sequence[RankWindow],
-        described: api.ModuleBaseline,
+        described: ModuleBaseline,
         budget: Budget,
     ) -> Baseline | None:
         """The median over ranks of each number by itself."""
@@ -190,7 +191,7 @@ class _Comparison:
         total = _median([h.total for h in found])
         held_bytes = _median([h.held for h in found])
         own = _median([h.own for h in found])
-        said = api.ModuleBaseline(
+        said = ModuleBaseline(
             kind="median",
             state=described.state,
             window=described.window,

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin import api
+from tb_plugin.api.base import Problem
+from tb_plugin.api.modules import ModuleFacts, ModuleWindow
+from tb_plugin.api.overview import Recorded
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
 from tb_plugin.contract.wire import finite
 from tb_plugin.formats.recording.modules import KIND, ModulesError, ModulesReader
 from tb_plugin.formats.recording.series import TRAIN_PHASE
-from tb_plugin.index.elsewhere import said_instead
+from tb_plugin.index.catalogue import said_instead
 from tb_plugin.pages.timeline.selection import RankRows, x_axis
 from tb_plugin.server.parameters import Query, Rank, Text
 
@@ -69,7 +71,7 @@ class Choice:
     opened: RankModules | None
     """None where it cannot be read."""
     device: int
-    problems: list[api.Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
     @property
     def ranks(self) -> Mapping[int, RankWindow]:
@@ -126,7 +128,7 @@ def choose(
         return None
     key = chosen_window(windows, query.window) or list(windows)[-1]
     ranks = windows[key]
-    problems: list[api.Problem] = []
+    problems: list[Problem] = []
     if query.rank is not None and query.rank in ranks:
         tried = [query.rank]
     else:
@@ -168,7 +170,7 @@ def device_of(memory: ModuleMemory, wanted: str | None) -> int:
 def open_window(
     reader: ModulesReader,
     window: RankWindow,
-    problems: list[api.Problem],
+    problems: list[Problem],
     *,
     keep: bool = True,
 ) -> RankModules | None:
@@ -177,7 +179,7 @@ def open_window(
         return reader.open(window, keep=keep)
     except ModulesError as error:
         problems.append(
-            api.Problem(
+            Problem(
                 severity="error",
                 path=window.path,
                 what=error.what,
@@ -190,11 +192,11 @@ def open_window(
         return None
 
 
-def problems_of(run: Run, choice: Choice | None) -> tuple[api.Problem, ...]:
+def problems_of(run: Run, choice: Choice | None) -> tuple[Problem, ...]:
     """The run's, and those met while answering that it does not name yet."""
     known = [(problem.rank, problem.what.lower()) for problem in run.problems]
 
-    def is_new(problem: api.Problem) -> bool:
+    def is_new(problem: Problem) -> bool:
         words = problem.what.rstrip(".").lower()
         return not any(problem.rank == rank and words in what for rank, what in known)
 
@@ -202,7 +204,7 @@ def problems_of(run: Run, choice: Choice | None) -> tuple[api.Problem, ...]:
     return (*run.problems, *filter(is_new, met))
 
 
-def doubts(window: RankWindow, opened: RankModules) -> list[api.Problem]:
+def doubts(window: RankWindow, opened: RankModules) -> list[Problem]:
     """What a capture's numbers leave open."""
     facts = opened.facts
     found = [
@@ -215,7 +217,7 @@ def doubts(window: RankWindow, opened: RankModules) -> list[api.Problem]:
         if count
     ]
     return [
-        api.Problem(
+        Problem(
             severity="warning",
             path=window.path,
             what=what.format(f"{count:,}"),
@@ -230,15 +232,15 @@ def doubts(window: RankWindow, opened: RankModules) -> list[api.Problem]:
 
 def window_list(
     windows: Windows,
-) -> tuple[api.ModuleWindow, ...]:
+) -> tuple[ModuleWindow, ...]:
     """The newest windows, in order of time."""
     newest = list(windows.items())[-MAX_WINDOWS:]
     return tuple(_window(key, ranks) for key, ranks in newest)
 
 
-def _window(key: WindowKey, ranks: Mapping[int, RankWindow]) -> api.ModuleWindow:
+def _window(key: WindowKey, ranks: Mapping[int, RankWindow]) -> ModuleWindow:
     newest = max(ranks.values(), key=lambda window: window.time_ns)
-    return api.ModuleWindow(
+    return ModuleWindow(
         id=key.id,
         function=key.function,
         phase=key.phase,
@@ -250,13 +252,13 @@ def _window(key: WindowKey, ranks: Mapping[int, RankWindow]) -> api.ModuleWindow
     )
 
 
-def facts_of(choice: Choice) -> api.ModuleFacts | None:
+def facts_of(choice: Choice) -> ModuleFacts | None:
     """What is known of the chosen window on the chosen rank."""
     if choice.opened is None:
         return None
     facts, memory = choice.opened.facts, choice.opened.memory
     peak_bytes, peak_us = memory.peak(choice.device)
-    return api.ModuleFacts(
+    return ModuleFacts(
         source=facts.source,
         backend=facts.backend,
         world=facts.world,
@@ -278,7 +280,7 @@ def facts_of(choice: Choice) -> api.ModuleFacts | None:
 
 def absent_of(
     reader: ModulesReader, run: Run, choice: Choice | None
-) -> tuple[api.Recorded, ...]:
+) -> tuple[Recorded, ...]:
     """Why there is no module memory, or what ranks without it say."""
     if run.made_of in ("snapshots", "traces"):
         return said_instead(run.made_of, len(run.ranks), "absent")
@@ -289,7 +291,7 @@ def absent_of(
     ]
     if choice is None and not reader.has_listed(run):
         said.append(
-            api.Recorded(
+            Recorded(
                 source=KIND,
                 status="absent",
                 num_ranks=len(run.ranks),
@@ -300,7 +302,7 @@ def absent_of(
         )
     elif choice is None and not said:
         said.append(
-            api.Recorded(
+            Recorded(
                 source=KIND,
                 status="off",
                 num_ranks=len(run.ranks),

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin import api
+from tb_plugin.api.modules import ModuleSeries
+from tb_plugin.api.modules import ModuleTree as ApiModuleTree
 from tb_plugin.contract.wire import f64, i32, u8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tb_plugin.analysis.modules.tree import Floats, ModuleTree
+    from tb_plugin.api.modules import CategoryGroup
 
 _ORDER: Final = {name: index for index, name in enumerate(CATEGORIES)}
 
 
-def tree_columns(tree: ModuleTree) -> api.ModuleTree:
+def tree_columns(tree: ModuleTree) -> ApiModuleTree:
     """The tree as the page gets it: names of modules rather than whole paths."""
     names: dict[str, int] = {}
     name, parents = [], tree.parent.tolist()
@@ -35,7 +37,7 @@ def tree_columns(tree: ModuleTree) -> api.ModuleTree:
         name.append(names.setdefault(own, len(names)))
     types: dict[str, int] = {}
     type_ = [types.setdefault(t, len(types)) if t else -1 for t in tree.type]
-    return api.ModuleTree(
+    return ApiModuleTree(
         names=tuple(names),
         name=i32(name),
         types=tuple(types),
@@ -47,7 +49,7 @@ def tree_columns(tree: ModuleTree) -> api.ModuleTree:
     )
 
 
-NO_TREE: Final = api.ModuleTree(
+NO_TREE: Final = ApiModuleTree(
     names=(),
     name=i32([]),
     types=(),
@@ -59,7 +61,7 @@ NO_TREE: Final = api.ModuleTree(
 )
 
 
-def group_of(category: str) -> api.CategoryGroup:
+def group_of(category: str) -> CategoryGroup:
     """The category whose colour it has."""
     return FOLDS_INTO.get(category, "unknown")  # type: ignore[return-value]
 
@@ -79,11 +81,11 @@ def column_of(columns: Mapping[str, Floats], name: str, like: Floats) -> Floats:
 
 def module_series(
     categories: Sequence[str], totals: Floats, held: Floats | None
-) -> tuple[api.ModuleSeries, ...]:
+) -> tuple[ModuleSeries, ...]:
     """Categories by (category, row) as a response has them."""
     nothing = np.full(totals.shape[1], np.nan)
     return tuple(
-        api.ModuleSeries(
+        ModuleSeries(
             name=name,
             group=group_of(name),
             total_bytes=f64(totals[index]),

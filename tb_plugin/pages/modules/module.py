@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import numpy as np
 from msgspec import Meta
 
-from tb_plugin import api
 from tb_plugin.analysis.modules.states import ALL_STATES, MomentTable
+from tb_plugin.api.modules import (
+    ModuleMoments,
+    ModuleOverRanks,
+    ModuleOverWindows,
+    ModuleResponse,
+    ModuleState,
+)
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, finite, i32
 from tb_plugin.formats.recording.modules import KIND, ModulesError
@@ -33,6 +39,8 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.modules.states import ModuleMemory
     from tb_plugin.analysis.modules.tree import Floats
+    from tb_plugin.api.base import RunSummary
+    from tb_plugin.api.modules import ModuleSeries
     from tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
@@ -54,7 +62,7 @@ class ModuleQuery(WindowQuery, frozen=True):
     """One module by its fqn, one of its states and calls."""
 
     module: Text = ""
-    state: api.ModuleState | None = None
+    state: ModuleState | None = None
     call: Annotated[int, Meta(ge=0, le=10**9)] | None = None
 
 
@@ -63,10 +71,10 @@ def module(
     reader: ModulesReader,
     series: SeriesReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: ModuleQuery,
     budget: Budget,
-) -> api.ModuleResponse:
+) -> ModuleResponse:
     """Answer `/module`.
 
     Raises:
@@ -88,7 +96,7 @@ def module(
     one = _OneModule(reader, choice, tree.fqn[row], state, query.call)
     over_windows = one.over_windows(half := Budget(WINDOWS_SECONDS))
     budget.exhausted |= half.exhausted
-    return api.ModuleResponse(
+    return ModuleResponse(
         run=summary,
         module=tree.fqn[row],
         path=tree.path[row],
@@ -137,7 +145,7 @@ class _OneModule:
         self._state = state
         self._call = call
 
-    def over_windows(self, budget: Budget) -> api.ModuleOverWindows:
+    def over_windows(self, budget: Budget) -> ModuleOverWindows:
         """Every window of the rank: the newest first, as far as time allows."""
         rank = self._choice.rank
         every = [(k, w[rank]) for k, w in self._choice.windows.items() if rank in w]
@@ -148,7 +156,7 @@ class _OneModule:
             found.append((key, window, self._point(window)))
         found.reverse()
         points = [point for _, _, point in found]
-        return api.ModuleOverWindows(
+        return ModuleOverWindows(
             windows=tuple(key.id for key, _, _ in found),
             step=f64([np.nan if w.step is None else w.step for _, w, _ in found]),
             total_bytes=f64([point.total for point in points]),
@@ -157,7 +165,7 @@ class _OneModule:
             of_windows=len(every),
         )
 
-    def over_ranks(self, budget: Budget) -> api.ModuleOverRanks:
+    def over_ranks(self, budget: Budget) -> ModuleOverRanks:
         """Every rank of the window, spread evenly where time does not allow all."""
         ranks = self._choice.ranks
         found = {self._choice.rank: self._point(ranks[self._choice.rank])}
@@ -168,7 +176,7 @@ class _OneModule:
                 found[window.rank] = self._point(window)
         order = sorted(found)
         points = [found[rank] for rank in order]
-        return api.ModuleOverRanks(
+        return ModuleOverRanks(
             rank=i32(order),
             total_bytes=f64([point.total for point in points]),
             held_bytes=f64([point.held for point in points]),
@@ -208,7 +216,7 @@ class _OneModule:
         return _Point(total, sum_held, totals, held_by)
 
 
-def _over(points: Sequence[_Point]) -> tuple[api.ModuleSeries, ...]:
+def _over(points: Sequence[_Point]) -> tuple[ModuleSeries, ...]:
     """Every category that any of the points has; 0 where one is known without it."""
     names = in_order(name for point in points for name in point.totals)
     total = np.array([point.total for point in points])
@@ -226,11 +234,11 @@ def _over(points: Sequence[_Point]) -> tuple[api.ModuleSeries, ...]:
     return module_series(names, totals, held_by)
 
 
-def _moments(memory: ModuleMemory, found: MomentTable) -> api.ModuleMoments:
+def _moments(memory: ModuleMemory, found: MomentTable) -> ModuleMoments:
     held = found.held
     nothing = np.full(len(found.state), np.nan)
     states, index = np.unique(found.state, return_inverse=True)
-    return api.ModuleMoments(
+    return ModuleMoments(
         state_names=tuple(ALL_STATES[state] for state in states.tolist()),
         state=i32(index),
         call=i32(found.call),

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.modules.states import WINDOW_STATES
+from tb_plugin.api.modules import (
+    ModuleCategory,
+    ModuleMeasure,
+    ModuleSplit,
+    ModulesResponse,
+    ModuleState,
+    ModuleUnattributed,
+)
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.modules.baseline import BaselineQuery, Held, baseline_of
 from tb_plugin.pages.modules.choice import (
@@ -31,6 +38,8 @@ from tb_plugin.pages.of_run import of_run
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.modules.states import ModuleMemory, StateTable
+    from tb_plugin.api.base import RunSummary
+    from tb_plugin.api.modules import ModuleTree
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.modules import (
         ModulesReader,
@@ -50,22 +59,22 @@ NO_STATE: Final = "window_peak"
 class _Shown:
     """The values of an answer, before they are columns."""
 
-    tree: api.ModuleTree
+    tree: ModuleTree
     state: str
     states: tuple[str, ...]
     max_calls: int
-    measure: api.ModuleMeasure
+    measure: ModuleMeasure
     table: StateTable
     held: Held
-    split: api.ModuleSplit | None
+    split: ModuleSplit | None
     baseline: Baseline | None
 
 
 class ModulesQuery(BaselineQuery, frozen=True):
     """What modules hold in one of their states."""
 
-    state: api.ModuleState | None = None
-    measure: api.ModuleMeasure = "held"
+    state: ModuleState | None = None
+    measure: ModuleMeasure = "held"
 
 
 @of_run("modules", ModulesQuery, reads=readers, comes_again=False)
@@ -73,10 +82,10 @@ def modules(
     reader: ModulesReader,
     series: SeriesReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: ModulesQuery,
     budget: Budget,
-) -> api.ModulesResponse:
+) -> ModulesResponse:
     """Answer `/modules`."""
     choice = choose(reader, series, run, query, budget)
     shown = None
@@ -85,7 +94,7 @@ def modules(
     baseline = None if shown is None else shown.baseline
     table = None if shown is None else shown.table
     held = None if shown is None else shown.held
-    return api.ModulesResponse(
+    return ModulesResponse(
         run=summary,
         windows=() if choice is None else window_list(choice.windows),
         num_windows=0 if choice is None else len(choice.windows),
@@ -128,7 +137,7 @@ def _shown(
     memory, asked = opened.memory, query
     state = chosen_state(memory, choice.device, asked.state)
     table = memory.at(state, choice.device, asked.call)
-    measure: api.ModuleMeasure = asked.measure if opened.facts.has_held else "total"
+    measure: ModuleMeasure = asked.measure if opened.facts.has_held else "total"
     held = Held.of(memory, table, choice.device, measure)
     return _Shown(
         tree=_tree(reader, choice.ranks[choice.rank], opened),
@@ -145,33 +154,29 @@ def _shown(
 
 def _split(
     memory: ModuleMemory, table: StateTable, state: str, device: int
-) -> api.ModuleSplit | None:
+) -> ModuleSplit | None:
     """What modules hold and what nobody does, where all rows are of one moment."""
     held = memory.held(table, device) if state in WINDOW_STATES else None
     if held is None or not len(memory.tree) or np.isnan(table.total_bytes[0]):
         return None
     of_modules = held[:, memory.tree.parent < 0].sum(axis=1)
     rest = table.totals[:, 0] - of_modules
-    return api.ModuleSplit(
+    return ModuleSplit(
         total_bytes=float(table.total_bytes[0]),
         held_bytes=float(of_modules.sum()),
         unattributed_bytes=float(rest.sum()),
         unattributed=tuple(
-            api.ModuleUnattributed(
-                name=name, group=group_of(name), bytes=float(rest[row])
-            )
+            ModuleUnattributed(name=name, group=group_of(name), bytes=float(rest[row]))
             for row, name in enumerate(memory.categories)
             if rest[row]
         ),
     )
 
 
-def _tree(
-    reader: ModulesReader, window: RankWindow, opened: RankModules
-) -> api.ModuleTree:
+def _tree(reader: ModulesReader, window: RankWindow, opened: RankModules) -> ModuleTree:
     """Made once: it is the same for all states."""
     key = (window.identity, "tree")
-    found: api.ModuleTree | None = reader.cache.get(key)
+    found: ModuleTree | None = reader.cache.get(key)
     if found is None:
         found = tree_columns(opened.memory.tree)
         names = sum(len(name) + 60 for name in (*found.names, *found.types))
@@ -179,12 +184,12 @@ def _tree(
     return found
 
 
-def _categories(shown: _Shown) -> tuple[api.ModuleCategory, ...]:
+def _categories(shown: _Shown) -> tuple[ModuleCategory, ...]:
     held = shown.held
     beside = None if shown.baseline is None else shown.baseline.held
     names = in_order([*held.columns, *(() if beside is None else beside.columns)])
     return tuple(
-        api.ModuleCategory(
+        ModuleCategory(
             name=name,
             group=group_of(name),
             bytes=f64(column_of(held.columns, name, held.total)),

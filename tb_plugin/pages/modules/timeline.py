@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.modules import timeline as analysis
 from tb_plugin.analysis.modules.log import ModuleLog
+from tb_plugin.api.modules import (
+    ModuleCategory,
+    ModuleMark,
+    ModuleSpans,
+    ModuleTimelineResponse,
+)
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.modules.choice import (
     WindowQuery,
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tb_plugin.analysis.modules.tree import Floats
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.modules import ModulesReader
     from tb_plugin.formats.recording.series import SeriesReader
@@ -36,7 +42,7 @@ MAX_MARKS: Final = 100
 _SPAN_PX: Final = 2
 """Narrower calls cannot be told from their neighbours."""
 
-_NO_SPANS: Final = api.ModuleSpans(
+_NO_SPANS: Final = ModuleSpans(
     modules=(),
     module=i32([]),
     kinds=analysis.SPAN_KINDS,
@@ -63,10 +69,10 @@ def module_timeline(
     reader: ModulesReader,
     series: SeriesReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: ModuleTimelineQuery,
     budget: Budget,
-) -> api.ModuleTimelineResponse:
+) -> ModuleTimelineResponse:
     """Answer `/module_timeline`."""
     choice = choose(reader, series, run, query, budget)
     memory = None if choice is None or choice.opened is None else choice.opened.memory
@@ -77,12 +83,12 @@ def module_timeline(
     x1 = high if query.x1 is None else min(max(query.x1, x0), high)
     columns = None
     spans = _NO_SPANS
-    marks: tuple[api.ModuleMark, ...] = ()
+    marks: tuple[ModuleMark, ...] = ()
     if choice is not None and log is not None:
         columns = analysis.columns(log, choice.device, axis, x0, x1, query.px)
         spans = _spans(log, axis, x0, x1, query.px)
         marks = tuple(_marks(log, choice.device, axis))
-    return api.ModuleTimelineResponse(
+    return ModuleTimelineResponse(
         run=summary,
         window=None if choice is None else choice.key.id,
         rank=None if choice is None else choice.rank,
@@ -106,9 +112,9 @@ def module_timeline(
     )
 
 
-def _categories(log: ModuleLog, totals: Floats) -> tuple[api.ModuleCategory, ...]:
+def _categories(log: ModuleLog, totals: Floats) -> tuple[ModuleCategory, ...]:
     return tuple(
-        api.ModuleCategory(
+        ModuleCategory(
             name=name,
             group=group_of(name),
             bytes=f64(totals[index]),
@@ -120,10 +126,10 @@ def _categories(log: ModuleLog, totals: Floats) -> tuple[api.ModuleCategory, ...
 
 def _spans(
     log: ModuleLog, axis: analysis.Axis, x0: float, x1: float, px: int
-) -> api.ModuleSpans:
+) -> ModuleSpans:
     found = analysis.spans(log, axis, x0, x1, _SPAN_PX * (x1 - x0) / px, MAX_SPANS)
     modules, index = np.unique(found.module, return_inverse=True)
-    return api.ModuleSpans(
+    return ModuleSpans(
         modules=tuple(log.tree.fqn[row] for row in modules.tolist()),
         module=i32(index),
         kinds=analysis.SPAN_KINDS,
@@ -136,9 +142,7 @@ def _spans(
     )
 
 
-def _marks(
-    log: ModuleLog, device: int, axis: analysis.Axis
-) -> Iterator[api.ModuleMark]:
+def _marks(log: ModuleLog, device: int, axis: analysis.Axis) -> Iterator[ModuleMark]:
     states: tuple[Literal["before_optimizer", "after_optimizer"], ...] = (
         "before_optimizer",
         "after_optimizer",
@@ -146,7 +150,7 @@ def _marks(
     for state in states:
         moments, times = log.whole_window(state)
         for x in (moments if axis == "event" else times).tolist()[:MAX_MARKS]:
-            yield api.ModuleMark(kind=state, x=float(x))
+            yield ModuleMark(kind=state, x=float(x))
     moment = log.peaks[device][1]
     at = moment if axis == "event" else log.peak(device)[1]
-    yield api.ModuleMark(kind="peak", x=float(at))
+    yield ModuleMark(kind="peak", x=float(at))

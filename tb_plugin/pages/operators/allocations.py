@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from collector.format.memory import CATEGORIES, FOLDS_INTO
-from tb_plugin import api
 from tb_plugin.analysis.trace.trace import NOTHING
 from tb_plugin.analysis.trace_memory.attribution import OTHER
 from tb_plugin.analysis.trace_memory.holders import memory_holders
+from tb_plugin.api.operators import (
+    TraceAllocations,
+    TraceMemoryCategory,
+    TraceMemoryHolders,
+    TraceMemoryPeak,
+)
 from tb_plugin.contract.wire import f64, i32, u8
 
 if TYPE_CHECKING:
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.analysis.trace_memory.attribution import TraceLives
+    from tb_plugin.api.base import I32Column
 
     Ints: TypeAlias = npt.NDArray[Any]
 
@@ -31,11 +37,8 @@ _MAX_TEXT: Final = 200
 _STEP: Final = "ProfilerStep#"
 
 CATEGORIES_SENT: Final = tuple(
-    api.TraceMemoryCategory(name=name, group=FOLDS_INTO[name])  # type: ignore[arg-type]
+    TraceMemoryCategory(name=name, group=FOLDS_INTO[name])  # type: ignore[arg-type]
     for name in CATEGORIES
-)
-NO_ALLOCATIONS: Final = api.TraceAllocations(
-    *(i32(()), f64(()), f64(()), f64(()), u8(()), u8(()), i32(()), i32(()))
 )
 
 
@@ -43,12 +46,12 @@ NO_ALLOCATIONS: Final = api.TraceAllocations(
 class SentAllocations:
     """What the answer says of allocations, and the names that it speaks of."""
 
-    allocations: api.TraceAllocations
+    allocations: TraceAllocations
     num_allocations: int
     operators: tuple[str, ...]
     modules: tuple[str, ...]
     phases: tuple[str, ...]
-    peak: api.TraceMemoryPeak | None
+    peak: TraceMemoryPeak | None
 
 
 class _Names:
@@ -58,7 +61,7 @@ class _Names:
         self._table = table
         self._rows: dict[int, int] = {}
 
-    def rows(self, of: Ints) -> api.I32Column:
+    def rows(self, of: Ints) -> I32Column:
         """Where names of the table are sent; NOTHING stays so."""
         return i32(
             [
@@ -85,7 +88,7 @@ def allocations_of(
     operators, modules = _Names(trace.strings), _Names(lives.modules)
     phases = _Names(lives.phases)
     peak = _peak_of(profile, events, window, modules, phases)
-    allocations = api.TraceAllocations(
+    allocations = TraceAllocations(
         operator=operators.rows(_owners(profile, rows[order])),
         num_bytes=f64(size[order]),
         allocated_ms=f64((start[order] - trace.start_ns) / _MS),
@@ -154,7 +157,7 @@ def _peak_of(
     window: tuple[int, int],
     modules: _Names,
     phases: _Names,
-) -> api.TraceMemoryPeak | None:
+) -> TraceMemoryPeak | None:
     """Who holds most of a device, where it holds most."""
     if not profile.memory_pairs.are_known:
         return None
@@ -164,13 +167,13 @@ def _peak_of(
         return None
     shown = slice(MAX_HOLDERS)
     total = found.allocated_bytes
-    return api.TraceMemoryPeak(
+    return TraceMemoryPeak(
         time_ms=(found.time_ns - trace.start_ns) / _MS,
         allocated_bytes=None if total is None else float(total),
         seen_bytes=float(found.seen_bytes),
         unseen_bytes=float(found.unseen_bytes),
         unknown_bytes=float(found.unknown_bytes),
-        holders=api.TraceMemoryHolders(
+        holders=TraceMemoryHolders(
             category=u8(found.category[shown]),
             module=modules.rows(found.module[shown]),
             phase=phases.rows(found.phase[shown]),

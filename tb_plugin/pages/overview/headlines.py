@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.series.growth import FEW_ROWS
+from tb_plugin.api.overview import Headline
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, finite
 from tb_plugin.pages.overview.facts import (
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.prediction import Prediction
+    from tb_plugin.api.base import Unit
+    from tb_plugin.api.overview import HeadlineCaveat, HeadlineKey
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
     from tb_plugin.pages.overview.rank_numbers import PerRank, RankNumbers
@@ -68,13 +70,13 @@ class Headlines:
     """By rank; of runs on a virtual GPU."""
     is_virtual: bool
 
-    def all(self) -> tuple[api.Headline, ...]:
+    def all(self) -> tuple[Headline, ...]:
         """Six numbers for the device, or six for the host where there is none."""
         if self.numbers.has(ALLOCATED):
             return self._of_device()
         return self._of_host()
 
-    def _of_device(self) -> tuple[api.Headline, ...]:
+    def _of_device(self) -> tuple[Headline, ...]:
         allocated = self.numbers.highest(self.ranks, ALLOCATED)
         reserved = self.numbers.highest(self.ranks, RESERVED)
         fragmented = self.numbers.fragmentation(self.ranks, RESERVED)
@@ -94,7 +96,7 @@ class Headlines:
             self._growth("growth", ALLOCATED),
         )
 
-    def _non_torch(self) -> api.Headline:
+    def _non_torch(self) -> Headline:
         if self.is_virtual:
             found = self.predictions.items()
             ends = {rank: (one.outside[1], one.outside[0]) for rank, one in found}
@@ -108,16 +110,16 @@ class Headlines:
             line=self._lines.non_torch,
         )
 
-    def _of_host(self) -> tuple[api.Headline, ...]:
+    def _of_host(self) -> tuple[Headline, ...]:
         pace = self.numbers.highest(self.ranks, STEP_TIME)
         cpu = self.numbers.highest(self.ranks, CPU)
-        one_host: tuple[api.HeadlineCaveat, ...] = ()
+        one_host: tuple[HeadlineCaveat, ...] = ()
         if (
             len(set(self.strip.host)) > 1
             and np.count_nonzero(~np.isnan(cpu.value)) == 1
         ):
             one_host = ("one_host",)
-        sampled: tuple[api.HeadlineCaveat, ...] = ("sampled",)
+        sampled: tuple[HeadlineCaveat, ...] = ("sampled",)
         return (
             self._headline(
                 "rss_peak", self.numbers.highest(self.ranks, RSS), RSS, sampled
@@ -143,7 +145,7 @@ class Headlines:
             ),
         )
 
-    def _headroom(self, reserved: PerRank) -> api.Headline:
+    def _headroom(self, reserved: PerRank) -> Headline:
         """Capacity less the most that was used, by anyone where that was recorded.
 
         Of a virtual GPU: less what a real one would need.
@@ -167,7 +169,7 @@ class Headlines:
             line=lambda rank: self._lines.headroom(rank, self._capacity(rank)),
         )
 
-    def _host_headroom(self) -> api.Headline:
+    def _host_headroom(self) -> Headline:
         """Limit less the most that was used of it, host by host.
 
         Ranks of a host share its memory. Where its use was not recorded, the ranks'
@@ -191,7 +193,7 @@ class Headlines:
             else:
                 continue
             value[mine] = self.strip.capacity_bytes[mine] - most
-        caveats: tuple[api.HeadlineCaveat, ...] = ("sampled",)
+        caveats: tuple[HeadlineCaveat, ...] = ("sampled",)
         if not limited:
             caveats += ("no_limit",)
         return self._headline(
@@ -212,7 +214,7 @@ class Headlines:
             ),
         )
 
-    def _growth(self, key: api.HeadlineKey, column: str) -> api.Headline:
+    def _growth(self, key: HeadlineKey, column: str) -> Headline:
         nowhere = np.full(len(self.ranks), np.nan)
         return self._headline(
             key,
@@ -227,17 +229,17 @@ class Headlines:
 
     def _headline(
         self,
-        key: api.HeadlineKey,
+        key: HeadlineKey,
         number: PerRank,
         column: str,
-        caveats: tuple[api.HeadlineCaveat, ...],
+        caveats: tuple[HeadlineCaveat, ...],
         *,
-        unit: api.Unit = "bytes",
+        unit: Unit = "bytes",
         worst: Literal["highest", "lowest"] = "highest",
         reason: str | None = None,
         has_step: bool = True,
         line: Callable[[int], Floats] | None = None,
-    ) -> api.Headline:
+    ) -> Headline:
         """One number: the worst rank's. `reason` says why it is absent, if it is.
 
         `line` gives its values over the run; without it they are the column's.
@@ -247,7 +249,7 @@ class Headlines:
             value = np.full(len(value), np.nan)
             reason = f"{num_unread:,} of {len(self.ranks):,} ranks are still being read"
         if np.isnan(value).all():
-            return api.Headline(
+            return Headline(
                 key=key,
                 value=None,
                 unit=unit,
@@ -259,9 +261,11 @@ class Headlines:
             )
         at = int(np.nanargmax(value) if worst == "highest" else np.nanargmin(value))
         rank, step = self.ranks[at], None
-        if has_step and not np.isnan(number.step[at]):
+        # Where nothing was used there is no step that used most.
+        is_at_step = worst == "lowest" or value[at] > 0
+        if has_step and is_at_step and not np.isnan(number.step[at]):
             step = self._exact_step(rank, column, int(number.step[at]))
-        return api.Headline(
+        return Headline(
             key=key,
             value=finite(value[at]),
             unit=unit,
@@ -315,10 +319,10 @@ class Headlines:
         unknown = np.isnan(self.strip.capacity_bytes).all()
         return "the capacity is not known" if unknown else None
 
-    def _few_steps(self) -> tuple[api.HeadlineCaveat, ...]:
+    def _few_steps(self) -> tuple[HeadlineCaveat, ...]:
         return ("few_steps",) if self.strip.num_steps < FEW_ROWS else ()
 
-    def _peak_caveats(self) -> tuple[api.HeadlineCaveat, ...]:
+    def _peak_caveats(self) -> tuple[HeadlineCaveat, ...]:
         """Peaks that are never reset say nothing about single steps."""
         for file in self.run.files.values():
             if file.header.config.get("device_peaks") == "run":
@@ -327,15 +331,15 @@ class Headlines:
 
 
 def _range(
-    key: api.HeadlineKey,
+    key: HeadlineKey,
     ends: Mapping[int, tuple[int, int]],
     worst: Callable[..., int],
     reason: str,
-) -> api.Headline:
+) -> Headline:
     """An estimate, of the rank whose worse end, the first one, is worst."""
     rank = worst(ends, key=lambda rank: ends[rank][0]) if ends else None
     value, other = (None, None) if rank is None else ends[rank]
-    return api.Headline(
+    return Headline(
         key=key,
         value=None if value is None else float(value),
         unit="bytes",
@@ -348,6 +352,6 @@ def _range(
     )
 
 
-def _estimated(number: PerRank) -> tuple[api.HeadlineCaveat, ...]:
+def _estimated(number: PerRank) -> tuple[HeadlineCaveat, ...]:
     """Numbers from two columns, and medians, are exact only from single rows."""
     return ("estimated",) if number.widest > 1 else ()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin import api
-from tb_plugin.index.elsewhere import said_instead
+from tb_plugin.api.overview import Attempt, OverviewResponse, RunFact
+from tb_plugin.index.catalogue import said_instead
 from tb_plugin.index.notes import text_of
 from tb_plugin.pages.of_run import of_run
-from tb_plugin.pages.overview.endings import endings_of
 from tb_plugin.pages.overview.facts import ALLOCATED, RSS
 from tb_plugin.pages.overview.headlines import Headlines
 from tb_plugin.pages.overview.predictions import prediction_response, predictions_of
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from collector.format.records import Header
+    from tb_plugin.api.base import RunSummary
+    from tb_plugin.api.overview import Recorded
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import AttemptFiles, Run
@@ -39,10 +40,10 @@ def overview(
     reader: SeriesReader,
     facts: FactsReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: RanksQuery,
     budget: Budget,
-) -> api.OverviewResponse:
+) -> OverviewResponse:
     """Answer `/overview`."""
     ranks = chosen_ranks(run, query)
     phase = run.catalogue.phase(None)
@@ -56,7 +57,7 @@ def overview(
         if query.rank in (None, rank) and file.written_header is not None
     ]
     predictions = predictions_of(run, ranks)
-    return api.OverviewResponse(
+    return OverviewResponse(
         run=summary,
         rank=query.rank,
         headlines=Headlines(
@@ -65,7 +66,6 @@ def overview(
         strip=strip_response(run, strip, numbers, "" if key is None else key.text),
         recorded=_recorded(run, query.rank),
         attempts=tuple(_attempt(reader, attempt) for attempt in run.attempts),
-        endings=endings_of(run, ranks, numbers),
         problems=tuple(
             problem
             for problem in run.problems
@@ -77,21 +77,21 @@ def overview(
     )
 
 
-def _recorded(run: Run, rank: int | None) -> tuple[api.Recorded, ...]:
+def _recorded(run: Run, rank: int | None) -> tuple[Recorded, ...]:
     if run.made_of == "recording":
         return run.catalogue.recorded(rank)
     num_ranks = len([r for r in run.ranks if rank in (None, r)])
     return said_instead(run.made_of, num_ranks)
 
 
-def _attempt(reader: SeriesReader, attempt: AttemptFiles) -> api.Attempt:
+def _attempt(reader: SeriesReader, attempt: AttemptFiles) -> Attempt:
     first, last = [], []
     for file in attempt.files.values():
         steps = reader.steps(file)
         if steps is not None:
             first.append(steps[0])
             last.append(steps[1])
-    return api.Attempt(
+    return Attempt(
         index=attempt.index,
         started_ms=attempt.started_ns / 1e6,
         ended_ms=None if attempt.ended == "running" else attempt.last_ns / 1e6,
@@ -111,9 +111,7 @@ def _by_signal(attempt: AttemptFiles) -> bool:
     )
 
 
-def _facts(
-    run: Run, headers: Iterable[Header], rank: int | None
-) -> Iterator[api.RunFact]:
+def _facts(run: Run, headers: Iterable[Header], rank: int | None) -> Iterator[RunFact]:
     headers = list(headers)
     by_key: dict[str, Iterable[str]] = {
         "device_name": (h.device_name or "" for h in headers),
@@ -130,10 +128,10 @@ def _facts(
     for key, values in by_key.items():
         text = _spelled(values)
         if text:
-            yield api.RunFact(key=key, value=text)  # type: ignore[arg-type]
+            yield RunFact(key=key, value=text)  # type: ignore[arg-type]
     dropped = _num_dropped(run, rank)
     if dropped:
-        yield api.RunFact(key="dropped_rows", value=str(dropped))
+        yield RunFact(key="dropped_rows", value=str(dropped))
 
 
 def _spelled(values: Iterable[str]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.format.prediction import NOTE, order, prediction_of, together
-from tb_plugin import api
+from tb_plugin.api.overview import Estimate, PredictedDevice
+from tb_plugin.api.overview import Prediction as ApiPrediction
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
@@ -30,7 +31,7 @@ def predictions_of(run: Run, ranks: Container[int]) -> dict[int, Prediction]:
     }
 
 
-def prediction_response(found: Mapping[int, Prediction]) -> api.Prediction | None:
+def prediction_response(found: Mapping[int, Prediction]) -> ApiPrediction | None:
     """The answer for all of them, with the figures of the rank that decides it."""
     if not found:
         return None
@@ -39,14 +40,14 @@ def prediction_response(found: Mapping[int, Prediction]) -> api.Prediction | Non
     judged = prediction.judged()
     low, high = prediction.outside
     has_run = prediction.has_run
-    return api.Prediction(
+    return ApiPrediction(
         fit=judged.fit,
         reason=judged.reason,
         decides=judged.decides,
         rank=rank,
         num_ranks=len(found),
         estimates=tuple(
-            api.Estimate(
+            Estimate(
                 name=one.name,
                 low_bytes=float(one.low),
                 high_bytes=float(one.high),
@@ -58,7 +59,7 @@ def prediction_response(found: Mapping[int, Prediction]) -> api.Prediction | Non
         outside_high_bytes=float(high),
         capacity_bytes=float(prediction.capacity),
         devices=tuple(
-            api.PredictedDevice(
+            PredictedDevice(
                 device=one.index,
                 peak_reserved_bytes=float(one.reserved_peak),
                 others_low_bytes=float(prediction.others[one.index][0]),

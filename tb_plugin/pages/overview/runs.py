@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from tb_plugin import api
+from collector.format.names import started_ns_of
 from tb_plugin.analysis.ranks.attempts import Start, grouped
-from tb_plugin.formats.recording.frames.names import started_ns_of
+from tb_plugin.api.base import RunsResponse, RunSummary
 from tb_plugin.server.parameters import Query
 from tb_plugin.server.routes import Asked, route
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 @route("runs", Query)
-def runs(asked: Asked[Query]) -> api.RunsResponse:
+def runs(asked: Asked[Query]) -> RunsResponse:
     """All runs, and what else lies in the logdirs."""
     state = asked.state
     summaries = state.glance_at_all()
     version, foreign, problems = state.store.seen_besides()
     asked.decided_by(version, summaries)
-    return api.RunsResponse(
+    return RunsResponse(
         logdirs=tuple(logdir.shown for logdir in state.store.index.logdirs),
         runs=tuple(summaries),
         foreign=foreign,
@@ -33,7 +33,7 @@ def runs(asked: Asked[Query]) -> api.RunsResponse:
     )
 
 
-def summary_of(reader: SeriesReader, run: Run) -> api.RunSummary:
+def summary_of(reader: SeriesReader, run: Run) -> RunSummary:
     """What the run picker shows, from the files opened so far."""
     attempts = run.attempts
     headers = [file.header for file in run.files.values() if file.has_records]
@@ -47,7 +47,7 @@ def summary_of(reader: SeriesReader, run: Run) -> api.RunSummary:
         started, newest = run.snapshots.oldest_ns, run.snapshots.newest_ns
     elif run.made_of == "traces":
         started, newest = run.traces.oldest_ns, run.traces.newest_ns
-    return api.RunSummary(
+    return RunSummary(
         id=run.found.id,
         name=run.found.name,
         num_ranks=len(run.ranks),

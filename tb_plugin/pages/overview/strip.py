@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.ranks.outliers import outliers
+from tb_plugin.api.overview import RankStrip
 from tb_plugin.contract.wire import f64, finite, i32, u8
 from tb_plugin.pages.overview.facts import OOMS, RETRIES
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.records import Header
-    from tb_plugin.api import CapacityKind
+    from tb_plugin.api.base import CapacityKind
     from tb_plugin.index.run import Run
     from tb_plugin.pages.overview.rank_numbers import RankNumbers
 
@@ -74,14 +74,25 @@ def strip_of(run: Run, ranks: Sequence[int], numbers: RankNumbers, peak: str) ->
     )
 
 
-def strip_response(
-    run: Run, strip: Strip, numbers: RankNumbers, peak_series: str
-) -> api.RankStrip:
-    """The strip as the page gets it."""
-    ranks = strip.ranks
-    # The median and who stands out are of all ranks, whichever are shown; and not of
-    # those read so far, which may be others in a moment.
-    everyone = _readable(run)
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """What tells ranks apart."""
+
+    num_ooms: Floats
+    lost: list[bool]
+    median_bytes: float | None
+    """Of all ranks' peaks, whichever are shown."""
+    outliers: tuple[int, ...]
+    """Shown ranks far above the others."""
+    num_unread: int
+
+
+def standing_of(run: Run, strip: Strip, numbers: RankNumbers) -> Standing:
+    """The median and the outliers of all ranks, whichever are shown.
+
+    None of those read so far, which may be others in a moment.
+    """
+    ranks, everyone = strip.ranks, _readable(run)
     num_unread = numbers.num_unread(everyone)
     peaks = numbers.highest(everyone, strip.peak).value if not num_unread else NOTHING
     present = peaks[~np.isnan(peaks)]
@@ -90,7 +101,24 @@ def strip_response(
     for index, rank in enumerate(ranks):
         if rank in noted:
             ooms[index] = max(float(np.nan_to_num(ooms[index])), 1.0)
-    return api.RankStrip(
+    shown = set(ranks)
+    return Standing(
+        num_ooms=ooms,
+        lost=_lost(run, ranks),
+        median_bytes=finite(float(np.median(present))) if len(present) else None,
+        outliers=tuple(
+            rank for at in outliers(peaks) if (rank := everyone[at]) in shown
+        ),
+        num_unread=num_unread,
+    )
+
+
+def strip_response(
+    run: Run, strip: Strip, numbers: RankNumbers, peak_series: str
+) -> RankStrip:
+    """The strip as the page gets it."""
+    ranks, standing = strip.ranks, standing_of(run, strip, numbers)
+    return RankStrip(
         peak_series=peak_series,
         capacity_kind=strip.capacity_kind,
         rank=i32(ranks),
@@ -100,15 +128,13 @@ def strip_response(
         capacity_bytes=f64(strip.capacity_bytes),
         growth_bytes_per_step=f64(strip.growth),
         num_alloc_retries=f64(numbers.total(ranks, RETRIES)),
-        num_ooms=f64(ooms),
+        num_ooms=f64(standing.num_ooms),
         last_step=f64(numbers.last_steps(ranks)),
-        lost=u8(_lost(run, ranks)),
+        lost=u8(standing.lost),
         hosts=strip.hosts,
-        median_peak_bytes=finite(float(np.median(present))) if len(present) else None,
-        outliers=tuple(
-            rank for at in outliers(peaks) if (rank := everyone[at]) in set(ranks)
-        ),
-        num_unread=num_unread,
+        median_peak_bytes=standing.median_bytes,
+        outliers=standing.outliers,
+        num_unread=standing.num_unread,
     )
 
 

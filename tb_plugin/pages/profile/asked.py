@@ -1,28 +1,31 @@
 """Routes about profiles: where time and memory of profiled steps went.
 
 They are made of a trace that is open alone. One that is still being opened is answered
-too: the answer says how far it is, and the page asks again.
+too: the answer says which it is and how far, and the page asks again.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Meta
+from msgspec.structs import replace
 
+from tb_plugin.analysis.trace.build import EMPTY_TRACE
+from tb_plugin.analysis.trace.profile import TraceProfile
+from tb_plugin.api.base import Problem
+from tb_plugin.api.profile import ProfileChoice, ProfiledTrace
 from tb_plugin.formats.recording.profiles import Profiles
-from tb_plugin.pages.profile.choice import candidates_of, choice_of, profiler_traces
 from tb_plugin.server.parameters import Count, Query, SourceId, Text
 from tb_plugin.server.routes import Asked, route
 from tb_plugin.storage import is_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from tb_plugin import api
-    from tb_plugin.analysis.trace.profile import TraceProfile
-    from tb_plugin.jobs.trace_sources import FoundSource, Opening
+    from tb_plugin.api.base import RunSummary
+    from tb_plugin.jobs.trace_sources import FoundSource, TraceJob
     from tb_plugin.server.state import State
 
 OPEN_SECONDS: Final = 2.0
@@ -33,6 +36,9 @@ MAX_TRIED: Final = 8
 
 MAX_AHEAD: Final = 256 << 20
 """Bytes of a file that is opened before anybody asks: some seconds of a processor."""
+
+MAX_LISTED: Final = 1_000
+MAX_PROBLEMS: Final = 20
 
 SortColumn = Annotated[
     str, Meta(pattern=r"^-?[a-z_]{1,40}\Z", description="the name of a column")
@@ -56,16 +62,19 @@ class TableQuery(SourceQuery, frozen=True):
 
 
 S = TypeVar("S", bound=SourceQuery)
+View: TypeAlias = "Callable[[RunSummary, ProfileChoice, TraceProfile, S], object]"
+
+_EMPTY: Final = TraceProfile(EMPTY_TRACE)
 
 
 class Shown(NamedTuple):
     """The trace that is shown."""
 
-    run: api.RunSummary
+    run: RunSummary
     traces: Sequence[FoundSource]
     """Those that may be chosen."""
-    opening: Opening | None
-    passed_over: Sequence[Opening]
+    opening: TraceJob | None
+    passed_over: Sequence[TraceJob]
     """What would have been shown, had it opened."""
 
     @property
@@ -76,30 +85,22 @@ class Shown(NamedTuple):
         state = found and (found.state, found.progress, found.doing)
         return [(one.id, *one.key) for one in self.traces], tried, state
 
-    def choice(self, query: SourceQuery) -> api.ProfileChoice:
+    def choice(self, query: SourceQuery) -> ProfileChoice:
         """What may be chosen, and what was."""
         return choice_of(self.traces, self.opening, query.source, self.passed_over)
 
 
-def of_profile(
-    name: str, query: type[S]
-) -> Callable[
-    [Callable[[api.RunSummary, api.ProfileChoice, TraceProfile | None, S], object]],
-    Callable[[api.RunSummary, api.ProfileChoice, TraceProfile | None, S], object],
-]:
-    """Declare a view of a profiled trace, None while it is opened, as the route `name`."""
+def of_profile(name: str, query: type[S]) -> Callable[[View[S]], View[S]]:
+    """Declare a view of a profiled trace as the route `name`; empty while it is opened."""
 
-    def declare(
-        view: Callable[
-            [api.RunSummary, api.ProfileChoice, TraceProfile | None, S], object
-        ],
-    ) -> Callable[[api.RunSummary, api.ProfileChoice, TraceProfile | None, S], object]:
+    def declare(view: View[S]) -> View[S]:
         @route(name, query)
         def answer(asked: Asked[S]) -> object:
             found = shown(asked.state, asked.query)
             asked.decided_by(*found.stamp)
             profile = profile_of(asked.state, found)
-            return view(found.run, found.choice(asked.query), profile, asked.query)
+            choice = found.choice(asked.query)
+            return view(found.run, choice, profile or _EMPTY, asked.query)
 
         return view
 
@@ -126,7 +127,7 @@ def shown(state: State, query: SourceQuery) -> Shown:
     """
     listed = state.traces.listed(query.run)
     traces = profiler_traces(listed.sources)
-    passed_over: list[Opening] = []
+    passed_over: list[TraceJob] = []
     deadline = time.monotonic() + OPEN_SECONDS
     candidates = candidates_of(traces, query.source, query.rank)[:MAX_TRIED]
     for found in candidates:
@@ -146,3 +147,110 @@ def begin(state: State, run_id: str) -> None:
     for found in candidates_of(traces, None)[:1]:
         if found.num_bytes <= MAX_AHEAD and not is_remote(found.path or ""):
             state.traces.sources.open(run_id, found)
+
+
+def profiler_traces(sources: Sequence[FoundSource]) -> list[FoundSource]:
+    """Those that a profiler wrote, by cycle and rank, those that we recorded last."""
+    return sorted(
+        (one for one in sources if one.kind == "trace"),
+        key=lambda one: (
+            one.is_recorded,
+            one.cycle or 0,
+            one.rank is None,
+            one.rank or 0,
+            one.time_ns,
+            one.name,
+        ),
+    )
+
+
+def candidates_of(
+    traces: Sequence[FoundSource], source: str | None, rank: int | None = None
+) -> list[FoundSource]:
+    """The one asked for; else any, the newest cycle's first, or that rank's alone.
+
+    An id that is not there chooses nothing: the page says so.
+    """
+    if source is not None:
+        return [one for one in traces if one.id == source]
+    own = [one for one in traces if rank is None or one.rank == rank] or traces
+    return sorted(own, key=lambda one: (not one.is_recorded, -(one.cycle or 0)))
+
+
+def choice_of(
+    traces: Sequence[FoundSource],
+    opening: TraceJob | None,
+    missing: str | None,
+    passed_over: Sequence[TraceJob] = (),
+) -> ProfileChoice:
+    """What may be chosen, and what was; `missing`: an id that is not there.
+
+    `passed_over`: what would have been chosen, had it opened.
+    """
+    problem = None if opening is None else opening.problem
+    if opening is None and missing is not None:
+        problem = Problem(
+            severity="error",
+            path="",
+            what="This trace is not in the run (any more).",
+            where="",
+            salvaged="",
+            remedy="Choose another one.",
+            rank=None,
+        )
+    return ProfileChoice(
+        traces=tuple(
+            ProfiledTrace(
+                id=one.id,
+                name=one.name,
+                rank=one.rank,
+                cycle=one.cycle,
+                num_bytes=one.num_bytes,
+                time_ms=one.time_ns / 1e6 if one.time_ns else None,
+            )
+            for one in traces[-MAX_LISTED:]
+        ),
+        num_traces=len(traces),
+        source=None if opening is None else opening.found.id,
+        state="ready" if opening is None else opening.state,
+        progress=1.0 if opening is None else opening.progress,
+        doing="" if opening is None else opening.doing,
+        problem=problem,
+        problems=(
+            ()
+            if opening is None
+            else (*_passed_over(passed_over, opening.found), *_left_out(opening))
+        ),
+    )
+
+
+def _passed_over(openings: Sequence[TraceJob], shown: FoundSource) -> Iterator[Problem]:
+    for one in openings:
+        if one.failure is not None:
+            # Without its name the page's line would be about the trace that is shown.
+            yield replace(
+                one.failure,
+                severity="warning",
+                what=f"Another trace, {one.found.name}, cannot be opened: "
+                f"{one.failure.what}",
+                salvaged=f"{shown.name} is shown.",
+            )
+
+
+def _left_out(opening: TraceJob) -> tuple[Problem, ...]:
+    """Of a trace that is open."""
+    if opening.result is None:
+        return ()
+    trace = opening.result.trace
+    return tuple(
+        Problem(
+            severity="warning",
+            path=opening.found.name,
+            what=f"{one.what} ({one.count:,})" if one.count > 1 else one.what,
+            where=one.where,
+            salvaged="" if trace.is_empty else "The rest of the trace is shown.",
+            remedy="",
+            rank=opening.found.rank,
+        )
+        for one in trace.problems[:MAX_PROBLEMS]
+    )

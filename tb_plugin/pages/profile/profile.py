@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+from msgspec import structs
 
-from tb_plugin import api
+from tb_plugin.analysis.findings.finding import Place
+from tb_plugin.analysis.findings.trace import trace_findings
 from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.api.profile import (
+    ProfiledDevice,
+    ProfileFact,
+    ProfilePart,
+    ProfileResponse,
+)
 from tb_plugin.contract.wire import f64, finite, i32
 from tb_plugin.pages.distributed.distributed import straggler
 from tb_plugin.pages.profile.asked import SourceQuery, profile_of, profiles, shown
-from tb_plugin.pages.profile.words import profile_findings
 from tb_plugin.server.parameters import Count
 from tb_plugin.server.routes import Asked, route
 from tb_plugin.storage import is_remote
@@ -25,6 +31,8 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.time.device_use import DeviceUse
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.analysis.trace.trace import TraceFacts
+    from tb_plugin.api.base import RunSummary
+    from tb_plugin.api.profile import ProfileChoice, ProfileRole
     from tb_plugin.formats.recording.profiles import RankSummary
     from tb_plugin.jobs.trace_sources import FoundSource
     from tb_plugin.server.state import State
@@ -40,7 +48,7 @@ _MAX_TEXT: Final = 300
 MAX_STEPS: Final = 2_000
 """Profiled steps that are shown; the first ones."""
 
-_ROLES: Final[tuple[api.ProfileRole, ...]] = (
+_ROLES: Final[tuple[ProfileRole, ...]] = (
     *("kernel", "memcpy", "memset", "communication", "runtime", "dataloader"),
     *("cpu_exec", "other"),
 )
@@ -53,7 +61,7 @@ class ProfileQuery(SourceQuery, frozen=True):
 
 
 @route("profile", ProfileQuery)
-def answer(asked: Asked[ProfileQuery]) -> api.ProfileResponse:
+def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
     """The profile of a trace, with who of its cycle's ranks comes last."""
     state, query = asked.state, asked.query
     found = shown(state, query)
@@ -66,7 +74,7 @@ def answer(asked: Asked[ProfileQuery]) -> api.ProfileResponse:
     if len(beside) < 2:
         return made
     last = straggler(beside, profiles(state).compared(beside))
-    return replace(made, findings=(*made.findings, *last))
+    return structs.replace(made, findings=(*made.findings, *last))
 
 
 def _beside(
@@ -84,18 +92,18 @@ def _beside(
 
 
 def profile_response(
-    run: api.RunSummary,
-    choice: api.ProfileChoice,
+    run: RunSummary,
+    choice: ProfileChoice,
     profile: TraceProfile | None,
     query: ProfileQuery,
-) -> api.ProfileResponse:
+) -> ProfileResponse:
     """The profile of a trace; empty while it is being opened.
 
     Devices tell of `query.step` alone where the trace has it.
     """
     none = np.empty(0)
     if profile is None:
-        return api.ProfileResponse(
+        return ProfileResponse(
             run=run,
             choice=choice,
             step=i32(none),
@@ -115,7 +123,7 @@ def profile_response(
     shown = slice(MAX_STEPS)
     chosen = _step_at(profile, query.step)
     start = steps.start_ns - (steps.start_ns[0] if len(steps) else 0)
-    return api.ProfileResponse(
+    return ProfileResponse(
         run=run,
         choice=choice,
         step=i32(np.minimum(steps.number[shown], np.iinfo(np.int32).max)),
@@ -128,14 +136,17 @@ def profile_response(
         overlap_ms=f64(parts.overlap_ns[shown] / _MS),
         devices=tuple(_devices(profile, _uses(profile, chosen))),
         devices_step=None if chosen is None else query.step,
-        findings=profile_findings(profile),
+        findings=tuple(
+            structs.replace(one, place=Place("trace", "Show the trace"))
+            for one in trace_findings(profile)
+        ),
         facts=tuple(_facts(profile)),
     )
 
 
 def _parts(
     profile: TraceProfile, parts_ns: Ints, shown: slice
-) -> Iterator[api.ProfilePart]:
+) -> Iterator[ProfilePart]:
     shares = profile.shares
     num = max(len(parts_ns), 1)
     for role in Role:
@@ -143,7 +154,7 @@ def _parts(
         # What a trace cannot have (kernels without a device) is left out.
         if role != Role.OTHER and not column.any():
             continue
-        yield api.ProfilePart(
+        yield ProfilePart(
             role=_ROLES[role],
             ms=f64(column[shown] / _MS),
             mean_ms=float(column.sum()) / num / _MS,
@@ -167,7 +178,7 @@ def _uses(profile: TraceProfile, step: int | None) -> Sequence[DeviceUse]:
 
 def _devices(
     profile: TraceProfile, uses: Sequence[DeviceUse]
-) -> Iterator[api.ProfiledDevice]:
+) -> Iterator[ProfiledDevice]:
     described = {
         one["id"]: one
         for one in profile.trace.facts.devices
@@ -177,11 +188,11 @@ def _devices(
         yield _device(use, described.get(use.device, {}))
 
 
-def _device(use: DeviceUse, facts: Mapping[str, Any]) -> api.ProfiledDevice:
+def _device(use: DeviceUse, facts: Mapping[str, Any]) -> ProfiledDevice:
     major, minor = facts.get("computeMajor"), facts.get("computeMinor")
     total, num_sms = facts.get("totalGlobalMem"), facts.get("numSms")
     name = facts.get("name")
-    return api.ProfiledDevice(
+    return ProfiledDevice(
         device=use.device,
         name=name[:_MAX_TEXT] if isinstance(name, str) else None,
         total_bytes=float(total) if type(total) is int else None,
@@ -198,7 +209,7 @@ def _device(use: DeviceUse, facts: Mapping[str, Any]) -> api.ProfiledDevice:
     )
 
 
-def _facts(profile: TraceProfile) -> Iterator[api.ProfileFact]:
+def _facts(profile: TraceProfile) -> Iterator[ProfileFact]:
     facts: TraceFacts = profile.trace.facts
     told: dict[str, object] = {
         "rank": facts.rank if facts.rank >= 0 else None,
@@ -212,4 +223,4 @@ def _facts(profile: TraceProfile) -> Iterator[api.ProfileFact]:
     }
     for name, value in told.items():
         if value is not None and value != "":
-            yield api.ProfileFact(name=name, value=str(value)[:_MAX_TEXT])
+            yield ProfileFact(name=name, value=str(value)[:_MAX_TEXT])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin import api
 from tb_plugin.analysis.series.step_parts import PARTS
+from tb_plugin.api.steps import AbsentPart
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -56,11 +56,11 @@ _SEEN_BY: Final[dict[str, tuple[str, str]]] = {
 
 def absent_parts(
     run: Run, rank: int | None, recorded: Collection[str]
-) -> tuple[api.AbsentPart, ...]:
+) -> tuple[AbsentPart, ...]:
     """What the rank did not record of the parts of its steps."""
     off = _switched_off(run, rank)
     return tuple(
-        api.AbsentPart(name, *(off or _SEEN_BY[name]))
+        AbsentPart(name, *(off or _SEEN_BY[name]))
         for name in PARTS
         if name not in recorded
     )

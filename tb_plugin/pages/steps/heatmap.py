@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import numpy as np
 from msgspec import Meta
 
-from tb_plugin import api
 from tb_plugin.analysis.series.heatmap import (
     pooled_ranks,
     quantized,
@@ -25,6 +24,8 @@ from tb_plugin.analysis.series.step_parts import (
     other_part,
     relative_pct,
 )
+from tb_plugin.api.steps import StepHeatmapResponse
+from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
 from tb_plugin.contract.wire import i32, u16
 from tb_plugin.formats.recording.series import SeriesKey
 from tb_plugin.pages.of_run import of_run
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.series.rows import Rows
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
@@ -76,22 +78,22 @@ class StepHeatmapQuery(MatrixQuery, frozen=True):
 def step_heatmap(
     reader: SeriesReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: StepHeatmapQuery,
     budget: Budget,
-) -> api.StepHeatmapResponse:
+) -> StepHeatmapResponse:
     """Answer `/step_heatmap`."""
     cells = _cells(reader, run, summary, query, budget)
-    return api.StepHeatmapResponse(part=query.part, cells=cells)
+    return StepHeatmapResponse(part=query.part, cells=cells)
 
 
 def _cells(
     reader: SeriesReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: StepHeatmapQuery,
     budget: Budget,
-) -> api.HeatmapResponse:
+) -> HeatmapResponse:
     asked = chosen_ranks(run, query)
     phase = run.catalogue.phase(query.phase)
     axis = x_axis(run, "step")
@@ -114,7 +116,7 @@ def _cells(
     cells = quantized(pooled_ranks(pct, ranks_per_row))
     widest = max([1, *(row.width for row in rows if row is not None)])
     has_cells = bool(cells.values.any())
-    return api.HeatmapResponse(
+    return HeatmapResponse(
         run=summary,
         series=_series(query.part, len(ranks)) if has_cells else None,
         x_low=low,
@@ -135,9 +137,9 @@ def _cells(
     )
 
 
-def _series(part: str, num_ranks: int) -> api.SeriesInfo:
+def _series(part: str, num_ranks: int) -> SeriesInfo:
     column = STEP_TIME if part == STEP else f"{part}_seconds"
-    return api.SeriesInfo(
+    return SeriesInfo(
         key=f"step/{column}",
         unit="percent",
         group="timing",

@@ -14,8 +14,8 @@ import numpy as np
 
 from collector.format.columns import STEP_TABLE
 from collector.format.errors import FormatError
-from tb_plugin import api
 from tb_plugin.analysis.series.growth import warmup_rows
+from tb_plugin.api.steps import StepFlops, StepRate
 from tb_plugin.contract.wire import f64, finite
 from tb_plugin.formats.recording.captures import captures_of, read_capture
 from tb_plugin.formats.recording.series import SeriesKey, schemas_of
@@ -72,13 +72,13 @@ class Rates:
                 kept[known] = values[known]
         return found
 
-    def flops(self, rank: int, budget: Budget) -> api.StepFlops:
+    def flops(self, rank: int, budget: Budget) -> StepFlops:
         """Where the operations of a rank's steps come from."""
         files = [file for _, file in self._run.rank_files(rank)]
         known = _known(files[-1], self._reader, self._phase, budget) if files else None
         peak = known.device_peak if known is not None else np.nan
         counted = known is not None and known.origin != "nothing"
-        return api.StepFlops(
+        return StepFlops(
             origin=known.origin if known is not None and counted else "nothing",  # type: ignore[arg-type]  # one of its words
             per_step=finite(known.per_step) if known is not None and counted else None,
             device_peak=finite(peak),
@@ -186,10 +186,10 @@ def summed(ranks: Iterable[Mapping[str, Floats]]) -> dict[str, Floats]:
 
 def as_rates(
     own: Mapping[str, Floats], together: Mapping[str, Floats]
-) -> tuple[api.StepRate, ...]:
+) -> tuple[StepRate, ...]:
     """What is known, in a fixed order."""
     return tuple(
-        api.StepRate(
+        StepRate(
             key=key,
             values=f64(own[key]),
             summed=f64(together.get(key, np.empty(0))),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.series.step_parts import OTHER, PARTS, other_part
+from tb_plugin.api.steps import StepPart, StepResponse
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
 from tb_plugin.pages.of_run import of_run
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.series.step_parts import StepRows
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
@@ -49,10 +50,10 @@ class StepQuery(RanksQuery, frozen=True):
 def step(
     reader: SeriesReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: StepQuery,
     budget: Budget,
-) -> api.StepResponse:
+) -> StepResponse:
     """Answer `/step`.
 
     Raises:
@@ -82,7 +83,7 @@ def step(
     hosts = tuple(dict.fromkeys(names))
     memory = memory_series(run, phase)
     parts = _parts(listed)
-    return api.StepResponse(
+    return StepResponse(
         run=summary,
         step=number,
         num_ranks=len(rows),
@@ -126,7 +127,7 @@ def _rows_at(
     return found, num_unread
 
 
-def _parts(listed: Sequence[tuple[int, StepRows]]) -> tuple[api.StepPart, ...]:
+def _parts(listed: Sequence[tuple[int, StepRows]]) -> tuple[StepPart, ...]:
     if not listed:
         return ()
     stacked = np.stack([one.part_high[:, 0] for _, one in listed], axis=1)
@@ -139,7 +140,7 @@ def _parts(listed: Sequence[tuple[int, StepRows]]) -> tuple[api.StepPart, ...]:
     if known:
         known[OTHER] = other_part(seconds, stacked)
     return tuple(
-        api.StepPart(name=name, seconds=f64(values)) for name, values in known.items()
+        StepPart(name=name, seconds=f64(values)) for name, values in known.items()
     )
 
 

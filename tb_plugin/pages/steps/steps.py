@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.series.buckets import windows
 from tb_plugin.analysis.series.heatmap import step_edges
 from tb_plugin.analysis.series.step_parts import (
@@ -25,6 +24,7 @@ from tb_plugin.analysis.series.step_parts import (
     slowest_parts,
     worst_ranks,
 )
+from tb_plugin.api.steps import StepFlops, StepPart, StepsOf, StepsResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.of_run import of_run
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.series.step_parts import StepRows
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
 
@@ -80,17 +81,17 @@ class _Columns:
 class StepsQuery(DrawnQuery, frozen=True):
     """The parts of steps: of one rank, of the mean, or of the worst."""
 
-    of: api.StepsOf | None = None
+    of: StepsOf | None = None
 
 
 @of_run("steps", StepsQuery, prefetches="series", seconds=None)
 def steps(
     reader: SeriesReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: StepsQuery,
     budget: Budget,
-) -> api.StepsResponse:
+) -> StepsResponse:
     """Answer `/steps`."""
     wanted = chosen_ranks(run, query)
     phase = run.catalogue.phase(query.phase)
@@ -106,7 +107,7 @@ def steps(
     low, high = extent(rolled)
     s0, s1 = _visible(query, own, low, high)
     edges, per_column = step_edges(s0, s1, min(query.px, MAX_COLUMNS))
-    of: api.StepsOf = "rank" if len(ranks) == 1 else (query.of or "worst")
+    of: StepsOf = "rank" if len(ranks) == 1 else (query.of or "worst")
     if of == "rank":
         rows_of = np.zeros(len(edges) - 1, np.intp)
     else:
@@ -119,7 +120,7 @@ def steps(
     own_rates = rates.of_rank(ranks[0], Budget(_STEP_SECONDS, budget))
     num_summed, together = _together(run, rates, ranks, own_rates)
     parts = _as_parts(shown)
-    return api.StepsResponse(
+    return StepsResponse(
         run=summary,
         x=query.x,
         of=of,
@@ -217,7 +218,7 @@ def _columns(
     return _Columns(step, shown_rank, seconds, parts, exact)
 
 
-def _as_parts(shown: _Columns) -> tuple[api.StepPart, ...]:
+def _as_parts(shown: _Columns) -> tuple[StepPart, ...]:
     known = {
         name: values
         for name, values in zip(PARTS, shown.parts, strict=True)
@@ -226,7 +227,7 @@ def _as_parts(shown: _Columns) -> tuple[api.StepPart, ...]:
     if known:
         known[OTHER] = other_part(shown.seconds, shown.parts)
     return tuple(
-        api.StepPart(name=name, seconds=f64(values)) for name, values in known.items()
+        StepPart(name=name, seconds=f64(values)) for name, values in known.items()
     )
 
 
@@ -252,10 +253,10 @@ def _together(
 
 
 def _empty(
-    run: Run, summary: api.RunSummary, query: StepsQuery, phase: str
-) -> api.StepsResponse:
+    run: Run, summary: RunSummary, query: StepsQuery, phase: str
+) -> StepsResponse:
     nothing = f64([])
-    return api.StepsResponse(
+    return StepsResponse(
         run=summary,
         x=query.x,
         of=query.of or "worst",
@@ -273,7 +274,7 @@ def _empty(
         num_ranks=0,
         num_summed=0,
         rates=(),
-        flops=api.StepFlops("nothing", None, None, ""),
+        flops=StepFlops("nothing", None, None, ""),
         absent=absent_parts(run, None, set()),
         memory_series=memory_series(run, phase),
         marks=(),

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.series.heatmap import pooled_ranks, quantized, step_edges
+from tb_plugin.api.timeline import HeatmapResponse
 from tb_plugin.contract.wire import i32, u16
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.timeline.marks import marks_of
@@ -23,6 +23,8 @@ from tb_plugin.pages.timeline.selection import (
 )
 
 if TYPE_CHECKING:
+    from tb_plugin.api.base import RunSummary
+    from tb_plugin.api.timeline import Mark
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
@@ -32,10 +34,10 @@ if TYPE_CHECKING:
 def heatmap(
     reader: SeriesReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: MatrixQuery,
     budget: Budget,
-) -> api.HeatmapResponse:
+) -> HeatmapResponse:
     """Answer `/heatmap`."""
     ranks = chosen_ranks(run, query)
     key = run.catalogue.resolve(query.series, query.phase)
@@ -55,7 +57,7 @@ def heatmap(
     ranks_per_row = -(-len(ranks) // query.rows)
     cells = quantized(pooled_ranks(matrix(rows, edges), ranks_per_row))
     widest = max([1, *(row.width for row in rows if row is not None)])
-    return api.HeatmapResponse(
+    return HeatmapResponse(
         run=summary,
         series=info,
         x_low=low,
@@ -78,10 +80,8 @@ def heatmap(
     )
 
 
-def _empty(
-    run: Run, summary: api.RunSummary, marks: tuple[api.Mark, ...]
-) -> api.HeatmapResponse:
-    return api.HeatmapResponse(
+def _empty(run: Run, summary: RunSummary, marks: tuple[Mark, ...]) -> HeatmapResponse:
+    return HeatmapResponse(
         run=summary,
         series=None,
         x_low=0.0,

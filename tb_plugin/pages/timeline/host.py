@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.series.buckets import thinned, visible
+from tb_plugin.api.host import HostLine, HostResponse, HostTrack
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.series import SeriesKey
 from tb_plugin.pages.of_run import of_run
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tb_plugin.analysis.series.rows import Rows
+    from tb_plugin.api.base import RunSummary, Unit
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
@@ -41,7 +42,7 @@ _FULLEST_BY: Final = "memory_used_bytes"
 @dataclass(frozen=True, slots=True)
 class _Track:
     key: Any
-    unit: api.Unit
+    unit: Unit
     of_host: tuple[str, ...] = ()
     """Columns about the host: its lowest rank speaks for it."""
     of_rank: tuple[str, ...] = ()
@@ -122,10 +123,10 @@ _TRACKS: Final = (
 def host(
     reader: SeriesReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: DrawnQuery,
     budget: Budget,
-) -> api.HostResponse:
+) -> HostResponse:
     """Answer `/host`."""
     known = sorted({rank for attempt in run.attempts for rank in attempt.files})
     rank = query.rank if query.rank is not None else next(iter(known), 0)
@@ -148,7 +149,7 @@ def host(
     low, high = extent(rows for _, found in lines for _, _, rows in found)
     x0, x1 = visible_range(query, low, high)
     tracks = tuple(
-        api.HostTrack(
+        HostTrack(
             key=track.key,
             unit=track.unit,
             limit=drawing.limit_of(track, rank),
@@ -158,7 +159,7 @@ def host(
         if found
     )
     shown = ("host", "process", "sensor")
-    return api.HostResponse(
+    return HostResponse(
         run=summary,
         rank=rank,
         hosts=shown_hosts,
@@ -237,7 +238,7 @@ class _Drawing:
 
     def lines(
         self, found: Sequence[_Found], x0: float, x1: float
-    ) -> tuple[api.HostLine, ...]:
+    ) -> tuple[HostLine, ...]:
         """What is drawn of a track's rows."""
         lines = []
         for column, rank, rows in found:
@@ -253,7 +254,7 @@ class _Drawing:
             shown = visible(finer or rows, x0, x1)
             drawn, _ = thinned(shown, x0, x1, 2 * self._query.px)
             lines.append(
-                api.HostLine(
+                HostLine(
                     name=column,
                     rank=rank,
                     host=_host_of(self._run, rank),

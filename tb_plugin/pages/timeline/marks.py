@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tb_plugin import api
+from tb_plugin.api.timeline import Mark
 from tb_plugin.index.notes import text_of
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ _ORDER: Final = ("oom", "attempt", "user", "phase", "dropped", "epoch", "retry")
 
 def marks_of(
     reader: SeriesReader, run: Run, axis: XAxis, ranks: Sequence[int]
-) -> tuple[api.Mark, ...]:
+) -> tuple[Mark, ...]:
     """Marks of the run and of the given ranks, in order of x, at most 500."""
-    found: dict[tuple[str, float, int | None, str], api.Mark] = {}
+    found: dict[tuple[str, float, int | None, str], Mark] = {}
     for mark in _all(reader, run, axis, ranks):
         found.setdefault((mark.kind, mark.x, mark.rank, mark.label), mark)
     marks = sorted(found.values(), key=lambda m: (_ORDER.index(m.kind), m.x))
@@ -52,7 +52,7 @@ def ranks_with_oom(reader: SeriesReader, run: Run) -> list[int]:
 
 def _all(
     reader: SeriesReader, run: Run, axis: XAxis, ranks: Sequence[int]
-) -> Iterator[api.Mark]:
+) -> Iterator[Mark]:
     attempts = {
         (rank, file.attempt): attempt
         for attempt in run.attempts
@@ -99,20 +99,20 @@ def _mark(
     kind: Literal["epoch", "phase", "user", "oom", "dropped"],
     key: str,
     rank: int | None,
-) -> Iterator[api.Mark]:
+) -> Iterator[Mark]:
     x = axis.x_of_event(attempt, event.step, event.time_ns)
     if x is not None:
-        yield api.Mark(kind=kind, x=x, rank=rank, label=text_of(event.data, key))
+        yield Mark(kind=kind, x=x, rank=rank, label=text_of(event.data, key))
 
 
-def _seams(reader: SeriesReader, run: Run, axis: XAxis) -> Iterator[api.Mark]:
+def _seams(reader: SeriesReader, run: Run, axis: XAxis) -> Iterator[Mark]:
     for attempt in run.attempts[1:]:
         step = None
         if axis.kind == "step":
             step = first_step(reader, attempt)
         x = axis.x_of_event(attempt, step, attempt.started_ns)
         if x is not None:
-            yield api.Mark(kind="attempt", x=x, rank=None, label=str(attempt.index))
+            yield Mark(kind="attempt", x=x, rank=None, label=str(attempt.index))
 
 
 def first_step(reader: SeriesReader, attempt: AttemptFiles) -> int | None:
@@ -131,7 +131,7 @@ def _increments(
     ranks: Iterable[int],
     column: str,
     kind: Literal["oom", "retry"],
-) -> Iterator[api.Mark]:
+) -> Iterator[Mark]:
     """Where a counter rose. Inside a bucket the first row stands for all."""
     key = run.catalogue.find(column)
     if key is None:
@@ -140,7 +140,7 @@ def _increments(
     for rank in ranks:
         for attempt, file in run.rank_files(rank):
             for x, rise in _rises(reader, axis, attempt, file, key):
-                yield api.Mark(kind=kind, x=x, rank=rank, label=str(rise))
+                yield Mark(kind=kind, x=x, rank=rank, label=str(rise))
                 count += 1
                 if count >= _MAX_PER_COUNTER:
                     return

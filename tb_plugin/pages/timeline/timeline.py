@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.ranks.bands import spread
 from tb_plugin.analysis.ranks.outliers import extremes
 from tb_plugin.analysis.series.buckets import thinned, visible
 from tb_plugin.analysis.series.heatmap import step_edges
+from tb_plugin.api.base import Problem
+from tb_plugin.api.timeline import RankBand, RankLine, TimelineResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.of_run import of_run
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tb_plugin.analysis.series.rows import Rows
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
 
@@ -55,8 +57,8 @@ _LINE_SECONDS: Final = 0.4
 class _Drawing:
     """What is drawn, before it becomes a response."""
 
-    lines: tuple[api.RankLine, ...]
-    band: api.RankBand | None
+    lines: tuple[RankLine, ...]
+    band: RankBand | None
     rows_per_point: int
     low: float
     high: float
@@ -72,10 +74,10 @@ class TimelineQuery(DrawnQuery, frozen=True):
 def timeline(
     reader: SeriesReader,
     run: Run,
-    summary: api.RunSummary,
+    summary: RunSummary,
     query: TimelineQuery,
     budget: Budget,
-) -> api.TimelineResponse:
+) -> TimelineResponse:
     """Answer `/timeline`."""
     ranks = chosen_ranks(run, query)
     key = run.catalogue.resolve(query.series, query.phase)
@@ -92,7 +94,7 @@ def timeline(
             drawing = _bands(source, ranks, query, budget, ranks_with_oom(reader, run))
     bytes_group = info.group if info is not None and info.unit == "bytes" else ""
     capacity = capacity_of(run, ranks, bytes_group)
-    return api.TimelineResponse(
+    return TimelineResponse(
         run=summary,
         series=info,
         x=query.x,
@@ -140,7 +142,7 @@ def _bands(
     recorded = ~np.isnan(values).all(axis=0)
     bands = spread(values[:, recorded])
     x = edges[:-1] if query.x == "step" else (edges[:-1] + edges[1:]) / 2
-    band = api.RankBand(
+    band = RankBand(
         num_ranks=int(np.count_nonzero(~np.isnan(values).all(axis=1))),
         x=f64(x[recorded]),
         low=f64(bands.low),
@@ -239,9 +241,9 @@ def _standing_out(
 
 def _as_lines(
     named: Sequence[tuple[int, Why]], rows: Sequence[Rows | None]
-) -> tuple[api.RankLine, ...]:
+) -> tuple[RankLine, ...]:
     return tuple(
-        api.RankLine(
+        RankLine(
             rank=rank, why=why, x=f64(row.first), y=f64(row.high), y_low=f64(row.low)
         )
         for (rank, why), row in zip(named, rows, strict=True)
@@ -249,13 +251,13 @@ def _as_lines(
     )
 
 
-def _coarser(run: Run, query: TimelineQuery, budget: Budget) -> tuple[api.Problem, ...]:
+def _coarser(run: Run, query: TimelineQuery, budget: Budget) -> tuple[Problem, ...]:
     """Said where someone zoomed in for more; `rows_per_point` says it everywhere."""
     zoomed = query.x0 is not None or query.x1 is not None
     if not (budget.exhausted and zoomed) and not run.unfinished:
         return ()
     return (
-        api.Problem(
+        Problem(
             severity="warning",
             path=run.found.shown_folder,
             what="The picture is coarser than the data: reading all of it would take"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.budget import Budget
@@ -32,7 +33,7 @@ from tb_plugin.server.parameters import Query, SourceId, Whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from tb_plugin import api
+    from tb_plugin.api.base import Problem, RunSummary
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.trace_sources import FoundSource, OpenSource
     from tb_plugin.server.routes import Asked
@@ -51,6 +52,23 @@ class RowQuery(Query, frozen=True):
 
     source: SourceId | None = None
     row: Whole | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Of a run: what its timeline is made of, when it was last looked at."""
+
+    sources: list[FoundSource]
+    problems: tuple[Problem, ...]
+    clocks: RunClocks
+    summary: RunSummary
+    version: int
+    still_reading: bool
+
+    @property
+    def keys(self) -> list[tuple[object, ...]]:
+        """What decides what is in it."""
+        return [(one.id, *one.key) for one in self.sources]
 
 
 class RunTraces:
@@ -126,14 +144,14 @@ class RunTraces:
         run_id: str,
         sources: Iterable[FoundSource],
         clocks: RunClocks,
-        summary: api.RunSummary,
+        summary: RunSummary,
     ) -> list[Placed]:
         """Those of the sources that are open, on one clock."""
         found: list[OpenSource] = []
         for one in sources:
             ready = self.sources.ready(run_id, one.id)
-            if ready is not None and ready.source is not None:
-                found.append(ready.source)
+            if ready is not None:
+                found.append(ready)
         return placed(found, clocks, int(summary.first_ms * 1e6))
 
     def _is_open(self, run_id: str, found: FoundSource) -> bool:
@@ -148,7 +166,7 @@ class RunTraces:
             problem = opening.problem
             where = ", ".join(filter(None, (problem.path, problem.where)))
             raise UnreadableError(problem.what, where, problem.remedy)
-        if opening.source is None:
+        if opening.result is None:
             raise NotReadyError(
                 "The trace is still being opened.",
                 found.name[:200],
@@ -192,28 +210,3 @@ def row_of(asked: Asked[RowQuery]) -> tuple[Placed, int]:
 def _stamp(places: dict[str, Placed]) -> tuple[object, ...]:
     found = list(places.values())
     return [one.source.found.key for one in found], [one.zero_ns for one in found]
-
-
-class Listed:
-    """What a run had when it was last looked at."""
-
-    def __init__(
-        self,
-        sources: list[FoundSource],
-        problems: tuple[api.Problem, ...],
-        clocks: RunClocks,
-        summary: api.RunSummary,
-        version: int,
-        still_reading: bool,
-    ) -> None:
-        self.sources = sources
-        self.problems = problems
-        self.clocks = clocks
-        self.summary = summary
-        self.version = version
-        self.still_reading = still_reading
-
-    @property
-    def keys(self) -> list[tuple[object, ...]]:
-        """What decides what is in it."""
-        return [(one.id, *one.key) for one in self.sources]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple
 
 from msgspec import Meta
 
-from tb_plugin import api
 from tb_plugin.analysis.ranks.clocks import UNCOMPARED, RankClock, recorded_clocks
+from tb_plugin.api.trace import TraceClock
 from tb_plugin.rank_set import RankSet
 from tb_plugin.server.errors import BadRequestError, NotFoundError
 from tb_plugin.server.parameters import Query
@@ -83,7 +83,7 @@ class Placed:
     source: OpenSource
     zero_ns: int
     """Nanoseconds since 1970 of its time 0, on the common clock."""
-    clock: api.TraceClock
+    clock: TraceClock
 
     @property
     def trace(self) -> Trace:
@@ -160,7 +160,7 @@ def placed(
             Placed(
                 one,
                 zero,
-                api.TraceClock(
+                TraceClock(
                     method,
                     float(zero - trace.base_ns) if trace.has_wall_clock else 0.0,
                     None if offset.error_ns is None else float(offset.error_ns),

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.series.buckets import thinned, visible
 from tb_plugin.analysis.series.rows import Rows
 from tb_plugin.analysis.series.step_means import step_means
-from tb_plugin.analysis.time.device_counters import PROCESS as DEVICE_USE
+from tb_plugin.analysis.trace.counters import DEVICE_USE
 from tb_plugin.analysis.trace.tiles import zoom_of
+from tb_plugin.api.trace import TraceLine, TraceTrack
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.series import WALL
 from tb_plugin.pages.timeline.selection import RankRows, XAxis
@@ -60,7 +60,7 @@ class RankCounters:
             if key is not None and rank in run.catalogue.ranks_of(key):
                 self._rows[index] = RankRows(reader, run, key, axis)
 
-    def tracks(self, source: int) -> Iterator[tuple[api.TraceTrack, Rows]]:
+    def tracks(self, source: int) -> Iterator[tuple[TraceTrack, Rows]]:
         """A track and all its rows, of those that hold anything."""
         for index, rows_of in self._rows.items():
             rows = rows_of.rollup(self._rank, low=True)
@@ -71,7 +71,7 @@ class RankCounters:
                 None if key is None else self._run.catalogue.info(key.table, key.column)
             )
             yield (
-                api.TraceTrack(
+                TraceTrack(
                     source=source,
                     index=index,
                     name=COLUMNS[index],
@@ -98,7 +98,7 @@ class RankCounters:
         px: int,
         budget: Budget,
         offset_ns: int,
-    ) -> Iterator[api.TraceLine]:
+    ) -> Iterator[TraceLine]:
         """What is drawn in a window of time."""
         low, high = ((at - offset_ns) / 1e6 for at in window)
         for index in sorted(set(indices)):
@@ -111,7 +111,7 @@ class RankCounters:
                 fine = rows_of.refined(self._rank, coarse, low, high, budget) or coarse
             shown = visible(fine, low, high)
             drawn, width = _thinned(shown, low, high, px)
-            yield api.TraceLine(
+            yield TraceLine(
                 track=f"{source_id}:{index}",
                 series="",
                 time_ns=f64((np.asarray(drawn.first, np.float64) - low) * 1e6),
@@ -122,7 +122,7 @@ class RankCounters:
 
 def trace_lines(
     trace: Trace, name: str, index: int, start_ns: int, end_ns: int, px: int
-) -> Iterator[api.TraceLine]:
+) -> Iterator[TraceLine]:
     """The series of one counter track of a trace in a window of its own time."""
     window = (start_ns, end_ns, px)
     for series in trace.series:
@@ -141,7 +141,7 @@ def trace_lines(
         drawn, width = _thinned(
             rows, float(start_ns - origin), float(end_ns - origin), px
         )
-        yield api.TraceLine(
+        yield TraceLine(
             track=name,
             series=series.name[:200],
             time_ns=f64(np.asarray(drawn.first) + float(origin - start_ns)),
@@ -152,7 +152,7 @@ def trace_lines(
 
 def _mean_line(
     track: str, series: str, time: Ints, value: Floats, window: tuple[int, int, int]
-) -> api.TraceLine:
+) -> TraceLine:
     """Shares of time: the highest of a pixel would say 100 % of nearly all of them."""
     start_ns, end_ns, px = window
     zoom = zoom_of(end_ns - start_ns, px)
@@ -162,7 +162,7 @@ def _mean_line(
     if not is_exact:
         value = step_means(time, np.asarray(value, np.float64), edges)
         time = edges[:-1]
-    return api.TraceLine(
+    return TraceLine(
         track=track,
         series=series[:200],
         time_ns=f64(np.asarray(time, np.float64) - start_ns),

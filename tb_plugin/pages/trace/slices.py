@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.trace.families import FAMILIES, family_of
+from tb_plugin.analysis.trace.instants import marks
 from tb_plugin.analysis.trace.tiles import MAX_PIECES, Lane, zoom_of
+from tb_plugin.api.trace import TraceInstants, TraceLane, TraceSlicesResponse
 from tb_plugin.budget import Budget
-from tb_plugin.contract.wire import i32, u8, u16
+from tb_plugin.contract.wire import f64, i32, u8, u16
 from tb_plugin.pages.trace.asked import FIND_SECONDS, places_of
 from tb_plugin.pages.trace.axis import (
     COUNTERS,
@@ -20,8 +21,7 @@ from tb_plugin.pages.trace.axis import (
     window_of,
 )
 from tb_plugin.pages.trace.counters import RankCounters, trace_lines
-from tb_plugin.pages.trace.instants import instants_in
-from tb_plugin.pages.trace.names import shortened
+from tb_plugin.pages.trace.slice import kind_of
 from tb_plugin.server.errors import NotFoundError
 from tb_plugin.server.parameters import Pixels
 from tb_plugin.server.routes import Asked, route
@@ -33,11 +33,18 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.trace.tiles import Tile
     from tb_plugin.analysis.trace.trace import Trace
+    from tb_plugin.api.trace import TraceInstantKind, TraceLine
     from tb_plugin.pages.trace.axis import Placed
 
     Ints: TypeAlias = npt.NDArray[Any]
 
 NO_NAME: Final = 0xFFFF
+MAX_NAME: Final = 160
+
+MAX_INSTANTS: Final = 4_000
+"""Of one tile."""
+
+KINDS: Final[tuple[TraceInstantKind, ...]] = ("other", "oom", "checkpoint")
 _MOST: Final = 2**31 - 1
 
 
@@ -48,19 +55,19 @@ class SlicesQuery(TracksQuery, frozen=True):
 
 
 @route("trace_slices", SlicesQuery)
-def answer(asked: Asked[SlicesQuery]) -> api.TraceSlicesResponse:
+def answer(asked: Asked[SlicesQuery]) -> TraceSlicesResponse:
     """One tile; the run's own numbers are read with its lock held."""
     return trace_slices(places_of(asked), asked.query, _lines(asked))
 
 
-def _lines(asked: Asked[SlicesQuery]) -> list[api.TraceLine]:
+def _lines(asked: Asked[SlicesQuery]) -> list[TraceLine]:
     query = asked.query
     wanted = [one for one in query.tracks if one[0].startswith(COUNTERS)]
     if not wanted:
         return []
     window = window_of(query)
     run = asked.state.store.run(query.run)
-    lines: list[api.TraceLine] = []
+    lines: list[TraceLine] = []
     with run.lock:
         budget = Budget(FIND_SECONDS)
         clocks = run_clocks(run)
@@ -82,8 +89,8 @@ def _lines(asked: Asked[SlicesQuery]) -> list[api.TraceLine]:
 def trace_slices(
     places: Mapping[str, Placed],
     query: SlicesQuery,
-    lines: Sequence[api.TraceLine] = (),
-) -> api.TraceSlicesResponse:
+    lines: Sequence[TraceLine] = (),
+) -> TraceSlicesResponse:
     """One tile of the sources that the request names; `lines`: the run's own numbers.
 
     Raises:
@@ -93,7 +100,7 @@ def trace_slices(
     start, end = window_of(query)
     zoom = zoom_of(end - start, query.px)
     chosen = list(chosen_tracks(query, places))
-    lanes: list[api.TraceLane] = []
+    lanes: list[TraceLane] = []
     tiles: list[tuple[Placed, Tile]] = []
     lines = list(lines)
     left = MAX_PIECES
@@ -111,7 +118,7 @@ def trace_slices(
         )
         left = max(0, left - len(tile.pieces))
         tiles.append((place, tile))
-        lanes += [api.TraceLane(place.track_of(one.track), one.level) for one in own]
+        lanes += [TraceLane(place.track_of(one.track), one.level) for one in own]
         for track in tracks:
             if place.trace.tracks[track].kind == "counter":
                 lines += trace_lines(
@@ -122,17 +129,17 @@ def trace_slices(
                     place.own_ns(end),
                     query.px,
                 )
-    instants = instants_in(chosen, start, end, zoom)
+    instants = _instants_in(chosen, start, end, zoom)
     return _answer(start, tiles, lanes, lines, instants)
 
 
 def _answer(
     start: int,
     tiles: Sequence[tuple[Placed, Tile]],
-    lanes: Sequence[api.TraceLane],
-    lines: Sequence[api.TraceLine],
-    instants: api.TraceInstants,
-) -> api.TraceSlicesResponse:
+    lanes: Sequence[TraceLane],
+    lines: Sequence[TraceLine],
+    instants: TraceInstants,
+) -> TraceSlicesResponse:
     begin = _joined(
         [tile.pieces.start_ns + place.zero_ns - start for place, tile in tiles]
     )
@@ -143,7 +150,7 @@ def _answer(
     unit = _unit(begin, stop)
     first = np.rint(begin / unit)
     names, name, family = _named(tiles)
-    return api.TraceSlicesResponse(
+    return TraceSlicesResponse(
         t0=str(start),
         unit_ns=float(unit),
         zoom=max((tile.zoom for _, tile in tiles), default=0),
@@ -200,7 +207,7 @@ def _named(
         for at, key in enumerate(keys.tolist()):
             text = trace.strings[key >> 32]
             family = family_of(trace.strings[key & 0xFFFFFFFF], text)
-            number = names.setdefault(shortened(text), len(names))
+            number = names.setdefault(_shortened(text), len(names))
             table[:, at] = (min(number, NO_NAME), FAMILIES.index(family))
         of_name.append(table[0][which])
         of_family.append(table[1][which])
@@ -210,3 +217,57 @@ def _named(
 def _keys(trace: Trace, rows: Ints) -> Ints:
     name = np.asarray(trace.slices.name[rows], np.int64)
     return name << 32 | np.asarray(trace.slices.category[rows], np.int64)
+
+
+def _instants_in(
+    chosen: Sequence[tuple[Placed, Sequence[int]]], start: int, end: int, zoom: int
+) -> TraceInstants:
+    """Those of some tracks in a window, as they are drawn at a zoom."""
+    tracks: list[str] = []
+    names: dict[str, int] = {}
+    rows: list[tuple[int, int, int, int, int, int]] = []
+    having = [
+        (place, track)
+        for place, own in chosen
+        if len(place.trace.instants)
+        for track in own
+    ]
+    for place, track in having:
+        trace = place.trace
+        most = max(50, (MAX_INSTANTS - len(rows)) // len(having))
+        found = marks(trace, track, place.own_ns(start), place.own_ns(end), zoom, most)
+        if not len(found):
+            continue
+        shift = place.zero_ns - start
+        for row, count in zip(found.row.tolist(), found.count.tolist(), strict=True):
+            name = _shortened(trace.strings[int(trace.instants.name[row])])
+            rows.append(
+                (
+                    len(tracks),
+                    int(trace.instants.time_ns[row]) + shift,
+                    row,
+                    names.setdefault(name, len(names)),
+                    KINDS.index(kind_of(trace, row)),
+                    count,
+                )
+            )
+        tracks.append(place.track_of(track))
+    columns = np.array(rows, np.int64).reshape(-1, 6).T
+    return TraceInstants(
+        tracks=tuple(tracks),
+        track=u16(columns[0]),
+        time_ns=f64(columns[1]),
+        row=i32(columns[2]),
+        name=u16(columns[3]),
+        kind=u8(columns[4]),
+        count=i32(columns[5]),
+        names=tuple(names),
+        kinds=KINDS,
+    )
+
+
+def _shortened(text: str) -> str:
+    """A name as tiles have it; told apart at its end too, where templates differ."""
+    if len(text) <= MAX_NAME:
+        return text
+    return f"{text[: MAX_NAME - 41]}…{text[-40:]}"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tb_plugin import api
 from tb_plugin.analysis.trace.families import FAMILIES, family_of
 from tb_plugin.analysis.trace.instants import found_instants
-from tb_plugin.analysis.trace.totals import hits, totals
+from tb_plugin.analysis.trace.totals import found_slices, totals
+from tb_plugin.api.trace import TraceRangeResponse, TraceSearchResponse
 from tb_plugin.contract.wire import f64, i32, u8, u16
 from tb_plugin.pages.trace.asked import places_of
 from tb_plugin.pages.trace.axis import TracksQuery, chosen_tracks, window_of
@@ -39,20 +39,20 @@ class SearchQuery(TracksQuery, frozen=True):
 
 
 @route("trace_search", SearchQuery)
-def answer_search(asked: Asked[SearchQuery]) -> api.TraceSearchResponse:
+def answer_search(asked: Asked[SearchQuery]) -> TraceSearchResponse:
     """Where a text stands."""
     return trace_search(places_of(asked), asked.query)
 
 
 @route("trace_range", TracksQuery)
-def answer_range(asked: Asked[TracksQuery]) -> api.TraceRangeResponse:
+def answer_range(asked: Asked[TracksQuery]) -> TraceRangeResponse:
     """Sums of a window."""
     return trace_range(places_of(asked), asked.query)
 
 
 def trace_search(
     places: Mapping[str, Placed], query: SearchQuery
-) -> api.TraceSearchResponse:
+) -> TraceSearchResponse:
     """Where a text stands in names.
 
     Raises:
@@ -72,10 +72,10 @@ def trace_search(
         known = [trace.instants.name[found]]
         parts.append(_hits_of_instants(place, found))
         if wanted is not None and query.only is None:
-            slices = hits(trace, tracks, wanted, MAX_HITS)
-            number += slices.num_hits
-            known.append(trace.slices.name[slices.row])
-            parts.append(_hits_of_slices(place, slices.row))
+            rows, total = found_slices(trace, tracks, wanted, MAX_HITS)
+            number += total
+            known.append(trace.slices.name[rows])
+            parts.append(_hits_of_slices(place, rows))
         names += len(np.unique(np.concatenate(known)))
         index = np.zeros(len(trace.tracks) + 1, np.int64)
         index[tracks] = np.arange(len(tracks)) + len(keys)
@@ -85,7 +85,7 @@ def trace_search(
     every: Ints = np.concatenate(parts, axis=1) if parts else np.empty((6, 0), np.int64)
     every = every[:, np.argsort(every[0], kind="stable")[:MAX_HITS]]
     t0 = int(every[0, 0]) if every.shape[1] else 0
-    return api.TraceSearchResponse(
+    return TraceSearchResponse(
         t0=str(t0),
         num_hits=number,
         num_names=names,
@@ -122,9 +122,7 @@ def _hits_of_instants(place: Placed, rows: Ints) -> Ints:
     return np.stack((time_ns, none, track, none, rows.astype(np.int64), none + 1))
 
 
-def trace_range(
-    places: Mapping[str, Placed], query: TracksQuery
-) -> api.TraceRangeResponse:
+def trace_range(places: Mapping[str, Placed], query: TracksQuery) -> TraceRangeResponse:
     """Sums by name.
 
     Raises:
@@ -162,7 +160,7 @@ def trace_range(
         sources.append(place.id)
     ordered = sorted(rows.items(), key=lambda item: -item[1][1])[:MAX_NAMES]
     columns = np.array([value for _, value in ordered], np.int64).reshape(-1, 6).T
-    return api.TraceRangeResponse(
+    return TraceRangeResponse(
         num_slices=number,
         num_names=len(rows),
         names=tuple(name[:_MAX_TEXT] for (name, _), _ in ordered),

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 
-from tb_plugin import api
-from tb_plugin.analysis.time.device_counters import PROCESS as DEVICE_USE
+from tb_plugin.analysis.trace.counters import DEVICE_USE, MEMORY
 from tb_plugin.analysis.trace.instants import rows_of_track
-from tb_plugin.analysis.trace_memory.totals import PROCESS as MEMORY
+from tb_plugin.api.trace import (
+    TraceChoice,
+    TraceClock,
+    TraceResponse,
+    TraceSource,
+    TraceSteps,
+    TraceTrack,
+)
 from tb_plugin.contract.wire import f64, finite, i32
 from tb_plugin.pages.trace.axis import COUNTERS, run_clocks
 from tb_plugin.pages.trace.counters import RankCounters
@@ -20,13 +27,17 @@ from tb_plugin.server.parameters import Query, Rank, Whole
 from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.analysis.trace.trace import Trace, Track
+    from tb_plugin.api.base import Unit
     from tb_plugin.index.run import Run
-    from tb_plugin.jobs.trace_sources import FoundSource, Opening
+    from tb_plugin.jobs.trace_sources import FoundSource, TraceJob
     from tb_plugin.pages.trace.axis import Placed
+
+    Counters: TypeAlias = Sequence[tuple[int, int, Sequence[tuple[TraceTrack, Rows]]]]
+    """By rank, with the offset of its clock: tracks and their rows."""
 
 OPEN_SECONDS: Final = 0.5
 """How long an answer waits for sources that are being opened."""
@@ -95,7 +106,7 @@ def _rank_of(found: FoundSource) -> int:
 
 
 @route("trace", TraceQuery)
-def answer(asked: Asked[TraceQuery]) -> api.TraceResponse:
+def trace(asked: Asked[TraceQuery]) -> TraceResponse:
     """Sources and tracks; what is shown begins to be opened."""
     state, query, traces = asked.state, asked.query, asked.state.traces
     listed = traces.listed(query.run, fresh=True)
@@ -113,21 +124,66 @@ def answer(asked: Asked[TraceQuery]) -> api.TraceResponse:
             chosen = Chosen(chosen.sources, _ranks_shown(run, query), len(run.ranks))
         clocks = run_clocks(run)
         counters = [
-            (rank, clocks.offset_ns(rank), RankCounters(state.store.series, run, rank))
+            (rank, clocks.offset_ns(rank), list(of.tracks(0)))
             for rank in chosen.ranks
             if rank >= 0
+            for of in (RankCounters(state.store.series, run, rank),)
         ]
-        return trace(
-            summary,
-            listed.sources,
-            chosen,
-            openings,
-            traces.placed(query.run, chosen.sources, clocks, summary),
-            counters,
-            listed.problems,
-            still_reading=listed.still_reading,
-            local_perfetto=state.has_perfetto(),
-        )
+        places = traces.placed(query.run, chosen.sources, clocks, summary)
+        base, end = _extent(places, counters)
+        sources, tracks = _shown(openings, places, counters, base)
+    order = {rank: at for at, rank in enumerate(chosen.ranks)}
+    tracks.sort(key=lambda track: order.get(_or(track.rank), len(order)))
+    shown = {one.id for one in chosen.sources}
+    return TraceResponse(
+        run=summary,
+        base_ns=str(base),
+        end_ns=float(end - base),
+        sources=tuple(sources),
+        tracks=tuple(tracks),
+        steps=_steps(places, base),
+        choices=tuple(
+            TraceChoice(
+                one.id,
+                one.kind,
+                one.name[:MAX_TEXT],
+                one.rank,
+                one.cycle,
+                float(one.num_bytes),
+                one.id in shown,
+            )
+            for one in listed.sources[:MAX_CHOICES]
+        ),
+        num_ranks=chosen.num_ranks,
+        shown_ranks=tuple(rank for rank in chosen.ranks if rank >= 0),
+        problems=listed.problems,
+        still_reading=listed.still_reading,
+        perfetto="local" if state.has_perfetto() else "hosted",
+    )
+
+
+def _shown(
+    openings: Sequence[TraceJob],
+    places: Sequence[Placed],
+    counters: Counters,
+    base: int,
+) -> tuple[list[TraceSource], list[TraceTrack]]:
+    """Sources in their order, those of counters last, and the tracks of those open."""
+    by_id = {one.id: one for one in places}
+    sources = [_source(one, by_id.get(one.found.id), base) for one in openings]
+    tracks = [
+        _track(index, number, track, place.trace, opening.found.rank)
+        for index, opening in enumerate(openings)
+        if (place := by_id.get(opening.found.id)) is not None
+        for number, track in enumerate(place.trace.tracks)
+        if _is_listed(place.trace, number)
+    ]
+    for rank, offset, found in counters:
+        if found:
+            at = len(sources)
+            sources.append(_counter_source(rank, offset, [r for _, r in found], base))
+            tracks += [replace(track, source=at) for track, _ in found]
+    return sources, tracks
 
 
 def _ranks_shown(run: Run, query: TraceQuery) -> tuple[int, ...]:
@@ -140,80 +196,12 @@ def _ranks_shown(run: Run, query: TraceQuery) -> tuple[int, ...]:
     return tuple(ranks[:DEFAULT_RANKS])
 
 
-def trace(
-    summary: api.RunSummary,
-    every: Sequence[FoundSource],
-    chosen: Chosen,
-    openings: Sequence[Opening],
-    places: Sequence[Placed],
-    counters: Sequence[tuple[int, int, RankCounters]],
-    problems: Sequence[api.Problem],
-    *,
-    still_reading: bool,
-    local_perfetto: bool,
-) -> api.TraceResponse:
-    """Answer it.
-
-    `openings` are of the sources shown, in their order, and `places` those of them that
-    are open; `counters` by rank, with the offset of its clock; `problems` of files that no
-    source was made of.
-    """
-    own = [(rank, offset, list(of.tracks(0))) for rank, offset, of in counters]
-    base, end = _extent(places, own)
-    by_id = {one.id: one for one in places}
-    sources = [_source(one, by_id.get(one.found.id), base) for one in openings]
-    tracks = [
-        _track(index, number, track, place.trace, opening.found.rank)
-        for index, opening in enumerate(openings)
-        if (place := by_id.get(opening.found.id)) is not None
-        for number, track in enumerate(place.trace.tracks)
-        if _is_listed(place.trace, number)
-    ]
-    for rank, offset, found in own:
-        if found:
-            at = len(sources)
-            sources.append(_counter_source(rank, offset, [r for _, r in found], base))
-            tracks += [replace(track, source=at) for track, _ in found]
-    order = {rank: at for at, rank in enumerate(chosen.ranks)}
-    tracks.sort(key=lambda track: order.get(_or(track.rank), len(order)))
-    shown = {one.id for one in chosen.sources}
-    return api.TraceResponse(
-        run=summary,
-        base_ns=str(base),
-        end_ns=float(end - base),
-        sources=tuple(sources),
-        tracks=tuple(tracks),
-        steps=_steps(places, base),
-        choices=tuple(
-            api.TraceChoice(
-                one.id,
-                one.kind,
-                one.name[:MAX_TEXT],
-                one.rank,
-                one.cycle,
-                float(one.num_bytes),
-                one.id in shown,
-            )
-            for one in every[:MAX_CHOICES]
-        ),
-        num_ranks=chosen.num_ranks,
-        shown_ranks=tuple(rank for rank in chosen.ranks if rank >= 0),
-        problems=tuple(problems),
-        still_reading=still_reading,
-        perfetto="local" if local_perfetto else "hosted",
-    )
-
-
 def _or(rank: int | None) -> int:
     return -1 if rank is None else rank
 
 
-def _extent(
-    places: Iterable[Placed],
-    counters: Iterable[tuple[int, int, Sequence[tuple[api.TraceTrack, Rows]]]],
-) -> tuple[int, int]:
+def _extent(places: Sequence[Placed], counters: Counters) -> tuple[int, int]:
     """First and last time of what is shown; numbers count where nothing else is."""
-    places = list(places)
     if places:
         return (
             min(one.zero_ns + one.trace.start_ns for one in places),
@@ -228,11 +216,11 @@ def _extent(
     )
 
 
-def _source(opening: Opening, place: Placed | None, base: int) -> api.TraceSource:
+def _source(opening: TraceJob, place: Placed | None, base: int) -> TraceSource:
     found = opening.found
     # What is shown meanwhile may be an older one, which is ready.
     state = opening.state if place is None else "ready"
-    return api.TraceSource(
+    return TraceSource(
         id=found.id,
         kind=found.kind,
         name=found.name[:MAX_TEXT],
@@ -270,10 +258,10 @@ def _notes(trace: Trace) -> tuple[str, ...]:
 
 def _track(
     source: int, index: int, track: Track, trace: Trace, rank: int | None
-) -> api.TraceTrack:
+) -> TraceTrack:
     values = _values(trace, index) if track.kind == "counter" else np.empty(0)
     known = values[np.isfinite(values)]
-    return api.TraceTrack(
+    return TraceTrack(
         source=source,
         index=index,
         name=track.name[:MAX_TEXT],
@@ -302,7 +290,7 @@ def _is_listed(trace: Trace, index: int) -> bool:
     return bool(has_any or (track.process and _num_instants(trace, index)))
 
 
-_UNITS: Final[dict[str, api.Unit]] = {MEMORY: "bytes", DEVICE_USE: "percent"}
+_UNITS: Final[dict[str, Unit]] = {MEMORY: "bytes", DEVICE_USE: "percent"}
 """Of counters, by what their process is called."""
 
 
@@ -324,10 +312,10 @@ def _values(
 
 def _counter_source(
     rank: int, offset: int, rows: Sequence[Rows], base: int
-) -> api.TraceSource:
+) -> TraceSource:
     first = min(float(one.first[0]) for one in rows) * 1e6 + offset - base
     last = max(float(one.last.max()) for one in rows) * 1e6 + offset - base
-    return api.TraceSource(
+    return TraceSource(
         id=f"{COUNTERS}{rank}",
         kind="counters",
         name="memory and host",
@@ -341,23 +329,23 @@ def _counter_source(
         num_slices=0,
         start_ns=first,
         end_ns=last,
-        clock=api.TraceClock("wall", float(offset), None),
+        clock=TraceClock("wall", float(offset), None),
         notes=(),
         has_file=False,
     )
 
 
-def _steps(places: Sequence[Placed], base: int) -> api.TraceSteps:
+def _steps(places: Sequence[Placed], base: int) -> TraceSteps:
     """Of the lowest rank that names any: its profiler's, which are few, else its spans'."""
     with_steps = [one for one in places if len(one.source.steps.number)]
     if not with_steps:
-        return api.TraceSteps(i32([]), f64([]), f64([]))
+        return TraceSteps(i32([]), f64([]), f64([]))
     rank = min(_rank_of(one.source.found) for one in with_steps)
     own = [one for one in with_steps if _rank_of(one.source.found) == rank]
     # Spans have every step, the profiler's file only those it traced.
     one = next((p for p in own if p.source.found.kind == "spans"), own[0])
     steps, shift = one.source.steps, one.zero_ns - base
-    return api.TraceSteps(
+    return TraceSteps(
         number=i32(np.clip(steps.number, -1, 2**31 - 1)),
         start_ns=f64(steps.start_ns + shift),
         end_ns=f64(steps.end_ns + shift),

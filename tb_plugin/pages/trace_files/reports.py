@@ -9,8 +9,15 @@ from msgspec import Meta
 
 from collector.format.errors import FormatError
 from collector.format.memory import FOLDS_INTO
-from tb_plugin import api
 from tb_plugin.analysis.trace_memory.reports import memory_columns
+from tb_plugin.api.modules import ModuleCategory
+from tb_plugin.api.trace_reports import (
+    TraceReport,
+    TraceReportMemory,
+    TraceReportOperators,
+    TraceReportResponse,
+    TraceReportsResponse,
+)
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.trace_reports import (
@@ -38,6 +45,8 @@ ReportId = Annotated[
 
 FIND_SECONDS: Final = 2.0
 SOURCE: Final = "torch_profiler"
+_MOST: Final = 2**62
+_MOST_FLOPS: Final = 1e30
 NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
 
 
@@ -63,7 +72,7 @@ def _reports(state: State) -> TraceReports:
 
 
 @route("trace_reports", ReportsQuery)
-def trace_reports(asked: Asked[ReportsQuery]) -> api.TraceReportsResponse:
+def trace_reports(asked: Asked[ReportsQuery]) -> TraceReportsResponse:
     """What the recordings of a run say of their traces."""
     state, query = asked.state, asked.query
     run = state.store.run(query.run)
@@ -79,7 +88,7 @@ def trace_reports(asked: Asked[ReportsQuery]) -> api.TraceReportsResponse:
         still_reading = budget.exhausted or run.unfinished
         shown = [(one.id, one.entry.offset) for one in found]
         asked.decided_by(run.version, shown, still_reading)
-        return api.TraceReportsResponse(
+        return TraceReportsResponse(
             run=state.summary(run),
             reports=tuple(map(_report, found)),
             absent=tuple(
@@ -94,7 +103,7 @@ def trace_reports(asked: Asked[ReportsQuery]) -> api.TraceReportsResponse:
 
 
 @route("trace_report", ReportQuery)
-def trace_report(asked: Asked[ReportQuery]) -> api.TraceReportResponse:
+def trace_report(asked: Asked[ReportQuery]) -> TraceReportResponse:
     """One report in full."""
     state, query = asked.state, asked.query
     run = state.store.run(query.run)
@@ -112,10 +121,10 @@ def trace_report(asked: Asked[ReportQuery]) -> api.TraceReportResponse:
                 "The other reports can; the trace's file may be there.",
             ) from error
     memory = _memory(found, tables, query)
-    options = found.options
-    return api.TraceReportResponse(
+    options = found.meta.flags_set("options")
+    return TraceReportResponse(
         report=_report(found),
-        summary=found.text("summary", MAX_SUMMARY),
+        summary=found.meta.text("summary", MAX_SUMMARY),
         operators=_operators(tables),
         memory=memory,
         missing=()
@@ -143,34 +152,34 @@ MAX_SUMMARY: Final = 500_010
 """Letters; what the recorder writes at most, and the dots behind it."""
 
 
-def _report(found: FoundReport) -> api.TraceReport:
-    start, end = found.number("start_ns"), found.number("end_ns")
+def _report(found: FoundReport) -> TraceReport:
+    start, end = found.meta.count("start_ns", _MOST), found.meta.count("end_ns", _MOST)
     is_known = start is not None and end is not None and end >= start
-    return api.TraceReport(
+    return TraceReport(
         id=found.id,
         rank=found.file.rank,
-        cycle=found.number("cycle"),
-        first_step=found.number("first_step"),
-        last_step=found.number("last_step"),
-        num_steps=found.number("num_steps"),
-        path=found.text("path"),
-        num_bytes=float(found.number("num_bytes") or 0),
+        cycle=found.meta.count("cycle", _MOST),
+        first_step=found.meta.count("first_step", _MOST),
+        last_step=found.meta.count("last_step", _MOST),
+        num_steps=found.meta.count("num_steps", _MOST),
+        path=found.meta.text("path"),
+        num_bytes=float(found.meta.count("num_bytes", _MOST) or 0),
         seconds=((end or 0) - (start or 0)) / 1e9 if is_known else None,
-        activities=found.activities,
-        options=found.options,
-        flops=found.flops,
-        kept=found.meta.get("kept") is True,
-        remote=found.text("remote"),
-        problem=found.text("problem"),
+        activities=tuple(found.meta.texts("activities")),
+        options=tuple(found.meta.flags_set("options")),
+        flops=found.meta.number("flops", _MOST_FLOPS),
+        kept=found.meta.flag("kept") is True,
+        remote=found.meta.text("remote"),
+        problem=found.meta.text("problem"),
     )
 
 
-def _operators(tables: ReportTables) -> api.TraceReportOperators:
+def _operators(tables: ReportTables) -> TraceReportOperators:
     columns = tables.operators
     none = np.empty(0, np.int64)
     own = columns.get("self_cpu_ns", none) + columns.get("self_device_ns", none)
     order = np.argsort(-own, kind="stable")
-    return api.TraceReportOperators(
+    return TraceReportOperators(
         tuple(tables.names[row] for row in order.tolist()),
         **{name: f64(column[order]) for name, column in columns.items()}
         if columns
@@ -178,26 +187,26 @@ def _operators(tables: ReportTables) -> api.TraceReportOperators:
     )
 
 
-_COLUMNS: Final = tuple(api.TraceReportOperators.__dataclass_fields__)[1:]
+_COLUMNS: Final = tuple(TraceReportOperators.__struct_fields__)[1:]
 
 
 def _memory(
     found: FoundReport, tables: ReportTables, query: ReportQuery
-) -> api.TraceReportMemory | None:
+) -> TraceReportMemory | None:
     devices = tuple(tables.memory)
     device = device_shown(devices, query.device)
     if device is None:
         return None
     time_ns, held = tables.memory[device]
-    start = found.number("start_ns") or int(time_ns[0])
+    start = found.meta.count("start_ns", _MOST) or int(time_ns[0])
     x = (time_ns - start) / 1e3
-    end = found.number("end_ns") or int(time_ns[-1])
+    end = found.meta.count("end_ns", _MOST) or int(time_ns[-1])
     low, high = min(0.0, float(x[0])), max((end - start) / 1e3, float(x[-1]) + 1e-3)
     x0 = low if query.x0 is None else min(max(query.x0, low), high)
     x1 = high if query.x1 is None else min(max(query.x1, x0), high)
     shown = [at for at in range(len(tables.categories)) if held[:, at].any()]
     columns = memory_columns(x, held[:, shown], x0, max(x1, x0 + 1e-3), query.px)
-    return api.TraceReportMemory(
+    return TraceReportMemory(
         device=device,
         devices=devices,
         x_low=low,
@@ -207,7 +216,7 @@ def _memory(
         total_bytes=f64(columns.held.sum(axis=1)),
         peak_x=f64(columns.peak_x),
         categories=tuple(
-            api.ModuleCategory(
+            ModuleCategory(
                 name=tables.categories[at],
                 group=FOLDS_INTO.get(tables.categories[at], "unknown"),  # type: ignore[arg-type]
                 bytes=f64(columns.held[:, place]),

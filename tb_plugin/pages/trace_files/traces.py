@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from werkzeug.wrappers import Response
 from werkzeug.wsgi import wrap_file
 
-from tb_plugin import api, storage
+from tb_plugin import storage
+from tb_plugin.api.traces import TraceFile, TracesResponse
 from tb_plugin.budget import Budget
-from tb_plugin.jobs.worker.column_cache import FileKey
+from tb_plugin.jobs.worker.cache import FileKey
 from tb_plugin.pages.trace.asked import FIND_SECONDS
 from tb_plugin.server.errors import NotFoundError
 from tb_plugin.server.parameters import Query, SourceId
@@ -20,8 +21,8 @@ from tb_plugin.server.routes import Asked, route
 if TYPE_CHECKING:
     from werkzeug.wrappers import Request
 
-    from tb_plugin.formats.traces.files.found import FoundTrace
-    from tb_plugin.jobs.trace_sources import FoundSource, Opening
+    from tb_plugin.formats.traces.files.listing import FoundTrace
+    from tb_plugin.jobs.trace_sources import FoundSource, TraceJob
 
 MAX_FILES: Final = 10_000
 
@@ -37,7 +38,7 @@ class FileQuery(Query, frozen=True):
 
 
 @route("traces", Query)
-def traces(asked: Asked[Query]) -> api.TracesResponse:
+def traces(asked: Asked[Query]) -> TracesResponse:
     """All files, and how far each is."""
     state, sources = asked.state, asked.state.traces.sources
     run = state.store.run(asked.query.run)
@@ -47,12 +48,10 @@ def traces(asked: Asked[Query]) -> api.TracesResponse:
         found = list(state.traces.files.of(run, budget))
         still_reading = budget.exhausted or run.unfinished
         listing = run.found.traces
-        known = [
-            sources.known(asked.query.run, one.id, tuple(one.key)) for one in found
-        ]
+        known = [sources.known((asked.query.run, one.id, *one.key)) for one in found]
         states = [one and one.state for one in known]
         asked.decided_by(run.version, found, states, still_reading)
-        return api.TracesResponse(
+        return TracesResponse(
             run=state.summary(run),
             files=tuple(map(_file, found[:MAX_FILES], known)),
             num_files=len(found),
@@ -61,8 +60,8 @@ def traces(asked: Asked[Query]) -> api.TracesResponse:
         )
 
 
-def _file(found: FoundTrace, opening: Opening | None) -> api.TraceFile:
-    return api.TraceFile(
+def _file(found: FoundTrace, opening: TraceJob | None) -> TraceFile:
+    return TraceFile(
         id=found.id,
         name=found.name,
         path=found.shown_path,

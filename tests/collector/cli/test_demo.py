@@ -240,7 +240,7 @@ def test_a_torch_whose_fsdp_needs_gpus_is_refused_before_it_trains(monkeypatch):
 def test_without_torch_the_exact_command_is_given(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(demo_launch, "find_spec", lambda name: None)
     out = tmp_path / "logs"
-    assert main(["demo", "--out", str(out)]) == 1
+    assert main(["demo", "--out", str(out)]) == 2
     said = capsys.readouterr().err
     assert f'{sys.executable} -m pip install "torch>=2.6"' in said
     assert "memboard demo --simulate 64" in said
@@ -316,7 +316,7 @@ def test_a_port_that_is_taken_is_said(tmp_path):
         taken.listen()
         port = str(taken.getsockname()[1])
         done = run_demo("--simulate", "2", "--port", port, "--out", str(tmp_path))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "TensorBoard did not start" in done.stderr
     assert "--port" in done.stderr
     assert "Traceback" not in done.stderr
@@ -336,7 +336,7 @@ def test_a_port_that_is_taken_is_said(tmp_path):
     ],
 )
 def test_what_cannot_be_is_refused_with_the_remedy(arguments, said, capsys, tmp_path):
-    assert main(["demo", "--out", str(tmp_path / "logs"), *arguments]) == 1
+    assert main(["demo", "--out", str(tmp_path / "logs"), *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith("memboard demo: ")
     assert said in error
@@ -346,7 +346,7 @@ def test_what_cannot_be_is_refused_with_the_remedy(arguments, said, capsys, tmp_
 def test_a_logdir_that_cannot_be_made_is_named(capsys, tmp_path):
     (tmp_path / "file").write_text("")
     out = str(tmp_path / "file" / "logs")
-    assert main(["demo", "--simulate", "2", "--no-serve", "--out", out]) == 1
+    assert main(["demo", "--simulate", "2", "--no-serve", "--out", out]) == 2
     error = capsys.readouterr().err
     assert out in error
     assert "--out" in error

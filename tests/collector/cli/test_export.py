@@ -320,7 +320,7 @@ def test_nothing_is_overwritten_unless_forced(run, tmp_path, capsys):
     out.mkdir()
     there = out / "rank_0_config.yaml"
     there.write_bytes(b"mine")
-    assert export(tmp_path, "--yaml", "--config", "-o", out) == 1
+    assert export(tmp_path, "--yaml", "--config", "-o", out) == 2
     said = capsys.readouterr().err
     assert "rank_0_config.yaml" in said
     assert "--force" in said
@@ -393,7 +393,7 @@ def test_damage_costs_one_file_and_is_told(run, tmp_path, capsys):
 
 def test_errors_say_what_where_and_what_to_do(run, tmp_path, capsys):
     def failing(*arguments: object) -> str:
-        assert export(*arguments) == 1
+        assert export(*arguments) == 2
         return capsys.readouterr().err
 
     assert "no such directory" in failing(tmp_path / "nowhere")
@@ -439,8 +439,8 @@ def test_a_directory_that_cannot_be_written_is_named(run, tmp_path, capsys):
     rank.close()
     blocked = tmp_path / "file"
     blocked.write_text("")
-    assert export(tmp_path, "--yaml", "-o", blocked / "out") == 1
-    assert "cannot write" in capsys.readouterr().err
+    assert export(tmp_path, "--yaml", "-o", blocked / "out") == 2
+    assert f"where: {blocked / 'out'}" in capsys.readouterr().err
 
 
 def test_thousands_of_snaps_take_seconds(run, tmp_path):

@@ -17,8 +17,8 @@ from collector.format.memory import CATEGORIES
 from tb_plugin.analysis.modules.states import ALL_STATES, ModuleStates
 from tb_plugin.analysis.modules.tree import tree_of_names
 from tb_plugin.cli import main
-from tb_plugin.cli.export.tables import COLUMNS, module_rows, window_report
-from tb_plugin.formats.memprofiler.report.report import read_report
+from tb_plugin.cli.export.module_table import COLUMNS, WindowTable
+from tb_plugin.formats.memprofiler.report import read_report
 
 
 def as_recorded(states: ModuleStates, *, fsdp: bool) -> ModuleStates:
@@ -32,11 +32,13 @@ def test_labels_and_sizes_are_those_that_torch_prints(torch_reports, tracker):
     folder, truth = torch_reports
     exact = read_report((folder / f"{tracker}.lines.B").read_bytes()).states
     fsdp = tracker == "fsdp"
-    report = window_report(as_recorded(exact, fsdp=fsdp), fsdp=fsdp)
-    assert report.plain() == truth[tracker]
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in module_rows(report, "f", 3)]
-    assert {(row["function"], row["iteration"]) for row in rows} == {("f", 3)}
-    assert mapped(rows) == truth[tracker]
+    table = WindowTable(as_recorded(exact, fsdp=fsdp), is_fsdp=fsdp)
+    assert table.nested() == truth[tracker]
+    assert mapped(rows_of(table)) == truth[tracker]
+
+
+def rows_of(table: WindowTable) -> list[dict[str, Any]]:
+    return [dict(zip(COLUMNS, row, strict=True)) for row in table.rows]
 
 
 def mapped(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -88,10 +90,11 @@ ROWS = [
 
 
 def test_rows_hold_what_the_states_did():
-    report = window_report(states_of(ROWS), fsdp=False)
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in module_rows(report, "f", 2)]
-    assert mapped(rows) == report.plain()
-    assert report.peak[1] == ("cpu", {**dict.fromkeys(report.peak[1][1], 0), "Other": 3 << 20, "Total": 3 << 20})  # fmt: skip
+    table = WindowTable(states_of(ROWS), is_fsdp=False)
+    found = table.nested()
+    assert mapped(rows_of(table)) == found
+    sizes = {label: size for label, size in found["peak"]["cpu"].items() if size}
+    assert sizes == {"Other": 3 << 20, "Total": 3 << 20}
 
 
 def test_numbers_in_names_sort_as_numbers():
@@ -99,24 +102,22 @@ def test_numbers_in_names_sort_as_numbers():
         (f"Net.layers.{n}", "before_pre_forward", 0, "cpu", {"param": 1})
         for n in (10, 9, 1)
     ]
-    names = [m.fqn for m in window_report(states_of(rows), fsdp=False).modules]
-    assert names == ["Net.layers.1", "Net.layers.9", "Net.layers.10"]
+    names = WindowTable(states_of(rows), is_fsdp=False).nested()["modules"]
+    assert list(names) == ["Net.layers.1", "Net.layers.9", "Net.layers.10"]
 
 
 def test_what_fsdp_has_no_word_for_is_told_in_the_words_of_plain_modules():
     states = as_recorded(states_of(ROWS), fsdp=True)
-    (peak, _) = window_report(states, fsdp=True).peak
-    assert peak[1]["Parameter"] == 1 << 20
-    assert peak[1]["Other"] == 1 << 20
-    assert peak[1]["Sharded Param"] == 0
-    assert list(peak[1])[-1] == "Total"
+    peak = WindowTable(states, is_fsdp=True).nested()["peak"]["cuda:0"]
+    assert peak["Parameter"] == 1 << 20
+    assert peak["Other"] == 1 << 20
+    assert peak["Sharded Param"] == 0
+    assert list(peak)[-1] == "Total"
 
 
 def test_nothing_tracked_is_no_row():
-    report = window_report(
-        states_of([("Net", "peak_forward", 0, "cpu", {})]), fsdp=True
-    )
-    assert list(module_rows(report, "f", 1)) == []
+    states = states_of([("Net", "peak_forward", 0, "cpu", {})])
+    assert rows_of(WindowTable(states, is_fsdp=True)) == []
 
 
 def test_a_tracked_step_exports_as_torch_tracks_its_own(fsdp_on_cpu, tmp_path):
@@ -134,8 +135,8 @@ def test_a_tracked_step_exports_as_torch_tracks_its_own(fsdp_on_cpu, tmp_path):
             ours = sections(mapped(list(csv.DictReader(file))))
         printed = read_report((tmp_path / f"{name}.log").read_bytes()).states
         fsdp = name == "fsdp"
-        report = window_report(as_recorded(printed, fsdp=fsdp), fsdp=fsdp)
-        theirs = sections(report.plain())
+        table = WindowTable(as_recorded(printed, fsdp=fsdp), is_fsdp=fsdp)
+        theirs = sections(table.nested())
         assert len(ours) > 20
         for place, sizes in theirs.items():
             if fsdp and place[1] == "After Post-Backward":

@@ -10,11 +10,12 @@ import pytest
 
 from collector.format.names import parse_rank_file_name
 from collector.format.snapshots import rebuilt
-from collector.simulate import oom_case
-from tb_plugin.cli import main
-from tb_plugin.cli.bring import snapshots as import_snapshots
+from tb_plugin.cli import import_snapshots, main
+from tests.collector.cli.conftest import command
+from tests.errors_found import errors_in
 from tests.made_snapshots import everything, long_history
 from tests.recordings import read_run
+from tests.simulate import oom_case
 from tests.tb_plugin.client import Page, answered
 
 WRITTEN_NS = 1_700_000_000 * 10**9
@@ -116,7 +117,7 @@ def test_the_rank_is_as_the_user_says_else_as_the_name_says_else_0(tmp_path, cap
     ranked = write(tmp_path / "memory_snapshot_rank2.pickle")
     assert do_import(tmp_path, plain, ranked) == 0
     assert sorted(run_of(tmp_path)) == [0, 2]
-    assert "tells no rank: say which with --rank" in capsys.readouterr().out
+    assert "without a rank in the name: give --rank" in capsys.readouterr().out
     assert do_import(tmp_path, plain, ranked, "--rank", "5") == 0
     assert "--rank" not in capsys.readouterr().out
     assert sorted(run_of(tmp_path)) == [0, 2, 5]
@@ -159,13 +160,13 @@ def test_an_error_in_what_was_imported_has_a_verdict(tmp_path):
     assert do_import(tmp_path, *map(str, (tmp_path / "dumps").glob("*.pickle"))) == 0
     page = Page(tmp_path / "logdir")
     found = answered(
-        lambda: page.of_run("/verdict", "exp"),
+        lambda: page.of_run("/findings", "exp"),
         lambda found: not found["still_reading"],
     )
-    (one,) = found["ooms"]
+    (one,) = errors_in(found)
     assert (one["origin"], one["rank"]) == ("file", case.label.rank)
-    assert one["cause"] == "imbalance"
-    assert len(one["peers"]["rank"]) == len(case.ranks) - 1
+    assert one["key"] == "imbalance"
+    assert len(one["peers"]) == len(case.ranks) - 1
     assert one["history"].startswith(f"{case.label.rank}-")
 
 
@@ -191,8 +192,8 @@ def test_nothing_good_is_exit_code_2_and_writes_nothing(tmp_path, capsys):
 def test_what_cannot_be_meant_is_exit_code_2(tmp_path, capsys, arguments):
     path = write(tmp_path / "memory_snapshot_rank0.pickle")
     logdir = tmp_path / "logdir"
-    assert main(["import", path, "--logdir", str(logdir), *arguments]) == 2
-    assert "what to do" in capsys.readouterr().err
+    assert command("import", path, "--logdir", logdir, *arguments) == 2
+    assert f"argument {arguments[-2]}" in capsys.readouterr().err
     assert not logdir.exists()
 
 
@@ -200,8 +201,8 @@ def test_a_logdir_that_cannot_be_written_is_said(tmp_path, capsys):
     path = write(tmp_path / "memory_snapshot_rank0.pickle")
     (tmp_path / "logdir").mkdir()
     (tmp_path / "logdir" / "exp").touch()
-    assert do_import(tmp_path, path) == 1
-    assert "cannot be written" in capsys.readouterr().err
+    assert do_import(tmp_path, path) == 2
+    assert "logdir/exp" in capsys.readouterr().err
 
 
 def test_one_too_large_for_a_capture_is_copied(tmp_path, monkeypatch, capsys):

@@ -9,13 +9,13 @@ import threading
 
 import pytest
 
-from tb_plugin.cli import main
 from tests.builders import START_NS, RunBuilder
+from tests.collector.cli.conftest import command
 from tests.tb_plugin.merging.chrome import check, events, slice_of, torch_trace
 
 
 def merge(*arguments: object) -> int:
-    return main(["merge", *map(str, arguments)])
+    return command("merge", *arguments)
 
 
 def read(path):
@@ -71,7 +71,7 @@ def test_the_result_is_not_merged_again_nor_replaced_unasked(tmp_path, capsys):
     run = recorded(tmp_path / "exp")
     assert merge(run.folder) == 0
     first = read(run.folder / "merged_trace.json.gz")
-    assert merge(run.folder) == 1
+    assert merge(run.folder) == 2
     assert "--force" in capsys.readouterr().err
     assert merge(run.folder, "--force") == 0
     assert read(run.folder / "merged_trace.json.gz") == first
@@ -117,7 +117,7 @@ def test_the_directorys_own_run_is_meant_also_where_others_lie_below(tmp_path):
     recorded(tmp_path / "exp" / "again", num_ranks=1, world_size=1)
     assert merge(tmp_path / "exp", "-o", tmp_path / "x.json") == 0
     assert ranks(read(tmp_path / "x.json")) == [0, 1]
-    assert merge(tmp_path, "-o", tmp_path / "y.json") == 1
+    assert merge(tmp_path, "-o", tmp_path / "y.json") == 2
     assert merge(tmp_path, "--run", "exp/again", "-o", tmp_path / "y.json") == 0
     assert ranks(read(tmp_path / "y.json")) == [0]
 
@@ -143,7 +143,7 @@ def test_it_waits_for_ranks_that_are_still_writing(tmp_path):
     ("arguments", "told"),
     [
         (["nowhere"], "there is no such file"),
-        (["--cycle", 0], "--cycle must be"),
+        (["--cycle", 0], "--cycle: '0' was given: give 1 or more"),
         (["--ranks", "x"], "ranks and ranges"),
         (["--attempt", 9], "there is no attempt 9"),
         (["--run", "other"], "no run 'other'"),
@@ -153,18 +153,18 @@ def test_what_cannot_be_is_said(tmp_path, capsys, arguments, told):
     recorded(tmp_path / "exp")
     path = tmp_path / "nowhere" if arguments == ["nowhere"] else tmp_path
     rest = [] if arguments == ["nowhere"] else arguments
-    assert merge(path, *rest) == 1
+    assert merge(path, *rest) == 2
     assert told in capsys.readouterr().err
 
 
 def test_a_directory_with_nothing_in_it(tmp_path, capsys):
-    assert merge(tmp_path) == 1
+    assert merge(tmp_path) == 2
     assert "nothing to merge" in capsys.readouterr().err
 
 
 def test_a_trace_is_never_replaced_by_the_result(tmp_path, capsys):
     path = torch_trace(tmp_path / "rank0.json", [slice_of("x", 1.0)], rank=0)
     before = path.read_bytes()
-    assert merge(path, "-o", path, "--force") == 1
+    assert merge(path, "-o", path, "--force") == 2
     assert "replace one of the traces" in capsys.readouterr().err
     assert path.read_bytes() == before

@@ -16,12 +16,14 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from tb_plugin.cli import main, open_files
-from tb_plugin.cli.open_files import first_place
-from tb_plugin.formats.snapshots.files.found import snapshot_id
-from tb_plugin.index.given import Given
+from tb_plugin.cli import main
+from tb_plugin.cli import open as open_verb
+from tb_plugin.cli.open import first_place
+from tb_plugin.formats.found_files import file_id
+from tb_plugin.index.logdirs import Given
 from tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
+from tests.collector.cli.conftest import command
 from tests.made_snapshots import long_history
 from tests.tb_plugin.client import decode_envelope
 
@@ -50,7 +52,7 @@ def test_the_url_shows_the_allocations_of_the_first_file(tmp_path):
     ]
     words = words_of(place_of(Given(tuple(paths))))
     assert words["view"] == "allocations"
-    assert words["history"] == snapshot_id(paths[0])
+    assert words["history"] == file_id("f", paths[0])
     assert re.fullmatch("[0-9a-f]{16}", words["run"])
 
 
@@ -61,7 +63,7 @@ def test_of_a_directory_it_is_the_first_snapshot_or_the_recording(tmp_path):
     write(tmp_path / "exp" / "step_3" / "rank0_memory_snapshot.pickle")
     words = words_of(place_of(Given(folders=(str(tmp_path),))))
     assert words["view"] == "allocations"
-    assert words["history"] == snapshot_id("exp/step_3/rank0_memory_snapshot.pickle")
+    assert words["history"] == file_id("f", "exp/step_3/rank0_memory_snapshot.pickle")
     (tmp_path / "empty").mkdir()
     assert place_of(Given(folders=(str(tmp_path / "empty"),))) == ""
 
@@ -72,11 +74,11 @@ def test_of_a_directory_it_is_the_first_that_is_not_plainly_broken(tmp_path):
     write(tmp_path / "b" / "rank0_memory_snapshot.pickle", b"\x80\x04no snapshot.")
     write(tmp_path / "b" / "rank2_memory_snapshot.pickle")
     words = words_of(place_of(Given(folders=(str(tmp_path),))))
-    assert words["history"] == snapshot_id("b/rank2_memory_snapshot.pickle")
+    assert words["history"] == file_id("f", "b/rank2_memory_snapshot.pickle")
     # Where all are, the first one's page says why.
     (tmp_path / "b" / "rank2_memory_snapshot.pickle").unlink()
     words = words_of(place_of(Given(folders=(str(tmp_path),))))
-    assert words["history"] == snapshot_id("a/rank0_memory_snapshot.pickle")
+    assert words["history"] == file_id("f", "a/rank0_memory_snapshot.pickle")
 
 
 def test_nothing_that_can_be_opened_is_exit_code_2(tmp_path, capsys):
@@ -121,17 +123,17 @@ def test_names_cannot_write_to_the_terminal(tmp_path, capsys):
 
 def test_a_port_that_is_none_is_exit_code_2(tmp_path, capsys):
     path = write(tmp_path / "memory_snapshot.pickle")
-    assert main(["open", str(path), "--port", "70000"]) == 2
-    assert "--port" in capsys.readouterr().err
+    assert command("open", path, "--port", 70000) == 2
+    assert "give a port from 1 to 65535" in capsys.readouterr().err
 
 
 def test_no_browser_takes_over_the_terminal(monkeypatch):
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    assert not open_files._has_browser()
+    assert not open_verb._has_browser()
     monkeypatch.setenv("DISPLAY", ":0")
-    assert open_files._has_browser()
+    assert open_verb._has_browser()
 
 
 @contextmanager
@@ -164,7 +166,7 @@ def test_it_serves_what_was_named_and_tidies_up(tmp_path):
         assert found, line
         page, data, place = found.groups()
         words = words_of(place)
-        assert words["history"] == snapshot_id(str(good))
+        assert words["history"] == file_id("f", str(good))
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(f"{data}/runs", timeout=120)
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
@@ -182,9 +184,9 @@ def test_it_serves_what_was_named_and_tidies_up(tmp_path):
 def test_torch_is_not_loaded(tmp_path):
     path = write(tmp_path / "memory_snapshot.pickle")
     code = (
-        "import sys; from tb_plugin.cli.open_files import first_place\n"
-        "import tb_plugin.cli.named_files, tb_plugin.cli.bring.snapshots\n"
-        "from tb_plugin.index.given import Given; from tb_plugin.server.standalone import Standalone\n"
+        "import sys; from tb_plugin.cli.open import first_place\n"
+        "import tb_plugin.cli.import_snapshots\n"
+        "from tb_plugin.index.logdirs import Given; from tb_plugin.server.standalone import Standalone\n"
         f"given = Given(files=({str(path)!r},))\n"
         "with Standalone(given, 'localhost', 0) as alone:\n"
         "    assert first_place(given, lambda: alone.plugin.state().store)\n"

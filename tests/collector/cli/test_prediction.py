@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentTypeError
 
 import pytest
 
-from collector.format.prediction import DeviceFigures, prediction_of, worst
+from collector.format.prediction import (
+    DeviceFigures,
+    Judged,
+    Prediction,
+    prediction_of,
+    worst,
+)
 from collector.running.plan import Outcome, Plan
 from collector.virtual.devices import parse_device
-from tb_plugin.cli import main
-from tb_plugin.cli.prediction.answer import Answer, answered
-from tb_plugin.cli.prediction.estimates import estimates_of
-from tb_plugin.cli.prediction.ranks import Ranks, parse_ranks
-from tb_plugin.cli.prediction.request import size_of
+from tb_plugin.cli.options import size_in_bytes
+from tb_plugin.cli.prediction.launch import estimates_of
+from tb_plugin.cli.prediction.ranks import Ranks
 from tb_plugin.cli.prediction.sweep import search
+from tests.collector.cli.conftest import command
 
 GIB = 1 << 30
 DEVICE = parse_device("24GiB,8.9")
 """Its context is estimated at 200 to 700 MiB."""
 
 
-def answer_of(
+def outcome_of(
     reserved: float, *, ended="stopped", ooms=0, error="", outside=None, communicators=0
-) -> Answer:
+) -> Outcome:
     figures = DeviceFigures(
         index=0,
         allocated_peak=int(reserved * GIB),
@@ -32,15 +38,21 @@ def answer_of(
         num_alloc_retries=0,
         num_ooms=ooms,
     )
-    outcome = Outcome(
+    return Outcome(
         ended=ended,
         error=error,
         num_steps=3,
         devices=[figures],
         estimates=plan_of(outside).outside(communicators),
     )
-    prediction = outcome.prediction(DEVICE.memory_bytes, None)
-    return answered(prediction, outcome, report=None)
+
+
+def prediction_for(reserved: float, **made) -> Prediction:
+    return outcome_of(reserved, **made).prediction(DEVICE.memory_bytes, None)
+
+
+def judged(reserved: float, **made) -> Judged:
+    return prediction_for(reserved, **made).judged()
 
 
 def plan_of(outside=None) -> Plan:
@@ -72,15 +84,15 @@ def plan_of(outside=None) -> Plan:
     ],
 )
 def test_the_rule(made, fit):
-    assert answer_of(**made).fit == fit
+    assert judged(**made).fit == fit
 
 
 def test_the_worst_of_several_ranks_counts():
-    fits, close = answer_of(1), answer_of(23.4)
-    fails = answer_of(1, ended="out_of_memory")
-    broken = answer_of(1, ended="raised")
+    fits, close = judged(1), judged(23.4)
+    fails = judged(1, ended="out_of_memory")
+    broken = judged(1, ended="raised")
 
-    def of(*answers: Answer) -> str:
+    def of(*answers: Judged) -> str:
         return worst(one.fit for one in answers)
 
     assert of(fits, close) == "too close to say"
@@ -89,24 +101,24 @@ def test_the_worst_of_several_ranks_counts():
 
 
 def test_where_it_is_too_close_what_decides_is_said():
-    assert "estimates are 500.00 MiB apart" in answer_of(23.4).decides
-    assert "--outside 1.2GiB" in answer_of(23.4).decides
-    assert answer_of(23.3).decides == ""
-    assert answer_of(10, ooms=2).decides == "", "no estimate is the cause"
+    assert "estimates are 500.00 MiB apart" in judged(23.4).decides
+    assert "--outside 1.2GiB" in judged(23.4).decides
+    assert judged(23.3).decides == ""
+    assert judged(10, ooms=2).decides == "", "no estimate is the cause"
 
 
 def test_communicators_are_estimated_with_a_source():
-    found = answer_of(1, communicators=3).devices[0]
+    found = prediction_for(1, communicators=3)
     names = [one.name for one in found.estimates]
     assert names == ["CUDA context and kernels", "NCCL, 3 communicators"]
     assert all(one.low < one.high and one.source for one in found.estimates)
-    (measured,) = answer_of(1, communicators=3, outside=GIB).devices[0].estimates
+    (measured,) = prediction_for(1, communicators=3, outside=GIB).estimates
     assert (measured.low, measured.high) == (GIB, GIB), "NCCL's is in it"
 
 
 def test_plan_and_outcome_come_through_their_files_whole(tmp_path):
     path = tmp_path / "plain.json"
-    plan, outcome = plan_of(), answer_of(23.4, communicators=2).outcome
+    plan, outcome = plan_of(), outcome_of(23.4, communicators=2)
     plan.write(path)
     assert Plan.read(path) == plan
     outcome.write(path)
@@ -129,7 +141,7 @@ def test_plan_and_outcome_come_through_their_files_whole(tmp_path):
     ids=str,
 )
 def test_a_note_that_is_none_is_left_alone(wrong):
-    note = answer_of(1).outcome.prediction(GIB, None).to_note()
+    note = outcome_of(1).prediction(GIB, None).to_note()
     assert prediction_of(note) is not None
     assert prediction_of({**note, **wrong}) is None
     for name in wrong:
@@ -155,10 +167,6 @@ def test_the_largest_is_found_whatever_the_guess(largest, error):
 
 
 def test_ranks_have_what_torchrun_gives_them():
-    assert parse_ranks("0,7,60-62,7", 64) == (0, 7, 60, 61, 62)
-    for wrong in ("64", "x", "5-2", ""):
-        with pytest.raises(ValueError, match="ranks"):
-            parse_ranks(wrong, 64)
     rounds = Ranks("lone", 20, 8, (0, 19)).rounds()
     (first,), (last,) = rounds
     assert (last["RANK"], last["LOCAL_RANK"], last["GROUP_RANK"]) == ("19", "3", "2")
@@ -168,10 +176,10 @@ def test_ranks_have_what_torchrun_gives_them():
 
 
 def test_sizes():
-    assert size_of("1.5GiB") == 3 << 29
-    assert size_of("800 MB") == 800 << 20
-    with pytest.raises(ValueError, match="no size"):
-        size_of("much")
+    assert size_in_bytes("1.5GiB") == 3 << 29
+    assert size_in_bytes("800 MB") == 800_000_000
+    with pytest.raises(ArgumentTypeError, match="no size"):
+        size_in_bytes("much")
 
 
 @pytest.mark.parametrize(
@@ -179,12 +187,12 @@ def test_sizes():
     [
         (["--steps", "3"], "--steps was given without --on"),
         (["--on", "h1000"], "no virtual device 'h1000'"),
-        (["--on", "h100", "--steps", "0"], "--steps is 0"),
+        (["--on", "h100", "--steps", "0"], "--steps: '0' was given"),
         (["--on", "h100", "--ranks", "0"], "--ranks was given without --world-size"),
         (["--on", "h100", "--nproc", "2", "--world-size", "2"], "--nproc was given"),
         (["--on", "h100", "--world-size", "2", "--ranks", "2"], "ranks are 0 to 1"),
         (["--on", "h100", "--sweep", "batch=1,2"], "{batch} stands nowhere"),
-        (["--on", "h100", "--largest", "b=0"], "--largest is 'b=0'"),
+        (["--on", "h100", "--largest", "b=0"], "--largest: 'b=0' was given"),
         (["--on", "h100", "--outside", "much"], "'much' is no size"),
         (["--on", "h100", "--python", "/no/python"], "cannot be run"),
     ],
@@ -193,7 +201,7 @@ def test_sizes():
 def test_what_cannot_be_meant_is_said(words, says, tmp_path, capsys):
     program = tmp_path / "train.py"
     program.write_text("")
-    assert main(["run", "--logdir", str(tmp_path / "logs"), *words, str(program)]) == 2
+    assert command("run", "--logdir", tmp_path / "logs", *words, program) == 2
     assert says in capsys.readouterr().err
 
 
@@ -205,5 +213,5 @@ def test_torch_without_cuda_is_named_with_what_helps(tmp_path, capsys):
     program = tmp_path / "train.py"
     program.write_text("")
     words = ["--logdir", str(tmp_path / "logs"), "--on", "h100", str(program)]
-    assert main(["run", *words]) == 2
+    assert command("run", *words) == 2
     assert "is not built for CUDA: pip install --no-deps" in capsys.readouterr().err

@@ -138,7 +138,7 @@ def test_a_file_without_an_error_has_its_figures_in_every_form(dump, say):
     ]
     text, code = say(path, "--md")
     assert code == 0
-    assert "| peak | 10.00 MiB active, at event 3 of 5 (2023-11-14" in text
+    assert "- peak: 10.00 MiB active, at event 3 of 5 (2023-11-14" in text
     assert "| train.py:7 forward | 6.00 MiB | 60.0% |" in text
     (found,) = snapshots_of(say(path, "--json")[0])
     (device,) = found["devices"]
@@ -213,4 +213,4 @@ def test_a_run_that_is_the_logdir_itself_has_the_directorys_name(dump, say, tmp_
     assert text.splitlines()[0].startswith(tmp_path.name)
     assert "0 ranks" not in text
     assert "snapshot snapshot.pickle" in text
-    assert say(tmp_path, "--md")[0].startswith(f"# {tmp_path.name}\n")
+    assert say(tmp_path, "--md")[0].startswith(f"# {tmp_path.name} (")

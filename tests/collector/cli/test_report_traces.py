@@ -1,16 +1,33 @@
-"""Traces of torch's profiler in a report: those of a real recording, and hostile ones."""
+"""Traces in a report: recorded ones, and files, also opened by name."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 
 import pytest
 
 from tb_plugin.cli import main
-from tb_plugin.cli.report.traces import traces_text
+from tb_plugin.cli.open import first_place
+from tb_plugin.index.logdirs import Given
+from tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.collector.torch_profiler.training import train
+from tests.tb_plugin.readers.traces.reading import document, event
+
+REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "nowhere")) / "kineto"
+FIGURES = [
+    pytest.param(path.parent / name, figures, id=f"{path.parent.name}/{name}")
+    for path in sorted(REAL.rglob("expected.json"))
+    for name, figures in json.loads(path.read_text()).get("independent", {}).items()
+]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def said(capsys, *arguments: object) -> str:
@@ -18,9 +35,66 @@ def said(capsys, *arguments: object) -> str:
     return capsys.readouterr().out
 
 
+def reported(capsys, *paths: Path) -> list[dict]:
+    return json.loads(said(capsys, "--json", *paths))["runs"]
+
+
+def write(path: Path, *events: dict, **top: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(document(list(events), **top))
+    return path
+
+
+def test_a_directory_of_traces_is_reported_and_a_bad_file_hides_nothing(
+    tmp_path, capsys
+):
+    folder = tmp_path / "logs"
+    write(folder / "w_0.9.pt.trace.json", event("ProfilerStep#1", 10.5, 4), event())
+    write(folder / "w_0.10.pt.trace.json", event(), distributedInfo={"rank": 5})
+    (folder / "w_1.1.pt.trace.json").write_text("no")
+    (run,) = reported(capsys, folder)
+    assert run["run"]["made_of"] == "traces"
+    first, bad, later = run["traces"]
+    assert bad["worker"] == "w_1"
+    assert "not JSON" in bad["problem"]
+    assert (first["rank"], first["cycle"], first["events"]) == (None, 1, 2)
+    assert first["by_ph_cat"] == {"X|cpu_op": 2}
+    assert first["profiler_steps"] == [["ProfilerStep#1", 10.5, 4.0]]
+    assert (later["rank"], later["name"]) == (5, "w_0.10.pt.trace.json")
+
+
+def test_a_file_of_any_name_is_known_by_what_it_holds(tmp_path, capsys):
+    path = write(tmp_path / "odd.json", event())
+    (run,) = reported(capsys, path)
+    (trace,) = run["traces"]
+    assert trace["by_ph_cat"] == {"X|cpu_op": 1}
+    assert main(["report", str(path)]) == 0
+    assert "1 events" in capsys.readouterr().out
+
+
+def test_the_url_of_a_trace_shows_the_trace_page(tmp_path):
+    path = write(tmp_path / "a" / "rank0.1.pt.trace.json", event())
+    for given in (Given((str(path),)), Given(folders=(str(tmp_path / "a"),))):
+        place = first_place(
+            given,
+            lambda given=given: MemBoardPlugin(None, given).state().store,
+        )
+        assert place.startswith("view=trace&run=")
+
+
+def test_traces_of_a_recorded_run_are_in_its_report(tmp_path, capsys):
+    RunBuilder(tmp_path / "logs" / "exp").simple(1, 5)
+    folder = tmp_path / "logs" / "exp" / "torch_traces"
+    write(folder / "rank0.3.pt.trace.json", event())
+    (run,) = reported(capsys, tmp_path / "logs")
+    assert run["run"]["made_of"] == "recording"
+    (trace,) = run["traces"]
+    assert (trace["rank"], trace["events"]) == (0, 1)
+
+
 def test_a_recordings_traces_are_listed(tmp_path, capsys):
     recorder = train(tmp_path / "exp", 9, num_traces_to_keep=1)
-    (run,) = json.loads(said(capsys, "--json", tmp_path))["runs"]
+    (run,) = reported(capsys, tmp_path)
     first, second = run["traces"]
     assert (first["first_step"], first["last_step"]) == (2, 3)
     assert (first["exists"], second["exists"]) == (False, True)
@@ -32,7 +106,7 @@ def test_a_recordings_traces_are_listed(tmp_path, capsys):
     assert second["complete"]
     text = said(capsys, tmp_path)
     assert "torch profiler: 2 traces, 1 of them here" in text
-    assert "rank 0, steps 2 to 3: not here" in text
+    assert re.search("0 +steps 2 to 3 .* not here", text)
 
 
 @pytest.mark.parametrize("path", ["../../x", "/etc/passwd", "a\0b", 7, None, ""])
@@ -41,7 +115,7 @@ def test_a_capture_may_say_anything(tmp_path, capsys, path):
     (rank,) = RunBuilder(tmp_path / "exp").simple(1, 5, close=False)
     rank.capture(kind="trace", function="step", step=3, meta=meta)
     rank.close()
-    (run,) = json.loads(said(capsys, "--json", tmp_path))["runs"]
+    (run,) = reported(capsys, tmp_path)
     (trace,) = run["traces"]
     assert trace["path"] is None
     assert trace["exists"] is False
@@ -49,5 +123,20 @@ def test_a_capture_may_say_anything(tmp_path, capsys, path):
     assert "not here" in said(capsys, tmp_path)
 
 
-def test_a_run_without_traces_says_nothing_of_them():
-    assert list(traces_text([])) == []
+def test_a_run_without_traces_says_nothing_of_them(tmp_path, capsys):
+    RunBuilder(tmp_path / "exp").simple(1, 5)
+    assert "torch profiler" not in said(capsys, tmp_path)
+
+
+@pytest.mark.parametrize(("path", "figures"), FIGURES)
+def test_figures_of_real_traces_have_the_names_they_are_known_by(path, figures, capsys):
+    (run,) = reported(capsys, path)
+    (trace,) = run["traces"]
+    for name in ("events", "by_ph_cat", "distributedInfo", "n_device_properties"):
+        assert trace[name] == figures[name]
+    assert trace["baseTimeNanoseconds"] == figures["baseTimeNanoseconds"]
+    found = [
+        [name, pytest.approx(start, abs=0.3), length]
+        for name, start, length in trace["profiler_steps"]
+    ]
+    assert sorted(figures["profiler_steps"], key=lambda step: step[1]) == found

@@ -33,11 +33,14 @@ def printed(capsys, *words) -> str:
 
 def test_text_markdown_and_json_name_the_virtual_device(logdir, capsys):
     text = printed(capsys, logdir)
-    assert "predicted  (virtual H100 80GB)" in text
+    assert "predicted (virtual H100 80GB)" in text
     assert "\nreal\n" in text
     plain = json.loads(printed(capsys, logdir, "--json"))
-    assert [run["virtual_gpu"] for run in plain["runs"]] == ["virtual H100 80GB", ""]
-    assert [run["simulated"] for run in plain["runs"]] == [False, False]
+    assert [run["run"]["virtual_gpu"] for run in plain["runs"]] == [
+        "virtual H100 80GB",
+        "",
+    ]
+    assert [run["run"]["simulated"] for run in plain["runs"]] == [False, False]
     markdown = printed(capsys, logdir, "--run", "predicted", "--md")
     assert "virtual H100 80GB: memory is what torch's allocator did;" in markdown
     assert "virtual" not in printed(capsys, logdir, "--run", "real", "--md")

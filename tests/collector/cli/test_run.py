@@ -166,7 +166,7 @@ HOST = """
 import sys, time, collector
 while (rec := collector.active()) is None:
     time.sleep(0.01)
-while "memory" not in rec._recording.engine._timed_schemas:
+while "memory" not in rec._session.engine._timed_schemas:
     time.sleep(0.01)
 print("torch" in sys.modules)
 """
@@ -215,7 +215,7 @@ if "fail" in sys.argv:
 def test_iterations_are_steps_and_what_is_trained_is_attached(folder):
     program(folder, TRAINS)
     (folder / "mine.yaml").write_text("flush_seconds: 0.5\nscalars: false\n")
-    words = ("--config", "mine.yaml", "--set", "scalars=true", "--set", "cpu=7")
+    words = ("--config", "mine.yaml", "--set", "scalars=true", "--set", "host=7")
     ours = run(folder, *words, "train.py")
     assert ours.returncode == 0, ours.stderr
     assert ours.stdout == "before None False\n"
@@ -225,7 +225,7 @@ def test_iterations_are_steps_and_what_is_trained_is_attached(folder):
     config = recording.header.config
     assert config["flush_seconds"] == 0.5
     assert config["scalars"] is True
-    assert config["cpu"] == 7
+    assert config["host"] == 7
     notes = [(note.kind, note.data.get("type")) for note in recording.notes]
     assert ("model", "Net") in notes
     assert ("model", "Linear") in notes

@@ -15,6 +15,7 @@ from tb_plugin import storage
 from tb_plugin.cli import main
 from tb_plugin.merging import merged as merging
 from tests.builders import START_NS, RunBuilder
+from tests.collector.cli.conftest import command
 from tests.collector.cli.recorded import add_history, add_modules, add_snaps
 from tests.tb_plugin.merging.chrome import check, events, slice_of, torch_trace
 
@@ -159,14 +160,14 @@ def test_without_a_place_an_export_is_written_where_one_is(address, tmp_path, ca
         *("rank_1_memory_stats.yaml", "rank_1_fsdp_memory_stats.yaml", EXPORT_MARK)
     }
     # Nothing is replaced unasked.
-    assert main(["export", f"{address}/exp", "--rank", "1", "--yaml"]) == 1
+    assert main(["export", f"{address}/exp", "--rank", "1", "--yaml"]) == 2
     assert "--force" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["merge", "export"])
 def test_results_stay_on_this_machine(verb, address, capsys, tmp_path):
     secret = "s3://me:secret@bucket/out.json"
-    assert main([verb, address, "--run", "exp", "-o", secret]) == 2
+    assert command(verb, address, "--run", "exp", "-o", secret) == 2
     said = capsys.readouterr().err
     assert "this machine's disks" in said
     assert "secret" not in said
@@ -200,7 +201,7 @@ def test_what_cannot_be_read_says_what_and_what_to_do(
 def test_an_export_is_of_runs_alone(address, capsys):
     assert main(["export", f"{address}/traces/r0.json"]) == 2
     assert "a directory was expected" in capsys.readouterr().err
-    assert main(["export", address, "--run", "traces"]) == 1
+    assert main(["export", address, "--run", "traces"]) == 2
     assert "choose a run that MemBoard recorded" in capsys.readouterr().err
 
 

@@ -6,12 +6,14 @@ import json
 import pickle
 import sys
 import uuid
-from types import SimpleNamespace
 
 import fsspec
 import pytest
 
-from tb_plugin.cli import main, open_files
+from tb_plugin.cli import main
+from tb_plugin.cli import open as open_verb
+from tb_plugin.cli.opening import open_files, path_or_url
+from tb_plugin.index.logdirs import Given
 from tb_plugin.plugin import MemBoardPlugin
 from tests.builders import RunBuilder
 from tests.made_snapshots import long_history
@@ -45,16 +47,25 @@ def report(capsys, *arguments: str) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
+def answers_in(run: dict):
+    """The answers of a run's pages, without the summary that each repeats."""
+    for name, answer in run.items():
+        for one in answer if isinstance(answer, list) else [answer]:
+            if name != "run":
+                yield {k: v for k, v in (one or {}).items() if k != "run"}
+
+
 def test_a_report_of_a_store_says_what_that_of_a_copy_says(address, tmp_path, capsys):
     there = report(capsys, address, "--run", "exp")
     here = report(capsys, str(tmp_path / "logs"), "--run", "exp")
     assert there["logdir"] == address
     (mine,), (theirs,) = there["runs"], here["runs"]
     for volatile in ("id", "first_ms", "last_ms"):
-        mine.pop(volatile), theirs.pop(volatile)
-    assert mine == theirs
+        mine["run"].pop(volatile), theirs["run"].pop(volatile)
+    assert mine["run"] == theirs["run"]
+    assert [*answers_in(mine)] == [*answers_in(theirs)]
     everything = report(capsys, address + "/")
-    found = {run["name"]: run["made_of"] for run in everything["runs"]}
+    found = {run["run"]["name"]: run["run"]["made_of"] for run in everything["runs"]}
     assert found == {"exp": "recording", "snaps": "snapshots", ".": "traces"}
 
 
@@ -65,8 +76,8 @@ def test_single_files_of_a_store_are_reported(address, capsys):
     )
     found = report(capsys, trace, snapshot)
     assert found["logdir"] == trace
-    by_kind = {run["made_of"]: run for run in found["runs"]}
-    assert by_kind["snapshots"]["num_ranks"] == 1
+    by_kind = {run["run"]["made_of"]: run for run in found["runs"]}
+    assert by_kind["snapshots"]["run"]["num_ranks"] == 1
     (told,) = by_kind["traces"]["traces"]
     assert (told["path"], told["events"], told["problem"]) == (trace, 1, None)
 
@@ -76,8 +87,8 @@ def test_a_snapshot_of_a_store_is_imported(address, tmp_path, capsys):
     snapshot = f"{address}/snaps/rank3_memory_snapshot.pickle"
     assert main(["import", snapshot, "--logdir", str(logdir), "--run", "r"]) == 0
     assert "rank 3: 1 snapshot" in capsys.readouterr().out
-    (history,) = report(capsys, str(logdir))["runs"][0]["histories"]
-    assert history["rank"] == 3
+    (snapshot,) = report(capsys, str(logdir))["runs"][0]["snapshots"]
+    assert snapshot["history"]["rank"] == 3
 
 
 @pytest.mark.parametrize(
@@ -121,11 +132,11 @@ def test_a_recording_is_opened_by_its_run(address, capsys):
     [("", 0, 1), ("/w.pt.trace.json", 1, 0), ("/snaps", 0, 1)],
 )
 def test_what_is_opened_is_shown_first(address, below, files, folders):
-    options = SimpleNamespace(paths=[address + below], port=0, capacity=None)
-    given = open_files._given(options)
-    assert (len(given.files), len(given.folders)) == (files, folders)
+    (found,), bad = open_files([path_or_url(address + below)], folders=True)
+    assert bad == []
+    given = Given((str(found),) * files, (str(found),) * folders)
     plugin = MemBoardPlugin(None, given)
-    place = open_files.first_place(given, lambda: plugin.state().store)
+    place = open_verb.first_place(given, lambda: plugin.state().store)
     assert place.startswith("view=" if below else ("view=", "run="))
     assert plugin.is_active()
 
@@ -133,4 +144,4 @@ def test_what_is_opened_is_shown_first(address, below, files, folders):
 def test_a_file_url_is_a_path(tmp_path, capsys):
     RunBuilder(tmp_path / "a b" / "exp").simple(1, 3)
     url = f"file://{tmp_path}/a%20b"
-    assert [run["name"] for run in report(capsys, url)["runs"]] == ["exp"]
+    assert [run["run"]["name"] for run in report(capsys, url)["runs"]] == ["exp"]

@@ -11,8 +11,8 @@ import pytest
 from collector.clock.comparing import ClockComparing
 from collector.clock.process_clock import ProcessClock
 from collector.config.schedule import Action
-from collector.config.sections import ClockConfig, ScheduleConfig
-from collector.core.warn_once import Troubles
+from collector.config.sections import ScheduleConfig
+from collector.core.warn_once import WarnOnce
 from collector.steps.cycles import Cycles
 from collector.steps.progress import Progress
 
@@ -32,11 +32,9 @@ class Notes:
         return [data for found, data in self.found if found == kind]
 
 
-def comparing_of(notes, clock=None, **settings):
-    cycles = Cycles(RecordedSchedule, Progress(), Troubles())
-    return ClockComparing(
-        ClockConfig(**settings), notes, cycles, Troubles(), clock or ProcessClock()
-    )
+def comparing_of(notes, clock=None, method="auto"):
+    cycles = Cycles(RecordedSchedule, Progress(), WarnOnce())
+    return ClockComparing(method, notes, cycles, WarnOnce(), clock or ProcessClock())
 
 
 RecordedSchedule = ScheduleConfig(active=1, repeat=0)
@@ -57,7 +55,7 @@ def test_switched_off_it_says_nothing_but_jumps(caplog):
     wall = [10**18]
     clock = ProcessClock(lambda: wall[0] + time.monotonic_ns(), time.monotonic_ns)
     notes = Notes()
-    compared = comparing_of(notes, clock=clock, enabled=False)
+    compared = comparing_of(notes, clock=clock, method="off")
     compared.start()
     compared.look()
     assert notes.found == []

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import struct
 import zlib
-from dataclasses import replace
+from collections import ChainMap
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from collector.format import capture as body_codec
-from collector.format.capture import decode_body, encode_body, size_of
-from collector.format.capture_parts import (
+from collector.format.capture import (
     PART_BYTES,
-    clean_entry,
+    decode_body,
     decode_capture,
-    decode_entry,
     decode_part,
+    encode_body,
     join_parts,
-    plain_entry,
+    size_of,
     split_body,
 )
-from collector.format.codec import DIGEST, decode_record, encode_record
-from collector.format.errors import CorruptError, FormatError, TooNewError
+from collector.format.digest import decode_digest, encode_digest
+from collector.format.errors import CorruptError, FormatError
 from collector.format.numeric import encode_block
-from collector.format.records import Capture, CaptureEntry, Digest
+from collector.format.payload import from_json, pack, to_json
+from collector.format.records import Capture, CaptureEntry
 
 ENTRY = CaptureEntry(
     offset=1000,
@@ -75,9 +73,8 @@ def same(one, other):
 def round_trip(given_capture, wanted=None):
     body = encode_body(given_capture)
     parts = [decode_part(p) for p in split_body(given_capture, body, digest_offset=77)]
-    entry = decode_entry(parts[0], offset=1, num_bytes=2)
-    assert all(part.digest_offset == 77 for part in parts)
-    return decode_capture(entry, parts, wanted)
+    assert all(part.digest_offset == 77 for part, _ in parts)
+    return decode_capture(parts, wanted)
 
 
 ints = hnp.arrays(np.int64, 60, elements=st.integers(-(2**63), 2**62))
@@ -86,7 +83,6 @@ floats = hnp.arrays(np.float64, 60)
 texts = st.lists(st.text(max_size=8), min_size=60, max_size=60).map(tuple)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(
         st.text(max_size=5),
@@ -103,15 +99,10 @@ def test_any_tables_come_back(tables, num_rows):
     same(tables, round_trip(capture(tables=tables)).tables)
 
 
-@settings(max_examples=40, deadline=None)
 @given(ints)
-def test_whole_range_integers_come_back_unless_they_cannot_be_stored(values):
-    try:
-        back = round_trip(capture(tables={"t": {"c": values}}))
-    except ValueError:  # gaps and more than 63 bits at once: said, never wrong
-        assert (values == -(2**63)).any()
-        return
-    same({"t": {"c": values}}, back.tables)
+def test_whole_range_integers_come_back(values):
+    tables = {"t": {"c": values}}
+    same(tables, round_trip(capture(tables=tables)).tables)
 
 
 def test_what_is_said_of_the_capture_comes_back():
@@ -124,6 +115,12 @@ def test_meta_is_made_plain():
     meta = {"nan": float("nan"), "n": np.int64(3), "x": (1, {2: complex(1, 2)})}
     back = round_trip(capture(meta=meta)).meta
     assert back == {"nan": None, "n": 3, "x": [1, {"2": "(1+2j)"}]}
+
+
+def test_meta_that_is_made_when_it_is_looked_at_comes_back():
+    later = ChainMap({"a": 1}, {"b": [2]})
+    assert round_trip(capture(meta=later)).meta == {"a": 1, "b": [2]}
+    assert round_trip(capture(meta={"x": later})).meta == {"x": {"a": 1, "b": [2]}}
 
 
 def test_narrow_dtypes_and_flags_are_widened():
@@ -186,17 +183,13 @@ def test_what_is_too_large_is_not_written(monkeypatch):
         encode_body(capture(tables={"t": {"x": np.arange(101)}}))
     with pytest.raises(ValueError, match="larger"):
         encode_body(capture(tables={"t": {"x": ("ä" * 369,)}}))
-    with pytest.raises(ValueError, match="meta"):
-        encode_body(capture(meta={"x": "y" * 2**21}))
 
 
 # Hostile bytes.
 
 
 def body_of(tables, *blocks, meta=None):
-    head = json.dumps({"meta": meta or {}, "tables": tables}).encode()
-    packed = zlib.compress(head)
-    return b"".join((struct.pack("<I", len(packed)), packed, *blocks))
+    return pack({"meta": meta or {}, "tables": tables}, *blocks)
 
 
 def zeros(num_rows):
@@ -204,9 +197,8 @@ def zeros(num_rows):
     return encode_block([np.zeros(num_rows, np.int64)], ["i8"])
 
 
-def claim(num_rows, block, **fields):
-    plain = {"name": "t", "num_rows": num_rows, "columns": [["c", "i8"]]}
-    return {**plain, "bytes": [len(block)], **fields}
+def claim(num_rows, block, name="t", columns=(("c", "i8"),), sizes=None):
+    return [name, num_rows, columns, sizes or [len(block), 0, 0]]
 
 
 def test_claimed_rows_are_bounded_before_anything_is_allocated(monkeypatch):
@@ -239,8 +231,8 @@ def test_texts_are_bounded():
             encode_block([np.array(lengths, np.int64)], ["i8"]),
             zlib.compress(text),
         ]
-        plain = claim(len(codes), b"", columns=[["c", "text"]])
-        plain["bytes"] = list(map(len, blocks))
+        sizes = list(map(len, blocks))
+        plain = claim(len(codes), b"", columns=[["c", "text"]], sizes=sizes)
         return body_of([plain], *blocks)
 
     good = decode_body(text_table([0, 1, 0], [1, 2], b"abb"))[1]
@@ -261,7 +253,7 @@ def test_a_bomb_of_text_is_no_allocation(monkeypatch):
     monkeypatch.setattr(body_codec, "MAX_CAPTURE_BYTES", 1 << 16)
     blocks = [zeros(4), encode_block([np.array([1 << 24])], ["i8"])]
     blocks.append(zlib.compress(bytes(1 << 24)))
-    plain = claim(4, b"", columns=[["c", "text"]], bytes=list(map(len, blocks)))
+    plain = claim(4, b"", columns=[["c", "text"]], sizes=list(map(len, blocks)))
     with pytest.raises(CorruptError, match="longer"):
         decode_body(body_of([plain], *blocks))
 
@@ -277,9 +269,9 @@ def test_a_bomb_of_text_is_no_allocation(monkeypatch):
         [[1]],
         [claim(1, b"", columns=[["c"]])],
         [claim(1, b"", columns=[["c", "i8"], ["c", "i8"]])],
-        [claim(1, b"", bytes=[10**12])],
-        [claim(1, b"", bytes=[-5])],
-        [claim(0, b"", columns=[], bytes=[])],
+        [claim(1, b"", sizes=[10**12, 0, 0])],
+        [claim(1, b"", sizes=[-5, 0, 0])],
+        [claim(0, b"", columns=[], sizes=[0])],
         [claim(1, b"", columns=[["c", "text"]])],
         [{}] * 65,
     ],
@@ -293,14 +285,11 @@ def test_odd_heads_are_damage(tables):
 def test_odd_meta_is_damage(meta):
     with pytest.raises(CorruptError):
         decode_body(body_of([], meta=meta))
-    with pytest.raises(CorruptError):
-        decode_body(struct.pack("<I", 40) + zlib.compress(b'{"meta":{"a":NaN}}'))
-    deep = zlib.compress(b'{"meta":' + b"[" * 100_000)
-    with pytest.raises(CorruptError):
-        decode_body(struct.pack("<I", len(deep)) + deep)
+    for text in (b'{"meta":{"a":NaN},"tables":[]}', b'{"meta":' + b"[" * 100_000):
+        with pytest.raises(CorruptError):
+            decode_body(len(text).to_bytes(4, "little") + text)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_flipped_bits_are_found_whatever_they_hit(data):
     tables = {"t": {"x": np.arange(100) ** 2, "s": tuple("abcde" * 20)}}
@@ -311,15 +300,12 @@ def test_flipped_bits_are_found_whatever_they_hit(data):
     at = data.draw(st.integers(0, len(flipped) - 1))
     flipped[at] ^= 1 << data.draw(st.integers(0, 7))
     try:
-        part = decode_part(bytes(flipped))
-        entry = decode_entry(part, offset=0, num_bytes=0)
-        back = decode_capture(entry, [part])
+        back = decode_capture([decode_part(bytes(flipped))])
     except FormatError:
         return
-    same(tables, back.tables)  # it hit the entry, the digest's offset or padding
+    same(tables, back.tables)  # it hit the entry or the digest's offset
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=300), st.sampled_from([decode_body, decode_part]))
 def test_any_bytes_are_a_capture_or_damage(data, decode):
     with contextlib.suppress(FormatError):
@@ -348,17 +334,10 @@ def test_missing_strange_and_repeated_parts_are_damage():
         [parts[0], others[1], *parts[2:]],
         [parts[0], parts[0], *parts[2:]],
         [*parts, parts[-1]],
-        [replace(parts[0], data=parts[1].data), *parts[1:]],
+        [(parts[0][0], parts[1][1]), *parts[1:]],
     ):
         with pytest.raises(CorruptError):
             join_parts(wrong)
-
-
-def test_newer_parts_are_refused():
-    given_capture = capture()
-    (part,) = split_body(given_capture, encode_body(given_capture), digest_offset=0)
-    with pytest.raises(TooNewError):
-        decode_part(b"\xff" + part[1:])
 
 
 @pytest.mark.parametrize(
@@ -376,19 +355,14 @@ def test_newer_parts_are_refused():
     ],
 )
 def test_entries_with_odd_fields_are_damage(change):
-    assert clean_entry(plain_entry(ENTRY)) == ENTRY
-    assert clean_entry({**plain_entry(ENTRY), "new": 1}) == ENTRY
+    plain = from_json(to_json(ENTRY), dict)
+    assert from_json(to_json({**plain, "new": 1}), CaptureEntry) == ENTRY
     with pytest.raises(CorruptError):
-        clean_entry({**plain_entry(ENTRY), **change})
+        from_json(to_json({**plain, **change}), CaptureEntry)
 
 
 def test_digests_list_captures():
-    digest = Digest(
-        previous_offset=5,
-        tables=(),
-        notes=(),
-        schemas=(),
-        captures=(ENTRY, replace(ENTRY, step=None, offset=2000)),
-        captures_before=3,
-    )
-    assert decode_record(DIGEST, encode_record(digest)) == digest
+    payload = encode_digest([], [], [], [ENTRY], previous_offset=5, captures_before=3)
+    digest = decode_digest(payload, 0, len(payload))
+    assert digest.captures() == [ENTRY]
+    assert (digest.previous_offset, digest.captures_before) == (5, 3)

@@ -64,7 +64,7 @@ def test_a_digest_that_is_too_big_waits_and_is_not_encoded_again_and_again():
 def test_the_end_and_rows_without_chunks_have_digests_whatever_their_size():
     pace = DigestPace()
     assert not pace.is_due(100)
-    pace.hurry()
+    pace.flush_soon()
     assert pace.is_due(100)
     assert pace.admits(MIB, 100)
     pace.written(100 + MIB)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.format.numeric import ABSENT
-from collector.format.rollup import Rollup
+from collector.format.rollup import Rollup, rollup_names
 
 
 def oracle(rows: np.ndarray, width: int) -> list[tuple[float, float, float]]:
@@ -30,7 +30,7 @@ def oracle(rows: np.ndarray, width: int) -> list[tuple[float, float, float]]:
 )
 def test_buckets_equal_a_plain_loop_over_the_rows(values, batches, max_buckets):
     rows = np.array(values, np.int64)
-    rollup = Rollup(["x"], max_buckets=max_buckets)
+    rollup = Rollup(1, max_buckets=max_buckets)
     start = 0
     while start < len(rows):
         for size in batches:
@@ -38,7 +38,9 @@ def test_buckets_equal_a_plain_loop_over_the_rows(values, batches, max_buckets):
             index = np.arange(len(rows), dtype=np.int64)[part]
             rollup.add(index * 10, index, [rows[part]])
             start += size
-    result = rollup.columns()
+    result = dict(
+        zip(rollup_names(["x"], max_only=False), rollup.columns(), strict=True)
+    )
     expected = oracle(rows, rollup.rows_per_bucket)
     assert rollup.num_rows == len(rows)
     assert len(result["x:max"]) == len(expected) <= max_buckets
@@ -56,9 +58,11 @@ def test_buckets_equal_a_plain_loop_over_the_rows(values, batches, max_buckets):
 
 
 def test_max_only_keeps_the_maxima_alone():
-    rollup = Rollup(["x"], max_buckets=4, max_only=True)
+    rollup = Rollup(1, max_buckets=4, max_only=True)
     index = np.arange(100, dtype=np.int64)
     rollup.add(index, index, [index])
-    result = rollup.columns()
+    result = dict(
+        zip(rollup_names(["x"], max_only=True), rollup.columns(), strict=True)
+    )
     assert set(result) == {"step_first", "step_last", "ns_first", "ns_last", "x:max"}
     assert result["x:max"][-1] == 99

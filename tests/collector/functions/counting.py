@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collector.config.sections import ActivationsConfig
-from collector.functions.hooks.module_watch import ModuleWatch
-from collector.functions.saved.activations import ActivationsKind
+from collector.functions.activations import ActivationsKind
+from collector.functions.module_watch import ModuleWatch
 from tests.collector.functions.sinks import KeptSink, call
 
 

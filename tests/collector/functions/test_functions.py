@@ -261,7 +261,7 @@ def test_a_span_with_memory_is_a_call_and_without_it_is_none(active):
         ("open", "decorated", True),
         ("close", "decorated", None),
     ]
-    totals = active.span_log.take_spans() and active.span_log.totals.take()
+    totals = active.span_log.take_spans() and active.span_log.take_totals()
     assert [note["name"] for note in totals] == ["eval", "only time", "decorated"]
 
 

@@ -12,9 +12,9 @@ from torch import nn
 
 from collector.config.sections import HooksConfig
 from collector.errors import ConfigError
-from collector.functions.hooks import module_watch
-from collector.functions.hooks.kind import NPP, RSS, HooksKind
-from collector.functions.hooks.module_watch import ModuleWatch
+from collector.functions import module_watch
+from collector.functions.hooks_kind import NPP, RSS, HooksKind
+from collector.functions.module_watch import ModuleWatch
 from collector.sources.contract import Unavailable
 from tests.collector.functions.models import batch, fingerprint, mlp
 from tests.collector.functions.sinks import KeptSink, call

@@ -7,7 +7,7 @@ from tests.collector.recordings import read_only_file
 
 
 def test_modules_without_a_model_are_told_once_while_there_is_time(tmp_path, caplog):
-    every = {"warmup_iters": 0, "max_iter": 0}
+    every = {"warmup": 0, "active": 0}
     with record(tmp_path / "run", modules=True, schedule=every) as rec:
         for _ in range(4):
             rec.step()

@@ -76,10 +76,10 @@ def run(tmp_path, trainer=None, fit=None, **keywords):
     ("schedule", "iterations"),
     [
         ({}, [2]),
-        ({"warmup_iters": 1, "max_iter": 2}, [2]),
-        ({"warmup_iters": 2, "max_iter": 4}, [3, 4]),
-        ({"warmup_iters": 0, "max_iter": 2}, [1, 2]),
-        ({"warmup_iters": 3, "max_iter": 0}, [4, 5, 6]),  # no end (A12)
+        ({"warmup": 1, "active": 1}, [2]),
+        ({"warmup": 2, "active": 2}, [3, 4]),
+        ({"warmup": 0, "active": 2}, [1, 2]),
+        ({"warmup": 3, "active": 0}, [4, 5, 6]),  # no end (A12)
         ({"active": 2, "warmup": 0, "wait": 1, "repeat": 2}, [2, 3, 5, 6]),
         ({"choose": lambda number: number == 4}, [5]),
     ],
@@ -111,7 +111,7 @@ def test_each_phase_has_its_own(tmp_path):
         "validation_step.2.end",
     ]
     assert found.snaps("step", "val") == ["step.2.start", "step.2.end"]
-    assert found.notes_of("source")[0]["status"] == "recorded"
+    assert found.source("rss")["status"] == "recorded"
     assert len(found.steps()) == 8
 
 
@@ -132,7 +132,7 @@ def test_functions_may_be_named(tmp_path):
 
 
 def test_spans_and_the_newest_recorder(tmp_path):
-    with record(tmp_path / "run", schedule={"warmup_iters": 0}) as rec:
+    with record(tmp_path / "run", schedule={"warmup": 0}) as rec:
         with rec.span("eval", memory=True):
             pass
         with collector.span("any", memory=True):
@@ -175,7 +175,7 @@ def test_three_batches_have_three_different_figures(tmp_path):
     with record(
         tmp_path / "run",
         model=trainer.model,
-        schedule={"warmup_iters": 0, "max_iter": 3},
+        schedule={"warmup": 0, "active": 3},
         modules=True,
     ) as rec:
         for size in (2, 8, 2):
@@ -307,7 +307,7 @@ def test_inputs_that_are_named_are_counted_and_not_kept_alive(tmp_path):
     trainer, unused = Trainer(), torch.ones(100)
     gone = weakref.ref(unused)
     functions = {"modules": ["training_step"]}
-    schedule = {"warmup_iters": 2, "max_iter": 3}
+    schedule = {"warmup": 2, "active": 1}
     with record(
         tmp_path,
         model=trainer.model,
@@ -362,7 +362,7 @@ def test_an_exception_in_step_4_leaves_steps_1_to_3_and_the_partial_4(tmp_path):
     rec = record(
         tmp_path / "run",
         model=trainer.model,
-        schedule={"warmup_iters": 0, "max_iter": 0},
+        schedule={"warmup": 0, "active": 0},
     )
     with pytest.raises(ZeroDivisionError), rec:
         train(rec)
@@ -381,7 +381,7 @@ def test_an_exception_inside_a_function_ends_its_call(tmp_path):
     def fails():
         raise KeyError("mine")
 
-    with record(tmp_path / "run", schedule={"warmup_iters": 0}) as rec:
+    with record(tmp_path / "run", schedule={"warmup": 0}) as rec:
         with pytest.raises(KeyError):
             fails()
         rec.step()
@@ -395,7 +395,7 @@ def test_killed_in_a_call_its_start_is_on_disk(tmp_path):
     code = (
         "import os, signal, sys, collector\n"
         "from tests.collector.functions.test_recording import record\n"
-        "with record(sys.argv[1], schedule={'warmup_iters': 0}) as rec:\n"
+        "with record(sys.argv[1], schedule={'warmup': 0}) as rec:\n"
         "    with rec.span('slow', memory=True):\n"
         "        rec.flush(60)\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -488,7 +488,7 @@ def test_two_recorders_each_collect_their_own(tmp_path):
 
 def test_steps_from_many_threads_and_profiled_calls_at_once(tmp_path):
     trainer = Trainer()
-    with record(tmp_path / "run", model=trainer.model, schedule={"max_iter": 0}) as rec:
+    with record(tmp_path / "run", model=trainer.model, schedule={"active": 0}) as rec:
 
         def work():
             for _ in range(10):
@@ -512,7 +512,7 @@ def test_steps_from_many_threads_and_profiled_calls_at_once(tmp_path):
 def test_a_dataloader_worker_forked_in_a_window_is_harmless(tmp_path):
     dataset = torch.utils.data.TensorDataset(torch.randn(8, 32))
     trainer = Trainer()
-    with record(tmp_path / "run", model=trainer.model, schedule={"max_iter": 0}) as rec:
+    with record(tmp_path / "run", model=trainer.model, schedule={"active": 0}) as rec:
         rec.step()
         loader = torch.utils.data.DataLoader(dataset, batch_size=4, num_workers=1)
         for (x,) in loader:
@@ -535,7 +535,7 @@ def test_switched_off_nothing_is_imported_or_counted(tmp_path):
         "with collector.record(sys.argv[1], functions=False, scalars=False) as rec:\n"
         "    for _ in range(3): f(); rec.step()\n"
         "ours = [m for m in sys.modules if m.startswith('collector.functions.')]\n"
-        "heavy = {'hooks', 'snaps', 'activations', 'module_watch'}\n"
+        "heavy = {'hooks_kind', 'snaps', 'activations', 'module_watch'}\n"
         "assert not heavy & {m.rpartition('.')[2] for m in ours}, ours\n"
     )
     subprocess.run(
@@ -561,7 +561,7 @@ def test_settings_from_a_file_reach_the_kinds(tmp_path):
     path.write_text(
         yaml.safe_dump(
             {
-                "schedule": {"warmup_iters": 0, "max_iter": 1},
+                "schedule": {"warmup": 0, "active": 1},
                 "hooks": {
                     "post_forward": [
                         "tests.collector.functions.test_recording.count_outputs"

@@ -13,8 +13,8 @@ from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
 from collector.config.values import unchanged
-from collector.functions.saved import log as saved_log
-from collector.functions.saved import stack as saved_stack
+from collector.functions import saved_tensors
+from collector.hooks import saved_tensors as saved_hooks
 from collector.sources.contract import Unavailable
 from tests.collector.functions.counting import Counting, rows
 from tests.collector.functions.models import batch, fingerprint, mlp
@@ -27,9 +27,9 @@ PLAIN = (c._saved_tensors_hooks_disable, c._saved_tensors_hooks_enable)
 @pytest.fixture(autouse=True)
 def nothing_stays_on_torch(countable_activations):
     yield
-    assert saved_stack.top() is None
+    assert saved_hooks.top() is None
     assert (c._saved_tensors_hooks_disable, c._saved_tensors_hooks_enable) == PLAIN
-    assert saved_stack._places == []
+    assert saved_hooks.places() == []
 
 
 # Numbers.
@@ -197,7 +197,7 @@ def test_a_parameter_that_comes_later_is_one_too():
 
 
 def test_many_saved_tensors_are_added_up_meanwhile(monkeypatch):
-    monkeypatch.setattr(saved_log, "_FULL", 5 * 8)
+    monkeypatch.setattr(saved_tensors, "_FULL", 5 * 8)
     model = mlp()
     x = batch()
     seen = []
@@ -205,7 +205,7 @@ def test_many_saved_tensors_are_added_up_meanwhile(monkeypatch):
     def work():
         for _ in range(20):
             model(x).sum().backward()
-            seen.append(len(counting.kind._own.saved.log.entries))
+            seen.append(len(counting.kind._own.saved.entries))
 
     counting = Counting(model)
     capture = counting(work)
@@ -414,15 +414,15 @@ def test_between_two_whole_steps_they_stay_and_count_nothing():
     counting.kind.begin(first)
     (x * x).sum()
     counting.kind.end(first, None)
-    ours = saved_stack.top()
+    ours = saved_hooks.top()
     assert ours is not None
     torch.ones(5, requires_grad=True).exp().sum().backward()
     counting.kind.begin(second)
-    assert saved_stack.top() == ours
+    assert saved_hooks.top() == ours
     (x * x).sum()
     counting.kind.end(second, None)
     counting.kind.release()
-    assert saved_stack.top() is None
+    assert saved_hooks.top() is None
     assert [c.meta["bytes"] for c in counting.sink.captures] == [40, 40]
     assert [c.meta["npp_compat_bytes"] for c in counting.sink.captures] == [80, 80]
 
@@ -437,7 +437,7 @@ def test_what_the_training_puts_above_them_between_two_steps_is_the_trainings():
         pytest.raises(Unavailable, match="hooks of its own around"),
     ):
         counting.kind.begin(second)
-    assert saved_stack.top() is None
+    assert saved_hooks.top() is None
     counting.kind.release()
 
 
@@ -451,7 +451,7 @@ def test_a_call_that_ends_on_another_thread_is_counted_and_leaves_later():
     thread.start()
     thread.join()
     assert counting.sink.captures[0].meta["bytes"] == 40
-    assert saved_stack.top() is not None  # this thread's stack is its own
+    assert saved_hooks.top() is not None  # this thread's stack is its own
     (x * x).sum()
     again = call("again")
     counting.kind.begin(again)
@@ -470,9 +470,9 @@ def test_of_a_thread_that_has_ended_in_a_step_nothing_stays_on_torch():
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert saved_stack._places
+    assert saved_hooks.places()
     counting.kind.release()
-    assert saved_stack._places == []
+    assert saved_hooks.places() == []
     assert (c._saved_tensors_hooks_disable, c._saved_tensors_hooks_enable) == PLAIN
 
 
@@ -531,7 +531,7 @@ def test_counting_that_fails_is_told_at_the_end(monkeypatch):
     def broken(storage):
         raise RuntimeError("ours")
 
-    monkeypatch.setattr(saved_log, "_reference", broken)
+    monkeypatch.setattr(saved_tensors, "_reference", broken)
     x = torch.full((3,), 2.0, requires_grad=True)
     (x * x).sum().backward()
     assert x.grad.tolist() == [4, 4, 4]

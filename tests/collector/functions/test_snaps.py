@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.functions.device_stats import MAX_SHAPES, flat
-from collector.functions.snaps import SnapsKind
+from collector.functions.snaps import MAX_SHAPES, SnapsKind, flat
 from collector.sources.contract import Unavailable
 from collector.sources.device.accelerator import Device
 from collector.sources.device.used import DeviceSource

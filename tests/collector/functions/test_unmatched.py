@@ -9,7 +9,7 @@ import torch
 import collector
 from tests.collector.recordings import ONLY_STEPS, read_only_file
 
-ON = {**ONLY_STEPS, "schedule": {"warmup_iters": 0, "max_iter": 0}}
+ON = {**ONLY_STEPS, "schedule": {"warmup": 0, "active": 0}}
 
 
 def told(caplog, words):

@@ -6,15 +6,21 @@ import threading
 
 import pytest
 
-from collector.config.schedule import Cycles, Schedule, Window
+from collector.config.schedule import Cycles, Schedule
 from collector.core import retry
-from collector.core.warn_once import Troubles
+from collector.core.warn_once import WarnOnce
+from collector.functions.contract import Gate
 from collector.functions.kinds import Slot
-from collector.functions.sinks import Gate
 from collector.functions.windows import MAX_FUNCTIONS, Windows
 from collector.sources.contract import SourceInfo, Unavailable
+from collector.steps.positions import Positions
 from collector.steps.progress import Progress
 from tests.collector.functions.sinks import KeptSink
+
+
+def window(start=1, end=2):
+    """Calls from `start` to before `end`; 0: without an end."""
+    return Cycles(0, 0, start, end - start if end else 0, 1)
 
 
 class Kind:
@@ -68,20 +74,24 @@ class Setup:
         self.gate = Gate(self.sink)
         self.kinds = [Kind(name, self.log) for name in ("first", "second")]
         self.opened = []
-        troubles = Troubles()
+        warn_once = WarnOnce()
         self.slots = [
-            Slot(kind.name, names, self.opener(kind), self.gate, troubles)
+            Slot(kind.name, names, self.opener(kind), self.gate, warn_once)
             for kind, names in zip(self.kinds, functions, strict=True)
         ]
         self.progress = Progress()
-        self.windows = Windows(
-            schedule=Schedule(pattern or Window(), resume=resume),
+        positions = Positions(
+            Schedule(pattern or Cycles(active=1), resume=resume),
+            self.progress,
+            warn_once,
             unit=unit,
             per_epoch=per_epoch,
+        )
+        self.windows = Windows(
+            positions=positions,
             slots=self.slots,
             gate=self.gate,
             progress=self.progress,
-            troubles=troubles,
         )
 
     def opener(self, kind):
@@ -123,7 +133,7 @@ class Setup:
 
 
 def test_each_function_and_phase_counts_its_own_calls():
-    setup = Setup(Window(1, 3))
+    setup = Setup(Cycles(warmup=1, active=2))
     for _ in range(5):
         setup.call("train")
     setup.call("other")
@@ -152,7 +162,7 @@ def test_a_finished_function_that_runs_again_beside_others_is_harmless():
 
 
 def test_kinds_begin_in_reverse_and_end_in_their_order():
-    setup = Setup(Window(0, 1))
+    setup = Setup(Cycles(warmup=0, active=1))
     setup.call("f")
     order = [(e[0], e[1]) for e in setup.log]
     assert order == [
@@ -166,14 +176,14 @@ def test_kinds_begin_in_reverse_and_end_in_their_order():
 
 
 def test_a_recursive_call_is_a_call_of_its_own():
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
     setup.call("f", inside=lambda: setup.call("f", inside=lambda: setup.call("f")))
     assert setup.begun() == ["f.1", "f.2", "f.3"]
     assert [e[2] for e in setup.did("end")] == ["f.3", "f.2", "f.1"]
 
 
 def test_calls_on_many_threads_have_each_number_once():
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
 
     def work():
         for _ in range(50):
@@ -189,7 +199,7 @@ def test_calls_on_many_threads_have_each_number_once():
 
 
 def test_calls_may_end_in_any_order_and_only_once():
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
     one, two = setup.windows.begin("a"), setup.windows.begin("b")
     setup.windows.end(one, None)
     setup.windows.end(two, None)
@@ -198,7 +208,7 @@ def test_calls_may_end_in_any_order_and_only_once():
 
 
 def test_made_up_names_share_one():
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
     for index in range(3 * MAX_FUNCTIONS):
         setup.call(f"f{index}")
     names = {name.rpartition(".")[0] for name in setup.begun()}
@@ -210,7 +220,7 @@ def test_made_up_names_share_one():
 
 
 def test_a_kind_has_its_own_functions():
-    setup = Setup(Window(0, 0), functions=(("a", "step"), ("b",)))
+    setup = Setup(Cycles(warmup=0, active=0), functions=(("a", "step"), ("b",)))
     for function in ("a", "b", "c", "Model.a"):
         setup.call(function)
     setup.step()
@@ -219,7 +229,7 @@ def test_a_kind_has_its_own_functions():
 
 
 def test_kinds_open_when_their_first_call_is_near():
-    setup = Setup(Window(3, 4), functions=(("*",), ("other",)))
+    setup = Setup(Cycles(warmup=3, active=1), functions=(("*",), ("other",)))
     assert setup.opened == []
     setup.call("f")
     assert setup.opened == ["first"]  # warming up; the other has no such function
@@ -229,7 +239,7 @@ def test_kinds_open_when_their_first_call_is_near():
 
 
 def test_a_kind_learns_of_the_model_whenever_it_opens():
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
     setup.windows.attach("model", ("optimizer",))
     assert setup.log == []
     setup.call("f")
@@ -242,7 +252,7 @@ def test_a_kind_learns_of_the_model_whenever_it_opens():
 
 
 def test_a_step_is_what_lies_between_two_ends():
-    setup = Setup(Window(1, 3))
+    setup = Setup(Cycles(warmup=1, active=2))
     setup.windows.begin_step()
     for _ in range(5):
         setup.step()
@@ -251,7 +261,7 @@ def test_a_step_is_what_lies_between_two_ends():
 
 
 def test_a_step_that_a_phase_interrupts_begins_anew_under_its_number():
-    setup = Setup(Window(1, 2))
+    setup = Setup(Cycles(warmup=1, active=1))
     setup.windows.begin_step()
     setup.step()  # the second one begins
     setup.enter("val")
@@ -272,7 +282,7 @@ def test_a_step_that_a_phase_interrupts_begins_anew_under_its_number():
 
 
 def test_what_is_found_in_an_interrupted_step_goes_nowhere():
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
     kind = setup.kinds[0]
     found = []
     kind.end = lambda call, error: found.append(
@@ -287,7 +297,7 @@ def test_what_is_found_in_an_interrupted_step_goes_nowhere():
 
 
 def test_what_follows_the_last_step_is_none():
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
     setup.windows.begin_step()
     setup.step()
     setup.kinds[0].end = lambda call, error: setup.gate.put_capture("too much")
@@ -298,7 +308,7 @@ def test_what_follows_the_last_step_is_none():
 
 
 def test_an_error_that_ends_the_recording_ends_the_step_with_it():
-    setup = Setup(Window(1, 0))
+    setup = Setup(Cycles(warmup=1, active=0))
     setup.windows.begin_step()
     setup.step()
     error = RuntimeError("out of luck")
@@ -307,7 +317,7 @@ def test_an_error_that_ends_the_recording_ends_the_step_with_it():
 
 
 def test_a_function_called_step_is_not_the_whole_step():
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
     setup.call("step")
     assert setup.begun() == ["step (own).1"]
 
@@ -316,7 +326,7 @@ def test_a_function_called_step_is_not_the_whole_step():
 
 
 def test_kinds_let_go_when_the_last_cycle_ends():
-    setup = Setup(Window(0, 2))
+    setup = Setup(Cycles(warmup=0, active=2))
     setup.call("a")
     assert setup.kinds[0].held  # one more is to come
     setup.call("a")
@@ -335,7 +345,7 @@ def test_between_cycles_nothing_is_held():
 
 
 def test_a_function_that_comes_no_more_holds_nothing_beyond_the_epoch():
-    setup = Setup(Window(0, 5))
+    setup = Setup(Cycles(warmup=0, active=5))
     setup.call("a")
     assert setup.kinds[0].held
     setup.windows.epoch(None)
@@ -347,7 +357,7 @@ def test_a_function_that_comes_no_more_holds_nothing_beyond_the_epoch():
 
 
 def test_nothing_is_let_go_while_a_call_is_under_way():
-    setup = Setup(Window(0, 1))
+    setup = Setup(Cycles(warmup=0, active=1))
     outer = setup.windows.begin("outer")
     setup.call("inner")
     setup.windows.epoch(None)
@@ -384,7 +394,7 @@ def test_the_last_step_of_an_epoch_ends_its_cycle():
 )
 def test_what_is_counted(unit, expected):
     """Two calls a step; a step has four samples, 64 tokens; an epoch two steps."""
-    setup = Setup(Window(1, 2), unit=unit)
+    setup = Setup(Cycles(warmup=1, active=1), unit=unit)
     for step in range(6):
         setup.progress.epoch = step // 2
         for _ in range(2):
@@ -398,7 +408,7 @@ def test_what_is_counted(unit, expected):
 
 
 def test_a_kind_that_raises_is_off_and_the_others_go_on(caplog):
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
     broken = setup.kinds[0]
     broken.raises["begin"] = RuntimeError("broken")
     for _ in range(3):
@@ -415,7 +425,7 @@ def test_a_kind_that_raises_is_off_and_the_others_go_on(caplog):
 @pytest.mark.parametrize("where", ["open", "begin", "attach"])
 def test_a_kind_that_raised_is_tried_again_and_comes_back(where, monkeypatch, caplog):
     monkeypatch.setattr(retry, "FIRST_SECONDS", 0.0)
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
     broken = setup.kinds[0]
     broken.raises[where] = RuntimeError("broken")
     setup.windows.attach("model", ())
@@ -431,7 +441,7 @@ def test_a_kind_that_raised_is_tried_again_and_comes_back(where, monkeypatch, ca
 
 @pytest.mark.parametrize("where", ["end", "release", "close", "attach"])
 def test_wherever_it_raises(where, caplog):
-    setup = Setup(Window(0, 1))
+    setup = Setup(Cycles(warmup=0, active=1))
     setup.kinds[0].raises[where] = RuntimeError("broken")
     setup.windows.attach("model", ())
     assert setup.call("f")
@@ -442,7 +452,7 @@ def test_wherever_it_raises(where, caplog):
 
 
 def test_a_kind_that_does_not_open_says_why():
-    setup = Setup(Window(1, 0))
+    setup = Setup(Cycles(warmup=1, active=0))
     setup.kinds[0].raises["open"] = Unavailable("no device", "Buy one.")
     setup.kinds[1].raises["open"] = ImportError("no module")
     assert not setup.call("f")
@@ -453,7 +463,7 @@ def test_a_kind_that_does_not_open_says_why():
 
 
 def test_a_kind_may_pass_on_one_call():
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
     kind = setup.kinds[0]
     kind.raises["begin"] = Unavailable("no model is known", "Attach it.")
     setup.call("f")
@@ -480,7 +490,7 @@ def test_a_schedule_of_ones_own_that_raises_ends_collecting(caplog):
 
 
 def test_a_hook_may_call_a_profiled_function():
-    setup = Setup(Window(0, 1))
+    setup = Setup(Cycles(warmup=0, active=1))
     setup.kinds[0].begin = lambda call: (
         setup.call("g") if call.function == "f" else None
     )
@@ -488,9 +498,9 @@ def test_a_hook_may_call_a_profiled_function():
 
 
 def test_a_forked_child_does_nothing_more():
-    setup = Setup(Window(0, 0))
+    setup = Setup(Cycles(warmup=0, active=0))
     under_way = setup.windows.begin("f")
-    setup.windows.forget()
+    setup.windows.after_fork()
     setup.windows.end(under_way, None)
     assert setup.did("end") == []
     assert setup.windows.begin("f") is None

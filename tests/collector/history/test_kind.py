@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import pickle
-import threading
 import types
 
 import pytest
 
 from collector.config.sections import HistoryConfig
-from collector.core.warn_once import logger
 from collector.format.capture import decode_body, encode_body
 from collector.format.snapshots import rebuilt
 from collector.format.snapshots.tags import tag_data
 from collector.functions.contract import Call
-from collector.history import keeping, kind
+from collector.history import captures as keeping
+from collector.history import kind
 from collector.history.captures import LaterTables, keep_last, num_events
 from collector.history.kind import History
-from collector.history.pickles import pickle_name, write_pickle
+from collector.history.pickles import pickle_name
 from collector.history.recording import Recording
 from tests.collector.history.fakes import FakeSink, FakeTorch
 from tests.made_snapshots import everything, long_history, releases
@@ -189,7 +187,7 @@ def test_what_is_kept_of_each_device(lengths, most, kept):
 def test_odd_snapshots_are_taken_as_they_are():
     for snapshot in ({"device_traces": None}, {}, {"segments": 3}, {"segments": [4]}):
         assert keep_last(snapshot, 1) == 0
-        assert LaterTables(snapshot, lambda _: None).num_rows == 0
+        assert LaterTables(snapshot).num_rows == 0
 
 
 def test_after_a_slow_snapshot_calls_begin_without_the_events(monkeypatch):
@@ -207,20 +205,12 @@ def test_after_a_slow_snapshot_calls_begin_without_the_events(monkeypatch):
     history.close()
 
 
-def test_the_tables_are_made_on_the_thread_that_writes():
-    made_on = []
-    later = LaterTables(
-        long_history(50), lambda _: made_on.append(threading.current_thread().name)
-    )
+def test_the_tables_are_made_when_they_are_asked_for():
+    later = LaterTables(long_history(50))
     assert later.size_bytes > 0
-    assert made_on == []
-    writer = threading.Thread(target=later.made, name="writer")
-    writer.start()
-    writer.join()
-    assert later.is_made
+    assert not later.is_made
     assert later["events"]["addr"].size >= 50
-    assert len(later) == len(list(later))
-    assert made_on == ["writer"]
+    assert later.is_made
 
 
 def test_the_caller_encodes_where_too_much_waits(monkeypatch):
@@ -236,62 +226,6 @@ def test_the_caller_encodes_where_too_much_waits(monkeypatch):
     sink.captures[0].tables.made()
     history.take("d", step=0, phase="train")
     assert not sink.captures[3].tables.is_made
-
-
-def test_pickles_open_in_other_viewers_under_memprofilers_names(tmp_path):
-    torch = FakeTorch()
-    sink = FakeSink(tmp_path / "rank00003-x")
-    history, _ = made(torch, sink, keep_pickle=True)
-    one, val = call(iteration=2, function="training_step"), call(phase="val")
-    for each in (one, val):
-        history.begin(each)
-        torch.alloc()
-        history.end(each, None)
-    history.take("before eval/../x", step=9, phase="train")
-    expected = list(map(snapshot_of, sink.captures))
-    names = [capture.meta["pickle"] for capture in sink.captures]
-    assert names == [
-        "cuda_alloc_rank_3.training_step.2.start.pickle",
-        "cuda_alloc_rank_3.training_step.2.end.pickle",
-        "cuda_alloc_rank_3.val.step.2.start.pickle",
-        "cuda_alloc_rank_3.val.step.2.end.pickle",
-        "cuda_alloc_rank_3.before_eval_.._x.9.pickle",
-    ]
-    assert sorted(path.name for path in sink.folder.iterdir()) == sorted(names)
-    assert sink.mirrored == [("snapshots", sink.folder / name) for name in names]
-    for name, snapshot in zip(names, expected, strict=True):
-        data = (sink.folder / name).read_bytes()
-        assert data[:2] == b"\x80\x04"
-        assert pickle.loads(data) == snapshot
-    history.close()
-
-
-def test_without_the_setting_there_is_no_pickle(tmp_path):
-    torch = FakeTorch()
-    sink = FakeSink(tmp_path)
-    history, _ = made(torch, sink)
-    history.take("x", step=0, phase="train")
-    encode_body(sink.captures[0])
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_pickle_that_cannot_be_written_costs_nothing_else(tmp_path, caplog):
-    logger.propagate = True
-    (tmp_path / "file").write_text("")
-    sink = FakeSink(tmp_path / "file" / "below")
-    history, _ = made(FakeTorch(), sink, keep_pickle=True)
-    history.take("x", step=0, phase="train")
-    (capture,) = sink.captures
-    assert snapshot_of(capture)["segments"] == []
-    assert "NotADirectoryError" in capture.meta["pickle_failed"]
-    assert "no pickle at" in caplog.text
-
-
-def test_a_pickle_is_whole_or_not_there(tmp_path):
-    path = tmp_path / "a.pickle"
-    with pytest.raises((pickle.PicklingError, TypeError, AttributeError)):
-        write_pickle({"a": threading.Lock()}, path)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_names_hold_nothing_that_leads_elsewhere():
@@ -354,9 +288,7 @@ def test_a_history_that_is_on_is_recorded_from_the_opening_on(monkeypatch):
 
 
 def test_meta_is_plain_data_also_of_the_fullest_snapshot():
-    history, sink = made(
-        None, allocator=FakeTorch().allocator(snapshot=everything), keep_pickle=True
-    )
+    history, sink = made(None, allocator=FakeTorch().allocator(snapshot=everything))
     history.take("all", step=1, phase="train")
     meta, tables = decode_body(encode_body(sink.captures[0]))
     assert meta["num_events"] == 10

@@ -140,11 +140,11 @@ def test_a_forked_child_leaves_it_to_its_parent():
     torch = FakeTorch()
     recording = Recording(torch.allocator())
     recording.hold("a", **OURS)
-    recording._lock.acquire()
+    recording._lock.now.acquire()
     child = os.fork()
     if child == 0:
         recording.let_go("a")  # neither hangs nor turns anything off
         os._exit(0 if torch.enabled == "all" else 1)
     assert os.waitpid(child, 0)[1] == 0
-    recording._lock.release()
+    recording._lock.now.release()
     recording.let_go("a")

@@ -222,18 +222,18 @@ def test_saved_tensors_and_tracked_storages_are_known_inside_a_call(tmp_path):
             return torch.relu(self.inner(x))
 
     model = Model()
-    settings = {"modules": True, "schedule": {"warmup_iters": 0}, "oom": False}
+    settings = {"modules": True, "schedule": {"warmup": 0}, "oom": False}
     with collector.record(tmp_path, model=model, **settings) as rec:
         x = torch.randn(4, 8)
         out = model(x)
         known = {
             storage.data_ptr(): (CATEGORIES[category], name)
-            for storage, category, name in rec._windows.known_storages()
+            for storage, category, name in rec._session.windows.known_storages()
         }
         assert known[out.data_ptr()][0] == "activation"
         assert known[model.inner.weight.data_ptr()] == ("param", "inner")
         rec.step()
-        assert list(rec._windows.known_storages()) == []
+        assert list(rec._session.windows.known_storages()) == []
 
 
 def test_shards_of_fsdp2_are_their_local_bytes(fsdp_on_cpu):

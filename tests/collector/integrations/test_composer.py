@@ -137,7 +137,7 @@ def test_without_composer_the_import_says_what_to_install(monkeypatch):
         importlib.import_module("collector.integrations.composer")
 
 
-ALWAYS = {"warmup_iters": 0, "max_iter": 0}
+ALWAYS = {"warmup": 0, "active": 0}
 
 
 class Algorithm:

@@ -234,7 +234,7 @@ class Quiet(transformers.TrainerCallback):
 
 
 def test_events_and_callbacks_are_spans_and_nothing_is_left_of_it(tmp_path):
-    callback = MemBoardCallback(schedule={"warmup_iters": 0, "max_iter": 0})
+    callback = MemBoardCallback(schedule={"warmup": 0, "active": 0})
     run = trainer(tmp_path, callback)
     other = Quiet()
     run.add_callback(other)

@@ -12,7 +12,7 @@ import pytest
 
 from collector.config.sections import RemoteConfig
 from collector.core.rank import Identity
-from collector.core.warn_once import Troubles
+from collector.core.warn_once import WarnOnce
 from collector.mirror.mirror import Mirror
 
 STEM = "rank00003-20261120T101530123-1f2e3d4c"
@@ -40,7 +40,7 @@ class Bench:
 
     run_dir: Any
     notes: list[tuple[str, str, str]] = field(default_factory=list)
-    troubles: Troubles = field(default_factory=Troubles)
+    warn_once: WarnOnce = field(default_factory=WarnOnce)
     stem: str = STEM
     who: Identity = field(default_factory=who)
 
@@ -51,7 +51,7 @@ class Bench:
             self.run_dir,
             identify=lambda: self.who,
             stem=lambda: self.stem,
-            troubles=self.troubles,
+            warn_once=self.warn_once,
             note=lambda *said: self.notes.append(said),
         )
         if start:

@@ -5,26 +5,21 @@ from __future__ import annotations
 import errno
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import fsspec
 import pytest
 
 import collector
-from collector.core.recording import MERGED_NAME
+from collector.afterwards.detached import MERGED_NAME
 from collector.errors import ConfigError
-from collector.format.codec import HEADER, encode_record
-from collector.format.framing import frame_record
-from collector.mirror.mirror import open_mirror
+from collector.mirror.mirror import Mirror
 from collector.mirror.store import Store
-from tb_plugin.cli.recordings import read_whole, run_of_file
-from tests.builders import START_NS, make_header
+from tb_plugin.cli.opening import read_whole, run_of_file
 from tests.collector.mirror.conftest import who
 from tests.collector.recordings import ONLY_STEPS, wait_until
 
@@ -81,8 +76,9 @@ def test_a_kind_that_is_null_stays_here(bench, there):
 def test_without_a_url_there_is_no_mirror(bench):
     from collector.config.sections import RemoteConfig
 
-    nobody = {"identify": who, "stem": lambda: bench.stem, "troubles": bench.troubles}
-    mirror = open_mirror(RemoteConfig(), bench.run_dir, **nobody)
+    nobody = {"identify": who, "stem": lambda: bench.stem, "warn_once": bench.warn_once}
+    mirror = Mirror(RemoteConfig(), bench.run_dir, **nobody)
+    mirror.start()
     assert not mirror.is_on
     assert not mirror.put("traces", bench.file(), delete_after=True)
     mirror.close()
@@ -179,13 +175,13 @@ class Refusing:
         self.lock = threading.Lock()
         real = Store.put
 
-        def put(store, path, key, sums, *, read_back):
+        def put(store, path, key, *, is_to_go):
             with self.lock:  # files are copied side by side
                 self.calls.append(key)
                 left, self.times = self.times, max(0, self.times - 1)
             if left:
                 raise self.error
-            real(store, path, key, sums, read_back=read_back)
+            real(store, path, key, is_to_go=is_to_go)
             self.taken.append(key)
 
         monkeypatch.setattr(Store, "put", put)
@@ -274,26 +270,21 @@ def test_a_restart_uploads_nothing_twice(bench, there, monkeypatch):
     assert len(refusing.taken) == 3
 
 
-def test_a_file_that_was_begun_as_its_process_was_killed_goes_too(bench, there):
-    """Nothing is in it, but the one before tells who wrote it."""
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
-        ended.wait()
-    header = replace(
-        make_header(3, "", START_NS, job="", world_size=8),
-        pid=ended.pid,
-        host=socket.gethostname(),
-    )
-    frame = frame_record(HEADER, encode_record(header), wall_time=0.0, step=0)
-    bench.segment(0, frame)
-    begun = bench.segment(1)
+def test_files_of_a_killed_process_go_once_nobody_can_write_to_them(
+    bench, there, monkeypatch
+):
+    """Also one that it had begun, in which nothing is."""
+    finished, begun = bench.segment(0), bench.segment(1)
     begun.write_bytes(b"")
     bench.stem = bench.stem.replace("2026", "2027")
-    mirror = bench.mirror(f"file://{there}")
-    mirror.close()
-    assert [path.stat().st_size for path in sorted(there.rglob("*.events"))] == [
-        len(frame),
-        0,
-    ]
+    bench.mirror(f"file://{there}").close()
+    assert {path.name for path in there.rglob("*.events")} == {finished.name}
+    monkeypatch.setattr("collector.mirror.leftovers.QUIET_SECONDS", -1.0)
+    bench.mirror(f"file://{there}").close()
+    assert {path.name for path in there.rglob("*.events")} == {
+        finished.name,
+        begun.name,
+    }
 
 
 def test_a_local_file_that_is_gone_is_told_and_holds_nobody_up(bench, there, caplog):
@@ -438,7 +429,7 @@ def test_the_end_waits_for_no_merging_and_the_mirror_has_all_else_by_then(
     assert ".events" in lying
     (listed,) = run_dir.rglob("*.waiting.json")
     for job in (*task["jobs"], *json.loads(listed.read_text())):
-        assert (job["path"], job["kind"]) == (MERGED_NAME, "merged")
+        assert (run_dir / job["path"], job["kind"]) == (run_dir / MERGED_NAME, "merged")
 
 
 def test_a_merged_trace_that_nobody_took_goes_with_the_next_start(tmp_path, there):

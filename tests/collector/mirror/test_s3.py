@@ -201,7 +201,7 @@ def test_a_server_that_is_gone_at_the_end_holds_the_job_up_for_a_bounded_time(
     rec = collector.record(run_dir, config=config_for(s3, close_seconds=1.5))
     num_steps = 0
     deadline = time.monotonic() + 300
-    while num_steps < 60 or not rec._engine.remote._uploads.copied:
+    while num_steps < 60 or not rec._session.engine.remote._uploads.copied:
         assert time.monotonic() < deadline
         rec.step()
         num_steps += 1
@@ -257,7 +257,8 @@ def test_two_ranks_share_one_mirror(s3, tmp_path):
 PROGRAM = """
 import json, sys, time
 sys.path.insert(0, sys.argv[1])
-import collector
+import collector, collector.core.engine
+collector.core.engine.SEGMENT_SECONDS = 0.3
 rec = collector.record(sys.argv[2], config=json.loads(sys.argv[3]))
 print("ready", flush=True)
 for step in range(int(sys.argv[4])):
@@ -284,7 +285,8 @@ def test_a_program_that_just_ends_leaves_a_whole_mirror(s3, tmp_path):
     assert remote_files(s3) == local_files(run_dir)
 
 
-def test_after_a_kill_the_next_start_uploads_the_rest(s3, tmp_path):
+def test_after_a_kill_the_next_start_uploads_the_rest(s3, tmp_path, monkeypatch):
+    monkeypatch.setattr("collector.mirror.leftovers.QUIET_SECONDS", -1.0)
     run_dir = tmp_path / "logs" / "exp1"
     with subprocess.Popen(
         program(run_dir, config_for(s3), 10_000), stdout=subprocess.PIPE

@@ -11,9 +11,9 @@ from torch import nn
 from collector.config.sections import ModulesConfig
 from collector.errors import ConfigError
 from collector.functions.contract import Call
-from collector.modules import INFO, open_kind
-from collector.modules.root import find_root
+from collector.modules.kind import INFO, ModulesKind
 from collector.modules.session import CUDA_ROUNDING_BYTES, rounding_bytes
+from collector.modules.tree import find_root
 from collector.sources.contract import Unavailable
 from tests.collector.modules import models, reduction
 
@@ -24,7 +24,7 @@ def test_it_opens_from_the_recorders_configuration():
     class Sink:
         put_capture = put_row = note_kind = None
 
-    kind = open_kind(load(), Sink())
+    kind = ModulesKind(load().modules, Sink())
     assert kind.info is INFO
     kind.release()
     kind.close()

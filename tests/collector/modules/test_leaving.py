@@ -213,7 +213,14 @@ def test_our_own_failure_never_reaches_training(track, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["enter", "leave", "output_graded", "inputs_graded", "begin_optimizer"]
+    "name",
+    [
+        "before_forward",
+        "after_forward",
+        "output_graded",
+        "inputs_graded",
+        "begin_optimizer",
+    ],
 )
 def test_nor_does_a_failing_hook(track, monkeypatch, name):
     x = torch.ones(4, 32)
@@ -231,12 +238,12 @@ def _broken(*_arguments, **_keywords):
 
 
 def test_a_failing_start_takes_everything_off_again(track, monkeypatch):
-    from collector.modules.parameters import OptimizerWatch
+    from collector.modules.parameters import ParameterWatch
 
     model = models.mlp()
     hooks = models.hooks_of(model)
     tracking = track(model)
-    monkeypatch.setattr(OptimizerWatch, "install", _broken)
+    monkeypatch.setattr(ParameterWatch, "install", _broken)
     with pytest.raises(ValueError, match="broken"):
         tracking.begin()
     assert models.hooks_of(model) == hooks
@@ -276,7 +283,7 @@ def test_a_window_that_ends_on_another_thread_records_and_goes_idle(track):
     reduction.Log(capture).check()
     model(torch.ones(4, 32))
     # It can only be taken off where it was entered.
-    from collector.modules.watching.dispatch import remove
+    from collector.modules.dispatch import remove
 
     mode = torch._C._get_dispatch_stack_at(0)
     assert mode.ledger is None

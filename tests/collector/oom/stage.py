@@ -14,10 +14,10 @@ from typing import Any
 
 from collector.core import engine
 from collector.history import allocator as history_seam
-from collector.oom import observer, watched_device
-from collector.oom.torch_side import TorchSide
-from collector.simulate import Form, oom_case
+from collector.oom import device as oom_device
+from collector.oom.device import TorchSide
 from collector.sources.device.accelerator import Device, DeviceIdentity
+from tests.simulate import Form, oom_case
 
 _numbers = itertools.count()
 
@@ -112,8 +112,8 @@ class Stage:
     def install(self, replace: Any) -> Stage:
         """`replace(owner, name, value)`: a monkeypatch's, or Python's own."""
         given = self.allocator()
-        replace(watched_device, "find_torch_side", lambda _: self.side)
-        replace(watched_device, "find_allocator", lambda _: given)
+        replace(oom_device, "find_torch_side", lambda _: self.side)
+        replace(oom_device, "find_allocator", lambda _: given)
         replace(engine, "find_device", lambda *_, **__: Device(Backend(self), 0))
         return self
 
@@ -178,4 +178,4 @@ class Stage:
 
 def forget_observers(replace: Any) -> None:
     """Each test has a process of its own, as far as torch's observers go."""
-    replace(observer, "_attached", set())
+    replace(oom_device, "_attached", set())

@@ -111,7 +111,7 @@ def test_the_first_end_stands(tmp_path):
             """
             rec = record(RUN)
             rec.step()
-            rec._recording.end_by("SIGTERM")
+            rec._session.end_by("SIGTERM")
             rec.step()
             rec.close()
             """,

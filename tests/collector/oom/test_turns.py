@@ -14,6 +14,7 @@ import pytest
 from collector.format import oom
 from tests.collector.recordings import rank_files, read, wait_until
 from tests.conftest import with_patience
+from tests.programs import Program
 
 pytest.importorskip("torch")
 
@@ -32,19 +33,11 @@ def started(run_dir, code, **more):
     """A process that records into `run_dir`; its script sees the staged device."""
     environment = {**os.environ, "PYTHONPATH": with_patience(str(ROOT)), **more}
     script = STAGED + textwrap.dedent(code).replace("RUN", repr(str(run_dir)))
-    return subprocess.Popen(
-        [sys.executable, "-c", script],
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return Program(script, env=environment)
 
 
 def ended(process):
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate()
     return process.returncode, out, err
 
 

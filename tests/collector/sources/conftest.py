@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
+from collector import sources
+from collector.config import load
 from collector.sources.device import peak_wrapping
 from collector.sources.device.accelerator import DeviceIdentity, EntryPoint
 
@@ -147,6 +150,23 @@ class FakeBackend:
 
     def wrapped(self):
         return vars(self.c) != self.originals
+
+
+class Opened(NamedTuple):
+    columns: tuple
+    sample: object
+    close: object
+
+    def row(self):
+        names = [column.name for column in self.columns]
+        return dict(zip(names, self.sample(), strict=True))
+
+
+def opened(name, device, **keywords):
+    """A source by its name, open."""
+    (source,) = [s for s in (*sources.STEP, *sources.TIMED) if s.name == name]
+    config = load(**keywords)
+    return Opened(source.columns(config), *source.open(config, device))
 
 
 @pytest.fixture(autouse=True)

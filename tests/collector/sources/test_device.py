@@ -7,18 +7,17 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from collector.config import load
 from collector.format.columns import DEVICE_COUNTERS, device_byte_columns
 from collector.sources.contract import Unavailable
-from collector.sources.device import accelerator, pinned
-from collector.sources.device import free as device_free
+from collector.sources.device import accelerator
 from collector.sources.device.accelerator import (
-    AcceleratorBackend,
+    Backend,
     CudaBackend,
     Device,
     find_device,
 )
-from collector.sources.device.used import DeviceSource, open_source
+from collector.sources.device.used import DeviceSource
+from tests.collector.sources.conftest import opened
 
 
 @pytest.fixture
@@ -77,9 +76,9 @@ def test_no_device_says_why(visible, choice, count, reason, remedy):
     assert remedy in device.absent.remedy
     assert device.identity().device_type == "cpu"
     with pytest.raises(Unavailable):
-        open_source(load(), device)
+        opened("device", device)
     with pytest.raises(Unavailable):
-        device_free.open_source(load(), device)
+        opened("device_free", device)
 
 
 def test_a_driver_that_raises_is_an_absence(visible):
@@ -126,13 +125,13 @@ def test_asking_where_the_process_allocates_gets_rare(visible):
 
 def test_a_row_names_every_number_it_holds(fakes):
     backend = fakes.Backend()
-    source = DeviceSource(Device(backend, 0), resets=True)
+    source = opened("device", Device(backend, 0))
     allocator = backend.devices[0]
     allocator.move(3 * 2**20)
     allocator.move(1000)
     allocator.move(-(3 * 2**20))
     allocator.num_ooms = 2
-    row = dict(zip([c.name for c in source.columns], source.sample(), strict=True))
+    row = source.row()
     stats = allocator.stats()
     assert row["num_ooms"] == 2
     assert row["num_alloc_retries"] == 0
@@ -168,7 +167,7 @@ def test_identity_is_complete_once_the_device_is_used(visible):
 
 def test_the_whole_device_is_read_once_it_is_in_use(visible):
     backend = visible(2, initialized=False)
-    source = device_free.open_source(load(), find_device(1, local_rank=0))
+    source = opened("device_free", find_device(1, local_rank=0))
     assert tuple(source.sample()) == (None, None, None)
     backend.initialized = True
     assert tuple(source.sample()) == (31, 100, 69)
@@ -253,10 +252,10 @@ def test_asking_for_free_memory_never_creates_a_context(monkeypatch):
     )
     cuda = SimpleNamespace(is_initialized=Recorded(True), mem_get_info=Recorded((3, 7)))
     backend = CudaBackend(fake_torch(c, cuda=cuda))
-    source = device_free.open_source(load(), Device(backend, 0))
+    source = opened("device_free", Device(backend, 0))
     assert tuple(source.sample()) == (None, None, None)
     assert cuda.mem_get_info.arguments == []
-    source = device_free.open_source(load(), Device(backend, 1))
+    source = opened("device_free", Device(backend, 1))
     assert tuple(source.sample()) == (3, 7, 4)
 
 
@@ -282,7 +281,7 @@ def accelerator_torch(**changes):
 
 def test_another_accelerator_is_asked_through_torch_accelerator():
     torch = accelerator_torch()
-    backend = AcceleratorBackend(torch, "xpu")
+    backend = Backend(torch, "xpu")
     assert (backend.in_use(), backend.count(), backend.current()) == (True, 1, 0)
     assert backend.stats(0) == {"reserved_bytes": {}}
     assert backend.memory_info(0) == (1, 2)
@@ -304,11 +303,11 @@ def test_an_accelerator_without_statistics_says_so():
 
     torch = accelerator_torch(_accelerator_isAllocatorInitialized=no_device_allocator)
     with pytest.raises(Unavailable, match="no memory statistics for mps"):
-        AcceleratorBackend(torch, "mps")
+        Backend(torch, "mps")
     torch = accelerator_torch()
     del torch._C._accelerator_getDeviceStats
     with pytest.raises(Unavailable, match=r"torch 2\.99 has no memory statistics"):
-        AcceleratorBackend(torch, "xpu")
+        Backend(torch, "xpu")
 
 
 HOST_2_8 = {
@@ -327,7 +326,7 @@ def test_pinned_memory_means_the_same_in_every_torch(visible, monkeypatch, stats
 
     backend = visible(1, initialized=False)
     monkeypatch.setattr(torch._C, "_cuda_hostMemoryStats", lambda: stats, raising=False)
-    source = pinned.open_source(load(), find_device("auto", local_rank=0))
+    source = opened("pinned", find_device("auto", local_rank=0))
     assert tuple(source.sample()) == (None, None, None)
     backend.initialized = True
     assert tuple(source.sample()) == (64, 128, 256)
@@ -339,8 +338,8 @@ def test_pinned_memory_is_absent_with_its_reason(visible, monkeypatch):
     monkeypatch.delattr(torch._C, "_cuda_hostMemoryStats", raising=False)
     visible(1)
     with pytest.raises(Unavailable, match="does not count pinned memory") as raised:
-        pinned.open_source(load(), find_device("auto", local_rank=0))
+        opened("pinned", find_device("auto", local_rank=0))
     assert raised.value.remedy == "Use torch 2.8 or newer."
     visible(1, type="xpu")
     with pytest.raises(Unavailable, match="for CUDA only, not xpu"):
-        pinned.open_source(load(), find_device("auto", local_rank=0))
+        opened("pinned", find_device("auto", local_rank=0))

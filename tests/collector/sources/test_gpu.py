@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector.config import load
 from collector.sources.contract import Unavailable
 from collector.sources.device import sensors as gpu
 from collector.sources.device.accelerator import Device
+from tests.collector.sources.conftest import opened as open_source
 
 
 class NvmlError(Exception):
@@ -94,21 +94,16 @@ def opened(fakes, monkeypatch):
         backend = fakes.Backend(2)
         vars(backend).update(changes)
         device = Device(backend, 1)
-        return gpu.open_source(load(gpu=7.0), device), backend
+        return open_source("gpu", device), backend
 
     return make
-
-
-def row(source):
-    return dict(zip([c.name for c in source.columns], source.sample(), strict=True))
 
 
 def test_every_sensor_of_the_right_gpu(opened):
     nvml = Nvml("GPU-uuid-0", "GPU-uuid-1")
     nvml.processes = [process(1, 5), process(os.getpid(), 77)]
     source, _ = opened(nvml)
-    assert source.interval_seconds == 7.0
-    assert row(source) == {
+    assert source.row() == {
         "gpu_utilization_pct": 87.0,
         "gpu_memory_utilization_pct": 40.0,
         "gpu_temperature_celsius": 61.0,
@@ -123,16 +118,16 @@ def test_every_sensor_of_the_right_gpu(opened):
 
 def test_nothing_is_asked_before_training_uses_the_device(opened):
     source, backend = opened(Nvml("GPU-uuid-1"), initialized=False)
-    assert set(row(source).values()) == {None}
+    assert set(source.row().values()) == {None}
     backend.initialized = True
-    assert row(source)["gpu_utilization_pct"] == 87.0
+    assert source.row()["gpu_utilization_pct"] == 87.0
 
 
 def test_a_slice_is_found_and_what_it_lacks_is_none(opened):
     nvml = Nvml("MIG-uuid-1")
     nvml.missing = {"load", "power", "processes"}
     source, _ = opened(nvml)
-    values = row(source)
+    values = source.row()
     assert values["gpu_utilization_pct"] is None
     assert values["gpu_power_watts"] is None
     assert values["gpu_process_memory_bytes"] is None
@@ -159,7 +154,7 @@ def test_own_memory_is_only_claimed_where_it_is_known(
         process(os.getpid() if pid == "own" else pid, used) for pid, used in processes
     ]
     source, _ = opened(nvml)
-    assert row(source)["gpu_process_memory_bytes"] == expected
+    assert source.row()["gpu_process_memory_bytes"] == expected
 
 
 def test_a_gpu_that_nvml_does_not_know_is_named(opened):
@@ -181,14 +176,13 @@ def test_a_fault_of_the_gpu_is_the_recorders_business(opened):
 
 
 def test_absence_has_its_reason(fakes, monkeypatch):
-    config = load()
     missing = Device(absent=Unavailable("no accelerator"))
     with pytest.raises(Unavailable, match="no accelerator"):
-        gpu.open_source(config, missing)
+        open_source("gpu", missing)
     backend = fakes.Backend()
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(Unavailable, match="nvidia-ml-py is not installed") as raised:
-        gpu.open_source(config, Device(backend, 0))
+        open_source("gpu", Device(backend, 0))
     assert raised.value.remedy == "pip install nvidia-ml-py"
     nvml = Nvml()
 
@@ -198,10 +192,10 @@ def test_absence_has_its_reason(fakes, monkeypatch):
     nvml.nvmlInit = no_driver
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     with pytest.raises(Unavailable, match="NVML does not answer: Driver Not Loaded"):
-        gpu.open_source(config, Device(backend, 0))
+        open_source("gpu", Device(backend, 0))
     backend.type = "xpu"
     with pytest.raises(Unavailable, match="this device is xpu"):
-        gpu.open_source(config, Device(backend, 0))
+        open_source("gpu", Device(backend, 0))
 
 
 def test_the_model_uses_names_that_pynvml_has():

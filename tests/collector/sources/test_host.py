@@ -10,18 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.config import load
 from collector.sources.contract import Unavailable
 from collector.sources.device.accelerator import Device
-from collector.sources.host import cpu, disk, memory, network, swap
-from collector.sources.host.rates import Rates
+from collector.sources.host import machine
+from collector.sources.host.machine import Rates
+from tests.collector.sources.conftest import opened
 
 MIB = 2**20
 DEVICE = Device(absent=Unavailable("none"))
-
-
-def row(source):
-    return dict(zip([c.name for c in source.columns], source.sample(), strict=True))
 
 
 class Linux(NamedTuple):
@@ -58,7 +54,7 @@ class Nic(NamedTuple):
 
 def shares(*readings):
     feed = iter(readings)
-    sample = cpu.Shares(lambda: next(feed))
+    sample = machine.Shares(lambda: next(feed))
     return [sample() for _ in readings]
 
 
@@ -89,12 +85,12 @@ def test_no_time_and_time_going_back_are_no_share():
 
 
 def test_the_hosts_processors():
-    source = cpu.open_source(load(), DEVICE)
-    assert set(row(source).values()) == {None}
+    source = opened("cpu", DEVICE)
+    assert set(source.row().values()) == {None}
     began, spent = time.monotonic(), time.process_time()
     while time.process_time() - spent < 0.4:
         pass
-    values = row(source)
+    values = source.row()
     ours = (time.process_time() - spent) / (time.monotonic() - began)
     assert 0 < values["cpu_total_pct"] <= 100.001
     assert values["cpu_user_pct"] + values["cpu_system_pct"] <= 100.001
@@ -109,7 +105,7 @@ def test_our_sampling_leaves_the_users_own_percentages_alone(monkeypatch):
 
     for name in ("cpu_percent", "cpu_times_percent"):
         monkeypatch.setattr(psutil, name, forbidden)
-    source = cpu.open_source(load(), DEVICE)
+    source = opened("cpu", DEVICE)
     source.sample()
     assert len(source.sample()) == len(source.columns)
 
@@ -118,7 +114,7 @@ def test_the_hosts_memory(monkeypatch):
     host = psutil.virtual_memory()
     # Once for both: another program may take or give back gigabytes in between.
     monkeypatch.setattr(psutil, "virtual_memory", lambda: host)
-    values = row(memory.open_source(load(), DEVICE))
+    values = opened("memory", DEVICE).row()
     assert values["memory_total_bytes"] == host.total
     assert values["memory_available_bytes"] == host.available
     assert values["memory_used_bytes"] == host.used
@@ -134,22 +130,21 @@ SwapFree:        1048574 kB
 
 
 def test_swap_from_the_systems_text():
-    assert swap.parsed(MEMINFO) == (2097148 * 1024, 1048574 * 1024)
-    assert swap.parsed("MemTotal: 5 kB\n") == (0, 0)
+    assert machine.swap_of(MEMINFO) == (2097148 * 1024, 1048574 * 1024)
+    assert machine.swap_of("MemTotal: 5 kB\n") == (0, 0)
 
 
 def test_a_host_without_swap_says_so(monkeypatch, tmp_path):
     file = tmp_path / "meminfo"
-    monkeypatch.setattr(swap, "_MEMINFO", file)
+    monkeypatch.setattr(machine, "_MEMINFO", file)
     file.write_text("SwapTotal:  0 kB\nSwapFree:   0 kB\n")
     with pytest.raises(Unavailable, match="this host has no swap"):
-        swap.open_source(load(), DEVICE)
+        opened("swap", DEVICE)
     file.write_text(MEMINFO)
-    source = swap.open_source(load(swap=3.0), DEVICE)
-    assert source.interval_seconds == 3.0
-    assert row(source)["swap_used_bytes"] == 1048574 * 1024
+    source = opened("swap", DEVICE)
+    assert source.row()["swap_used_bytes"] == 1048574 * 1024
     file.unlink()  # where there is no such file, psutil tells
-    values = row(source)
+    values = source.row()
     assert values["swap_total_bytes"] == psutil.swap_memory().total
 
 
@@ -193,7 +188,7 @@ def test_the_disks_counters_become_rates(monkeypatch):
     readings = [DiskCounters(10, 20, 1000, 2000), DiskCounters(16, 24, 5000, 2500)] * 2
     feed = iter(readings[:1] + readings[:2])
     monkeypatch.setattr(psutil, "disk_io_counters", lambda perdisk, nowrap: next(feed))
-    source = disk.open_source(load(), DEVICE)
+    source = opened("disk", DEVICE)
     source.sample()
     time.sleep(0.02)
     read, write, operations = source.sample()
@@ -204,17 +199,17 @@ def test_the_disks_counters_become_rates(monkeypatch):
 def test_a_system_without_disk_counters_says_so(monkeypatch):
     monkeypatch.setattr(psutil, "disk_io_counters", lambda perdisk, nowrap: None)
     with pytest.raises(Unavailable, match="no disk counters"):
-        disk.open_source(load(), DEVICE)
+        opened("disk", DEVICE)
 
 
 def test_bytes_over_the_loopback_are_not_the_network(tmp_path):
-    assert network.chosen(["lo", "eth0", "wlan0"], tmp_path) == ["eth0", "wlan0"]
-    assert network.chosen(["lo0"], tmp_path) == []
+    assert machine.counted(["lo", "eth0", "wlan0"], tmp_path) == ["eth0", "wlan0"]
+    assert machine.counted(["lo0"], tmp_path) == []
     for name in ("eth0", "ib0"):
         (tmp_path / name / "device").mkdir(parents=True)
     (tmp_path / "bond0").mkdir()
     names = ["lo", "eth0", "ib0", "bond0", "docker0", "veth12"]
-    assert network.chosen(names, tmp_path) == ["eth0", "ib0"]
+    assert machine.counted(names, tmp_path) == ["eth0", "ib0"]
 
 
 def test_the_networks_counters_become_rates(monkeypatch):
@@ -226,7 +221,7 @@ def test_the_networks_counters_become_rates(monkeypatch):
     ]
     feed = iter(readings)
     monkeypatch.setattr(psutil, "net_io_counters", lambda pernic, nowrap: next(feed))
-    source = network.open_source(load(), DEVICE)
+    source = opened("network", DEVICE)
     assert list(source.sample()) == [None, None]
     time.sleep(0.02)
     sent, received = source.sample()
@@ -238,17 +233,17 @@ def test_the_networks_counters_become_rates(monkeypatch):
 def test_a_host_with_only_the_loopback_says_so(monkeypatch):
     monkeypatch.setattr(psutil, "net_io_counters", lambda pernic, nowrap: {"lo": 1})
     with pytest.raises(Unavailable, match="no network interface"):
-        network.open_source(load(), DEVICE)
+        opened("network", DEVICE)
 
 
-@pytest.mark.parametrize("module", [disk, network])
-def test_real_counters_are_rates_that_are_not_negative(module):
+@pytest.mark.parametrize("name", ["disk", "network"])
+def test_real_counters_are_rates_that_are_not_negative(name):
     try:
-        source = module.open_source(load(), DEVICE)
+        source = opened(name, DEVICE)
     except Unavailable as absent:
         pytest.skip(absent.reason)
-    assert set(row(source).values()) == {None}
+    assert set(source.row().values()) == {None}
     time.sleep(0.02)
-    values = row(source).values()
+    values = source.row().values()
     assert len(values) == len(source.columns)
     assert all(value is not None and value >= 0 for value in values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import dataclasses
 import subprocess
 import sys
 
@@ -11,125 +11,108 @@ from msgspec.structs import fields
 
 from collector.config import RecordConfig, load
 from collector.config.sections import Pace
+from collector.core.warn_once import WarnOnce
 from collector.format import columns
-from collector.sources import (
-    HOMES,
-    HOST_WIDE,
-    STEP,
-    TIMED,
-    open_step_sources,
-    open_timed_sources,
-)
+from collector.sources import STEP, TIMED
 from collector.sources.contract import Unavailable
 from collector.sources.device.accelerator import Device
-from collector.sources.host import cpu
+from collector.sources.sampling import open_sources
 
 ABSENT = Device(absent=Unavailable("no accelerator here", "buy one"))
 
 
-def close(opened):
-    for source in opened.sources:
-        source.close()
+@pytest.fixture
+def opened():
+    """Open sources; they are closed at the end. Notes by name: status, reason, remedy."""
+    lives = []
+
+    def make(sources, is_first=True, **keywords):
+        notes = {}
+
+        def note(info, *said):
+            assert info.name not in notes
+            notes[info.name] = said
+
+        found = open_sources(
+            sources, load(**keywords), ABSENT, note, WarnOnce(), is_first=is_first
+        )
+        lives.extend(found)
+        return found, notes
+
+    yield make
+    for live in lives:
+        live.close()
 
 
-def status_of(opened):
-    return {missing.info.name: missing.status for missing in opened.not_opened}
+@pytest.mark.parametrize("sources", [STEP, TIMED])
+def test_every_source_is_accounted_for_once_and_in_order(opened, sources):
+    live, notes = opened(sources)
+    assert list(notes) == [source.name for source in sources]
+    recorded = [name for name, said in notes.items() if said[0] == "recorded"]
+    assert [one.source.name for one in live] == recorded
 
 
-def test_every_source_is_accounted_for_once_and_in_order():
-    config = load()
-    for names, opened in (
-        (STEP, open_step_sources(config, ABSENT)),
-        (TIMED, open_timed_sources(config, ABSENT)),
-    ):
-        live = [source.info.name for source in opened.sources]
-        missing = [source.info.name for source in opened.not_opened]
-        assert sorted(live + missing) == sorted(names)
-        assert live == [name for name in names if name in live]
-        assert missing == [name for name in names if name in missing]
-        close(opened)
-
-
-def test_without_an_accelerator_the_device_sources_are_absent_with_its_reason():
-    step, timed = open_step_sources(load(), ABSENT), open_timed_sources(load(), ABSENT)
-    gone = [*step.not_opened, *timed.not_opened]
-    absent = {m.info.name: m for m in gone if m.reason == "no accelerator here"}
-    assert set(absent) == {"device", "device_free", "gpu", "pinned"}
-    for missing in absent.values():
-        assert (missing.status, missing.remedy) == ("absent", "buy one")
-        assert missing.info.cost != ""
-    close(step)
-    close(timed)
-
-
-@pytest.mark.parametrize("name", TIMED)
-def test_each_timed_source_has_its_own_switch(name):
-    opened = open_timed_sources(load({name: False}), ABSENT)
-    assert status_of(opened)[name] == "off"
-    (off,) = [m for m in opened.not_opened if m.info.name == name]
-    assert off.reason == "switched off in the configuration"
-    assert name in off.remedy
-    close(opened)
-
-
-def test_the_device_has_its_switch():
-    opened = open_step_sources(load(device="off"), ABSENT)
-    assert [source.info.name for source in opened.sources] == ["rss"]
-    assert status_of(opened) == {"device": "off"}
-    close(opened)
-
-
-def test_each_timed_source_keeps_its_own_pace():
-    paces = {name: 3.0 + number for number, name in enumerate(TIMED)}
-    opened = open_timed_sources(load(paces), ABSENT)
-    assert {"cpu", "memory", "process", "workers"} <= {
-        source.info.name for source in opened.sources
+def test_without_an_accelerator_the_device_sources_are_absent_with_its_reason(opened):
+    _, notes = opened((*STEP, *TIMED))
+    absent = {name for name, said in notes.items() if said[1] == "no accelerator here"}
+    assert absent == {"device", "device_free", "gpu", "pinned"}
+    assert {notes[name] for name in absent} == {
+        ("absent", "no accelerator here", "buy one")
     }
-    for source in opened.sources:
-        assert source.interval_seconds == paces[source.info.name]
-    close(opened)
 
 
-def test_a_source_that_breaks_while_opening_costs_only_itself(monkeypatch):
+@pytest.mark.parametrize("setting", ["gpu", "process", "host"])
+def test_timed_sources_have_switches(opened, setting):
+    live, notes = opened(TIMED, **{setting: False})
+    off = {name for name, said in notes.items() if said[0] == "off"}
+    assert off == {source.name for source in TIMED if source.setting == setting}
+    for name in off:
+        assert notes[name][1] == "switched off in the configuration"
+        assert notes[name][2] == (
+            f"Remove {setting} from the configuration, or set it to true."
+        )
+    assert not off & {one.source.name for one in live}
+
+
+def test_the_device_has_its_switch(opened):
+    live, notes = opened(STEP, device="off")
+    assert [one.source.name for one in live] == ["rss"]
+    assert notes["device"][0] == "off"
+
+
+def test_timed_sources_keep_the_pace_of_their_setting(opened):
+    live, _ = opened(TIMED, process=0.5, host=3.0)
+    paces = {one.source.name: one.interval_seconds for one in live}
+    assert {"cpu": 3.0, "memory": 3.0, "process": 0.5}.items() <= paces.items()
+    assert paces.get("workers", 1.0) == 1.0
+    assert paces.get("swap", 30.0) == 30.0
+
+
+def test_a_source_that_breaks_while_opening_costs_only_itself(opened, caplog):
     def broken(config, device):
         raise ZeroDivisionError("planted")
 
-    monkeypatch.setattr(cpu, "open_source", broken)
-    opened = open_timed_sources(load(), ABSENT)
-    (failed,) = [m for m in opened.not_opened if m.status == "failed"]
-    assert failed.info.name == "cpu"
-    assert failed.reason == "ZeroDivisionError: planted"
-    assert isinstance(failed.error, ZeroDivisionError)
-    assert "memory" in {source.info.name for source in opened.sources}
-    close(opened)
+    bad = dataclasses.replace(TIMED[-1], name="bad", open=broken)
+    live, notes = opened((bad, *TIMED))
+    assert notes["bad"][:2] == ("failed", "ZeroDivisionError: planted")
+    assert "the source bad failed" in caplog.text
+    assert {"bad", "memory"} <= {one.source.name for one in live}
+    assert set(live[0].read()) == {None}
 
 
-def test_every_row_is_as_long_as_its_columns():
-    config = load()
-    for opened in (
-        open_step_sources(config, ABSENT),
-        open_timed_sources(config, ABSENT),
-    ):
-        for source in opened.sources:
-            for _ in range(2):
-                values = source.sample()
-                assert len(values) == len(source.columns), source.info.name
-                for value, column in zip(values, source.columns, strict=True):
-                    kinds = int if column.dtype == "i8" else (int, float)
-                    assert value is None or isinstance(value, kinds), column.name
-        close(opened)
+def test_every_row_is_as_long_as_its_columns(opened):
+    live, _ = opened((*STEP, *TIMED))
+    for one in live:
+        for _ in range(2):
+            for value, column in zip(one.read(), one.columns, strict=True):
+                kinds = int if column.dtype == "i8" else (int, float)
+                assert value is None or isinstance(value, kinds), column.name
 
 
-def test_every_timed_source_has_a_field_and_every_such_field_a_source():
-    held = [f.name for f in fields(RecordConfig) if f.type == Pace]
-    assert sorted(held) == sorted(TIMED)
-
-
-def test_names_are_one_word_in_every_layer():
-    for name in (*STEP, *TIMED):
-        module = importlib.import_module(f"collector.sources.{HOMES[name]}")
-        assert module.INFO.name == name
-        assert module.INFO.cost
+def test_every_pace_is_that_of_a_source():
+    paces = {f.name for f in fields(RecordConfig) if f.type == Pace}
+    assert paces == {source.setting for source in TIMED}
+    assert all(source.cost for source in (*STEP, *TIMED))
 
 
 def test_no_two_columns_share_a_name():
@@ -146,33 +129,30 @@ def test_no_two_columns_share_a_name():
 
 def test_switched_off_sources_import_nothing():
     code = (
-        "import sys; from collector.config import load; from collector.sources import *;"
-        "from collector.sources import TIMED, open_step_sources, open_timed_sources;"
+        "import sys; from collector.config import load;"
+        "from collector.core.warn_once import WarnOnce;"
+        "from collector.sources import STEP, TIMED;"
+        "from collector.sources.sampling import open_sources;"
         "from collector.sources.device.accelerator import find_device;"
-        "c = load({**dict.fromkeys(TIMED, False), 'device': 'off'});"
+        "c = load(gpu=False, process=False, host=False, device='off');"
         "d = find_device(c.device, local_rank=0);"
-        "print(len(open_step_sources(c, d).sources), open_timed_sources(c, d).sources);"
+        "found = open_sources((*STEP, *TIMED), c, d, lambda *_: None, WarnOnce());"
+        "print([one.source.name for one in found]);"
         "print(sorted({'torch', 'psutil', 'pynvml', 'yaml'} & set(sys.modules)))"
     )
     output = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split("\n")
-    assert output[:2] == ["1 ()", "[]"]
+    assert output[:2] == ["['rss']", "[]"]
 
 
-def test_the_hosts_own_figures_are_recorded_once_per_host():
-    first = open_timed_sources(load(), ABSENT, 0)
-    other = open_timed_sources(load(), ABSENT, 3)
-    every = open_timed_sources(load(host_ranks="all"), ABSENT, 3)
-    try:
-        names = [{s.info.name for s in o.sources} for o in (first, other, every)]
-        assert names[0] == names[2]
-        assert names[0] - names[1] == names[0] & set(HOST_WIDE)
-        assert names[1] >= {"process", "workers"}
-        reasons = {n.info.name: n for n in other.not_opened}
-        assert all(reasons[name].status == "off" for name in HOST_WIDE)
-        assert "first rank of each host" in reasons["cpu"].reason
-    finally:
-        for opened in (first, other, every):
-            for source in opened.sources:
-                source.close()
+def test_the_hosts_own_figures_are_recorded_once_per_host(opened):
+    first, _ = opened(TIMED)
+    other, notes = opened(TIMED, is_first=False)
+    names = [{one.source.name for one in live} for live in (first, other)]
+    per_host = {source.name for source in TIMED if source.per_host}
+    assert names[0] - names[1] == names[0] & per_host
+    assert "process" in names[1]
+    for name in per_host:
+        assert notes[name][0] == "off"
+        assert "first rank of each host" in notes[name][1]

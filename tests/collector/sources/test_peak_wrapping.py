@@ -258,7 +258,7 @@ def test_a_child_forked_while_a_thread_holds_the_locks_does_not_hang(fakes):
     backend = fakes.Backend()
     source = DeviceSource(Device(backend, 0), resets=True)
     ledger = source._device.ledger
-    with ledger._lock, peak_wrapping._lock:
+    with ledger._lock.now, peak_wrapping._lock.now:
         seen = []
 
         def fork():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.sources.device.accelerator import Device
 from collector.sources.device.peaks import KEYS, PeakLedger, peaks_of, picked
 from collector.sources.device.used import DeviceSource
+from tests.collector.sources.conftest import opened
 
 SIZES = st.integers(1, 3 * 2**20)
 ACTIONS = st.lists(
@@ -46,7 +47,6 @@ class Oracle:
         return tuple(map(max, zip(*self.history[moment:], strict=True)))
 
 
-@settings(max_examples=400, deadline=None)
 @given(actions=ACTIONS)
 def test_no_reset_falsifies_anybodys_peak(fakes, actions):
     """Steps, spans that nest and overlap, and the user see their own peaks, exactly."""
@@ -107,7 +107,7 @@ def test_counters_that_start_late_lose_nothing(fakes):
 
 def test_without_resets_peaks_run_on_until_the_user_resets(fakes):
     backend = fakes.Backend()
-    source = DeviceSource(Device(backend, 0), resets=False)
+    source = opened("device", Device(backend, 0), device_peaks="run")
     assert not backend.wrapped()
     kinds = {column.name: column.kind for column in source.columns}
     assert kinds["allocated_peak_bytes"] == "cumulative_peak"
@@ -214,7 +214,6 @@ def test_closing_a_scope_twice_is_harmless(fakes):
     assert ledger.close(scope) == ledger.close(scope)
 
 
-@settings(max_examples=200, deadline=None)
 @given(actions=ACTIONS)
 def test_a_full_scope_has_every_statistics_own_peak(fakes, actions):
     """Opened and closed anywhere, whoever resets meanwhile; of counts and pools too."""

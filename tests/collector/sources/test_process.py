@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from collector.config import load
 from collector.sources.contract import Unavailable
 from collector.sources.device.accelerator import Device
-from collector.sources.host import process, process_full, rss
+from collector.sources.host import process, rss
 from tests.collector.recordings import wait_until
+from tests.collector.sources.conftest import opened
 
 pytestmark = pytest.mark.usefixtures("no_garbage")
 
@@ -116,7 +116,7 @@ def statm_descriptors():
 @linux
 def test_the_source_keeps_one_descriptor_and_gives_it_back():
     before = statm_descriptors()
-    source = rss.open_source(load(), DEVICE)
+    source = opened("rss", DEVICE)
     for _ in range(10):
         source.sample()
     assert statm_descriptors() == before + 1
@@ -124,19 +124,14 @@ def test_the_source_keeps_one_descriptor_and_gives_it_back():
     assert statm_descriptors() == before
 
 
-def row(source):
-    return dict(zip([c.name for c in source.columns], source.sample(), strict=True))
-
-
 def test_the_process_as_the_system_sees_it():
     spent = time.process_time()
-    source = process.open_source(load(process=0.5), DEVICE)
-    assert source.interval_seconds == 0.5
+    source = opened("process", DEVICE)
     busy = time.monotonic()
     while time.process_time() - spent < 0.3:
         pass
     busy = time.monotonic() - busy
-    values = row(source)
+    values = source.row()
     spent = time.process_time() - spent
     info = psutil.Process().memory_info()
     assert abs(values["process_rss_bytes"] - info.rss) < 4 * MIB
@@ -146,7 +141,7 @@ def test_the_process_as_the_system_sees_it():
     if sys.platform == "linux":
         assert 0 < values["process_shared_bytes"] <= values["process_rss_bytes"]
     # Threads of other tests may open and close files in between.
-    wait_until(lambda: row(source)["process_num_fds"] == psutil.Process().num_fds())
+    wait_until(lambda: source.row()["process_num_fds"] == psutil.Process().num_fds())
 
 
 ROLLUP = Path("/proc/self/smaps_rollup")
@@ -168,12 +163,12 @@ def without_files(source):
     files, values = None, {}
     while files != in_files():
         files = in_files()
-        values = row(source)
+        values = source.row()
     return {name: values[name] - held for name, held in files.items()}
 
 
 def test_unique_memory_grows_with_private_pages():
-    source = process_full.open_source(load(), DEVICE)
+    source = opened("process_full", DEVICE)
     before = without_files(source)
     memory = touched(64 * MIB)
     grown = without_files(source)
@@ -189,7 +184,7 @@ def test_the_page_table_totals_are_added_up():
         "Shared_Clean:     300 kB\nPrivate_Clean:     20 kB\n"
         "Private_Dirty:    500 kB\nPrivate_Hugetlb:    4 kB\n"
     )
-    assert process_full.parsed(text) == (524 * 1024, 700 * 1024)
+    assert process.uss_and_pss(text) == (524 * 1024, 700 * 1024)
 
 
 def test_page_tables_out_of_reach_are_an_absence(monkeypatch):
@@ -198,4 +193,4 @@ def test_page_tables_out_of_reach_are_an_absence(monkeypatch):
 
     monkeypatch.setattr(psutil.Process, "memory_full_info", closed)
     with pytest.raises(Unavailable, match="does not let the process read"):
-        process_full._from_psutil()
+        process._from_psutil()

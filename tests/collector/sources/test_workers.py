@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import load
 from collector.sources.contract import Unavailable
 from collector.sources.device.accelerator import Device
 from collector.sources.host import workers
+from tests.collector.sources.conftest import opened
 
 DEVICE = Device(absent=Unavailable("none"))
 MIB = 2**20
@@ -56,7 +56,7 @@ def loading(method):
 
 def with_workers(method):
     """What the source says without workers, with two, and without."""
-    source = workers.open_source(load(), DEVICE)
+    source = opened("workers", DEVICE)
     said = [source.sample()]
     batches = loading(method)
     said.append(source.sample())
@@ -72,7 +72,7 @@ def busy(_number):
 
 def beside_others(method):
     """The same beside a pool, subprocesses and forks that load nothing."""
-    source = workers.open_source(load(), DEVICE)
+    source = opened("workers", DEVICE)
     ends, waits = os.pipe()
     child = os.fork()
     if child == 0:
@@ -143,7 +143,7 @@ def test_both_ways_to_look_agree():
 def test_where_processes_show_no_names_it_is_not_known(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(Unavailable, match="cannot be told from other children"):
-        workers.open_source(load(), DEVICE)
+        opened("workers", DEVICE)
 
 
 class Proc:

@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from collector.format.columns import STEP_PARTS
-from collector.hooks import torch_points
+from collector.hooks import torch_calls
 from collector.steps.automatic import prefetched
 from collector.steps.parts import INDEX, StepParts
 from collector.steps.timing import flops_of
@@ -583,4 +583,4 @@ def test_a_fault_of_ours_ends_the_timing_and_nothing_else(
         train(rec, model, optimizer, make_loader())
     assert read_only_file(tmp_path / "run").steps() == [0, 1, 2, 3]
     assert "the parts of steps are not timed" in caplog.text
-    assert not torch_points._listeners
+    assert not torch_calls._listeners

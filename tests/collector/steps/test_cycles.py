@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from collector.config.schedule import Action, Schedule
 from collector.config.sections import ScheduleConfig
-from collector.core.warn_once import Troubles
+from collector.core.warn_once import WarnOnce
 from collector.steps.cycles import Cycles
 from collector.steps.progress import Progress
 
@@ -45,7 +45,7 @@ class Training:
         self.progress = Progress()
         self.told = Told()
         settings = ScheduleConfig(**schedule)
-        self.cycles = Cycles(settings, self.progress, Troubles(), needed=needed)
+        self.cycles = Cycles(settings, self.progress, WarnOnce(), needed=needed)
         self.told.cycles = self.cycles
         if needed:
             self.cycles.listen(self.told)
@@ -275,7 +275,7 @@ def test_a_step_of_another_size_ends_its_cycle_where_its_samples_do():
 
 
 def test_an_epoch_that_is_counted_is_one_cycle():
-    training = Training(unit="epoch", warmup_iters=1, max_iter=2)
+    training = Training(unit="epoch", warmup=1, active=1)
     actions = []
     for epoch in range(3):
         training.progress.epoch = epoch
@@ -297,7 +297,7 @@ def test_nothing_is_evaluated_where_nobody_needs_it():
 
 def test_a_forked_child_is_told_nothing():
     training = Training(warmup=0, active=9)
-    training.cycles.forget()
+    training.cycles.after_fork()
     before = list(training.told.log)
     training.step()
     training.cycles.close(None)
@@ -314,13 +314,13 @@ def test_a_steady_schedule_is_not_evaluated_at_each_step(monkeypatch):
             asked.append(at) or action(self, at, *rest, **more)
         ),
     )
-    training = Training(warmup_iters=1, max_iter=3)
+    training = Training(warmup=1, active=2)
     assert training.steps(200) == "wAS" + 197 * "."
     assert len(asked) < 20
 
 
 def test_a_number_that_goes_back_is_looked_up_again():
-    training = Training(unit="step", warmup_iters=2, max_iter=4)
+    training = Training(unit="step", warmup=2, active=2)
     assert training.steps(8) == "wwAS...."
     training.step(1)
     assert training.steps(4) == "AS.."
@@ -340,3 +340,14 @@ def test_of_cycles_alone_their_edges_are_told():
     ]
     training.cycles.close(None)
     assert edges.log[-1][:2] == ("cut", "close")
+
+
+def test_an_epoch_does_not_make_a_resumed_schedule_begin_again():
+    training = Training(skip_first=0, wait=0, warmup=0, active=2, repeat=1, resume=3)
+    actions = []
+    for _epoch in range(3):
+        training.cycles.epoch(None)
+        for _ in range(2):
+            actions.append(training.cycles.action.value)
+            training.step()
+    assert "".join(actions) == "...AS."

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 import collector
-from collector.hooks import torch_points
-from collector.steps.spans.stack import MAX_DEPTH, by_thread, under_way
+from collector.hooks import torch_calls
+from collector.steps.spans.span import MAX_DEPTH, by_thread, under_way
 from tests.collector.recordings import read_only_file, wait_until
 from tests.collector.steps.test_span_log import ALWAYS, named, record
 
@@ -104,12 +104,12 @@ def test_a_recording_that_cannot_begin_leaves_nothing(tmp_path, monkeypatch):
     def fail():
         raise RuntimeError("not here")
 
-    before = set(threading.enumerate())
-    monkeypatch.setattr(torch_points, "install", fail)
+    before, listeners = set(threading.enumerate()), dict(torch_calls._listeners)
+    monkeypatch.setattr(torch_calls, "install", fail)
     rec = collector.record(tmp_path / "run")
     assert rec.path is None
     wait_until(lambda: before >= set(threading.enumerate()))
-    assert not torch_points._listeners
+    assert torch_calls._listeners == listeners
     assert collector.active() is None
 
 
@@ -119,10 +119,10 @@ def test_the_file_is_ended_whatever_fails_at_the_close(tmp_path, monkeypatch):
     def fail():
         raise RuntimeError("odd model")
 
-    monkeypatch.setattr(rec._timing.automatic, "_leave_eval", fail)
+    monkeypatch.setattr(rec._session.timing.automatic, "_leave_eval", fail)
     rec.close()
     monkeypatch.undo()
-    torch_points.leave(rec._timing.automatic)
+    torch_calls.leave(rec._session.timing.automatic)
     assert collector.active() is None
     assert read_only_file(tmp_path / "run").close.how == "closed"
 
@@ -134,7 +134,7 @@ def test_a_child_may_close_though_another_thread_held_the_lock(tmp_path):
     held, leave = threading.Event(), threading.Event()
 
     def hold():
-        with rec._recording.lock:
+        with rec._session.lock:
             held.set()
             leave.wait()
 

@@ -17,7 +17,7 @@ from collector.steps.spans.log import STATES, states_mask
 from tests.collector import recordings
 from tests.collector.recordings import Recording, read_only_file
 
-ALWAYS = {"warmup_iters": 0, "max_iter": 0}
+ALWAYS = {"warmup": 0, "active": 0}
 """A schedule that collects every step."""
 
 
@@ -356,12 +356,14 @@ def test_memory_is_bounded_while_nothing_is_written(tmp_path):
     rings = []
     log = SpanLog(states=15, device=NoDevice(), wake=lambda: rings.append(1))
     for number in range(MAX_WAITING + 10):
-        log.add_span("x", "user", 1, number, 1000, 0, log.at, 3, None, None)
+        log.spans += ("x", "user", 1, number, 1000, 0, log.at, 3, None, None)
+        if len(log.spans) >= log.wake_at:
+            log.crowded()
     assert len(log.spans) == 10 * SPAN_WIDTH
     assert log.num_dropped == MAX_WAITING
     assert rings == [1]
     log.take_spans()
-    (note,) = log.totals.take()
+    (note,) = log.take_totals()
     assert note["num_spans"] == MAX_WAITING + 10
 
 

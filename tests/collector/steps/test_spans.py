@@ -305,7 +305,7 @@ def test_a_span_records_the_peak_of_its_own_time(tmp_path):
     counters = Counters()
     counters.allocate(1000)
     with record(tmp_path / "run") as rec:
-        rec._engine.device.ledger = PeakLedger(counters)
+        rec._session.engine.device.ledger = PeakLedger(counters)
         with rec.span("outer"):
             counters.allocate(700)
             counters.allocate(-700)

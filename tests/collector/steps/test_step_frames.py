@@ -55,9 +55,7 @@ def test_a_step_at_the_default_sources(tmp_path):
 
 @pytest.mark.parametrize("category", ["user", "mine", "optimizer"])
 def test_a_span_with_args(tmp_path, category):
-    with collector.record(
-        tmp_path / "run", schedule={"warmup_iters": 0, "max_iter": 0}
-    ) as rec:
+    with collector.record(tmp_path / "run", schedule={"warmup": 0, "active": 0}) as rec:
         rec.step()
 
         def one():

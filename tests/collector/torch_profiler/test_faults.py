@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -29,6 +27,7 @@ from tests.collector.torch_profiler.training import (
     traces,
     train,
 )
+from tests.programs import Program
 
 ROOT = Path(__file__).parents[3]
 METHODS = ("_prepare_trace", "__exit__")
@@ -349,7 +348,7 @@ def test_a_source_that_does_not_open_costs_nothing_else(tmp_path, monkeypatch, c
     note = recording(tmp_path).source("torch_profiler")
     assert (note["status"], note["reason"]) == ("failed", "RuntimeError: planted")
     assert recording(tmp_path).steps() == [0, 1, 2]
-    assert caplog.text.count("no traces") == 1
+    assert caplog.text.count("failed and is off") == 1
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
@@ -397,14 +396,7 @@ def test_what_torch_wrote_in_part_gets_no_name(tmp_path):
 
 def run(script, *args, **popen):
     code = textwrap.dedent(script)
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, args)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **popen,
-    )
+    return Program(code, *args, **popen)
 
 
 def test_a_file_that_may_grow_no_further_leaves_nothing_and_training_goes_on(tmp_path):
@@ -430,7 +422,7 @@ def test_a_killed_process_leaves_whole_traces_only(tmp_path):
         """
         import sys
         from tests.collector.torch_profiler.training import train
-        train(sys.argv[1], 10**6, schedule={"wait": 0, "active": 20}, gzip=True)
+        train(sys.argv[1], 10**6, schedule={"wait": 0, "active": 20}, filename="{batch}.json.gz")
         """,
         tmp_path,
     )

@@ -148,14 +148,7 @@ def test_a_file_that_somebody_deleted_is_no_trouble(tmp_path):
 )
 def test_places_never_leave_the_folder(tmp_path, template, name):
     values = {"rank": 3, "batch": 7, "run_name": "x y", "total_wct": 1.5}
-    assert place_of(tmp_path, "", template, values) == tmp_path / name
-    assert place_of(tmp_path, "/f{rank}/", template, values) == tmp_path / "f3" / name
-
-
-def test_an_ending_is_added_once(tmp_path):
-    for template in ("t.json", "t.json.gz"):
-        found = place_of(tmp_path, "", template, {}, suffix=".gz")
-        assert found.name == "t.json.gz"
+    assert place_of(tmp_path, template, values) == tmp_path / name
 
 
 def test_a_number_stands_before_the_endings():
@@ -186,7 +179,9 @@ def test_a_trace_has_its_name_only_when_it_is_whole(tmp_path, compress):
     profile = Profile('{"traceEvents": []}\n')
     path = tmp_path / "a" / "t.json"
     write_trace(profile, path, compress=compress)
-    assert profile.asked == ["t.json.part"]
+    (asked,) = profile.asked
+    assert asked.startswith("t.json.")
+    assert asked.endswith(".part")
     assert [p.name for p in path.parent.iterdir()] == ["t.json"]
     read = gzip.open if compress else open
     with read(path, "rt") as file:

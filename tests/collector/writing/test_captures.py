@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collector.core.warn_once import Troubles
+from collector.core.warn_once import WarnOnce
 from collector.format import capture as body_codec
-from collector.format.capture_parts import PART_BYTES
+from collector.format.capture import PART_BYTES
 from collector.format.columns import AXES, Column
 from collector.format.framing import Damage, read_frames
 from collector.format.records import Capture
 from collector.sources.contract import SourceInfo
 from collector.writing.append import AppendFile
-from collector.writing.captures import Captures
+from collector.writing.capture_queue import CaptureQueue
 from collector.writing.rank_file import RankFile
 from tb_plugin.budget import Budget
 from tb_plugin.formats.recording.captures import captures_of, read_capture
@@ -81,20 +81,21 @@ def only_file(run_dir):
 
 
 def test_the_queue_is_bounded_in_bytes_and_counts_what_it_drops():
-    queue = Captures(Troubles(), max_bytes=10_000)
+    queue = CaptureQueue(WarnOnce(), max_bytes=10_000)
     assert [queue.put(capture(n, 500)) for n in range(4)] == [True, True, False, False]
-    assert queue.num_bytes == 2 * (500 * 8 + 64)
+    assert queue.holds(2 * (500 * 8 + 64))
+    assert not queue.holds(2 * (500 * 8 + 64) + 1)
     assert queue.dropped == {"the disk was too slow or full": 2}
 
 
 def test_the_queue_is_bounded_in_number():
-    queue = Captures(Troubles())
+    queue = CaptureQueue(WarnOnce())
     taken = [queue.put(capture(n, tables={})) for n in range(1100)]
     assert sum(taken) == 1024
 
 
 def test_what_is_no_table_is_told_once_and_never_raised(caplog):
-    queue = Captures(Troubles())
+    queue = CaptureQueue(WarnOnce())
     for tables in ({"t": {"x": 5}}, {"t": None}, {"t": {"x": None}}):
         assert not queue.put(capture(0, tables=tables))
     assert sum(queue.dropped.values()) == 3
@@ -299,7 +300,7 @@ def test_a_disk_that_recovers_gets_the_capture(tmp_path, monkeypatch):
     disk = Disk(monkeypatch)
     monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.3, 0.3))
     # However often it is asked before it has room again.
-    monkeypatch.setattr("collector.writing.captures._MAX_TRIES", 10**9)
+    monkeypatch.setattr("collector.writing.capture_queue._MAX_TRIES", 10**9)
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 50_000
@@ -377,7 +378,7 @@ def test_the_end_waits_for_captures_that_are_being_written(tmp_path, monkeypatch
         time.sleep(0.4)
         return encode(one)
 
-    monkeypatch.setattr("collector.writing.captures.encode_body", slow)
+    monkeypatch.setattr("collector.writing.capture_queue.encode_body", slow)
     writer = Clockwork(tmp_path, flush_seconds=30).writer
     writer.start()
     wait_until(lambda: writer.path is not None)
@@ -408,7 +409,7 @@ MORE = (*COLUMNS, Column(name="hook.x", unit="count", group="process", dtype="f8
 
 
 def engine_of(recorder):
-    return recorder._engine
+    return recorder._session.engine
 
 
 def test_a_kind_writes_rows_captures_and_notes_through_the_engine(tmp_path):

@@ -46,7 +46,7 @@ def test_a_full_disk_holds_nobody_up_for_long_and_gets_it_later(tmp_path, monkey
     disk = Disk(monkeypatch)
     monkeypatch.setattr("collector.writing.output._RETRY_SECONDS", (0.3, 0.3))
     # However often it is asked before it has room again.
-    monkeypatch.setattr("collector.writing.captures._MAX_TRIES", 10**9)
+    monkeypatch.setattr("collector.writing.capture_queue._MAX_TRIES", 10**9)
     with Clockwork(tmp_path, flush_seconds=0.05) as writer:
         wait_until(lambda: writer.path is not None)
         disk.room = 0

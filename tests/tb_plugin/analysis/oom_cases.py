@@ -6,21 +6,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from collector.format.snapshots import tables_of
-from collector.simulate import OOM_CAUSES, oom_case, second_causes
 from tb_plugin.analysis.allocator.lifetimes import OOM
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.oom.at import facts_at
+from tb_plugin.analysis.oom.case import Case
 from tb_plugin.analysis.oom.holders import Lines
-from tb_plugin.analysis.oom.verdict import verdict
+from tb_plugin.analysis.oom.judge import verdict
 from tb_plugin.analysis.snapshots.steps import steps_of
 from tb_plugin.analysis.snapshots.tables import snapshot_of
+from tests.simulate import OOM_CAUSES, oom_case, second_causes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.simulate import OomCase, OomCause, OomLabel
     from tb_plugin.analysis.oom.error import OomFacts
-    from tb_plugin.analysis.oom.verdict import Verdict
+    from tb_plugin.analysis.oom.judge import Verdict
+    from tests.simulate import OomCase, OomCause, OomLabel
 
 HELD_BACK: int = 10_000
 """Seeds from here on were never looked at while the rules were made."""
@@ -62,7 +63,7 @@ def judged(case: OomCase) -> Judged:
         peers_peak_bytes=tuple(peers),
         capacity_bytes=label.device_total_bytes,
     )
-    return Judged(label, facts, verdict(facts))
+    return Judged(label, facts, verdict(Case(facts=facts)))
 
 
 def without_size(facts: OomFacts) -> OomFacts:

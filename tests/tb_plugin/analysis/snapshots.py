@@ -13,17 +13,17 @@ import pytest
 from hypothesis import strategies as st
 
 from collector.format.snapshots import tables_of
-from collector.simulate import Form
-from collector.simulate.allocator.allocator import CachingAllocator
-from collector.simulate.allocator.settings import MIB, AllocatorSettings, parse_settings
-from collector.simulate.history.history import History
-from collector.simulate.history.sites import Frame, Site, Sites
-from collector.simulate.snapshots.events import snapshot
-from collector.simulate.snapshots.form import segments_of
 from tb_plugin.analysis.categories.attribution import OTHER, Attribution
 from tb_plugin.analysis.snapshots.snapshot import STATES, Snapshot
 from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tests.collector.simulate.allocator_checks import apply
+from tests.simulate import Form
+from tests.simulate.allocator.allocator import CachingAllocator
+from tests.simulate.allocator.settings import MIB, AllocatorSettings, parse_settings
+from tests.simulate.allocator_checks import apply
+from tests.simulate.history.history import History
+from tests.simulate.history.sites import Frame, Site, Sites
+from tests.simulate.snapshots.events import snapshot
+from tests.simulate.snapshots.form import segments_of
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.replay import Replay

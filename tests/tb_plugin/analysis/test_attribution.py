@@ -9,8 +9,6 @@ import pytest
 
 from collector.format.memory import CATEGORIES
 from collector.format.snapshots import tables_of
-from collector.simulate import Form, oom_case, trained_rank
-from collector.simulate.allocator.settings import GIB
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.live import live_rows
 from tb_plugin.analysis.allocator.replay import Replay
@@ -26,6 +24,8 @@ from tb_plugin.analysis.categories.attribution import (
 from tb_plugin.analysis.snapshots.extras import Tensors
 from tb_plugin.analysis.snapshots.snapshot import NOTHING
 from tb_plugin.analysis.snapshots.tables import snapshot_of
+from tests.simulate import Form, oom_case, trained_rank
+from tests.simulate.allocator.settings import GIB
 from tests.tb_plugin.analysis.made_programs import MIB, Training, in_module
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.time.backward_links import arrows, backward_links
+from tb_plugin.analysis.time.module_times import arrows, backward_links
 from tb_plugin.analysis.trace.build import no_rows
 from tb_plugin.analysis.trace.details import Operators
 from tb_plugin.analysis.trace.trace import Flows

@@ -9,11 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from collector.format.snapshots import tables_of
-from collector.simulate import Form, trained_rank
-from collector.simulate.allocator.settings import parse_settings
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.live import by_stack, live_rows, live_totals
 from tb_plugin.analysis.allocator.replay import Replay
@@ -21,6 +19,8 @@ from tb_plugin.analysis.allocator.stacking import stacked
 from tb_plugin.analysis.categories.frames import stack_label, user_frames
 from tb_plugin.analysis.snapshots.snapshot import ALLOCATED, NOTHING, Snapshot
 from tb_plugin.analysis.snapshots.tables import snapshot_of
+from tests.simulate import Form, trained_rank
+from tests.simulate.allocator.settings import parse_settings
 from tests.tb_plugin.analysis.snapshots import (
     EXPECTED,
     INCONSISTENT,
@@ -349,7 +349,6 @@ def test_the_active_timeline_lies_as_memory_viz_lays_it(name, place):
     assert num_states == len(wanted)
 
 
-@settings(max_examples=60, deadline=None)
 @given(histories)
 def test_the_active_timeline_of_modelled_histories_lies_so_too(made):
     model = Modelled(*made)

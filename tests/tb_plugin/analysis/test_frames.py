@@ -39,7 +39,7 @@ def stacks_of(*stacks: list[tuple[str, str, int]]) -> Stacks:
         ("<ipython-input-3-9f>", "user"),
         ("<stdin>", "user"),
         ("/home/me/collector/train.py", "user"),
-        ("/src/memboard/collector/modules/watching/dispatch.py", "library"),
+        ("/src/memboard/collector/modules/dispatch.py", "library"),
         ("<string>", "user"),
         ("/home/me/torch_tricks/layers.py", "user"),
         ("/opt/v/lib/python3.11/site-packages/transformers/modeling.py", "library"),

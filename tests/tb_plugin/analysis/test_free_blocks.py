@@ -7,13 +7,9 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.simulate.allocator.allocator import SimulatedOutOfMemoryError
-from collector.simulate.allocator.settings import MIB, parse_settings
-from collector.simulate.history.history import SEGMENT_ALLOC, SEGMENT_MAP
-from collector.simulate.stats import LARGE, RESERVED
 from tb_plugin.analysis.allocator.free_blocks import (
     arenas,
     fit,
@@ -24,6 +20,10 @@ from tb_plugin.analysis.allocator.free_blocks import (
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.allocator.rounding import Rounding, rounding_of
 from tb_plugin.analysis.snapshots.snapshot import INACTIVE, NOTHING
+from tests.simulate.allocator.allocator import SimulatedOutOfMemoryError
+from tests.simulate.allocator.settings import MIB, parse_settings
+from tests.simulate.allocator.stats import LARGE, RESERVED
+from tests.simulate.history.history import SEGMENT_ALLOC, SEGMENT_MAP
 from tests.tb_plugin.analysis.snapshots import SETTINGS, Modelled, operations
 
 endings = st.tuples(
@@ -41,7 +41,6 @@ def at_end(model: Modelled):
     return replay, replay.at(replay.num_events - 1)
 
 
-@settings(max_examples=120, deadline=None)
 @given(endings, st.integers(1, 60 * MIB), st.integers(0, 1), st.integers(0, 2))
 def test_a_request_goes_where_it_was_said_to_go(made, wanted, stream, pool):
     model = Modelled([*made[0], *NOTED], made[1])
@@ -82,7 +81,6 @@ def test_a_request_goes_where_it_was_said_to_go(made, wanted, stream, pool):
     assert found.largest <= found.free
 
 
-@settings(max_examples=60, deadline=None)
 @given(endings)
 def test_emptying_the_cache_gives_back_what_was_said(made):
     model = Modelled([*made[0], *SETTLED], made[1])
@@ -95,7 +93,6 @@ def test_emptying_the_cache_gives_back_what_was_said(made):
     assert int(releasable(state).sum()) == before - stats.get(RESERVED)
 
 
-@settings(max_examples=60, deadline=None)
 @given(endings)
 def test_arenas_are_the_lists_of_the_model(made):
     model = Modelled(*made)
@@ -131,7 +128,6 @@ def test_arenas_are_the_lists_of_the_model(made):
     assert (np.diff(found.reserved_bytes) <= 0).all()
 
 
-@settings(max_examples=60, deadline=None)
 @given(endings)
 def test_the_histogram_holds_every_free_block_once(made):
     model = Modelled(*made)
@@ -149,7 +145,6 @@ def test_the_histogram_holds_every_free_block_once(made):
     assert int(found.whole_bytes.sum()) == int(whole.sum())
 
 
-@settings(max_examples=60, deadline=None)
 @given(endings)
 def test_pins_are_what_live_blocks_keep_reserved(made):
     model = Modelled(*made)
@@ -184,7 +179,6 @@ def test_pins_are_what_live_blocks_keep_reserved(made):
 # Rounding.
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.lists(st.integers(1, 1 << 41), min_size=1), st.sampled_from(SETTINGS))
 def test_sizes_are_rounded_as_the_model_rounds_them(wanted, text):
     model = Modelled([("allocate", 1, 0)], text)

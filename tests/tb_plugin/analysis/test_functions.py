@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.series.functions import (
@@ -131,7 +131,6 @@ def test_units_by_name():
     assert unit_of("num_ooms") == "count"
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(
         st.tuples(st.integers(1, 3), st.integers(1, 9), st.sampled_from(CONTEXTS)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator.growth_of_sites import MAX_LOOKS, growth_of_sites
@@ -227,7 +227,6 @@ def test_many_rounds_are_looked_at_now_and_then():
     assert grown.bytes_per_round == pytest.approx(64, rel=0.05)
 
 
-@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(st.integers(-1, 60), st.integers(0, 60), st.integers(0, 1 << 40)),

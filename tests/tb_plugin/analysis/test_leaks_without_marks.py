@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from tb_plugin.analysis.oom.verdict import verdict
+from tb_plugin.analysis.oom.case import Case
+from tb_plugin.analysis.oom.judge import verdict
 from tests.tb_plugin.analysis.made_programs import (
     GIB,
     MIB,
@@ -23,7 +24,7 @@ def cause_of(program: Program):
     device_free = program.peak_bytes - program.live_bytes
     program.oom(device_free + 8 * MIB, in_module(22), device_free=device_free)
     (error,) = program.errors()
-    return verdict(error.facts), error.facts
+    return verdict(Case(facts=error.case.facts)), error.case.facts
 
 
 @pytest.mark.parametrize("kept", [16 * MIB, 96 * MIB, 512 * MIB, 4 * GIB])

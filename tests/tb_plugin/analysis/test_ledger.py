@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator import ledger as ledgers
@@ -24,7 +24,6 @@ def bytes_of(found) -> dict[str, int | None]:
     return {entry.key: entry.num_bytes for entry in found.entries}
 
 
-@settings(max_examples=60, deadline=None)
 @given(histories, st.integers(0, 1 << 31))
 def test_entries_add_up_to_what_is_reserved(made, outside):
     model = Modelled(*made)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator.lifetimes import (
@@ -148,7 +148,6 @@ def active_at(lives: Lifetimes, event: int) -> list[int]:
     return sorted(lives.size[alive].tolist())
 
 
-@settings(max_examples=200, deadline=None)
 @given(steps, st.integers(0, 119))
 def test_what_is_alive_after_each_event_is_what_the_model_holds(done, lost):
     model = Model()

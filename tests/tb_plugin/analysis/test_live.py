@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator import holders as holding
@@ -61,7 +61,6 @@ def alive(lives: Lifetimes, moment: int) -> list[int]:
     ]
 
 
-@settings(max_examples=80, deadline=None)
 @given(rows, moments)
 def test_totals_of_a_moment(made, moment):
     lives = lives_of(made)
@@ -75,7 +74,6 @@ def test_totals_of_a_moment(made, moment):
     assert totals.allocated_bytes == totals.active_bytes - totals.pending_bytes
 
 
-@settings(max_examples=80, deadline=None)
 @given(rows, moments)
 def test_sums_by_stack_and_by_any_group(made, moment):
     lives = lives_of(made)
@@ -94,7 +92,6 @@ def test_sums_by_stack_and_by_any_group(made, moment):
     assert int(grouped.num.sum()) == len(found)
 
 
-@settings(max_examples=80, deadline=None)
 @given(rows, moments, moments)
 def test_a_range_says_what_became_of_its_allocations(made, one, other):
     lives = lives_of(made)
@@ -116,7 +113,6 @@ def test_a_range_says_what_became_of_its_allocations(made, one, other):
             assert sums.num_bytes[group] == lives.size[own].sum()
 
 
-@settings(max_examples=100, deadline=None)
 @given(rows, moments, st.integers(0, 30))
 def test_the_largest_and_the_siblings(made, moment, most):
     lives = lives_of(made)
@@ -133,7 +129,6 @@ def test_the_largest_and_the_siblings(made, moment, most):
         assert same.num_bytes == lives.size[now].sum()
 
 
-@settings(max_examples=120, deadline=None)
 @given(rows, st.lists(moments.filter(lambda m: m >= 0), unique=True), st.integers(1, 4))
 def test_holders_add_up_to_what_lives_in_every_column(made, at, most):
     lives = lives_of(made)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from collector.format.snapshots import tables_of
 from tb_plugin.analysis.allocator.oddities import oddities_of
@@ -49,7 +49,6 @@ def test_a_sound_history_has_none():
     assert oddities([("free_requested", 4608), ("free_completed", 4608)]) == {}
 
 
-@settings(max_examples=60, deadline=None)
 @given(histories)
 def test_what_the_allocator_model_did_has_none(made):
     model = Modelled(*made)

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from collector.format.snapshots import tables_of
-from collector.simulate import OOM_CAUSES, oom_case
 from tb_plugin.analysis.allocator.lifetimes import OOM
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.oom.at import facts_at
+from tb_plugin.analysis.oom.case import Case
 from tb_plugin.analysis.oom.holders import Lines, holders
-from tb_plugin.analysis.oom.verdict import verdict
+from tb_plugin.analysis.oom.judge import verdict
 from tb_plugin.analysis.snapshots.tables import snapshot_of
 from tb_plugin.formats.snapshots.snapshot_file import read_snapshot
+from tests.simulate import OOM_CAUSES, oom_case
 from tests.tb_plugin.analysis.oom_cases import HELD_BACK, cases, judged, replayed
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"), "snapshots")
@@ -125,7 +126,7 @@ def test_a_history_that_contradicts_itself_has_facts_all_the_same():
     facts = facts_at(replay, event, Lines.of(read.stacks))
     assert facts.requested_bytes == 2 * MIB
     assert facts.device_free_bytes is None
-    assert verdict(facts).cause
+    assert verdict(Case(facts=facts)).cause
     assert holders(replay.lives, Lines.of(read.stacks), event)
 
 
@@ -136,7 +137,7 @@ def test_a_history_of_an_error_alone():
     facts = facts_at(replay, 0, Lines.of(read.stacks))
     assert facts.active_bytes == 0
     assert facts.largest_before_bytes is None
-    assert verdict(facts).cause == "unsure"
+    assert verdict(Case(facts=facts)).cause == "unsure"
     assert holders(replay.lives, Lines.of(read.stacks), 0) == []
 
 
@@ -152,8 +153,8 @@ def test_a_real_crash_is_judged_by_the_moment_it_happened():
     assert facts.requested_bytes == 5_308_694_528
     assert facts.device_free_bytes == 95_682_560
     assert facts.active_bytes / GIB == pytest.approx(78.29, abs=0.01)
-    assert verdict(facts).cause == "really_full"
-    assert verdict(facts).also == ()
+    assert verdict(Case(facts=facts)).cause == "really_full"
+    assert verdict(Case(facts=facts)).also == ()
     held = holders(replay.lives, lines, event)
     assert [one.label for one in held[:4]] == [
         f"models.py:{line} update_nodes" for line in (174, 181, 176, 178)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_plugin.analysis.time import operator_callees
-from tb_plugin.analysis.time.operator_callees import callees
+from tb_plugin.analysis.time import operators
 from tb_plugin.analysis.time.operator_times import operator_times
+from tb_plugin.analysis.time.operators import callees
 from tb_plugin.analysis.time.slice_roles import slice_roles
 from tests.traces_builder import MadeTrace
 
@@ -74,7 +74,7 @@ def test_a_call_inside_another_is_a_part_of_it():
 
 
 def test_what_lies_very_deep_counts_for_the_last_level(monkeypatch):
-    monkeypatch.setattr(operator_callees, "MAX_DEPTH", 3)
+    monkeypatch.setattr(operators, "MAX_DEPTH", 3)
     made = MadeTrace()
     for depth in range(9):
         made.slice("main", f"f{depth}", depth, 100 - 2 * depth)

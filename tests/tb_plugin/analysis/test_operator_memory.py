@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from tb_plugin.analysis.time.operator_times import operator_times
 from tb_plugin.analysis.time.slice_roles import slice_roles
 from tb_plugin.analysis.trace.details import MemoryEvents
-from tb_plugin.analysis.trace_memory.devices import memory_devices
+from tb_plugin.analysis.trace_memory.events import memory_devices, memory_pairs
 from tb_plugin.analysis.trace_memory.operators import event_operators, operator_memory
-from tb_plugin.analysis.trace_memory.pairs import memory_pairs
 from tests.traces_builder import MadeTrace
 
 CPU, CUDA = (0, -1), (1, 0)

@@ -11,9 +11,9 @@ import pytest
 
 from tb_plugin.analysis.allocator.curve import memory_curve
 from tb_plugin.analysis.ranks.distributed import collective_rows, matched
-from tb_plugin.analysis.time.device_counters import utilization_buckets
 from tb_plugin.analysis.time.device_use import filled_levels
 from tb_plugin.analysis.time.intervals import ranges_of, total_ns
+from tb_plugin.analysis.trace.counters import utilization_buckets
 from tb_plugin.analysis.trace.trace import NOTHING
 from tests.tb_plugin.analysis.test_profile_conformance import (
     COSTS,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator.curve import memory_curve
@@ -97,7 +97,6 @@ def operators_of(profile: TraceProfile) -> dict[str, tuple[float, ...]]:
     }
 
 
-@settings(max_examples=30, deadline=None)
 @given(programs(_LAUNCH))
 def test_any_tree_of_operators_has_its_times_and_its_kernels(program):
     planted = PlantedFile()
@@ -123,7 +122,6 @@ def test_any_tree_of_operators_has_its_times_and_its_kernels(program):
     assert used == [strings[int(name)] == CORES for name in table.name]
 
 
-@settings(max_examples=30, deadline=None)
 @given(programs(_ALLOCATE, _FREE))
 def test_six_metrics_of_memory_by_operator_and_the_curve_of_both_devices(program):
     planted = PlantedFile()
@@ -195,7 +193,6 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
 @given(STEPS)
 def test_steps_reach_as_far_as_their_kernels_also_into_the_next(plan):
     """Every step launches at its begin; kernels run one after the other."""
@@ -265,7 +262,6 @@ ARRIVALS = st.lists(
 """Of each collective: how late each rank comes, how long it takes then, elements, type."""
 
 
-@settings(max_examples=30, deadline=None)
 @given(ARRIVALS)
 def test_nccl_tells_data_from_waiting_and_what_computation_hides(plan):
     """All ranks leave a collective together; each computes for 20 us inside of it."""
@@ -310,7 +306,6 @@ def test_nccl_tells_data_from_waiting_and_what_computation_hides(plan):
         assert row.waiting_ns == US * waited
 
 
-@settings(max_examples=30, deadline=None)
 @given(ARRIVALS)
 def test_gloo_without_a_device_is_the_communication_of_its_threads(plan):
     ranks = {}
@@ -352,7 +347,6 @@ MODULES = st.recursive(
 """Number, how long each operator of its own takes, modules in it."""
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(MODULES, min_size=1, max_size=3))
 def test_modules_are_the_tree_of_their_calls(plan):
     made = KinetoFile()

@@ -20,7 +20,7 @@ from tb_plugin.analysis.ranks.distributed import collective_rows, matched
 from tb_plugin.analysis.trace.figures import trace_figures
 from tb_plugin.analysis.trace.profile import TraceProfile
 from tb_plugin.analysis.trace_memory.holders import memory_holders
-from tb_plugin.formats.traces import open_trace
+from tb_plugin.formats.traces import read_trace
 from tb_plugin.jobs.worker.importer import Importer
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "/nowhere")) / "kineto"
@@ -67,7 +67,7 @@ def importer() -> Importer:
 
 @cache
 def profile_of(folder: str, name: str) -> TraceProfile:
-    return TraceProfile(open_trace(REAL / folder / name, importer()))
+    return TraceProfile(read_trace(REAL / folder / name, importer())())
 
 
 def same(found: Any, wanted: Any, where: str = "") -> None:

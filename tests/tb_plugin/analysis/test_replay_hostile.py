@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator.free_blocks import arenas, fit, free_histogram, pins
@@ -27,7 +27,6 @@ from tests.tb_plugin.analysis.snapshots import (
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.integers(0, 2**32),
     st.sampled_from(SETTINGS),

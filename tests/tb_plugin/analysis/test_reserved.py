@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator import segment_spans as cutting
@@ -22,7 +22,6 @@ from tests.tb_plugin.analysis.snapshots import (
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(histories)
 def test_reserved_is_what_the_model_had_reserved(made):
     model = Modelled(*made)
@@ -34,7 +33,6 @@ def test_reserved_is_what_the_model_had_reserved(made):
         assert found.levels.after[moment] == sum(size for _, size, _, _ in segments)
 
 
-@settings(max_examples=60, deadline=None)
 @given(histories)
 def test_pools_and_streams_add_up_to_the_whole(made):
     model = Modelled(*made)
@@ -65,7 +63,6 @@ def test_pools_and_streams_add_up_to_the_whole(made):
             assert level == int(state.segments.total_size[own].sum())
 
 
-@settings(max_examples=60, deadline=None)
 @given(histories)
 def test_every_life_knows_its_span_stream_and_pool(made):
     model = Modelled(*made)
@@ -85,7 +82,6 @@ def test_every_life_knows_its_span_stream_and_pool(made):
         assert replay.pool[row] in (NOTHING, *range(len(model.snapshot.pools)))
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories, st.data())
 def test_an_address_is_in_the_span_that_was_there(made, data):
     model = Modelled(*made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS, lifetimes
@@ -28,7 +28,6 @@ def replay_of(snapshot, device) -> SegmentReplay:
     return SegmentReplay(device, lives, segment_spans(device), snapshot.settings)
 
 
-@settings(max_examples=120, deadline=None)
 @given(histories)
 def test_a_moment_is_what_the_model_held(made):
     model = Modelled(*made)
@@ -52,7 +51,6 @@ def test_a_moment_is_what_the_model_held(made):
             assert {row[0] for row in blocks if row[2]} == starts
 
 
-@settings(max_examples=60, deadline=None)
 @given(histories)
 def test_blocks_fill_their_segments_at_every_moment(made):
     model = Modelled(*made)
@@ -146,7 +144,6 @@ def test_recorded_snapshots_fit_together_at_every_moment(name):
             assert state.reserved_bytes == expected
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([True, False]))
 def test_events_that_contradict_themselves_are_drawn_without_overlap(seed, wild):
     random = np.random.default_rng(seed)

@@ -7,13 +7,11 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.format.memory import CATEGORIES
 from collector.format.snapshots import tables_of
-from collector.simulate import Form, trained_rank
-from collector.simulate.allocator.settings import parse_settings
 from tb_plugin.analysis.allocator.lifetimes import ACTIONS
 from tb_plugin.analysis.allocator.replay import Replay
 from tb_plugin.analysis.snapshots.snapshot import (
@@ -23,6 +21,8 @@ from tb_plugin.analysis.snapshots.snapshot import (
     Snapshot,
 )
 from tb_plugin.analysis.snapshots.tables import SnapshotError, snapshot_of
+from tests.simulate import Form, trained_rank
+from tests.simulate.allocator.settings import parse_settings
 from tests.tb_plugin.analysis.snapshots import EXPECTED, pickled, real
 
 
@@ -298,7 +298,6 @@ def test_nothing_at_all_is_a_snapshot_without_devices():
     assert snapshot_of({}).devices == ()
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_whatever_a_column_holds_it_is_refused_or_read(data):
     table = data.draw(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.allocator import stacking
@@ -58,7 +58,6 @@ def check_columns(after, found, stop: int) -> None:
         assert (after[low:at] < after[at]).all()
 
 
-@settings(max_examples=200, deadline=None)
 @given(rows, st.integers(1, 60), st.integers(0, NUM_EVENTS), st.integers(0, NUM_EVENTS))
 def test_a_column_stands_for_the_highest_event_in_it(made, width, one, other):
     after = slow_levels(lives_of(made))
@@ -73,7 +72,6 @@ def test_a_column_stands_for_the_highest_event_in_it(made, width, one, other):
     assert after[found.at].max() == after[start:stop].max()
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     rows,
     st.lists(st.integers(0, 90), min_size=NUM_EVENTS, max_size=NUM_EVENTS).map(sorted),
@@ -151,7 +149,6 @@ def heights_of(found, band):
     return heights
 
 
-@settings(max_examples=200, deadline=None)
 @given(rows, st.integers(1, 3), st.integers(0, 30), st.data())
 def test_every_run_lies_where_it_lies_when_drawn_one_by_one(made, bands, least, data):
     lives = lives_of(made)
@@ -167,7 +164,6 @@ def test_every_run_lies_where_it_lies_when_drawn_one_by_one(made, bands, least, 
     assert found.min_bytes == least
 
 
-@settings(max_examples=100, deadline=None)
 @given(rows, st.integers(0, 200), st.integers(1, 200), st.data())
 def test_zoomed_in_upwards_only_what_is_seen_is_there(made, bottom, height, data):
     lives = lives_of(made)

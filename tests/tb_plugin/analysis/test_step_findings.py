@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin.analysis.ranks.stragglers import StepTimes, stragglers
-from tb_plugin.analysis.series.step_findings import (
+from tb_plugin.analysis.findings.steps import (
+    PART_TEXT,
     growing,
     slow_every,
     waiting_for_data,
 )
+from tb_plugin.analysis.ranks.stragglers import StepTimes, stragglers
 from tests.tb_plugin.step_runs import MS, PARTS, REST, Story, Told
 
 
@@ -22,6 +23,11 @@ def times_of(told: Told) -> StepTimes:
         if told.parts[name][0][0] is not None
     }
     return StepTimes(range(len(seconds)), seconds, parts, seconds)
+
+
+def number(found, key: str) -> float:
+    (value,) = [one.value for one in found.evidence if one.key == key]
+    return value
 
 
 def late_ranks(told: Told) -> list[int]:
@@ -113,11 +119,12 @@ def test_one_rank_is_compared_with_nobody():
 
 def test_a_run_that_waits_for_its_data():
     told = Story(8, 100, more=lambda r, s: {"dataloader": 60}).tell()
-    found = waiting_for_data(times_of(told))
+    found = waiting_for_data(times_of(told), 0.17)
     assert found is not None
     usual = 4 + 60
-    assert found.share == pytest.approx(usual / (110 + 60), rel=0.05)
-    assert found.seconds == pytest.approx(usual * MS, rel=0.05)
+    share = 100 * usual / (110 + 60)
+    assert number(found, "waiting") == pytest.approx(share, rel=0.05)
+    assert found.cost == pytest.approx(usual * MS, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +139,7 @@ def test_a_run_that_waits_for_its_data():
     ids=["balanced", "one rank", "not recorded", "first batches", "few steps"],
 )
 def test_a_run_that_does_not(story):
-    assert waiting_for_data(times_of(story.tell())) is None
+    assert waiting_for_data(times_of(story.tell()), 0.17) is None
 
 
 # Every n-th step
@@ -145,7 +152,7 @@ def single(told: Told, rank: int = 0):
         for name in PARTS
         if told.parts[name][rank][0] is not None
     }
-    return slow_every(np.arange(1000, 1000 + len(seconds)), seconds, parts)
+    return slow_every(np.arange(1000, 1000 + len(seconds)), seconds, parts, rank)
 
 
 @pytest.mark.parametrize(
@@ -158,10 +165,10 @@ def test_slow_steps_at_equal_distances(every, part):
 
     found = single(Story(1, 200, more=more).tell())
     assert found is not None
-    assert (found.every, found.part) == (every, part)
-    assert (found.first - 1000) % every == every - 1
-    assert found.part_seconds == pytest.approx(0.25, rel=0.1)
-    assert found.seconds == pytest.approx(0.25 + 0.11, rel=0.1)
+    assert found.sentence.startswith(f"Every {every}th step is slow")
+    assert f"; {PART_TEXT[part]} is longer then (+2" in found.sentence
+    assert (found.step - 1000) % every == every - 1
+    assert number(found, "slow") == pytest.approx(0.25 + 0.11, rel=0.1)
 
 
 def test_slow_steps_of_other_causes_do_not_hide_those_at_equal_distances():
@@ -174,14 +181,16 @@ def test_slow_steps_of_other_causes_do_not_hide_those_at_equal_distances():
 
     found = single(Story(1, 600, more=more).tell())
     assert found is not None
-    assert (found.every, found.part, found.num_slow) == (100, "checkpoint", 6)
+    assert "Every 100th step" in found.sentence
+    assert "the checkpoint is longer" in found.sentence
+    assert number(found, "slow_steps") == 6
 
 
 def test_slow_steps_next_to_each_other_are_one_event():
     more = lambda r, s: {"eval": 200.0} if s % 40 < 2 else {}  # noqa: E731
     found = single(Story(1, 400, more=more).tell())
     assert found is not None
-    assert found.every == 40
+    assert "Every 40th step" in found.sentence
 
 
 @pytest.mark.parametrize(
@@ -210,9 +219,9 @@ def test_steps_that_take_ever_longer():
     told = Story(8, 300, more=lambda r, s: {"other": 0, "forward": s * 0.2}).tell()
     found = grown(told)
     assert found is not None
-    assert found.seconds_per_step == pytest.approx(0.2 * MS, rel=0.1)
-    assert found.part == "forward"
-    assert found.last_seconds - found.first_seconds > 0.03
+    assert number(found, "growth") == pytest.approx(200 * MS, rel=0.1)
+    assert found.sentence.endswith("mostly in forward.")
+    assert found.cost > 0.03
 
 
 def test_parts_that_take_turns_between_ranks_are_not_called_unexplained():
@@ -225,7 +234,7 @@ def test_parts_that_take_turns_between_ranks_are_not_called_unexplained():
 
     found = grown(Story(2, 300, more=turns).tell())
     assert found is not None
-    assert found.part in {"optimizer", "communication"}
+    assert found.sentence.endswith(("in the optimizer.", "in communication."))
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.analysis.trace import tiles as trace_tiles
@@ -49,7 +49,6 @@ def described(found):
 
 
 @given(slices, st.integers(0, 14))
-@settings(max_examples=150, deadline=None)
 def test_no_slice_and_no_busy_time_is_lost_at_any_zoom(made, zoom):
     trace = trace_of(made, num_tracks=3)
     found = tile(trace, zoom)
@@ -64,7 +63,6 @@ def test_no_slice_and_no_busy_time_is_lost_at_any_zoom(made, zoom):
 
 
 @given(slices, st.integers(0, 10))
-@settings(max_examples=100, deadline=None)
 def test_slices_of_a_pixel_stand_by_themselves_and_blocks_hold_only_shorter(made, zoom):
     trace = trace_of(made, num_tracks=3)
     found = tile(trace, zoom)
@@ -77,7 +75,6 @@ def test_slices_of_a_pixel_stand_by_themselves_and_blocks_hold_only_shorter(made
 
 
 @given(slices, st.integers(0, 8), st.integers(-100, 3000), st.integers(1, 900))
-@settings(max_examples=150, deadline=None)
 def test_a_window_shows_what_all_of_the_trace_shows_there(made, zoom, start, width):
     trace = trace_of(made, num_tracks=3)
     end = start + width
@@ -90,7 +87,6 @@ def test_a_window_shows_what_all_of_the_trace_shows_there(made, zoom, start, wid
 
 
 @given(slices, st.integers(2, 10))
-@settings(max_examples=100, deadline=None)
 def test_zooms_kept_of_the_whole_trace_change_nothing(made, zoom):
     trace = trace_of(made, num_tracks=3)
     before = trace_tiles._MANY_ROWS

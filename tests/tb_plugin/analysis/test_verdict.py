@@ -8,14 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_plugin.analysis.oom.case import NAMES, Case
 from tb_plugin.analysis.oom.error import Elsewhere, FreeBlocks, Growth, OomFacts, filled
-from tb_plugin.analysis.oom.verdict import (
-    CAUSES,
-    USUAL_NON_TORCH_BYTES,
-    full_share,
-    is_full,
-    verdict,
-)
+from tb_plugin.analysis.oom.full import full_share, is_full
+from tb_plugin.analysis.oom.judge import verdict
+from tb_plugin.analysis.oom.taken import USUAL_NON_TORCH_BYTES
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -39,7 +36,7 @@ def grown(num_bytes: int) -> Growth:
 
 
 def test_a_full_device_is_really_full():
-    found = verdict(FULL_DEVICE)
+    found = verdict(Case(facts=FULL_DEVICE))
     assert found.cause == "really_full"
     assert found.also == ()
 
@@ -78,7 +75,7 @@ def test_a_full_device_is_really_full():
     ],
 )
 def test_each_cause_is_told(cause, changes):
-    assert verdict(replace(FULL_DEVICE, **changes)).cause == cause
+    assert verdict(Case(facts=replace(FULL_DEVICE, **changes))).cause == cause
 
 
 @pytest.mark.parametrize(
@@ -101,18 +98,17 @@ def test_each_cause_is_told(cause, changes):
     ],
 )
 def test_what_looks_like_another_cause_is_none(changes):
-    found = verdict(replace(FULL_DEVICE, **changes))
+    found = verdict(Case(facts=replace(FULL_DEVICE, **changes)))
     assert found.cause == "really_full"
     assert found.also == ()
 
 
 def test_small_troubles_are_named_beside_a_full_device():
     facts = replace(FULL_DEVICE, growth=grown(4 * GIB))
-    found = verdict(facts)
+    found = verdict(Case(facts=facts))
     assert found.cause == "really_full"
     assert found.also == ("growth",)
-    assert found.weight("growth") == 4 * GIB
-    assert found.weight("imbalance") is None
+    assert [one.num_bytes for one in found.beside] == [4 * GIB]
 
 
 def test_growth_that_made_no_difference_is_named_but_is_not_the_cause():
@@ -127,12 +123,15 @@ def test_growth_that_made_no_difference_is_named_but_is_not_the_cause():
         largest_before_bytes=9 * GIB,
         growth=grown(2 * GIB),
     )
-    assert verdict(small).also == ("growth",)
-    assert verdict(small).cause == "really_full"
+    assert verdict(Case(facts=small)).also == ("growth",)
+    assert verdict(Case(facts=small)).cause == "really_full"
     spare = replace(
         small, reserved_bytes=20 * GIB, active_bytes=10 * GIB, largest_before_bytes=None
     )
-    assert verdict(replace(spare, most_reserved_bytes=20 * GIB)).cause == "unsure"
+    assert (
+        verdict(Case(facts=replace(spare, most_reserved_bytes=20 * GIB))).cause
+        == "unsure"
+    )
 
 
 def test_the_heaviest_of_two_causes_is_the_verdict():
@@ -142,7 +141,7 @@ def test_the_heaviest_of_two_causes_is_the_verdict():
         free=FreeBlocks(30 * GIB, GIB, 90),
         growth=grown(12 * GIB),
     )
-    found = verdict(facts)
+    found = verdict(Case(facts=facts))
     assert (found.cause, found.also) == ("fragmented", ("growth",))
 
 
@@ -150,7 +149,7 @@ def test_growth_explains_why_a_rank_is_above_its_peers():
     facts = replace(
         FULL_DEVICE, growth=grown(20 * GIB), peers_peak_bytes=(45 * GIB, 45 * GIB)
     )
-    found = verdict(facts)
+    found = verdict(Case(facts=facts))
     assert found.cause == "growth"
     assert "imbalance" not in found.also
 
@@ -162,8 +161,8 @@ def test_unsure_where_nothing_fits():
         active_bytes=20 * GIB,
         free=FreeBlocks(58 * GIB, 50 * GIB, 3),
     )
-    assert verdict(empty).cause == "unsure"
-    assert verdict(OomFacts()).cause == "unsure"
+    assert verdict(Case(facts=empty)).cause == "unsure"
+    assert verdict(Case(facts=OomFacts())).cause == "unsure"
 
 
 def test_other_usage_is_judged_by_the_peers_where_they_tell():
@@ -174,9 +173,9 @@ def test_other_usage_is_judged_by_the_peers_where_they_tell():
         most_reserved_bytes=66 * GIB,
     )
     assert facts.non_torch_bytes == 13 * GIB
-    assert verdict(facts).cause == "non_torch"
+    assert verdict(Case(facts=facts)).cause == "non_torch"
     usual = replace(facts, usual_non_torch_bytes=13 * GIB)
-    assert verdict(usual).cause == "really_full"
+    assert verdict(Case(facts=usual)).cause == "really_full"
 
 
 def test_room_that_was_lost_is_known_without_the_devices_size():
@@ -188,8 +187,11 @@ def test_room_that_was_lost_is_known_without_the_devices_size():
         most_reserved_bytes=70 * GIB,
     )
     assert facts.lost_room_bytes == 19 * GIB
-    assert verdict(facts).cause == "non_torch"
-    assert verdict(replace(facts, most_reserved_bytes=51 * GIB)).cause == "really_full"
+    assert verdict(Case(facts=facts)).cause == "non_torch"
+    assert (
+        verdict(Case(facts=replace(facts, most_reserved_bytes=51 * GIB))).cause
+        == "really_full"
+    )
 
 
 def test_a_limit_on_the_process_is_the_room():
@@ -203,12 +205,12 @@ def test_a_limit_on_the_process_is_the_room():
     )
     assert facts.is_limited
     assert facts.room_bytes == 17 * GIB
-    assert verdict(facts).cause == "process_limit"
+    assert verdict(Case(facts=facts)).cause == "process_limit"
     known = replace(facts, limit_bytes=16 * GIB)
     assert full_share(known) == 14 / 16
-    assert verdict(known).cause == "process_limit"
+    assert verdict(Case(facts=known)).cause == "process_limit"
     leaking = replace(known, growth=grown(8 * GIB))
-    assert (verdict(leaking).cause, verdict(leaking).also) == (
+    assert (verdict(Case(facts=leaking)).cause, verdict(Case(facts=leaking)).also) == (
         "growth",
         ("process_limit",),
     )
@@ -220,18 +222,21 @@ def test_what_waits_for_another_stream_is_neither_live_nor_unused():
     assert facts.pending_bytes == 68 * GIB
     assert facts.held_bytes == 9 * GIB
     assert facts.unused_bytes == GIB
-    found = verdict(facts)
+    found = verdict(Case(facts=facts))
     assert (found.cause, found.also) == ("pending_free", ())
-    assert found.weight("pending_free") == 68 * GIB
+    assert found.leads.num_bytes == 68 * GIB
     little = replace(FULL_DEVICE, allocated_bytes=76 * GIB)
-    assert verdict(little).cause == "really_full"
+    assert verdict(Case(facts=little)).cause == "really_full"
 
 
 def test_of_totals_alone_what_was_unused_is_told():
     """A report has no free blocks: reserved and not in use is all it knows."""
     facts = replace(FULL_DEVICE, free=None, active_bytes=None, allocated_bytes=60 * GIB)
-    assert verdict(facts).cause == "fragmented"
-    assert verdict(replace(facts, allocated_bytes=77 * GIB)).cause == "really_full"
+    assert verdict(Case(facts=facts)).cause == "fragmented"
+    assert (
+        verdict(Case(facts=replace(facts, allocated_bytes=77 * GIB))).cause
+        == "really_full"
+    )
 
 
 def test_what_splitting_leaves_free_is_not_why_a_usual_request_failed():
@@ -241,13 +246,13 @@ def test_what_splitting_leaves_free_is_not_why_a_usual_request_failed():
         active_bytes=72 * GIB,
         free=FreeBlocks(6 * GIB, 512 * MIB, 300),
     )
-    found = verdict(full)
+    found = verdict(Case(facts=full))
     assert (found.cause, found.also) == ("really_full", ("fragmented",))
     # Nothing as large was ever asked for, and the pieces would have served it.
     unusual = replace(full, largest_before_bytes=GIB)
-    assert verdict(unusual).cause == "fragmented"
+    assert verdict(Case(facts=unusual)).cause == "fragmented"
     much = replace(full, active_bytes=62 * GIB, free=FreeBlocks(16 * GIB, GIB, 300))
-    assert verdict(much).cause == "fragmented"
+    assert verdict(Case(facts=much)).cause == "fragmented"
 
 
 def test_live_memory_and_the_request_together_fill_it():
@@ -260,8 +265,8 @@ def test_live_memory_and_the_request_together_fill_it():
         free=FreeBlocks(12 * GIB, 6 * GIB, 9),
         largest_before_bytes=15 * GIB,
     )
-    assert verdict(facts).cause == "really_full"
-    assert verdict(replace(facts, active_bytes=30 * GIB)).cause == "unsure"
+    assert verdict(Case(facts=facts)).cause == "really_full"
+    assert verdict(Case(facts=replace(facts, active_bytes=30 * GIB))).cause == "unsure"
 
 
 def test_two_accounts_are_put_together():
@@ -316,8 +321,8 @@ def test_any_numbers_have_a_verdict(
         peers_peak_bytes=tuple(peers),
         growth=None if grew is None else grown(grew),
     )
-    found = verdict(facts)
-    assert found.cause in CAUSES
+    found = verdict(Case(facts=facts))
+    assert found.cause in NAMES
     assert found.cause not in found.also
     assert len(set(found.also)) == len(found.also)
     if found.cause == "really_full":

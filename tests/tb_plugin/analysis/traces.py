@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tb_plugin.analysis.trace.details import (
-    Collectives,
-    DeviceWork,
-    Launches,
-    MemoryEvents,
-    Operators,
-    PythonCalls,
-)
-from tb_plugin.analysis.trace.nesting import nest
-from tb_plugin.analysis.trace.trace import (
-    Counters,
-    Flows,
-    Instants,
-    Series,
-    Slices,
-    Trace,
-    Track,
-)
+from tb_plugin.analysis.trace.build import EMPTY_TRACE, place
+from tb_plugin.analysis.trace.trace import Counters, Series, Trace, Track
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-def none(table: type) -> Any:
-    """A table of a trace without rows."""
-    return table(**{one.name: np.empty(0, np.int64) for one in fields(table)})
 
 
 def trace_of(
@@ -47,60 +26,36 @@ def trace_of(
 ) -> Trace:
     """A trace of slices (track, start, duration, name), and one counter's points."""
     texts = sorted({name for *_, name in slices} | {category, ""})
-    columns = np.array(
+    columns = np.array([(*row, texts.index(name)) for *row, name in slices], np.int64)
+    track, start, length, name = columns.reshape(-1, 4).T
+    placed = place(
         [
-            (track, start, length, texts.index(name))
-            for track, start, length, name in slices
+            Track(name=f"thread {at}", process="python 1", kind=kind, rank=0)  # type: ignore[arg-type]
+            for at in range(num_tracks)
         ],
-        np.int64,
-    ).reshape(-1, 4)
-    track, start, length, name = columns.T
-    nested = nest(track, start, start + length, num_tracks)
-    tracks = [
-        Track(
-            name=f"thread {at}",
-            process="python 1",
-            kind=kind,  # type: ignore[arg-type]
-            rank=0,
-            first_row=rows[0],
-            num_slices=rows[-1] - rows[0],
-            level_rows=rows,
-        )
-        for at, rows in enumerate(nested.level_rows)
-    ]
-    series: tuple[Series, ...] = ()
-    if points:
-        series = (Series(len(tracks), "bytes", 0, len(points)),)
-        tracks.append(Track(name="memory", process="python 1", kind="counter", rank=0))
-    order = nested.order
-    return Trace(
-        tracks=tuple(tracks),
+        track=track,
+        start_ns=start,
+        duration_ns=length,
+        name=name,
+        category=np.full(len(track), texts.index(category)),
+        args=np.full(len(track), -1),
+    )
+    made = replace(
+        EMPTY_TRACE,
+        tracks=placed.tracks,
         strings=texts,
-        slices=Slices(
-            track=track[order],
-            level=nested.level,
-            start_ns=start[order],
-            duration_ns=length[order],
-            name=name[order],
-            category=np.full(len(order), texts.index(category)),
-            parent=nested.parent,
-            args=np.full(len(order), -1),
-        ),
-        instants=none(Instants),
-        series=series,
-        counters=Counters(
-            np.array([time for time, _ in points], np.int64),
-            np.array([value for _, value in points], np.float64),
-        ),
-        flows=more.pop("flows", none(Flows)),
-        operators=none(Operators),
-        python=none(PythonCalls),
-        launches=more.pop("launches", none(Launches)),
-        device_work=more.pop("device_work", none(DeviceWork)),
-        collectives=none(Collectives),
-        memory=none(MemoryEvents),
+        slices=placed.slices,
         base_ns=base_ns,
         start_ns=int(start.min()) if len(start) else 0,
         end_ns=int((start + length).max()) if len(start) else 0,
-        **more,
     )
+    if points:
+        time_ns, value = zip(*points, strict=True)
+        memory = Track(name="memory", process="python 1", kind="counter", rank=0)
+        made = replace(
+            made,
+            tracks=(*made.tracks, memory),
+            series=(Series(len(made.tracks), "bytes", 0, len(points)),),
+            counters=Counters(np.array(time_ns, np.int64), np.array(value, np.float64)),
+        )
+    return replace(made, **more)

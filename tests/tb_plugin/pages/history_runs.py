@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.format.snapshots import tables_of
-from collector.simulate import trained_rank
 from tb_plugin.server.routes import ROUTES
+from tests.simulate import trained_rank
 from tests.tb_plugin.client import Page, answered, refresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from collector.simulate import SimulatedRank
     from tb_plugin.jobs.open_history import OpenHistory
     from tests.builders import RunBuilder
+    from tests.simulate import SimulatedRank
 
 PICTURES = (
     *("stacks", "allocations", "allocation_holders", "allocation_live"),

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from collector.simulate import Form
+from tests.simulate import Form
 from tests.tb_plugin.pages.history_runs import Asked, Slow, asked_of, painted, trained
 
 FORM = Form()

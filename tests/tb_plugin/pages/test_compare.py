@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.simulate import Form
 from tb_plugin.index.run import Run
-from tb_plugin.jobs import histories
+from tb_plugin.jobs import job
 from tests.collector.recordings import wait_until
+from tests.simulate import Form
 from tests.tb_plugin.client import answered
 from tests.tb_plugin.pages.history_runs import (
     Asked,
@@ -163,18 +163,18 @@ def test_a_rank_that_cannot_be_opened_hides_no_other(run, snapshot, tmp_path):
 def test_what_cannot_be_opened_is_not_opened_at_every_poll(
     run, snapshot, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(histories, "_RETRY_S", -1.0)  # the reader would try again
+    monkeypatch.setattr(job, "RETRY_S", -1.0)  # the reader would try again
     history = captured(run, snapshot, rank=0)
     captured(run, {"segments": "nonsense", "device_traces": []}, rank=1)
     asked = Asked(run.folder.parent, run.folder.name, history)
     reader = asked.page.plugin.state().histories
     answered(lambda: asked.get("rank_histories"), is_read)
-    wait_until(lambda: reader.num_opened == 2)  # it is counted behind the answer
-    before = reader.num_opened
+    wait_until(lambda: reader.num_ended == 2)  # it is counted behind the answer
+    before = reader.num_ended
     tag = asked.raw("rank_histories").headers["ETag"]
     again = asked.raw("rank_histories", headers={"If-None-Match": tag})
     assert again.status_code == 304
-    assert reader.num_opened == before
+    assert reader.num_ended == before
 
 
 def test_a_history_that_was_not_met_yet_is_asked_for_again(run, snapshot, monkeypatch):

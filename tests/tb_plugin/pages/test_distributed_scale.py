@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_plugin import api
 from tb_plugin.analysis.ranks.collectives import RankCollectives
 from tb_plugin.analysis.ranks.distributed import compared
+from tb_plugin.api.base import RunSummary
 from tb_plugin.contract.wire import envelope
 from tb_plugin.formats.recording.profiles import RankSummary
 from tb_plugin.pages.distributed.distributed import Cycle, DistributedQuery, distributed
@@ -18,7 +18,7 @@ from tb_plugin.pages.distributed.heatmap import (
 )
 
 MOST_BYTES = 300_000
-RUN = api.RunSummary(
+RUN = RunSummary(
     id="r",
     name="run",
     num_ranks=1024,

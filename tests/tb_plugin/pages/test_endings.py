@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.test_overview import GIB, overview
 
 MIB = 1 << 20
@@ -18,46 +19,55 @@ def ended(run, number, how, message="", **more):
     return rank
 
 
+def endings(tmp_path, **query):
+    """Findings about ends; those of other kinds are left out."""
+    page = Page(tmp_path)
+    found = page.of_run("/findings", "exp", **query)["findings"]
+    return [one for one in found if one["key"].startswith("ended_")]
+
+
+def advice(one):
+    return " ".join(told["text"] for told in one["advice"])
+
+
 def test_a_run_that_ended_in_order_says_nothing(run, tmp_path):
     ended(run, 0, "closed")
-    found = overview(tmp_path)["endings"]
-    assert found["ranks"] == []
-    assert found["sentence"] == ""
+    assert endings(tmp_path) == []
 
 
 def test_an_exception_is_told_with_step_and_phase(run, tmp_path):
     ended(run, 0, "exception", "ValueError: boom.", step=1204, phase="val")
     found = overview(tmp_path)
-    (one,) = found["endings"]["ranks"]
+    (one,) = endings(tmp_path)
     assert one["sentence"] == (
         "Rank 0 ended by an exception in step 1,204 (val): ValueError: boom."
     )
-    assert (one["how"], one["message"]) == ("exception", "ValueError: boom.")
-    assert (one["step"], one["phase"], one["advice"]) == (1204, "val", "")
+    assert (one["key"], one["severity"]) == ("ended_exception", "error")
+    assert (one["step"], one["during"], one["advice"]) == (1204, "val", [])
     assert found["attempts"][0]["ended"] == "exception"
 
 
 def test_older_recordings_name_the_last_step(run, tmp_path):
     ended(run, 0, "exception", "ValueError")
-    (one,) = overview(tmp_path)["endings"]["ranks"]
+    (one,) = endings(tmp_path)
     assert one["sentence"] == "Rank 0 ended by an exception after step 4: ValueError."
 
 
 def test_what_the_host_had_no_memory_for_is_told_with_what_was_held(run, tmp_path):
     header = {"memory_limit_bytes": 2 * GIB}
     ended(run, 0, "exception", "MemoryError", step=5, phase="train", header=header)
-    (one,) = overview(tmp_path)["endings"]["ranks"]
+    (one,) = endings(tmp_path)
     assert one["sentence"].endswith(
         "(train): MemoryError. Its process held 300 MiB in its last steps;"
         " its control group may hold 2.00 GiB."
     )
-    assert (one["rss_bytes"], one["memory_limit_bytes"]) == (300 * MIB, 2 * GIB)
+    assert [e["value"] for e in one["evidence"]] == [300 * MIB, 2 * GIB]
 
 
 def test_a_signal_is_told_by_name_and_is_not_lost(run, tmp_path):
     ended(run, 0, "signal", "SIGTERM", step=5, phase="train")
     found = overview(tmp_path)
-    (one,) = found["endings"]["ranks"]
+    (one,) = endings(tmp_path)
     assert one["sentence"] == "Rank 0 was ended by SIGTERM in step 5 (train)."
     assert found["attempts"][0]["ended"] == "signal"
     assert found["strip"]["lost"].tolist() == [0]
@@ -65,7 +75,7 @@ def test_a_signal_is_told_by_name_and_is_not_lost(run, tmp_path):
 
 def test_ctrl_c_reads_as_what_it_is(run, tmp_path):
     ended(run, 0, "exception", "KeyboardInterrupt", step=5, phase="train")
-    (one,) = overview(tmp_path)["endings"]["ranks"]
+    (one,) = endings(tmp_path)
     assert one["sentence"] == (
         "Rank 0 was interrupted by Ctrl-C or SIGINT in step 5 (train)."
     )
@@ -75,23 +85,23 @@ def test_ctrl_c_reads_as_what_it_is(run, tmp_path):
 def test_a_lost_rank_claims_no_more_than_is_known(run, tmp_path, listened):
     ended(run, 0, "lost", header={"config": {"oom": {"on_sigterm": listened}}})
     found = overview(tmp_path)
-    (one,) = found["endings"]["ranks"]
+    (one,) = endings(tmp_path)
     assert one["sentence"] == (
-        "Rank 0 ended without a goodbye: killed (SIGKILL, SIGTERM, a crash in C), or its"
-        " machine or disk was lost. It was last seen after step 4. Its process held"
+        "Rank 0 stopped without closing its recording: killed (SIGKILL, SIGTERM, a crash"
+        " in C), or its machine or disk was lost. It was last seen after step 4. Its process held"
         " 300 MiB in its last steps."
     )
-    assert (one["step"], one["how"]) == (4, "lost")
-    assert "dmesg" in one["advice"]
-    assert ("on_sigterm" in one["advice"]) is not listened
+    assert (one["step"], one["key"]) == (4, "ended_lost")
+    assert "dmesg" in advice(one)
+    assert ("on_sigterm" in advice(one)) is not listened
     assert found["attempts"][0]["ended"] == "lost"
 
 
 @pytest.mark.parametrize("config", [{}, {"oom": None}, {"oom": [1]}])
 def test_a_header_without_settings_is_no_trouble(run, tmp_path, config):
     ended(run, 0, "lost", header={"config": config})
-    (one,) = overview(tmp_path)["endings"]["ranks"]
-    assert "MEMBOARD_OOM_ON_SIGTERM=1" in one["advice"]
+    (one,) = endings(tmp_path)
+    assert "MEMBOARD_OOM_ON_SIGTERM=1" in advice(one)
 
 
 def test_a_full_control_group_is_where_to_look_first(run, tmp_path):
@@ -102,9 +112,9 @@ def test_a_full_control_group_is_where_to_look_first(run, tmp_path):
         header={"memory_limit_bytes": 500 * MIB},
         columns={"memory_limit_used_bytes": [495 * MIB] * 5},
     )
-    (one,) = overview(tmp_path)["endings"]["ranks"]
+    (one,) = endings(tmp_path)
     assert one["sentence"].endswith("may hold 500 MiB and held 99.0 % of it.")
-    assert one["advice"].startswith("The kernel kills what passes that limit")
+    assert advice(one).startswith("The kernel kills what passes that limit")
 
 
 def test_a_signal_that_came_before_another_end_is_named(run, tmp_path):
@@ -114,7 +124,7 @@ def test_a_signal_that_came_before_another_end_is_named(run, tmp_path):
         rank.note("signal", signal="SIGTERM")
         if how == "exception":
             rank.close(how, "SystemExit: 7", step=5, phase="train")
-    first, second = overview(tmp_path)["endings"]["ranks"]
+    first, second = endings(tmp_path)
     assert first["sentence"] == (
         "Rank 0 ended by an exception in step 5 (train), after SIGTERM had come:"
         " SystemExit: 7."
@@ -127,32 +137,28 @@ def test_exceptions_come_first_and_what_is_many_is_counted(run, tmp_path):
         ended(run, number, "lost")
     ended(run, 20, "exception", "ValueError: boom", step=5, phase="train")
     ended(run, 21, "signal", "SIGTERM", step=5, phase="train")
-    found = overview(tmp_path)
-    endings = found["endings"]
-    counts = [endings[f"num_{how}"] for how in ("exception", "signal", "lost")]
-    assert counts == [1, 1, 20]
-    hows = [one["how"] for one in endings["ranks"]]
-    assert hows == ["exception"] + ["lost"] * 16 + ["signal"]
-    assert endings["sentence"] == (
+    exception, lost, signal = endings(tmp_path)
+    assert exception["sentence"] == (
         "Rank 20 ended by an exception in step 5 (train): ValueError: boom."
-        " 20 more ranks ended without a goodbye, 1 more rank ended by a signal."
     )
-    assert found["attempts"][0]["ended"] == "exception"
-    one = overview(tmp_path, rank=21)["endings"]
-    assert [found["rank"] for found in one["ranks"]] == [21]
+    assert lost["sentence"].endswith(" 19 more ranks stopped so too.")
+    assert len(lost["others"]) == 15
+    assert (signal["severity"], signal["rank"]) == ("warning", 21)
+    assert overview(tmp_path)["attempts"][0]["ended"] == "exception"
+    assert [one["rank"] for one in endings(tmp_path, rank=21)] == [21]
 
 
 def test_the_last_attempt_is_the_one_that_counts(run, tmp_path):
     for attempt, how in enumerate(("exception", "closed")):
         header = {"attempt": attempt, "job": str(attempt)}
         ended(run, 0, how, "ValueError" * attempt, header=header)
-    assert overview(tmp_path)["endings"]["ranks"] == []
+    assert endings(tmp_path) == []
 
 
 def test_odd_values_in_the_last_record_are_no_trouble(run, tmp_path):
     ended(run, 0, "exception", "x" * 100_000, step="five", phase=["train"])
     ended(run, 1, "by_magic")
-    (one,) = overview(tmp_path)["endings"]["ranks"]
-    assert one["phase"] == ""
+    (one,) = endings(tmp_path)
+    assert one["during"] == ""
     assert one["step"] == 4
     assert len(one["sentence"]) < 1000

@@ -7,8 +7,8 @@ import pytest
 
 from collector.format.snapshots import tables_of
 from collector.format.snapshots.tags import tag_text
-from collector.simulate import Form, oom_case
 from tests.builders import START_NS, flip_bit
+from tests.simulate import Form, oom_case
 from tests.tb_plugin.client import Page, refresh
 from tests.tb_plugin.pages.history_runs import (
     Asked,

@@ -12,26 +12,27 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.format.snapshots import tables_of
-from collector.simulate import Form
 from tb_plugin.analysis.snapshots.tables import SnapshotError, snapshot_of
 from tb_plugin.contract.wire import envelope
-from tb_plugin.formats.snapshots.files.found import FoundSnapshot
+from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
 from tb_plugin.jobs.open_history import OpenHistory
+from tb_plugin.jobs.worker.cache import FileKey
+from tb_plugin.pages.findings.judge import judge
+from tb_plugin.pages.findings.of_error import Around, error_in_file
 from tb_plugin.pages.histories.compare import Compared, CompareQuery, compare
 from tb_plugin.pages.histories.history import facts_of
 from tb_plugin.pages.histories.rank_histories import facts_of as rank_facts_of
-from tb_plugin.pages.verdict.entry import Beside, entry_of_file
-from tb_plugin.pages.verdict.judge import judge
 from tb_plugin.server.errors import RequestError
 from tb_plugin.server.parameters import parse
 from tb_plugin.server.routes import query_of
+from tests.simulate import Form
 from tests.tb_plugin.pages.history_runs import PICTURES, trained, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin import api
+    from tb_plugin.api.compare import CompareResponse
 
 EDGES = (
     *(0, 1, -1, 511, 2**31 - 1, 2**31, 2**47, 2**48, 2**48 + 1, 2**53, 2**62),
@@ -58,7 +59,7 @@ QUERY: dict[str, tuple[str, ...]] = {
 queries = st.fixed_dictionaries(
     {}, optional={name: st.sampled_from(values) for name, values in QUERY.items()}
 )
-FILE = FoundSnapshot("f0", "/f", "f", 1, 1, 1, 1, rank=0)
+FILE = FoundSnapshot("f0", "/f", "f", FileKey(1, 1, 1, 1), 0)
 
 
 @cache
@@ -113,7 +114,7 @@ def pictured(name: str, history: OpenHistory, query: dict[str, str]) -> object:
     return view_of(name)(history, parse(query_of(name), query))
 
 
-def compared(history: OpenHistory, query: dict[str, str]) -> api.CompareResponse:
+def compared(history: OpenHistory, query: dict[str, str]) -> CompareResponse:
     asked = parse(CompareQuery, query)
     found = FoundHistory("run", reference_of_file(FILE), "file", FILE)
     summary: Any = None
@@ -123,7 +124,6 @@ def compared(history: OpenHistory, query: dict[str, str]) -> api.CompareResponse
 
 
 @settings(
-    max_examples=120,
     suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow],
 )
 @given(st.data())
@@ -137,10 +137,10 @@ def test_every_route_answers_whatever_the_tables_hold(data):
         answers(partial(facts_of, history))
         rank_facts_of(history)
         judged = judge(history)
-        beside = Beside(1, (), set(), 1)
+        around = Around(1, (), set(), 1)
         found = FoundHistory("run", reference_of_file(FILE), "file", FILE)
         for error in judged.found.errors if judged.found else ():
-            answers(partial(entry_of_file, found, error, beside))
+            answers(partial(error_in_file, found, error, around))
         for name in PICTURES:
             answers(partial(pictured, name, history, data.draw(queries)))
         answers(partial(compared, history, data.draw(queries)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from collector.format.payload import pack
 from tests.builders import GIB, START_NS, age
 from tests.tb_plugin.client import Page, refresh
 
@@ -415,13 +416,9 @@ def test_fields_of_other_types_do_not_break_a_page(run, tmp_path):
         }
     )
     broken.steps(range(3), allocated_peak_bytes=[1, 2, 3])
-    broken.append(
-        "note",
-        b'{"kind":"source","time_ns":1,"step":"x","data":{"name":["a"],"status":{}}}',
-    )
-    broken.append(
-        "note", b'{"kind":"epoch","time_ns":1,"step":1,"data":{"epoch":{"deep":[1]}}}'
-    )
+    broken.append("note", pack({"kind": "source", "time_ns": 1, "step": "x"}))
+    broken.note("source", name=["a"], status={})
+    broken.note("epoch", step=1, epoch={"deep": [1]})
     page = Page(tmp_path)
     found = {
         route: page.of_run(route, "exp")

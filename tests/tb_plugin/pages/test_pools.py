@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from collector.simulate import Form
-from collector.simulate.allocator.allocator import CachingAllocator
-from collector.simulate.history.history import History
-from collector.simulate.history.sites import Sites
-from collector.simulate.snapshots.events import snapshot
 from tests.builders import RunBuilder
+from tests.simulate import Form
+from tests.simulate.allocator.allocator import CachingAllocator
+from tests.simulate.history.history import History
+from tests.simulate.history.sites import Sites
+from tests.simulate.snapshots.events import snapshot
 from tests.tb_plugin.pages.history_runs import Asked, asked_of
 
 MIB = 1 << 20

@@ -10,6 +10,7 @@ import pytest
 from tb_plugin.server.routes import query_of
 from tests.kineto_files import KinetoFile, trained
 from tests.tb_plugin.client import Page, answered
+from tests.tb_plugin.pages.profiled import ask, run_of
 
 ROUTES = (
     *("profile", "operators", "operator", "kernels", "module_times"),
@@ -22,23 +23,6 @@ def page(tmp_path):
     trained().write(tmp_path / "exp" / "host_0.100.pt.trace.json")
     trained().write(tmp_path / "exp" / "host_0.200.pt.trace.json.gz")
     return Page(tmp_path)
-
-
-def run_of(page: Page) -> str:
-    (run,) = page.get("/runs")["runs"]
-    return run["id"]
-
-
-def ask(page: Page, route: str, **query):
-    """An answer, once the trace that it is of is open."""
-    run = run_of(page)
-
-    def is_open(answer) -> bool:
-        choice = answer.get("choice")
-        opening = answer.get("num_opening") if choice is None else 0
-        return not opening and (choice is None or choice["state"] != "opening")
-
-    return answered(lambda: page.get(f"/{route}", run=run, **query), is_open)
 
 
 def test_the_profile_of_the_newest_cycle_is_shown(page):
@@ -253,29 +237,9 @@ def test_tables_are_sorted_before_they_are_cut(page):
         assert (most[column][0], least[column][0]) == (max(known), min(known))
     assert ask(page, "operators", sort="name", top=1)["name"] == [max(names)]
     assert ask(page, "operators", sort="-name", top=1)["name"] == [min(names)]
-    kernels = ask(page, "kernels", by="properties")
-    for column, sent in (("mean_us", "mean_us"), ("registers", "registers")):
-        least = ask(page, "kernels", by="properties", sort=f"-{column}", top=1)
-        assert least[sent][0] == min(kernels[sent])
-    first = ask(page, "kernels", by="properties", sort="-operator", top=1)
-    assert first["operator"] == [min(kernels["operator"])]
     memory = ask(page, "operator_memory")["rows"]
     first = ask(page, "operator_memory", sort="-name", top=1)["rows"]
     assert first["name"] == [min(memory["name"])]
-
-
-def test_kernels_by_name_and_by_properties(page):
-    answer = ask(page, "kernels")
-    assert answer["num_calls"].tolist() == [3, 3]
-    assert answer["name"][0] == "volta_sgemm_128x64_nn"
-    assert answer["total_ms"].tolist() == pytest.approx([0.9, 0.6])
-    assert answer["mean_us"].tolist() == pytest.approx([300, 200])
-    assert answer["blocks_per_sm"][0] == pytest.approx(0.5)
-    assert answer["occupancy"][0] == pytest.approx(0.25)
-    assert answer["is_communication"].tolist() == [0, 1]
-    assert answer["total_all_ms"] == pytest.approx(1.5)
-    apart = ask(page, "kernels", by="properties", text="mm")
-    assert apart["operator"] == ["aten::mm"]
 
 
 def test_memory_of_operators_and_its_allocations(page):
@@ -473,7 +437,7 @@ def test_a_rank_that_others_wait_for_is_found(tmp_path):
         made.write(tmp_path / "exp" / f"host_{rank}.1.pt.trace.json")
     page = Page(tmp_path)
     (finding,) = ask(page, "distributed")["findings"]
-    assert finding["key"] == "straggler"
+    assert finding["key"] == "late_rank"
     assert "Rank 1" in finding["sentence"]
     assert ask(page, "profile")["findings"][-1] == finding
 
@@ -493,7 +457,7 @@ def test_the_overview_looks_at_the_ranks_of_a_small_cycle_by_itself(
 
     def straggles(page: Page) -> bool:
         findings = ask(page, "profile")["findings"]
-        return "straggler" in {finding["key"] for finding in findings}
+        return "late_rank" in {finding["key"] for finding in findings}
 
     page = Page(tmp_path)
     assert answered(lambda: straggles(page), bool)

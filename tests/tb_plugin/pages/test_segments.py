@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.simulate import Form, oom_case
 from tests.builders import RunBuilder
+from tests.simulate import Form, oom_case
 from tests.tb_plugin.pages.history_runs import Asked, asked_of, trained
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tb_plugin.jobs.trace_sources import FoundSource
+from tb_plugin.jobs.worker.errors import FileError
 from tests.builders import GIB, START_NS, RunBuilder
 from tests.tb_plugin.analysis.traces import trace_of
 from tests.tb_plugin.client import PATIENCE_SECONDS, Page, answered, refresh
@@ -267,11 +268,11 @@ def test_odd_windows_are_answered(page, query):
 
 
 def test_a_bad_trace_is_named_and_the_others_are_shown(page):
-    def broken(_note):
-        raise ValueError("byte 17 is no JSON")
+    def broken(_job):
+        raise FileError("byte 17 is no JSON", "", "")
 
-    def good(_note):
-        return trace_of([(0, 0, 5, "mm")], base_ns=START_NS)
+    def good(_job):
+        return lambda: trace_of([(0, 0, 5, "mm")], base_ns=START_NS)
 
     files = [
         FoundSource(
@@ -296,11 +297,11 @@ def test_a_bad_trace_is_named_and_the_others_are_shown(page):
 def test_nobody_waits_for_a_trace_that_takes_long(page):
     begun, release = threading.Event(), threading.Event()
 
-    def slow(note):
-        note(0.25, "reading")
+    def slow(job):
+        job.note(0.25, "reading")
         begun.set()
         release.wait(PATIENCE_SECONDS)
-        return trace_of([(0, 0, 5, "mm")], base_ns=START_NS)
+        return lambda: trace_of([(0, 0, 5, "mm")], base_ns=START_NS)
 
     files = [FoundSource("slow", "trace", "a.json", 0, 1, 10, ("a",), slow, "/x", "x")]
     page.plugin.state().traces._files = lambda _run, _budget: files

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_plugin.analysis.time.device_counters import PROCESS
+from tb_plugin.analysis.trace.counters import DEVICE_USE
 from tb_plugin.analysis.trace.trace import Counters, Series, Track
 from tb_plugin.pages.trace.counters import trace_lines
 from tests.tb_plugin.analysis.traces import trace_of
@@ -30,7 +30,7 @@ def floats(column):
 def test_shares_of_time_are_the_means_of_pixels():
     """A device that works every other 2 ns is busy half of the time, not always."""
     points = [(at, 100.0 * (at % 4 == 0)) for at in range(0, 1_000, 2)]
-    trace = with_counter(PROCESS, points)
+    trace = with_counter(DEVICE_USE, points)
     (far,) = trace_lines(trace, "a:1", 1, 0, 1_000, px=40)
     assert far.reduced == "mean"
     inside = floats(far.value)[floats(far.time_ns) < 984]

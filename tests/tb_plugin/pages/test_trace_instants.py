@@ -144,7 +144,7 @@ def test_what_is_not_there_is_refused(page, query, status):
 def test_a_mark_of_no_process_is_not_listed(page):
     """torch's profiler says where its window ended, far behind the last slice."""
 
-    def load(_note):
+    def load():
         trace = trace_of([(0, 0, 5, "mm")], base_ns=START_NS)
         word = trace.strings.index("mm")
         end = Track(name="unnamed", process="", kind="other")
@@ -156,7 +156,11 @@ def test_a_mark_of_no_process_is_not_listed(page):
             instants=Instants(*columns, np.array([-1, -1])),
         )
 
-    files = [FoundSource("f", "trace", "a.json", 0, 1, 10, ("f",), load, "/x/f", "f")]
+    files = [
+        FoundSource(
+            "f", "trace", "a.json", 0, 1, 10, ("f",), lambda _: load, "/x/f", "f"
+        )
+    ]
     page.plugin.state().traces._files = lambda _run, _budget: files
     found = opened(page)
     source = [one["id"] for one in found["sources"]].index("f")

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collector.simulate import OOM_CAUSES, oom_case
 from tests.builders import GIB, RunBuilder, flip_bit, peak_of
+from tests.errors_found import errors_in
 from tests.oom_reports import add_error, add_report
+from tests.simulate import OOM_CAUSES, oom_case
 from tests.tb_plugin.client import Page, answered
 
 REAL = Path(os.environ.get("MEMBOARD_REAL_DATA", "missing"), "snapshots")
@@ -34,7 +35,7 @@ def asked(tmp_path: Path, name: str = "exp", **query):
     """The answer once nothing is read any more."""
     page = Page(tmp_path)
     return answered(
-        lambda: page.of_run("/verdict", name, **query),
+        lambda: page.of_run("/findings", name, **query),
         lambda found: not found["still_reading"],
     )
 
@@ -44,8 +45,8 @@ def test_a_run_without_errors_has_no_verdict(run, tmp_path):
     rank.steps(np.arange(20), allocated_peak_bytes=peak_of(0, np.arange(20)))
     rank.close()
     found = asked(tmp_path)
-    assert found["ooms"] == []
-    assert found["num_ooms"] == 0
+    assert errors_in(found) == []
+    assert found["num_errors"] == 0
     assert found["still_reading"] is False
 
 
@@ -53,17 +54,16 @@ def test_a_report_alone_tells_what_it_can(run, tmp_path):
     rank = run.rank(3, device_total_bytes=80 * GIB)
     add_report(rank)
     rank.close(how="exception")
-    (one,) = asked(tmp_path)["ooms"]
+    (one,) = errors_in(asked(tmp_path))
     assert (one["rank"], one["device"], one["step"]) == (3, 0, 40)
     assert one["origin"] == "oom"
-    assert one["phase"] == "train"
     assert one["during"] == "backward"
-    assert one["asked_at"] == "model.py:128 forward"
-    assert one["cause"] == "really_full"
+    assert one["line"] == "model.py:128 forward"
+    assert one["key"] == "really_full"
     assert one["analysed"] is False
-    assert one["requested_bytes"] == 2 * GIB
-    assert one["capacity_bytes"] == 80 * GIB
-    assert one["free_bytes"] is None
+    assert one["figures"]["requested"] == 2 * GIB
+    assert one["figures"]["capacity"] == 80 * GIB
+    assert "free_blocks" not in one["figures"]
     assert one["history"] is None
     assert one["moment"] is None
     assert "allocation of 2.00 GiB failed with 1.00 GiB free" in one["sentence"]
@@ -75,9 +75,9 @@ def test_what_a_report_lacks_is_said(run, tmp_path):
     held = {"live_bytes": 77 * GIB, "why_not": "there are too many live blocks"}
     add_report(rank, tables={}, holders=held, num_not_reported=3)
     rank.close()
-    (one,) = asked(tmp_path)["ooms"]
+    (one,) = errors_in(asked(tmp_path))
     assert {
-        "Who held the memory, in the report: there are too many live blocks.",
+        "Which lines held the memory, in the report: there are too many live blocks.",
         "3 more errors have no report of their own in this recording.",
     } <= set(one["not_recorded"])
 
@@ -86,8 +86,8 @@ def test_lines_of_a_report_are_put_together(run, tmp_path):
     rank = run.rank(0)
     add_report(rank)
     rank.close()
-    (one,) = asked(tmp_path)["ooms"]
-    first, second, third = one["holders"]
+    (one,) = errors_in(asked(tmp_path))
+    first, second, third = one["held_by"]
     assert first["label"] == "model.py:128 forward"
     assert first["bytes"] == 43 * GIB
     assert first["num_blocks"] == 31
@@ -103,16 +103,18 @@ def test_a_history_makes_it_surer(run, tmp_path):
     rank = run.rank(0)
     add_error(rank, case)
     rank.close(how="exception")
-    (one,) = asked(tmp_path)["ooms"]
+    (one,) = errors_in(asked(tmp_path))
     assert one["analysed"] is True
-    assert one["cause"] == "fragmented"
-    assert one["free_bytes"] == pytest.approx(case.label.same_free_bytes, rel=2e-3)
-    assert one["largest_free_bytes"] < one["requested_bytes"]
+    assert one["key"] == "fragmented"
+    assert one["figures"]["free_blocks"] == pytest.approx(
+        case.label.same_free_bytes, rel=2e-3
+    )
+    assert one["figures"]["largest_free"] < one["figures"]["requested"]
     assert one["history"].startswith("0-")
     assert one["moment"] is not None
     first = one["advice"][0]
     assert "expandable" in first["setting"] or "expandable already" in first["text"]
-    assert first["bytes"] == pytest.approx(case.label.same_free_bytes, rel=2e-3)
+    assert first["gain"] == pytest.approx(case.label.same_free_bytes, rel=2e-3)
     decisive = {e["key"] for e in one["evidence"] if e["decisive"]}
     assert decisive == {"free_blocks", "largest_free"}
 
@@ -129,14 +131,14 @@ def test_every_cause_reaches_the_page(run, tmp_path, cause):
         if number == label.rank:
             add_error(rank, case)
         rank.close()
-    (one,) = asked(tmp_path)["ooms"]
+    (one,) = errors_in(asked(tmp_path))
     assert one["rank"] == label.rank
-    assert one["cause"] == cause
+    assert one["key"] == cause
     assert one["sentence"].endswith(".")
     assert one["advice"]
     assert all(e["scope"] for e in one["evidence"])
     peers = one["peers"]
-    assert peers["rank"].tolist() == [
+    assert sorted(peer["rank"] for peer in peers) == [
         number for number in range(len(case.ranks)) if number != label.rank
     ]
 
@@ -155,15 +157,15 @@ def test_peers_say_what_they_had_last(run, tmp_path):
         elif number == 1:
             rank.close()
         # Rank 2 was killed: nothing more of it.
-    (one,) = asked(tmp_path)["ooms"]
+    (one,) = errors_in(asked(tmp_path))
     peers = one["peers"]
-    assert peers["rank"].tolist() == [1, 2]
-    assert peers["step"].tolist() == [28, 27]
-    assert peers["peak_bytes"].tolist() == [21 * GIB, 22 * GIB]
-    assert peers["allocated_bytes"].tolist() == [21 * GIB, 22 * GIB]
-    assert peers["ended"].tolist() == [1, 3]
+    assert [one["rank"] for one in peers] == [2, 1]  # by their peaks
+    assert [one["step"] for one in peers] == [27, 28]
+    assert [one["peak_bytes"] for one in peers] == [22 * GIB, 21 * GIB]
+    assert [one["allocated_bytes"] for one in peers] == [22 * GIB, 21 * GIB]
+    assert [one["ended"] for one in peers] == ["lost", "closed"]
     # 77 GiB against peers of 21 and 22.
-    assert one["cause"] == "imbalance"
+    assert one["key"] == "imbalance"
 
 
 def test_growth_of_the_recorded_steps_is_told_without_a_history(run, tmp_path):
@@ -172,8 +174,8 @@ def test_growth_of_the_recorded_steps_is_told_without_a_history(run, tmp_path):
     rank.steps(steps, allocated_peak_bytes=(17.0 + 0.3 * steps) * GIB)
     add_report(rank, step=200)
     rank.close()
-    (one,) = asked(tmp_path)["ooms"]
-    assert one["cause"] == "growth"
+    (one,) = errors_in(asked(tmp_path))
+    assert one["key"] == "growth"
     growth = {e["key"]: e for e in one["evidence"]}["growth"]
     # What it rose by behind the warm-up, a tenth of the steps.
     assert growth["value"] == pytest.approx(54 * GIB, rel=0.02)
@@ -199,8 +201,8 @@ def test_growth_that_changed_lately_is_told_beside_the_whole(
     )
     add_report(rank, step=200)
     rank.close()
-    (one,) = asked(tmp_path)["ooms"]
-    assert one["cause"] == "growth"
+    (one,) = errors_in(asked(tmp_path))
+    assert one["key"] == "growth"
     assert words in one["sentence"]
     lately = {e["key"]: e for e in one["evidence"]}["growth_late"]
     assert lately["value"] == pytest.approx(late * GIB, abs=1 << 20)
@@ -212,10 +214,10 @@ def test_a_message_alone_is_read(run, tmp_path):
     rank = run.rank(1)
     rank.note("oom", step=12, message=MESSAGE)
     rank.close(how="exception")
-    (one,) = asked(tmp_path)["ooms"]
+    (one,) = errors_in(asked(tmp_path))
     assert (one["rank"], one["step"], one["device"]) == (1, 12, 3)
-    assert one["requested_bytes"] == 2 * GIB
-    assert one["capacity_bytes"] == round(79.15 * GIB)
+    assert one["figures"]["requested"] == 2 * GIB
+    assert one["figures"]["capacity"] == round(79.15 * GIB)
     assert one["message"] == MESSAGE
     asked_for = {e["key"]: e for e in one["evidence"]}["requested"]
     assert "rounds to two decimals" in asked_for["caveat"]
@@ -226,7 +228,7 @@ def test_the_note_of_a_report_is_its_message_and_no_error_of_its_own(run, tmp_pa
     add_report(rank, number=4)
     rank.note("oom", step=40, message="CUDA out of memory. It was rank 0.", report=4)
     rank.close()
-    (one,) = asked(tmp_path)["ooms"]
+    (one,) = errors_in(asked(tmp_path))
     assert one["message"] == "CUDA out of memory. It was rank 0."
 
 
@@ -239,12 +241,12 @@ def test_the_errors_own_text_comes_before_its_marks(run, tmp_path):
     rank.note("oom", step=40, message=ours, report=1)
     rank.note("oom", step=41, message=ours.replace("2.00", "3.00"), report=None)
     rank.close()
-    second, first = asked(tmp_path)["ooms"]  # the one that may have ended it leads
+    second, first = errors_in(asked(tmp_path))  # the one that may have ended it leads
     assert first["message"] == "CUDA out of memory. Yes."
     # Over the hourly budget of reports: its mark is all there is.
     assert (second["step"], second["device"]) == (41, 0)
-    assert second["requested_bytes"] == 3 * GIB
-    assert second["device_free_bytes"] == GIB
+    assert second["figures"]["requested"] == 3 * GIB
+    assert second["figures"]["device_free"] == GIB
 
 
 def test_the_first_error_comes_first_and_other_ends_last(run, tmp_path):
@@ -264,21 +266,21 @@ def test_the_first_error_comes_first_and_other_ends_last(run, tmp_path):
         )
         rank.close(how="exception")
     found = asked(tmp_path)
-    assert [one["rank"] for one in found["ooms"]] == [2, 0, 1]
-    assert found["num_ooms"] == 2
-    last = found["ooms"][-1]
+    assert [one["rank"] for one in errors_in(found)] == [2, 0, 1]
+    assert found["num_errors"] == 2
+    last = errors_in(found)[-1]
     assert last["is_out_of_memory"] is False
     assert last["sentence"].startswith("The process ended (NCCL timeout)")
     assert last["advice"] == []
     of_one = asked(tmp_path, rank=1)
-    assert [one["rank"] for one in of_one["ooms"]] == [1]
+    assert [one["rank"] for one in errors_in(of_one)] == [1]
 
 
 def test_a_signal_is_an_end_of_its_own(run, tmp_path):
     rank = run.rank(0)
     add_report(rank, origin="signal", is_out_of_memory=False, signal="SIGTERM")
     rank.close()
-    (one,) = asked(tmp_path)["ooms"]
+    (one,) = errors_in(asked(tmp_path))
     assert one["origin"] == "signal"
     assert "SIGTERM" in one["sentence"]
 
@@ -296,7 +298,7 @@ def test_an_exception_that_says_nothing_of_memory_is_none_of_ours(run, tmp_path)
         tables={},
     )
     rank.close(how="exception")
-    assert asked(tmp_path)["ooms"] == []
+    assert errors_in(asked(tmp_path)) == []
 
 
 def test_a_report_of_anything_at_all_breaks_nothing(run, tmp_path):
@@ -321,10 +323,10 @@ def test_a_report_of_anything_at_all_breaks_nothing(run, tmp_path):
         is_out_of_memory=True,
     )
     rank.close()
-    (one,) = asked(tmp_path)["ooms"]
-    assert one["requested_bytes"] is None
-    assert one["capacity_bytes"] is None
-    assert one["cause"] == "unsure"
+    (one,) = errors_in(asked(tmp_path))
+    assert "requested" not in one["figures"]
+    assert "capacity" not in one["figures"]
+    assert one["key"] == "unsure"
     json.dumps(one["report"])
 
 
@@ -336,7 +338,7 @@ def test_a_damaged_report_leaves_the_note(run, tmp_path):
     rank.close()
     flip_bit(rank.path, before + 200)
     found = asked(tmp_path)
-    assert [one["message"] for one in found["ooms"]] == [MESSAGE]
+    assert [one["message"] for one in errors_in(found)] == [MESSAGE]
 
 
 def test_errors_of_many_ranks_are_bounded(run, tmp_path):
@@ -345,9 +347,9 @@ def test_errors_of_many_ranks_are_bounded(run, tmp_path):
         add_report(rank, entry={"time_ns": (100 - number) * 10**9})
         rank.close()
     found = asked(tmp_path)
-    assert len(found["ooms"]) == 20
-    assert found["num_ooms"] == 30
-    assert found["ooms"][0]["rank"] == 29
+    assert len(errors_in(found)) == 20
+    assert found["num_errors"] == 30
+    assert errors_in(found)[0]["rank"] == 29
 
 
 def test_files_of_another_tool_are_judged_with_their_peers(tmp_path):
@@ -355,11 +357,11 @@ def test_files_of_another_tool_are_judged_with_their_peers(tmp_path):
     folder = tmp_path / "job"
     folder.mkdir()
     case.write(folder)
-    (one,) = asked(tmp_path, "job")["ooms"]
+    (one,) = errors_in(asked(tmp_path, "job"))
     assert one["origin"] == "file"
     assert one["rank"] == case.label.rank
-    assert one["cause"] == "imbalance"
-    assert len(one["peers"]["rank"]) == len(case.ranks) - 1
+    assert one["key"] == "imbalance"
+    assert len(one["peers"]) == len(case.ranks) - 1
     assert one["history"].startswith("f")
 
 
@@ -370,7 +372,7 @@ def test_a_file_that_is_none_leaves_the_others(tmp_path):
     whole = next(folder.glob("*.pickle")).read_bytes()
     (folder / "rank7.pickle").write_bytes(whole[: len(whole) // 2])
     found = asked(tmp_path, "job")
-    assert [one["cause"] for one in found["ooms"]] == ["really_full"]
+    assert [one["key"] for one in errors_in(found)] == ["really_full"]
     (problem,) = found["problems"]
     assert problem["path"].endswith("rank7.pickle")
 
@@ -381,9 +383,9 @@ def test_an_unchanged_verdict_is_a_304(run, tmp_path):
     rank.close()
     page = Page(tmp_path)
     run_id = page.run_id("exp")
-    first = page.raw("/verdict", run=run_id)
+    first = page.raw("/findings", run=run_id)
     again = page.raw(
-        "/verdict", run=run_id, headers={"If-None-Match": first.headers["ETag"]}
+        "/findings", run=run_id, headers={"If-None-Match": first.headers["ETag"]}
     )
     assert again.status_code == 304
 
@@ -393,9 +395,9 @@ def test_the_real_crash_in_one_sentence(tmp_path):
     folder = tmp_path / "crash"
     folder.mkdir()
     shutil.copy(CRASH, folder / "memory_snapshot.pickle")
-    (one,) = asked(tmp_path, "crash")["ooms"]
+    (one,) = errors_in(asked(tmp_path, "crash"))
     assert (one["device"], one["moment"]) == (1, 421)
-    assert one["cause"] == "really_full"
+    assert one["key"] == "really_full"
     assert one["sentence"] == (
         "An allocation of 4.94 GiB failed with 91.3 MiB free on the device: it was full,"
         " if this is all the device had; 78.3 GiB were live, 99.7 % of the 78.5 GiB that"

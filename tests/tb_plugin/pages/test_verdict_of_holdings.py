@@ -41,7 +41,7 @@ def graphs(num: int, *, live: int, free: int) -> Program:
 
 def test_what_is_free_in_private_pools_is_a_cause(tmp_path):
     one = verdict_of(tmp_path, graphs(4, live=1, free=5), size=2 * GIB, device_free=GIB)
-    assert one["cause"] == "private_pools"
+    assert one["key"] == "private_pools"
     assert "20.0 GiB was free in 4 private memory pools" in one["sentence"]
     (first, *_) = one["advice"]
     assert "Private memory pools hold 24.0 GiB in 4 pools" in first["text"]
@@ -54,13 +54,13 @@ def test_a_block_of_a_pool_that_would_have_fitted_says_more(tmp_path):
     program = graphs(4, live=1, free=5)
     program.let_go(program.alloc(3 * GIB, CAPTURE, pool=1))
     one = verdict_of(tmp_path, program, size=2 * GIB, device_free=GIB)
-    assert one["cause"] == "fitting_block_free"
+    assert one["key"] == "fitting_block_free"
     assert "private_pools" not in one["also"]
 
 
 def test_pools_in_use_are_not_free(tmp_path):
     one = verdict_of(tmp_path, graphs(4, live=6, free=0), size=2 * GIB, device_free=GIB)
-    assert one["cause"] == "really_full"
+    assert one["key"] == "really_full"
     assert "private_pools" not in one["also"]
 
 
@@ -200,7 +200,7 @@ def test_a_batch_longer_than_all_before_is_named(tmp_path, times, is_longer):
         training.alloc(unit, in_module(22))
     training.alloc(max(1, training.peak_bytes - training.live_bytes), MADE)
     one = verdict_of(tmp_path, training, size=unit, device_free=0)
-    assert one["cause"] == "really_full"
+    assert one["key"] == "really_full"
     words = "This batch is longer or larger than those before it"
     assert (words in advice(one)) == is_longer
     if is_longer:

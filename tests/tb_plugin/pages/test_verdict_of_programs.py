@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tb_plugin.cli import main
+from tests.errors_found import errors_in
 from tests.made_snapshots import frame
 from tests.tb_plugin.analysis.made_programs import (
     CALL,
@@ -43,10 +44,10 @@ def verdicts(tmp_path: Path) -> list[dict[str, Any]]:
     """The errors of a logdir as the page gets them."""
     page = Page(tmp_path)
     found = answered(
-        lambda: page.of_run("/verdict", "job"),
-        lambda answer: not answer["still_reading"] and answer["ooms"],
+        lambda: page.of_run("/findings", "job"),
+        lambda answer: not answer["still_reading"] and errors_in(answer),
     )
-    return found["ooms"]
+    return errors_in(found)
 
 
 def verdict_of(tmp_path: Path, program: Program, **oom: Any) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def test_an_optimizer_that_ran_out_keeps_its_gradients(tmp_path):
     assert "zero_grad" not in said
     for words in ("fused=True", "foreach=False", "8 bits", "offload", "shard"):
         assert words in said
-    assert one["asked_at"].startswith("train.py:44")
+    assert one["line"].startswith("train.py:44")
 
 
 def test_outside_the_optimizer_gradients_may_go(tmp_path):
@@ -90,14 +91,14 @@ def test_pending_frees_are_a_class_of_their_own(tmp_path):
     for _ in range(68):
         program.request_free(program.alloc(GIB, fetched, stream=SIDE))
     one = verdict_of(tmp_path, program, device_free=GIB, size=2 * GIB)
-    assert one["cause"] == "pending_free"
+    assert one["key"] == "pending_free"
     assert "really_full" not in one["also"]
     assert "68.0 GiB had been freed, but was still pending" in one["sentence"]
     assert f"stream {SIDE:#x}" in one["sentence"]
     assert "loader.py:77 prefetch" in one["sentence"]
     assert "record_stream" in advice(one)
     assert "68" not in one["held_sentence"]
-    assert [held["label"] for held in one["holders"]] == ["model.py:12 __init__"]
+    assert [held["label"] for held in one["held_by"]] == ["model.py:12 __init__"]
     assert {e["key"]: e["value"] for e in one["evidence"]}["held"] == 6 * GIB
 
 
@@ -112,7 +113,7 @@ def full(live: int, free: int) -> Program:
 def test_without_its_size_a_device_is_full_only_if_this_is_all(tmp_path):
     written(tmp_path, "snapshot.pickle", full(50 * GIB, GIB))
     (one,) = verdicts(tmp_path)
-    assert one["capacity_bytes"] is None
+    assert "capacity" not in one["figures"]
     assert "if this is all the device had" in one["sentence"]
     assert "name the device's with --capacity" in one["sentence"]
     assert "really full" not in one["sentence"]
@@ -148,7 +149,7 @@ def test_a_size_that_none_can_have_is_refused(wrong, capsys):
 def test_a_limit_in_force_leads_and_is_not_contradicted(tmp_path):
     written(tmp_path, "snapshot.pickle", full(19 * GIB, 60 * GIB))
     (one,) = verdicts(tmp_path)
-    assert one["cause"] == "process_limit"
+    assert one["key"] == "process_limit"
     assert one["sentence"].startswith(
         "An allocation of 2.00 GiB failed though the device had 60.0 GiB free, so a limit"
         " on this process refused it (torch.cuda.set_per_process_memory_fraction)"
@@ -165,7 +166,7 @@ def test_the_fatal_error_leads_and_the_others_are_counted(tmp_path):
         program.free(*held[1:])
     written(tmp_path, "snapshot.pickle", program)
     ooms = verdicts(tmp_path)
-    assert [one["requested_bytes"] // GIB for one in ooms] == [2, 8, 4]
+    assert [one["figures"]["requested"] // GIB for one in ooms] == [2, 8, 4]
     assert ooms[0]["num_earlier"] == 2
     assert "survived 2 out-of-memory errors before it" in ooms[0]["sentence"]
 
@@ -182,10 +183,10 @@ def test_a_program_that_writes_a_file_at_each_error_is_one_program(tmp_path):
     program.oom(4 * GIB, in_module(22), device_free=GIB)
     written(tmp_path, "oom_1.pickle", program)
     first, second = verdicts(tmp_path)
-    assert first["requested_bytes"] == 4 * GIB
+    assert first["figures"]["requested"] == 4 * GIB
     assert first["file"] == "job/oom_1.pickle"
     assert first["num_earlier"] == 1
-    assert second["requested_bytes"] == 8 * GIB
+    assert second["figures"]["requested"] == 8 * GIB
 
 
 def test_each_verdict_names_its_file(tmp_path, capsys):
@@ -207,7 +208,7 @@ def test_pools_of_graphs_are_named(tmp_path):
     first = verdict_of(tmp_path, program)["advice"][0]
     assert "20.0 GiB in 4 pools" in first["text"]
     assert "CUDA graph" in first["text"]
-    assert first["bytes"] == 20 * GIB
+    assert first["gain"] == 20 * GIB
 
 
 def test_a_cache_of_keys_and_values_is_named(tmp_path):
@@ -347,7 +348,7 @@ def test_outputs_that_an_evaluation_keeps_are_growth(tmp_path):
         for one in hidden:
             program.free(one)
     one = verdict_of(tmp_path, program)
-    assert one["cause"] == "growth"
+    assert one["key"] == "growth"
     assert "model.py:40" in one["sentence"]
     assert "copies on the host" in advice(one)
     assert "gradient" not in advice(one)

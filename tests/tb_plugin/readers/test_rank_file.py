@@ -11,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.format import codec
+from collector.format.digest import DIGEST
+from collector.format.payload import pack
+from collector.format.records import CHUNK, SCHEMA
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
 from tb_plugin.formats.recording.frames.parts import Part
@@ -154,8 +156,8 @@ def test_a_zoomed_read_decodes_only_the_chunks_it_needs(tmp_path, monkeypatch):
     )
     rows = reader.row_by_row(file, KEY, None, 4890, 4910, Budget(30))
     assert rows.first.tolist() == list(range(4850, 4950))
-    assert decoded.count(codec.CHUNK) == 2
-    assert decoded.count(codec.DIGEST) <= 2, "the chain is walked only as far as needed"
+    assert decoded.count(CHUNK) == 2
+    assert decoded.count(DIGEST) <= 2, "the chain is walked only as far as needed"
 
 
 @pytest.mark.parametrize("num_segments", [1, 3])
@@ -210,7 +212,6 @@ def built(tmp_path, *, close: bool = True):
 
 @given(fraction=st.floats(0, 1), close=st.booleans())
 @settings(
-    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -221,7 +222,7 @@ def test_any_prefix_of_a_file_loses_only_its_tail(tmp_path_factory, fraction, cl
     rank.path.write_bytes(data[:cut])
     file = opened(rank.path)
     whole = [(k, e) for k, _, e in rank.offsets if e <= cut]
-    num_rows = 20 * sum(kind == codec.CHUNK for kind, _ in whole)
+    num_rows = 20 * sum(kind == CHUNK for kind, _ in whole)
     assert values_by_step(file) == expected(num_rows)
     assert file.faults == []
     version_end = rank.offsets[0][1]
@@ -231,7 +232,6 @@ def test_any_prefix_of_a_file_loses_only_its_tail(tmp_path_factory, fraction, cl
 
 @given(data=st.data())
 @settings(
-    max_examples=120,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -244,8 +244,8 @@ def test_any_flipped_bit_costs_one_record_and_is_reported(tmp_path_factory, data
     found = values_by_step(file)
     file.check(Budget(30))
     hit = [kind for kind, start, end in rank.offsets if start <= offset < end]
-    lost_rows = 20 if hit == [codec.CHUNK] else 0
-    if hit == [codec.SCHEMA]:
+    lost_rows = 20 if hit == [CHUNK] else 0
+    if hit == [SCHEMA]:
         # Chunks before the first digest need it; the digest repeats it.
         lost_rows = 0 if file.digest is not None else 100
     assert found.items() <= expected(200).items()
@@ -258,7 +258,7 @@ def test_any_flipped_bit_costs_one_record_and_is_reported(tmp_path_factory, data
 
 def test_two_damaged_places_are_both_reported_and_cost_two_chunks(tmp_path):
     rank = built(tmp_path, close=False)
-    chunks = [(s, e) for kind, s, e in rank.offsets if kind == codec.CHUNK]
+    chunks = [(s, e) for kind, s, e in rank.offsets if kind == CHUNK]
     for start, end in (chunks[6], chunks[8]):
         flip_bit(rank.path, (start + end) // 2)
     file = opened(rank.path)
@@ -269,7 +269,7 @@ def test_two_damaged_places_are_both_reported_and_cost_two_chunks(tmp_path):
 
 def test_damage_before_the_digest_is_found_by_the_check_alone(tmp_path):
     rank = built(tmp_path)
-    start, end = next((s, e) for kind, s, e in rank.offsets if kind == codec.CHUNK)
+    start, end = next((s, e) for kind, s, e in rank.offsets if kind == CHUNK)
     flip_bit(rank.path, (start + end) // 2)
     file = opened(rank.path)
     assert file.faults == []
@@ -282,7 +282,7 @@ def test_damage_before_the_digest_is_found_by_the_check_alone(tmp_path):
 
 def test_a_broken_last_digest_falls_back_to_reading_from_the_start(tmp_path):
     rank = built(tmp_path)
-    start, end = [(s, e) for kind, s, e in rank.offsets if kind == codec.DIGEST][-1]
+    start, end = [(s, e) for kind, s, e in rank.offsets if kind == DIGEST][-1]
     flip_bit(rank.path, (start + end) // 2)
     file = opened(rank.path)
     assert values_by_step(file) == expected(200)
@@ -314,7 +314,8 @@ def test_a_header_that_names_another_rank_is_reported(tmp_path):
 
 def test_a_too_new_file_is_skipped_with_what_to_upgrade(tmp_path):
     rank = RunBuilder(tmp_path).rank(headless=True)
-    rank.append("header", b'{"format_version": 99, "versions": {"memboard": "7.0"}}')
+    plain = {"format_version": 99, "versions": {"memboard": "7.0"}}
+    rank.append("header", pack(plain))
     file = opened(rank.path)
     (fault,) = file.faults
     assert "7.0" in fault.what

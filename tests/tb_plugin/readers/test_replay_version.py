@@ -11,7 +11,7 @@ import numpy as np
 from collector.format.snapshots import tables_of
 from tb_plugin.analysis.allocator import replayed
 from tb_plugin.analysis.snapshots.tables import snapshot_of
-from tests.tb_plugin.readers.replay_results import fresh, results
+from tests.tb_plugin.jobs.replay_results import fresh, results
 
 KNOWN = {1: "78e25ebd9631fb2c"}
 """By version: what the history below comes to. Who changes what replaying comes to

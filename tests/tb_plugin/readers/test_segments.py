@@ -8,15 +8,21 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from collector.format.codec import CHUNK, decode_chunk, decode_chunk_span
 from collector.format.errors import CorruptError
 from collector.format.framing import read_frames
+from collector.format.records import CHUNK, decode_chunk, decode_chunk_ref
 from tb_plugin.budget import Budget
 from tb_plugin.cache import Cache
 from tb_plugin.formats.recording.captures import captures_of, read_capture
-from tb_plugin.formats.recording.frames.layout import end_to_end, in_words, lay_out
-from tb_plugin.formats.recording.frames.parts import Part, PartsReader
+from tb_plugin.formats.recording.frames.faults import in_words
+from tb_plugin.formats.recording.frames.parts import (
+    Part,
+    PartsReader,
+    end_to_end,
+    lay_out,
+)
 from tb_plugin.formats.recording.rank_file import RankFile
 from tb_plugin.formats.recording.series import SeriesKey, SeriesReader
 from tb_plugin.index.listing import FoundRun
@@ -155,8 +161,10 @@ def steps_in(path) -> set[int]:
     """Steps whose rows lie in a file, by its bytes alone."""
     found = set()
     for item in read_frames(path.read_bytes()):
-        if item.kind == CHUNK and decode_chunk_span(item.payload).schema_id == 0:
-            found |= set(decode_chunk(item.payload).columns[1].tolist())
+        if item.kind != CHUNK:
+            continue
+        if decode_chunk_ref(item.payload, item.offset, item.end)[0].schema_id == 0:
+            found |= set(decode_chunk(item.payload)[1].tolist())
     return found
 
 
@@ -172,14 +180,12 @@ def captured_here(file) -> set[int]:
 
 
 def test_the_fault_names_the_mirror_that_the_recording_went_to(both, monkeypatch):
-    from dataclasses import replace
-
     _, cut = both
     sorted(cut.rglob("rank*.events"))[1].unlink()
+    header = RankFile.header.fget
     config = {"remote": {"url": "s3://bucket/{run_name}"}}
     monkeypatch.setattr(
-        "tb_plugin.formats.recording.rank_file.clean_header",
-        lambda header: replace(header, config=config),
+        RankFile, "header", property(lambda file: replace(header(file), config=config))
     )
     (fault,) = opened(cut).faults
     assert "s3://bucket/{run_name}" in fault.remedy
@@ -199,7 +205,6 @@ def test_a_digest_that_is_missing_is_made_up_for_by_reading_the_rows(both):
 
 @given(cut_at=st.floats(0, 1), number=st.integers(0, 4))
 @settings(
-    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -300,13 +305,12 @@ def test_a_layout_has_every_byte_at_its_place(sizes, kept, at):
         if p in here
         for n in range(p.size_bytes)
     }
-    index = layout.at(at)
-    if index is None:
+    extent = layout.at(at)
+    if extent is None:
         assert at not in held
-        assert layout.lacks(at) == (at < layout.size_bytes)
+        assert (layout.gap_at(at) is not None) == (at < layout.size_bytes)
         assert layout.end_of_run(at) == at
     else:
-        extent = layout.extents[index]
         assert held[at] == (extent.part.path, at - extent.start)
         run = layout.end_of_run(at)
         assert all(n in held for n in range(layout.start_of_run(at + 1), run))

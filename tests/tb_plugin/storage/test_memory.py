@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from tb_plugin import storage
-from tb_plugin.jobs.worker.column_cache import FileKey
+from tb_plugin.jobs.worker.cache import FileKey
 from tb_plugin.jobs.worker.errors import FileError
 from tb_plugin.jobs.worker.importer import Importer
+from tb_plugin.jobs.worker.limits import SNAPSHOT
 from tb_plugin.storage.urls import parse_url
 from tests.collector.recordings import wait_until
 from tests.tb_plugin.client import Page
@@ -33,11 +34,6 @@ _UNLIKE |= {
     "source",
     "trace",
 }
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("MEMBOARD_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -234,10 +230,8 @@ def test_a_file_that_changed_after_it_was_listed_is_not_imported(address):
     listed = FileKey.of(remote.lstat(path))
     put(address, "memory_snapshot.pickle", b"newer")
     importer = Importer()
-    running = importer.start(path, listed)
-    running.wait(300)
-    assert isinstance(running.error, FileError)
-    assert "changed" in running.error.what
+    with pytest.raises(FileError, match="changed"):
+        importer.tables(path, SNAPSHOT, listed)
     importer.close()
 
 

@@ -41,7 +41,7 @@ def test_a_blob_address_is_read_through_azures_file_system():
     url = parse_url(
         "https://account.blob.core.windows.net/container/some%20runs/?sv=1&sig=c2Vj"
     )
-    assert (url.scheme, url.extra) == ("abfs", "azure")
+    assert url.scheme == "abfs"
     assert url.whole == "abfs://container/some runs"
     assert url.options == {"account_name": "account", "sas_token": "sv=1&sig=c2Vj"}
     plain = parse_url("https://account.blob.core.windows.net/container")

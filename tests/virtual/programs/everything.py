@@ -16,12 +16,12 @@ model = nn.Sequential(
 optimizer = torch.optim.AdamW(model.parameters())
 CONFIG = {
     "modules": True,
-    "schedule": {"warmup_iters": 2, "max_iter": 4},
+    "schedule": {"warmup": 2, "active": 2},
     "torch_profiler": {
         "enabled": True,
         "max_steps": 2,
         "num_traces_to_keep": 1,
-        "gzip": True,
+        "filename": "rank{rank}.{batch}.pt.trace.json.gz",
     },
 }
 

@@ -4,7 +4,7 @@ import type { FunctionsResponse, HistoryReference } from "../../api/types.gen";
 import { formatBytesExact, formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatInstant } from "../../base/durations";
 import { formatQuantity } from "../../model/quantity";
-import { CopyIcon } from "../copy_icon";
+import { CopyIcon } from "../../widgets/icon/copy_icon";
 
 /** What took the capture: a side of a call, or the user. */
 export function captureWords(one: HistoryReference): string {

@@ -1,6 +1,6 @@
 /** The columns of the table of kernels. Pure. */
 
-import { wireName } from "../../api/check";
+import { wireName } from "../../api/decode";
 import type { KernelsResponse } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
 import type { Sort } from "../../model/shown_rows";

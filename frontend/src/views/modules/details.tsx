@@ -216,8 +216,8 @@ function OverWindows({
       <div class="modules-part">
         <h3>Over tracked steps</h3>
         <p class="quiet">
-          Only this step was tracked on this rank. Raise <code>max_iter</code>, or let
-          the schedule repeat, to see how the module changes.
+          Only this step was tracked on this rank. Raise <code>schedule.active</code>,
+          or let the schedule repeat, to see how the module changes.
         </p>
       </div>
     );

@@ -1,6 +1,6 @@
 /** The columns of the table of operators by memory. Pure. */
 
-import { wireName } from "../../api/check";
+import { wireName } from "../../api/decode";
 import type { OperatorMemoryResponse, OperatorMemoryRows } from "../../api/types.gen";
 import { formatBytes, formatBytesExact, type ByteUnit } from "../../base/bytes";
 import type { Sort } from "../../model/shown_rows";

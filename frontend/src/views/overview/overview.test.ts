@@ -2,162 +2,17 @@ import { describe, expect, it } from "vitest";
 import { rankNotes } from "../../model/rank_notes";
 import { sparklinePath } from "../../widgets/sparkline/path";
 import { placeBubble } from "../../widgets/tip/tip";
-import type { RankEnding, RankEndings, Recorded } from "../../api/types.gen";
+import type { Recorded } from "../../api/types.gen";
 import { groupRecorded } from "./recorded_groups";
 import { barFacts } from "./rank_strip";
 import { barAt, layoutStrip, orderRanks } from "../../widgets/rank_bars/layout";
 import { GIB, stripOf } from "./test_strip";
-import { verdict } from "./verdict";
 
 function ooms(n: number, ranks: readonly number[]): { readonly numOoms: Float64Array } {
   return {
     numOoms: Float64Array.from({ length: n }, (_, i) => (ranks.includes(i) ? 1 : 0)),
   };
 }
-
-function endingsOf(...ranks: readonly RankEnding[]): RankEndings {
-  const num = (how: RankEnding["how"]) => ranks.filter((one) => one.how === how).length;
-  return {
-    numException: num("exception"),
-    numSignal: num("signal"),
-    numLost: num("lost"),
-    sentence: ranks[0]?.sentence ?? "",
-    ranks: [...ranks],
-  };
-}
-
-function ending(how: RankEnding["how"], rank: number, message = ""): RankEnding {
-  const unknown = { step: null, rssBytes: null, memoryLimitBytes: null };
-  const words = { sentence: `Rank ${rank}: ${how} ${message}.`, advice: "" };
-  return { rank, attempt: 1, how, message, phase: "", timeMs: 0, ...unknown, ...words };
-}
-
-const NONE = endingsOf();
-
-describe("verdict", () => {
-  it("puts an OOM before everything else", () => {
-    const strip = stripOf([60, 61, 79, 60], {
-      ...ooms(4, [2]),
-      outliers: [1],
-      lost: new Uint8Array([1, 0, 0, 0]),
-    });
-    const found = verdict(strip, null, "auto", NONE);
-    expect(found).toMatchObject({ tone: "bad", word: "OOM", rank: 2 });
-    expect(found.sentence).toContain("Rank 2 ran out of memory, the other 3 did not.");
-    expect(found.sentence).toContain(
-      "79.0 GiB, 98.8 % of the device’s 80.0 GiB, 18.0 GiB above the median",
-    );
-    expect(found.sentence).not.toContain("grew");
-  });
-
-  it("says nothing of all ranks while some are still being read", () => {
-    const strip = stripOf([60, 61, NaN, NaN], { numUnread: 2 });
-    const found = verdict(strip, null, "auto", NONE);
-    expect(found.sentence).toBe("2 of 4 ranks are still being read.");
-    const failed = verdict({ ...strip, ...ooms(4, [1]) }, null, "auto", NONE);
-    expect(failed.sentence).toContain("Rank 1 ran out of memory");
-    expect(failed.sentence).not.toContain("GiB");
-  });
-
-  it("opens the fullest of the ranks that ran out, and says how fast it grew", () => {
-    const growth = new Float64Array([0, 0, 64 * 1024 ** 2, 0]);
-    const changes = { ...ooms(4, [1, 2]), growthBytesPerStep: growth };
-    const found = verdict(stripOf([60, 70, 79, 60], changes), null, "auto", NONE);
-    expect(found.rank).toBe(2);
-    expect(found.sentence).toMatch(/^Ranks 1-2 of 4 ran out of memory\. /);
-    expect(found.sentence).toContain("it grew by 64.0 MiB per step");
-  });
-
-  it("names few ranks and counts many", () => {
-    const few = verdict(
-      stripOf(Array(8).fill(60), ooms(8, [1, 2, 3])),
-      null,
-      "auto",
-      NONE,
-    );
-    expect(few.sentence).toContain("Ranks 1-3 of 8 ran out");
-    const ranks = Array.from({ length: 40 }, (_, i) => i * 2);
-    const many = verdict(
-      stripOf(Array(80).fill(60), ooms(80, ranks)),
-      null,
-      "auto",
-      NONE,
-    );
-    expect(many.sentence).toContain("and 34 more of 80");
-    const all = verdict(stripOf([60, 60], ooms(2, [0, 1])), null, "auto", NONE);
-    expect(all.sentence).toContain("All 2 ranks ran out");
-  });
-
-  it("measures an outlier against the median", () => {
-    const found = verdict(
-      stripOf([60, 60, 69.5, 60], { outliers: [2] }),
-      null,
-      "auto",
-      NONE,
-    );
-    expect(found).toMatchObject({ tone: "warn", rank: 2 });
-    expect(found.sentence).toContain("9.50 GiB above the median of 4 ranks");
-  });
-
-  it("claims no absence of OOMs where they could not have been seen", () => {
-    const cpu = stripOf([1, 1], { capacityKind: "host_memory" });
-    expect(verdict(cpu, null, "auto", NONE).word).toBe("Peak");
-    expect(verdict(cpu, 1, "auto", NONE).sentence).not.toContain("never ran out");
-    expect(verdict(stripOf([1, 1]), null, "auto", NONE).word).toBe("No OOM");
-  });
-
-  it("says how the run ended, before what is uneven and behind an OOM", () => {
-    const strip = stripOf([60, 61, 79, 60], { outliers: [2] });
-    const by = endingsOf(ending("exception", 3, "ValueError: boom"), ending("lost", 1));
-    const found = verdict(strip, null, "auto", by);
-    expect(found).toMatchObject({ tone: "bad", word: "Exception", rank: 3 });
-    expect(found.sentence).toMatch(
-      /^Rank 3: exception ValueError: boom\. Rank 2 peaks/,
-    );
-    expect(verdict(strip, 1, "auto", by)).toMatchObject({ word: "Lost", rank: 1 });
-    expect(verdict(strip, 0, "auto", by).word).toBe("No OOM");
-    const out = stripOf([60, 61, 79, 60], ooms(4, [2]));
-    expect(verdict(out, null, "auto", by).word).toBe("OOM");
-  });
-
-  it.each([
-    ["signal", "SIGTERM", "SIGTERM", "warn"],
-    ["exception", "KeyboardInterrupt", "Interrupted", "warn"],
-    ["lost", "", "Lost", "bad"],
-  ] as const)("an end by %s %s is %s", (how, message, word, tone) => {
-    const by = endingsOf(ending(how, 0, message));
-    expect(verdict(stripOf([1]), null, "auto", by)).toMatchObject({ word, tone });
-    expect(verdict(stripOf([1]), 0, "auto", by)).toMatchObject({ word, tone });
-  });
-
-  it("tells a rank of which nothing could be read from one that was lost", () => {
-    const strip = stripOf([60, 61], { lost: new Uint8Array([0, 1]) });
-    const { sentence } = verdict(strip, null, "auto", NONE);
-    expect(sentence).toContain("Nothing of rank 1 could be read.");
-  });
-
-  it("speaks of the chosen rank alone", () => {
-    const strip = stripOf([60, 61, 79, 60], ooms(4, [2]));
-    expect(verdict(strip, 1, "auto", NONE)).toMatchObject({ tone: "ok", rank: 1 });
-    expect(verdict(strip, 2, "auto", NONE)).toMatchObject({ tone: "bad", rank: 2 });
-    expect(verdict(strip, 9, "auto", NONE)).toMatchObject({
-      tone: "quiet",
-      rank: null,
-    });
-  });
-
-  it("says nothing of numbers that are not there", () => {
-    for (const strip of [stripOf([]), stripOf([Number.NaN, Number.NaN])]) {
-      expect(verdict(strip, null, "auto", NONE)).toMatchObject({
-        tone: "quiet",
-        rank: null,
-      });
-    }
-    expect(verdict(stripOf([Number.NaN]), 0, "auto", NONE).sentence).toContain(
-      "not recorded",
-    );
-  });
-});
 
 describe("rankNotes", () => {
   it("lists each rank once, OOMs first, and holds to the limit", () => {

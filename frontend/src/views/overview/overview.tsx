@@ -1,14 +1,15 @@
 /**
- * Overview: the verdict, six headline numbers, every rank's peak, and what was recorded.
+ * Overview: the findings, six headline numbers, every rank's peak, and what was recorded.
  * With a rank chosen it is that rank's page.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { OverviewResponse, VerdictResponse } from "../../api/types.gen";
+import type { FindingsResponse, OverviewResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
+import { formatInteger } from "../../base/bytes";
 import { originOf } from "../../model/origin";
-import { Icon, type IconName } from "../../widgets/icon/icon";
+import { Findings } from "../../widgets/finding/finding";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
@@ -18,11 +19,8 @@ import { PredictionLedger } from "./prediction_ledger";
 import { ProfilePanel } from "./profile_panel";
 import { RankStripChart } from "./rank_strip";
 import { RecordedPanels } from "./recorded_table";
-import { Endings } from "./endings";
 import { Attempts, Facts } from "./run_details";
 import { STRIP_ORDERS } from "../../widgets/rank_bars/layout";
-import { verdict, type Verdict } from "./verdict";
-import { VerdictBanner } from "./verdict_banner";
 import "./overview.css";
 
 export function OverviewView(props: ViewProps) {
@@ -36,7 +34,7 @@ export function OverviewView(props: ViewProps) {
     ranks.rank === null ? null : { run: run.id },
     props.pollMs,
   );
-  const why = useVerdict(props);
+  const found = useFindings(props);
   const newest = useRef(data);
   newest.current = data;
   const say = useRef(props.say);
@@ -61,19 +59,24 @@ export function OverviewView(props: ViewProps) {
       {error !== null && worthSaying(error, true) && (
         <Failure failure={error} note="What was read before stays below." />
       )}
-      <Body data={data} whole={all.data ?? data} why={why} {...props} />
+      <Body data={data} whole={all.data ?? data} found={found} {...props} />
     </div>
   );
 }
 
-/** While histories are being read their verdict is asked for soon again. */
+/** While histories are being read their findings are asked for soon again. */
 const READING_POLL_MS = 1_000;
 
-function useVerdict({ client, run, ranks, pollMs }: ViewProps): VerdictResponse | null {
+function useFindings({
+  client,
+  run,
+  ranks,
+  pollMs,
+}: ViewProps): FindingsResponse | null {
   const [reads, setReads] = useState(false);
   const query = { run: run.id, rank: ranks.rank };
   const poll = reads ? Math.min(pollMs, READING_POLL_MS) : pollMs;
-  const { data } = useLive(client, "verdict", query, poll);
+  const { data } = useLive(client, "findings", query, poll);
   const stillReading = data?.stillReading ?? false;
   useEffect(() => {
     setReads(stillReading);
@@ -97,37 +100,38 @@ function Body(
     /** The answer for all ranks, where `data` is one rank's. */
     readonly whole: OverviewResponse;
     /** Null while it is not known. */
-    readonly why: VerdictResponse | null;
+    readonly found: FindingsResponse | null;
   },
 ) {
   const { strip } = props.whole;
   const { data, ranks, theme, byteUnit, chooseRank, params, setParams } = props;
   const order = STRIP_ORDERS.find((one) => one === params.get("sort")) ?? "rank";
-  const { why } = props;
-  const hasWhy = why !== null && why.ooms.length > 0;
+  const { found } = props;
+  const findings = found !== null && (
+    <>
+      {found.stillReading && (
+        <p class="quiet" role="status">
+          Analysing the allocator’s history; causes and their numbers may change.
+        </p>
+      )}
+      <Findings {...props} findings={found.findings} opensFirst />
+      <MoreErrors found={found} />
+    </>
+  );
   if (data.run.madeOf !== "recording") {
     return (
       <>
-        {hasWhy && <VerdictBanner {...props} verdict={why} strip="" />}
-        <Imported data={data} chooseRank={chooseRank} />
+        {findings}
+        <Imported data={data} />
         <ProfilePanel {...props} />
       </>
     );
   }
-  const ofStrip = verdict(strip, ranks.rank, byteUnit, data.endings);
   // Of an import there are histories, and no rows that a peak could be drawn from.
   const hasPeaks = strip.peakBytes.some(Number.isFinite);
   return (
     <>
-      {hasWhy ? (
-        <VerdictBanner
-          {...props}
-          verdict={why}
-          strip={hasPeaks ? ofStrip.sentence : ""}
-        />
-      ) : (
-        <VerdictLine verdict={ofStrip} rank={ranks.rank} chooseRank={chooseRank} />
-      )}
+      {findings}
       {data.planted.length > 0 && <Planted faults={data.planted} />}
       {data.prediction !== null && (
         <PredictionLedger prediction={data.prediction} byteUnit={byteUnit} />
@@ -155,7 +159,6 @@ function Body(
         />
       )}
       <ProfilePanel {...props} />
-      {data.endings.ranks.length > 0 && <Endings endings={data.endings} />}
       {data.problems.length > 0 && <Problems problems={data.problems} />}
       <RecordedPanels
         recorded={data.recorded}
@@ -170,21 +173,19 @@ function Body(
   );
 }
 
+function MoreErrors({ found }: { readonly found: FindingsResponse }) {
+  const listed = found.findings.filter((one) => one.state?.isOutOfMemory === true);
+  const left = found.numErrors - listed.length;
+  if (left <= 0) return null;
+  return <p class="quiet">And {formatInteger(left)} more out-of-memory errors.</p>;
+}
+
 /** Another tool's files say nothing of steps and hosts: their pages are others. */
-function Imported(props: {
-  readonly data: OverviewResponse;
-  readonly chooseRank: (rank: number) => void;
-}) {
-  const { data, chooseRank } = props;
-  const verdict = { tone: "quiet", word: "Imported", rank: null } as const;
+function Imported({ data }: { readonly data: OverviewResponse }) {
   const sentences = data.recorded.map((one) => `${one.reason} ${one.remedy}`);
   return (
     <>
-      <VerdictLine
-        verdict={{ ...verdict, sentence: sentences.join(" ") }}
-        rank={null}
-        chooseRank={chooseRank}
-      />
+      <p class="quiet">{sentences.join(" ")}</p>
       {data.problems.length > 0 && <Problems problems={data.problems} />}
     </>
   );
@@ -198,49 +199,6 @@ function Problems({ problems }: { readonly problems: OverviewResponse["problems"
       </header>
       <ProblemList problems={problems} />
     </section>
-  );
-}
-
-const VERDICT_LOOKS: Readonly<
-  Record<Verdict["tone"], { readonly icon: IconName; readonly tone: string }>
-> = {
-  bad: { icon: "cross", tone: "status-bad" },
-  warn: { icon: "warning", tone: "status-warn" },
-  ok: { icon: "check", tone: "status-ok" },
-  quiet: { icon: "info", tone: "status-quiet" },
-};
-
-function VerdictLine(props: {
-  readonly verdict: Verdict;
-  readonly rank: number | null;
-  readonly chooseRank: (rank: number) => void;
-}) {
-  const { verdict: found, chooseRank } = props;
-  const look = VERDICT_LOOKS[found.tone];
-  const { rank } = found;
-  return (
-    <div class={`verdict ${found.tone}`}>
-      <span class={look.tone}>
-        <Icon name={look.icon} sizePx={20} />
-        <strong>{found.word}</strong>
-      </span>
-      <p>
-        {found.sentence}{" "}
-        {rank !== null &&
-          rank !== props.rank &&
-          (found.tone === "bad" || found.tone === "warn") && (
-            <button
-              type="button"
-              class="button"
-              onClick={() => {
-                chooseRank(rank);
-              }}
-            >
-              Open rank {rank}
-            </button>
-          )}
-      </p>
-    </div>
   );
 }
 

@@ -1,10 +1,10 @@
 /** Where the time of profiled steps went: by role, by step, by device; and what to mend. */
 
-import type { ProfileFinding, ProfileResponse } from "../../api/types.gen";
+import type { ProfileResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { formatBytes, formatBytesExact } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
-import { Icon } from "../../widgets/icon/icon";
+import { Findings } from "../../widgets/finding/finding";
 import { durationCell } from "../../widgets/row_table/columns";
 import { Failure } from "../../widgets/state/state";
 import { ROLE_HELP, ROLE_WORDS, roleColour } from "../profile_roles";
@@ -82,7 +82,7 @@ function Profile(props: { readonly data: ProfileResponse; readonly view: ViewPro
         {steps > 1 && <Steps data={data} chosen={chosen} choose={choose} view={view} />}
       </div>
       {data.devices.length > 0 && <Devices data={data} view={view} />}
-      <Findings findings={data.findings} />
+      <Findings {...view} findings={data.findings} />
       <details class="profile-facts">
         <summary>About this trace</summary>
         <dl>
@@ -340,33 +340,5 @@ function Devices(props: { readonly data: ProfileResponse; readonly view: ViewPro
         ))}
       </tbody>
     </table>
-  );
-}
-
-function Findings({ findings }: { readonly findings: readonly ProfileFinding[] }) {
-  if (findings.length === 0) return null;
-  return (
-    <ul class="profile-findings" aria-label="What slows the steps down">
-      {findings.map((one, i) => (
-        // Not by its sentence: numbers change while it is being read.
-        <li key={`${one.key} ${i}`}>
-          <span class="status-warn">
-            <Icon name="warning" sizePx={16} />
-          </span>
-          <details>
-            <summary>{one.sentence}</summary>
-            {one.evidence.map((text) => (
-              <p key={text}>{text}</p>
-            ))}
-            <ul>
-              {one.advice.map((text) => (
-                <li key={text}>{text}</li>
-              ))}
-            </ul>
-            <p class="quiet">Rule: {one.rule}.</p>
-          </details>
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -7,6 +7,7 @@ import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
 import { originOf } from "../../model/origin";
 import { ExportMenu } from "../../widgets/export/export_menu";
+import { Findings } from "../../widgets/finding/finding";
 import { Icon } from "../../widgets/icon/icon";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { Failure, Skeleton } from "../../widgets/state/state";
@@ -99,15 +100,7 @@ export function Distributed(props: ViewProps) {
           {missingWords(data)}
         </p>
       )}
-      {data.findings.map((one) => (
-        <p key={one.key} class="distributed-finding">
-          <span class="status-warn">
-            <Icon name="warning" sizePx={16} />
-          </span>{" "}
-          <strong>{one.sentence}</strong> {one.evidence.join(" ")}{" "}
-          {one.advice.join(" ")} <span class="quiet">Rule: {one.rule}.</span>
-        </p>
-      ))}
+      <Findings {...props} findings={data.findings} />
       {data.rank.length > 1 && (
         <RankHeat
           view={props}

@@ -8,6 +8,7 @@ import { worthSaying } from "../../api/client";
 import type { StepsResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { partLabel } from "../../model/step_part";
+import { Findings } from "../../widgets/finding/finding";
 import type { ExportSource } from "../../widgets/export/source";
 import type { XRange } from "../../widgets/line_chart/types";
 import { useWidth } from "../../widgets/line_chart/use_size";
@@ -20,7 +21,6 @@ import { useTwoAnswers } from "../use_two_answers";
 import type { ViewProps } from "../view_props";
 import { Controls, Figures } from "./controls";
 import { Distributed } from "./distributed";
-import { Findings } from "./findings";
 import { MemoryChart } from "./memory_chart";
 import { CHART_PX, HEAT_PARTS, readSteps } from "./params";
 import { StepMap } from "./rank_map";
@@ -123,11 +123,7 @@ export function StepsView(props: ViewProps) {
             <Failure failure={late.error} />
           )}
           {stragglers !== null && (
-            <Findings
-              findings={stragglers.findings}
-              chooseRank={props.chooseRank}
-              pinStep={pin}
-            />
+            <Findings {...props} findings={stragglers.findings} />
           )}
           <Stack
             view={props}

@@ -1,16 +1,15 @@
-"""What is wrong with a file, in words for a person."""
+"""Faults of a file, in words for a person."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from tb_plugin.formats.recording.frames.layout import in_words
-
 if TYPE_CHECKING:
-    from collector.format.errors import TooNewError
+    from collections.abc import Sequence
 
 _MAX_FAULTS: Final = 100
+_MAX_NAMED: Final = 20
 
 _UPGRADE: Final = "Upgrade MemBoard where TensorBoard runs: pip install -U memboard"
 
@@ -69,17 +68,11 @@ class Faults:
             self.num_said += 1
 
     def add_too_new(self, what: str, where: str) -> None:
-        """A record that only a newer MemBoard reads."""
-        self.add(
-            "warning",
-            f"A record is too new and was skipped: {what}.",
-            where,
-            _UPGRADE,
-        )
-
-    def add_too_new_file(self, error: TooNewError) -> None:
-        """A header that only a newer MemBoard reads."""
-        self.add("error", f"The file is too new: {error}.", "header", _UPGRADE)
+        """A record, or where the header is one the whole file, of a newer MemBoard."""
+        said = f"A record is too new and was skipped: {what}."
+        if where == "header":
+            said = f"The file is too new: {what}."
+        self.add("error" if where == "header" else "warning", said, where, _UPGRADE)
 
     def add_unreadable(self, error: OSError) -> None:
         """The file is there and cannot be opened or read."""
@@ -101,7 +94,7 @@ class Faults:
         )
 
     def add_missing(
-        self, segments: list[tuple[int, int]], num_bytes: int, url: str
+        self, segments: Sequence[tuple[int, int]], num_bytes: int, url: str
     ) -> None:
         """Parts of it are not here.
 
@@ -124,3 +117,13 @@ class Faults:
             "segments",
             remedy,
         )
+
+
+def in_words(missing: Sequence[tuple[int, int]]) -> str:
+    """Numbers of segments, e.g. `0003, 0005 to 0007`."""
+    named = [
+        f"{first:04d}" if first == last else f"{first:04d} to {last:04d}"
+        for first, last in missing[:_MAX_NAMED]
+    ]
+    more = len(missing) - _MAX_NAMED
+    return ", ".join(named) + (f" and {more} more stretches" if more > 0 else "")

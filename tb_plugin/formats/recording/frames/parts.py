@@ -1,19 +1,29 @@
 """Bytes of a rank's file: one growing file, or numbered segments read as one.
 
-No descriptor outlives a `with`: thousands of ranks must not use up the process's limit.
+Offsets are logical (see `collector.format.records`). Segments that are all there lie end
+to end; only where a number is missing, or what is there is shorter than it should be, the
+heads say at which offsets their segments begin. No descriptor outlives a `with`:
+thousands of ranks must not use up the process's limit.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from collector.format.errors import FormatError
+from collector.format.framing import Framed, read_frames
+from collector.format.records import SEGMENT, Segment, decode_record
 from tb_plugin import storage
-from tb_plugin.formats.recording.frames.layout import Layout, end_to_end
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from tb_plugin.storage.contract import Ranges
+
+HEAD_BYTES: Final = (1 << 13, 1 << 20)
+"""What is read of a file's start; more where its first record is longer."""
 
 
 class Part(NamedTuple):
@@ -35,14 +45,144 @@ class Part(NamedTuple):
         )
 
 
+class Extent(NamedTuple):
+    """Bytes of one part."""
+
+    part: Part
+    start: int
+    """Logical offset of its first byte."""
+    end: int
+
+
+class Gap(NamedTuple):
+    """Bytes that were written and are not here."""
+
+    start: int
+    end: int
+
+
+class Layout:
+    """Extents in order, and what lies between them."""
+
+    def __init__(self, extents: tuple[Extent, ...] = ()) -> None:
+        self.extents = extents
+        self._starts = [extent.start for extent in extents]
+        before = (0, *(extent.end for extent in extents))
+        self.gaps = tuple(
+            Gap(at, extent.start)
+            for at, extent in zip(before, extents, strict=False)
+            if extent.start > at
+        )
+        self.size_bytes = extents[-1].end if extents else 0
+        """Logical: gaps count."""
+
+    def at(self, offset: int) -> Extent | None:
+        """The extent that holds `offset`; None in a gap or behind the end."""
+        index = bisect_right(self._starts, offset) - 1
+        # Of empty parts that begin at the same offset the last one is found.
+        if index >= 0 and offset < self.extents[index].end:
+            return self.extents[index]
+        return None
+
+    def gap_at(self, offset: int) -> Gap | None:
+        """The gap that holds `offset`: what was written there is not here."""
+        return next((gap for gap in self.gaps if gap.start <= offset < gap.end), None)
+
+    def end_of_run(self, offset: int) -> int:
+        """Where the bytes that follow `offset` without a gap end; `offset` in a gap."""
+        starts = [max(offset, gap.start) for gap in self.gaps if gap.end > offset]
+        return starts[0] if starts else max(offset, self.size_bytes)
+
+    def start_of_run(self, offset: int) -> int:
+        """Where the bytes that precede `offset` without a gap begin."""
+        ends = [gap.end for gap in self.gaps if gap.end <= offset]
+        return ends[-1] if ends else 0
+
+    def missing_segments(self) -> list[tuple[int, int]]:
+        """Numbers of segments that are not here: first and last of each stretch."""
+        found, expected = [], 0
+        for extent in self.extents:
+            number = extent.part.segment or 0
+            if number > expected:
+                found.append((expected, number - 1))
+            expected = number + 1
+        return found
+
+
+def end_to_end(parts: tuple[Part, ...]) -> Layout:
+    """All parts, none of which is missing."""
+    extents, at = [], 0
+    for part in parts:
+        extents.append(Extent(part, at, at + part.size_bytes))
+        at += part.size_bytes
+    return Layout(tuple(extents))
+
+
+def lay_out(parts: tuple[Part, ...], base_of: Callable[[Part], int | None]) -> Layout:
+    """Where parts lie that may not all be there.
+
+    Args:
+        parts: in the order of their numbers.
+        base_of: the offset at which a segment says that it begins; see `written_head`.
+    """
+    simple = end_to_end(parts)
+    if not parts or parts[-1].segment in (None, 0):
+        return simple
+    if not simple.missing_segments():
+        base = base_of(parts[-1])
+        if base is None or base == simple.extents[-1].start:
+            return simple
+    extents: list[Extent] = []
+    at = 0
+    for part in parts:
+        base = base_of(part) if part.segment else 0
+        start = at if base is None else base
+        if extents and start < at:  # what is too long there is none of ours
+            last = extents[-1]
+            start = max(start, last.start)
+            extents[-1] = last._replace(end=start)
+        at = start + part.size_bytes
+        extents.append(Extent(part, start, at))
+    return Layout(tuple(extents))
+
+
+def written_head(part: Part) -> Segment | None:
+    """What a segment says of itself; None where it does not say.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with storage.at(part.path).ranges(part.path) as file:
+        if file.status().st_ino != part.inode:
+            return None
+        for reach in HEAD_BYTES:
+            for item in read_frames(file.pread(reach, 0)):
+                if not isinstance(item, Framed):
+                    return None
+                if item.kind == SEGMENT:
+                    return _segment_in(item)
+                if item.kind:
+                    return None
+            if reach >= part.size_bytes:
+                break
+    return None
+
+
+def _segment_in(item: Framed) -> Segment | None:
+    try:
+        record = decode_record(item.kind, item.payload)
+    except FormatError:
+        return None
+    return record if isinstance(record, Segment) else None
+
+
 class PartsReader:
     """Reads ranges of a file by logical offsets."""
 
-    def __init__(self, parts: Layout | tuple[Part, ...]) -> None:
-        """`parts`: with their places, or all of them, which then lie end to end."""
-        self.layout = parts if isinstance(parts, Layout) else end_to_end(parts)
-        self._open: dict[int, Ranges] = {}
-        self.size_bytes = self.layout.size_bytes
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.size_bytes = layout.size_bytes
+        self._open: dict[str, Ranges] = {}
 
     def __enter__(self) -> PartsReader:  # noqa: PYI034  # Self needs Python 3.11
         return self
@@ -65,24 +205,21 @@ class PartsReader:
         """
         pieces = []
         while length > 0:
-            index = self.layout.at(offset)
-            if index is None:
+            extent = self.layout.at(offset)
+            if extent is None:
                 break
-            _, start, end = self.layout.extents[index]
-            want = min(length, end - offset)
-            piece = self._file(index).pread(want, offset - start)
+            want = min(length, extent.end - offset)
+            piece = self._file(extent.part.path).pread(want, offset - extent.start)
             pieces.append(piece)
             offset, length = offset + want, length - want
             if len(piece) < want:
                 break
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _file(self, index: int) -> Ranges:
-        file = self._open.get(index)
-        if file is None:
-            path = self.layout.extents[index].part.path
-            file = self._open[index] = storage.at(path).ranges(path)
-        return file
+    def _file(self, path: str) -> Ranges:
+        if path not in self._open:
+            self._open[path] = storage.at(path).ranges(path)
+        return self._open[path]
 
 
 def continues(before: tuple[Part, ...], now: tuple[Part, ...]) -> bool:

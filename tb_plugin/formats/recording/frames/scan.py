@@ -1,10 +1,23 @@
-"""Walks the frames of a file in blocks of bounded size."""
+"""Frames of a file: walked in blocks of bounded size, and the last digest from its end."""
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Final
 
-from collector.format.framing import Damage, Framed, read_frames
+from collector.format.capture import CAPTURE, decode_part
+from collector.format.digest import DIGEST
+from collector.format.errors import CorruptError, FormatError
+from collector.format.framing import Damage, Framed, find_last_frame, read_frames
+from collector.format.records import (
+    CHUNK,
+    CLOSE,
+    SEGMENT,
+    Close,
+    Segment,
+    decode_chunk_ref,
+    decode_record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +30,12 @@ _MAX_BLOCK_BYTES: Final = 1 << 26
 """A record longer than this is given up. Ours stay far below."""
 
 MISSING: Final = "a segment of the file is missing"
+
+_TAIL_BYTES: Final = (1 << 12, 1 << 16, 1 << 20)
+_MAX_FRAMES_BACK: Final = 32
+_LENGTH: Final = struct.Struct("<Q")
+_FRAME_BYTES: Final = 16
+"""Of a frame, besides its data."""
 
 
 def scan(
@@ -31,10 +50,10 @@ def scan(
     """
     at, block = start, _BLOCK_BYTES
     while at < stop and budget.allows():
-        resumed = reader.layout.resumes_at(at)
-        if resumed is not None:
-            yield Damage(at, min(resumed, stop), MISSING)
-            at = resumed
+        gap = reader.layout.gap_at(at)
+        if gap is not None:
+            yield Damage(at, min(gap.end, stop), MISSING)
+            at = gap.end
             continue
         here = min(stop, reader.layout.end_of_run(at))
         is_open = open_end and here >= stop
@@ -52,12 +71,70 @@ def scan(
             yield item
             at = item.end
         if at > before:
-            continue_with = _BLOCK_BYTES
+            block = _BLOCK_BYTES
         elif last:
             return
         elif block < _MAX_BLOCK_BYTES:
-            continue_with = block * 4
+            block *= 4
         else:
             yield Damage(at, end_of_data, "a record is too long to be one of ours")
-            at, continue_with = end_of_data, _BLOCK_BYTES
-        block = continue_with
+            at, block = end_of_data, _BLOCK_BYTES
+
+
+def end_of_frame(reader: PartsReader, offset: int) -> int:
+    """Where the frame at `offset` ends, by its length, which its reader checks.
+
+    Raises:
+        CorruptError: there is none.
+        OSError: the file cannot be read.
+    """
+    head = reader.read(offset, _LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise CorruptError(f"the file ends at {offset}")
+    (length,) = _LENGTH.unpack(head)
+    if length > _MAX_BLOCK_BYTES:
+        raise CorruptError(f"no record at {offset}")
+    return offset + _FRAME_BYTES + int(length)
+
+
+def latest_digest_offset(reader: PartsReader) -> int:
+    """Where the last digest starts, as the last records say; 0 where none does.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    size = reader.size_bytes
+    start = reader.layout.start_of_run(size)
+    for reach in _TAIL_BYTES:
+        base = max(start, size - reach)
+        tail = reader.read(base, size - base)
+        for _ in range(_MAX_FRAMES_BACK):
+            at = find_last_frame(tail)
+            if at is None:
+                break
+            frame = next(read_frames(memoryview(tail)[at:], base + at))
+            if isinstance(frame, Framed):
+                offset = _digest_offset_in(frame)
+                if offset is not None:
+                    return offset if offset < size else 0
+            tail = tail[:at]
+        if base == start:
+            return 0
+    return 0
+
+
+def _digest_offset_in(frame: Framed) -> int | None:
+    try:
+        if frame.kind == DIGEST:
+            return frame.offset
+        if frame.kind == CHUNK:
+            return decode_chunk_ref(frame.payload, 0, 0)[1]
+        if frame.kind == CAPTURE:
+            return decode_part(frame.payload)[0].digest_offset
+        if frame.kind in (SEGMENT, CLOSE):
+            record = decode_record(frame.kind, frame.payload)
+            if isinstance(record, (Segment, Close)):
+                return record.digest_offset
+    except FormatError:
+        return None
+    return None

@@ -3,59 +3,69 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tb_plugin.formats.named_files import NamedFile, NamedFiles
-from tb_plugin.formats.snapshots.files.found import (
-    FoundSnapshot,
-    FoundSnapshots,
-    snapshot_id,
-)
+from tb_plugin.formats.found_files import Candidate, FoundFile, FoundFiles, Listing
 from tb_plugin.formats.snapshots.files.names import parse_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tb_plugin.formats.snapshots.files.names import SnapshotName
-    from tb_plugin.storage.contract import Status
+Context: TypeAlias = Literal["start", "end", ""]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate(NamedFile):
-    """A file that somebody found."""
+class FoundSnapshot(FoundFile):
+    """A file that holds an allocator snapshot, or whose name says so.
+
+    Everything but size and time is read out of names: the devices in it are known only
+    once it is opened.
+    """
+
+    step: int | None = None
+    world_size: int | None = None
+    label: str = ""
+    """What the name says besides: `oom`, `exit`, the user's own words."""
+    function: str = ""
+    """The call it was taken around, of MemProfiler's files; empty: by hand."""
+    phase: str = ""
+    iteration: int = 0
+    """1-based number of that call; 0: by hand."""
+    context: Context = ""
+    """The side of that call."""
+
+
+class FoundSnapshots(FoundFiles[FoundSnapshot]):
+    """The snapshot files of one run, by rank (unknown ones first), step and path."""
 
     @property
-    def said(self) -> SnapshotName:
-        """What its name says, and its folders'."""
-        return parse_names(self.name, self.folders)
+    def world_size(self) -> int:
+        """As names say it; 0 where none does."""
+        return max((file.world_size or 0 for file in self.files), default=0)
 
     @property
-    def rank(self) -> int | None:
-        """As they say."""
-        return self.said.rank
+    def last_step(self) -> int | None:
+        """The highest step that a name says."""
+        return max((f.step for f in self.files if f.step is not None), default=None)
 
 
-class SnapshotListing(NamedFiles[Candidate, FoundSnapshot, FoundSnapshots]):
+class SnapshotListing(Listing[FoundSnapshot, FoundSnapshots]):
     """The files of one run, and their latest listing."""
 
-    _plural = "snapshot files"
+    plural = "snapshot files"
+    letter = "f"
 
-    def _file(
-        self,
-        candidate: Candidate,
-        path: str,
-        status: Status,
-        known: FoundSnapshot | None,
-    ) -> FoundSnapshot:
-        if known is not None and _stamp(known) == (path, *_stamp_of(status)):
-            return known
-        said = candidate.said
+    def _rank_of(self, candidate: Candidate) -> int | None:
+        return parse_names(candidate.name, candidate.folders).rank
+
+    def _file(self, candidate: Candidate, file: FoundFile) -> FoundSnapshot:
+        said = parse_names(candidate.name, candidate.folders)
         return FoundSnapshot(
-            candidate.id or snapshot_id(candidate.shown_path),
-            path,
-            candidate.shown_path,
-            *_stamp_of(status),
-            rank=said.rank,
+            file.id,
+            file.path,
+            file.shown_path,
+            file.key,
+            file.rank,
             step=said.step,
             world_size=said.world_size,
             label=said.label,
@@ -68,14 +78,6 @@ class SnapshotListing(NamedFiles[Candidate, FoundSnapshot, FoundSnapshots]):
 
     def _in_order(self, files: Iterable[FoundSnapshot]) -> FoundSnapshots:
         return FoundSnapshots(sorted(files, key=_place))
-
-
-def _stamp_of(status: Status) -> tuple[int, int, int, int]:
-    return status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino
-
-
-def _stamp(found: FoundSnapshot) -> tuple[str, int, int, int, int]:
-    return found.path, found.size_bytes, found.mtime_ns, found.device, found.inode
 
 
 def _place(found: FoundSnapshot) -> tuple[int, int, str]:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from tb_plugin.formats.snapshots.event_reader import EventReader
 from tb_plugin.formats.snapshots.events import Events
 from tb_plugin.formats.snapshots.pickles.extent import MAX_DEPTH
-from tb_plugin.formats.snapshots.pickles.memo import Memo, StackNumber
-from tb_plugin.formats.snapshots.pickles.stack import MAX_STACK
+from tb_plugin.formats.snapshots.pickles.stack import MAX_STACK, Memo, StackNumber
 from tb_plugin.formats.snapshots.pickles.values import (
     LIST_BYTES,
     NUMBER_BYTES,

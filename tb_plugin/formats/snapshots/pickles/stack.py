@@ -1,13 +1,23 @@
-"""The stack of a pickle under way: entries, marks, and what all of it may take."""
+"""Stack and memo of the machine that reads pickles, within bounds."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from tb_plugin.jobs.worker.errors import RefusedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
     from tb_plugin.formats.snapshots.window import Window
+
+    Numbers = npt.NDArray[Any]
+
 
 MAX_BYTES: Final = 192 << 20
 """Estimate of what everything but events takes in memory; a quarter of the file more."""
@@ -75,3 +85,137 @@ class StackMachine:
             raise RefusedError("a list or dict is too long", self._at)
         del self._stack[mark:]
         return items
+
+
+NOTHING: Final = -1
+"""The code of an entry that nothing may refer to: an event's own dict."""
+FIRST_TEXT: Final = -2
+"""The code of the first of `texts`; that of the next is two less."""
+FIRST_PAIR: Final = -3
+"""The same of `pairs`."""
+_MAX_ENTRIES: Final = 1 << 31
+_MAX_NAMES: Final = 1 << 16
+"""Texts whose entries are known by name; a snapshot's keys come early."""
+
+
+class StackNumber(int):
+    """What an entry is whose list of frames is known as a stack."""
+
+    __slots__ = ()
+
+
+class Memo:
+    """Numbers are given out in order, as every pickler of Python does."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.texts: Sequence[str] = ()
+        self.pairs: list[tuple[int, int]] = []
+        self.fetched: set[int] = set()
+        """Ids of lists and dicts that were referred to: they must not change any more."""
+        self.pending: Callable[[int, int], Any] = _nothing
+        """What an entry is that was skipped and has no code yet; else None."""
+        self._objects: dict[int, Any] = {}
+        self._entry_of_text: dict[str, int] = {}
+        self._starts: list[int] = []
+        self._codes: list[Numbers] = []
+        """Of runs of entries; `_starts` are the runs' first ones."""
+
+    def add(self, value: Any, at: int) -> int:
+        """Keep an object under the next number."""
+        number = self.skip(1, at)
+        self._objects[number] = value
+        if type(value) is str and len(self._entry_of_text) < _MAX_NAMES:
+            self._entry_of_text.setdefault(value, number)
+        return number
+
+    def skip(self, num_entries: int, at: int) -> int:
+        """Count entries whose codes `add_codes` is given later; returns the first."""
+        first = self.count
+        self.count += num_entries
+        if self.count > _MAX_ENTRIES:
+            raise RefusedError("more entries than any snapshot has", at)
+        return first
+
+    def add_codes(self, first: int, codes: Numbers) -> None:
+        """The codes of a run of entries, in ascending order of runs."""
+        least, most = (int(codes.min()), int(codes.max())) if len(codes) else (0, 0)
+        narrow = next(
+            t
+            for t in (np.int8, np.int16, np.int32)
+            if np.iinfo(t).min <= least and most <= np.iinfo(t).max
+        )
+        self._starts.append(first)
+        self._codes.append(codes.astype(narrow))
+
+    def get(self, number: int, at: int) -> Any:
+        """The object; a `StackNumber` where it is the list of frames of an event.
+
+        Raises:
+            RefusedError: there is no such entry, or it was an event: torch writes each
+                of them once.
+        """
+        found = self._objects.get(number)
+        if found is None:
+            code = self.code(number)
+            found = self.pending(number, at) if code == NOTHING else self.of_code(code)
+        if found is None:
+            what = (
+                "an event, which torch writes once"
+                if number < self.count
+                else "nothing"
+            )
+            raise RefusedError(f"refers to entry {number}, which is {what}", at)
+        if type(found) in (list, dict):
+            self.fetched.add(id(found))
+        return found
+
+    def of_code(self, code: int) -> Any:
+        """What a code stands for."""
+        if code >= 0:
+            return StackNumber(code)
+        number, is_pair = divmod(FIRST_TEXT - code, 2)
+        return self.pairs[number] if is_pair else self.texts[number]
+
+    def code(self, number: int) -> int:
+        """The code of an entry that is no object."""
+        run = bisect_right(self._starts, number) - 1
+        if run < 0 or number - self._starts[run] >= len(self._codes[run]):
+            return NOTHING
+        return int(self._codes[run][number - self._starts[run]])
+
+    def stacks(self, numbers: Numbers) -> Numbers:
+        """The stacks kept under some numbers, `NOTHING` where there is none."""
+        found = np.full(len(numbers), NOTHING, np.int64)
+        if not self._starts:
+            return found
+        runs = np.searchsorted(self._starts, numbers, side="right") - 1
+        for run in np.unique(runs).tolist():
+            if run >= 0:
+                rows = np.flatnonzero(runs == run)
+                codes = self._codes[run]
+                places = numbers[rows] - self._starts[run]
+                rows = rows[places < len(codes)]
+                found[rows] = codes[numbers[rows] - self._starts[run]]
+        return np.maximum(found, NOTHING)
+
+    def reference_to(self, text: str) -> bytes | None:
+        """The opcode by which a pickle refers to a text it wrote before."""
+        number = self._entry_of_text.get(text)
+        if number is None:
+            return None
+        if number < 256:  # what a byte holds
+            return b"h" + bytes([number])
+        return b"j" + number.to_bytes(4, "little")
+
+    def forget(self, number: int) -> None:
+        """An object that became a row: nothing may refer to it any more."""
+        self._objects.pop(number, None)
+
+    def replace(self, number: int, value: Any) -> None:
+        """Something else that stands for the same object from now on."""
+        self._objects[number] = value
+
+
+def _nothing(_number: int, _at: int) -> None:
+    """No entry is pending."""

@@ -24,12 +24,12 @@ from tb_plugin.formats.traces.events import (
     ExactEvent,
     plain,
 )
-from tb_plugin.formats.traces.refusals import REMEDY, refused
-from tb_plugin.formats.traces.times.exact_times import (
+from tb_plugin.formats.traces.times import (
     from_digits,
     from_floats,
     needs_digits,
 )
+from tb_plugin.formats.traces.top_level import REMEDY, refused
 from tb_plugin.jobs.worker.errors import RefusedError
 from tb_plugin.jobs.worker.limits import ensure_room
 

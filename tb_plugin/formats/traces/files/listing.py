@@ -4,45 +4,92 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tb_plugin.formats.named_files import NamedFile, NamedFiles, problem_of
-from tb_plugin.formats.traces.files.found import FoundTrace, FoundTraces, trace_id
+from tb_plugin.formats.found_files import (
+    Candidate,
+    FoundFile,
+    FoundFiles,
+    Listing,
+    problem_of,
+)
 from tb_plugin.formats.traces.files.heads import TraceHead, head_of
 from tb_plugin.formats.traces.files.names import is_trace, parse_names
-from tb_plugin.jobs.worker.column_cache import FileKey
 from tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tb_plugin import api
-    from tb_plugin.formats.traces.files.names import TraceName
-    from tb_plugin.storage.contract import Status
+    from tb_plugin.api.base import Problem
 
 LOOK_SECONDS: Final = 0.25
 """For heads of files at one listing; the others come at the next."""
 
 
+Origin: TypeAlias = Literal["file", "recording"]
+"""Found by its name, or through one of our recordings."""
+
+
 @dataclass(frozen=True, slots=True)
-class Candidate(NamedFile):
-    """A file that somebody found."""
+class FoundTrace(FoundFile):
+    """A file that holds a trace or a memory timeline, or whose name says so."""
+
+    worker: str = ""
+    order: tuple[int, int] | None = None
+    """Where it stands among the worker's files; None where no name says it."""
+    cycle: int | None = None
+    """1-based number among the worker's files; None where names say no order."""
+    is_timeline: bool = False
+    """Whether it is what `export_memory_timeline` wrote."""
+    origin: Origin = "file"
+    merged: tuple[int | None, ...] | None = None
+    """Ranks that it was merged from, as `heads.TraceHead` has them; None: it was not."""
+    is_share: bool = False
+    """Whether it is `rank`'s share of a merged trace alone."""
+
+
+class FoundTraces(FoundFiles[FoundTrace]):
+    """The traces of one run."""
+
+    def __init__(self, files: Iterable[FoundTrace] = ()) -> None:
+        """Files in the order they are listed in."""
+        every = tuple(files)
+        own = tuple(file for file in every if file.merged is None)
+        self.num_merged: Final = len(every) - len(own)
+        """Files that were merged from others; they say nothing that the others do not."""
+        # By rank (unknown ones first), worker and cycle: ranks' own, or else the shares
+        # of each in merged ones.
+        super().__init__(own or (share for one in every for share in _shares(one)))
 
     @property
-    def said(self) -> TraceName:
-        """What its name says, and its folders'."""
-        return parse_names(self.name, self.folders)
-
-    @property
-    def rank(self) -> int | None:
-        """As they say."""
-        return self.said.rank
+    def of_ranks(self) -> FoundTraces:
+        """Without those that were merged from others, even where there is nothing else."""
+        if self.num_merged and any(one.merged is not None for one in self.files):
+            return FoundTraces()
+        return self
 
 
-class TraceListing(NamedFiles[Candidate, FoundTrace, FoundTraces]):
+def _shares(found: FoundTrace) -> tuple[FoundTrace, ...]:
+    """What a merged trace holds of each rank; all of it where it says no ranks."""
+    if not found.merged:
+        return (found,)
+    return tuple(
+        replace(
+            found,
+            id=f"{found.id}-{'other' if rank is None else rank}",
+            worker=found.worker if rank is None else f"rank{rank}",
+            rank=rank,
+            is_share=True,
+        )
+        for rank in found.merged
+    )
+
+
+class TraceListing(Listing[FoundTrace, FoundTraces]):
     """The files of one run, and their latest listing."""
 
-    _plural = "trace files"
+    plural = "trace files"
+    letter = "t"
 
     def __init__(
         self,
@@ -50,7 +97,7 @@ class TraceListing(NamedFiles[Candidate, FoundTrace, FoundTraces]):
         root: str | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """See `NamedFiles` for `root`."""
+        """See `Listing` for `root`."""
         super().__init__(shown_folder, root)
         self._clock = clock
         self._deadline = 0.0
@@ -67,44 +114,35 @@ class TraceListing(NamedFiles[Candidate, FoundTrace, FoundTraces]):
             self.problems += tuple(_not_counted(one) for one in merged)
         return changed
 
-    def _file(
-        self,
-        candidate: Candidate,
-        path: str,
-        status: Status,
-        known: FoundTrace | None,
-    ) -> FoundTrace:
-        key = FileKey.of(status)
-        if known is not None and (known.path, known.key) == (path, key):
-            return self._with_rank(candidate, known)
-        said = candidate.said
+    def _rank_of(self, candidate: Candidate) -> int | None:
+        return parse_names(candidate.name, candidate.folders).rank
+
+    def _file(self, candidate: Candidate, file: FoundFile) -> FoundTrace:
+        said = parse_names(candidate.name, candidate.folders)
         self._unlooked.add(candidate)
-        return self._with_rank(
-            candidate,
-            FoundTrace(
-                candidate.id or trace_id(candidate.shown_path),
-                path,
-                candidate.shown_path,
-                key,
-                said.worker,
-                rank=said.rank,
-                order=said.order,
-                is_timeline=said.is_timeline,
-            ),
+        return FoundTrace(
+            file.id,
+            file.path,
+            file.shown_path,
+            file.key,
+            file.rank,
+            worker=said.worker,
+            order=said.order,
+            is_timeline=said.is_timeline,
         )
 
-    def _with_rank(self, candidate: Candidate, found: FoundTrace) -> FoundTrace:
+    def _looked_into(self, candidate: Candidate, file: FoundTrace) -> FoundTrace:
         """The file with the rank that it tells itself, once it was looked into."""
         if candidate not in self._unlooked or self._clock() > self._deadline:
-            return found
+            return file
         try:
-            head = TraceHead() if found.is_timeline else head_of(found.path)
+            head = TraceHead() if file.is_timeline else head_of(file.path)
         except StorageError:
-            return found  # at the next listing
+            return file  # at the next listing
         self._unlooked.discard(candidate)
         if head.merged is not None:
-            return replace(found, rank=None, order=None, merged=head.merged)
-        return found if head.rank is None else replace(found, rank=head.rank)
+            return replace(file, rank=None, order=None, merged=head.merged)
+        return file if head.rank is None else replace(file, rank=head.rank)
 
     @staticmethod
     def _is_of_kind(name: str) -> bool:
@@ -114,7 +152,7 @@ class TraceListing(NamedFiles[Candidate, FoundTrace, FoundTraces]):
         return FoundTraces(_numbered(files))
 
 
-def _not_counted(merged: FoundTrace) -> api.Problem:
+def _not_counted(merged: FoundTrace) -> Problem:
     return problem_of(
         merged.shown_path,
         "This trace was merged from ranks' traces; beside other traces it is not shown.",

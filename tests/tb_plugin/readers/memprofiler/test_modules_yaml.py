@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.budget import Budget
-from tb_plugin.formats.memprofiler.errors import UnreadableError
 from tb_plugin.formats.memprofiler.imports import Imports, Window
 from tb_plugin.formats.memprofiler.listing import ImportListing
 from tb_plugin.formats.memprofiler.modules_yaml import find_calls, read_call
+from tb_plugin.formats.memprofiler.stats import UnreadableError
 from tests.memprofiler_files import sizes_of, write_report
 from tests.tb_plugin.client import Page
 

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from collector.format.memory import TORCH_CATEGORIES, TORCH_STATES
 from tb_plugin.analysis.modules.states import ALL_STATES
-from tb_plugin.formats.memprofiler.errors import UnreadableError
-from tb_plugin.formats.memprofiler.report import rows as report_rows
-from tb_plugin.formats.memprofiler.report.report import read_report
-from tb_plugin.formats.memprofiler.report.words import UNITS, size_of
+from tb_plugin.formats.memprofiler import rows as report_rows
+from tb_plugin.formats.memprofiler.report import read_report
+from tb_plugin.formats.memprofiler.rows import UNITS, size_of
+from tb_plugin.formats.memprofiler.stats import UnreadableError
 from tests.memprofiler_files import printed_by_torch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tb_plugin.formats.memprofiler.report.rows import Report
+    from tb_plugin.formats.memprofiler.rows import Report
 
 CUDA = (32769024, 131074048, 131072, 1024, 0, 67637760, 0, 65536000, 0, 2048, 0)
 LABELS = (

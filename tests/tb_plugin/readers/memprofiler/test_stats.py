@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.formats.memprofiler import yaml_events
-from tb_plugin.formats.memprofiler.errors import UnreadableError
+from tb_plugin.formats.memprofiler.dumps import read_pickle, read_yaml
 from tb_plugin.formats.memprofiler.names import (
     FileName,
     SnapKey,
@@ -25,9 +25,7 @@ from tb_plugin.formats.memprofiler.names import (
     parse_snap_key,
     split_phase,
 )
-from tb_plugin.formats.memprofiler.stats.pickles import read_pickle
-from tb_plugin.formats.memprofiler.stats.stats import Stats
-from tb_plugin.formats.memprofiler.stats.yaml_stats import read_yaml
+from tb_plugin.formats.memprofiler.stats import Stats, UnreadableError
 from tb_plugin.formats.snapshots.pickles import stack as machine_stack
 
 VALUES = {

@@ -214,21 +214,19 @@ FILES: dict[str, Callable[[], bytes]] = {
     "gzip of spaces": lambda: gzip.compress(b" " * (200 * MIB)),
     "gzip of a JSON text": lambda: gzip.compress(b'{"x": "' + b"a" * (200 * MIB)),
     # JSON.
-    "JSON lists": lambda: b"[" * FLOOD,
-    "JSON objects": lambda: b'{"a":' * (4 * MIB),
-    "JSON flood of objects": lambda: b'{"segments": [' + b"{}," * (6 * MIB) + b"{}]}",
-    "JSON flood of lists": lambda: b'{"x": [' + b"[]," * (6 * MIB) + b"[]]}",
-    "JSON flood of traces": lambda: (
-        b'{"device_traces": [' + b"[]," * (6 * MIB) + b"[]]}"
-    ),
-    "JSON text": lambda: b'{"x": "' + b"a" * FLOOD + b'"}',
-    "JSON escapes": lambda: b'{"x": "' + b"\\\\" * (FLOOD // 2) + b'"}',
-    "JSON quotes": lambda: b'{"x": [' + b'"",' * (6 * MIB) + b"1]}",
-    "JSON number": lambda: b'{"segments": [], "x": ' + b"9" * (FLOOD // 2) + b"}",
-    "JSON keys": lambda: b"{" + b'"a":1,' * (FLOOD // 6) + b'"b":1}',
+    "JSON lists": lambda: b"[" * MIB,
+    "JSON objects": lambda: b'{"a":' * (MIB),
+    "JSON flood of objects": lambda: b'{"segments": [' + b"{}," * (MIB) + b"{}]}",
+    "JSON flood of lists": lambda: b'{"x": [' + b"[]," * (MIB) + b"[]]}",
+    "JSON flood of traces": lambda: b'{"device_traces": [' + b"[]," * (MIB) + b"[]]}",
+    "JSON text": lambda: b'{"x": "' + b"a" * MIB + b'"}',
+    "JSON escapes": lambda: b'{"x": "' + b"\\\\" * (MIB) + b'"}',
+    "JSON quotes": lambda: b'{"x": [' + b'"",' * (MIB) + b"1]}",
+    "JSON number": lambda: b'{"segments": [], "x": ' + b"9" * (MIB) + b"}",
+    "JSON keys": lambda: b"{" + b'"a":1,' * (MIB // 2) + b'"b":1}',
     "JSON different keys": lambda: (
-        b'{"segments": [' + b",".join(b'{"k%d":1}' % n for n in range(MIB)) + b"]}"
+        b'{"segments": [' + b",".join(b'{"k%d":1}' % n for n in range(MIB // 4)) + b"]}"
     ),
-    "JSON spaces": lambda: b"{" + b" " * FLOOD,
+    "JSON spaces": lambda: b"{" + b" " * MIB,
     "JSON cut off": lambda: b'{"segments": [{"blocks": [{"address": 1',
 }

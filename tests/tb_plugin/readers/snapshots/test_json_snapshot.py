@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.format.snapshots import rebuilt
-from tb_plugin.formats.snapshots import as_json as json_snapshot
+from tb_plugin.formats.snapshots import snapshot_file as json_snapshot
 from tb_plugin.formats.snapshots.snapshot_file import read_tables
 from tb_plugin.jobs.worker.errors import RefusedError
 from tests.made_snapshots import everything, long_history, releases

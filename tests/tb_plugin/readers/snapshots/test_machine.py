@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_plugin.formats.snapshots import window as window_module
@@ -186,13 +186,11 @@ def shared(snapshot: Any) -> Any:
     return snapshot
 
 
-@settings(max_examples=300, deadline=None)
 @given(snapshots.map(shared), st.sampled_from(PROTOCOLS))
 def test_whatever_a_snapshot_holds_comes_back(snapshot, protocol):
     assert unpickled(pickle.dumps(snapshot, protocol=protocol)) == snapshot
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_damage_is_refused_and_never_crashes(data):
     whole = bytearray(pickle.dumps(everything(), protocol=4))
@@ -340,7 +338,6 @@ def varied(draw: Any) -> Any:
     return {"segments": [], "device_traces": [trace, copy.deepcopy(trace[:3])]}
 
 
-@settings(max_examples=300, deadline=None)
 @given(varied(), st.sampled_from(PROTOCOLS))
 def test_orders_of_keys_may_alternate_and_types_change(snapshot, protocol):
     # Equal texts and pairs are other objects, as torch's are, or the same, as it comes.

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.simulate import Form, trained_rank
 from tb_plugin.formats.snapshots import window as window_module
 from tb_plugin.formats.snapshots.window import Window
 from tb_plugin.jobs.worker.errors import RefusedError
 from tests.made_snapshots import everything, long_history
+from tests.simulate import Form, trained_rank
 from tests.tb_plugin.readers.snapshots.pickled import unpickled
 from tests.tb_plugin.readers.snapshots.test_machine import expected
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tb_plugin.formats.traces.args import FileArgs
 from tb_plugin.formats.traces.bytes.stored import trace_of
 from tb_plugin.formats.traces.trace_file import imported
-from tb_plugin.jobs.worker.column_cache import FileKey
-from tb_plugin.jobs.worker.column_file import open_columns, write_columns
+from tb_plugin.jobs.worker.cache import FileKey
+from tb_plugin.jobs.worker.columns import open_columns, write_columns
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.trace.trace import Trace
@@ -26,7 +26,8 @@ def read(content: bytes | Path) -> Trace:
         path.write_bytes(content)
     with path.open("rb", buffering=0) as file:
         tables, meta = imported(file)
-        write_columns(folder / "a.columns", tables, meta)
+        with (folder / "a.columns").open("wb") as out:
+            write_columns(out, tables, meta)
     stored = open_columns(folder / "a.columns")
     chunks = stored.get("chunks") or {}
     return trace_of(stored, FileArgs(path, FileKey.of(path.stat()), chunks))

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.formats.traces import open_trace, trace_file
+from tb_plugin.formats.traces import read_trace, trace_file
 from tb_plugin.formats.traces.bytes import inflated
-from tb_plugin.jobs.worker.column_cache import ColumnCache
+from tb_plugin.jobs.worker.cache import ColumnCache
 from tb_plugin.jobs.worker.errors import ImportFailedError, LimitError, RefusedError
 from tb_plugin.jobs.worker.importer import Importer
-from tb_plugin.jobs.worker.kinds import TRACE
+from tb_plugin.jobs.worker.limits import Limits
 from tests.tb_plugin.readers.traces.reading import (
     document,
     event,
@@ -383,13 +383,9 @@ def importer(tmp_path):
 def test_a_file_is_read_by_a_process_of_its_own_and_kept(importer, tmp_path):
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(document([event("a", args={"x": 1})])))
-    trace = open_trace(path, importer)
+    trace = read_trace(path, importer)()
     assert names_of(trace) == ["a"]
     assert trace.args_of(0) == {"x": 1}
-    assert importer.start(path, kind=TRACE).done
-    fresh = Importer(ColumnCache(tmp_path / "cache"))
-    assert fresh.start(path, kind=TRACE).done
-    fresh.close()
 
 
 def test_a_bad_file_fails_alone(importer, tmp_path):
@@ -397,28 +393,24 @@ def test_a_bad_file_fails_alone(importer, tmp_path):
     for index, path in enumerate(paths):
         content = b"no" if index == 3 else document([event(f"n{index}")])
         path.write_bytes(content)
-    for path in paths:
-        importer.start(path, kind=TRACE)
     for index, path in enumerate(paths):
         if index == 3:
             with pytest.raises(RefusedError, match="not JSON"):
-                open_trace(path, importer)
+                read_trace(path, importer)()
         else:
-            assert names_of(open_trace(path, importer)) == [f"n{index}"]
+            assert names_of(read_trace(path, importer)()) == [f"n{index}"]
 
 
 @pytest.mark.parametrize("memory_mib", [1, 3])
 def test_a_worker_that_needs_too_much_is_stopped(
     importer, tmp_path, monkeypatch, memory_mib
 ):
-    from tb_plugin.jobs.worker.limits import Limits
-
     limits = Limits(memory_mib << 20, 60, 600.0)
     monkeypatch.setattr(Limits, "of", lambda *_, **__: limits)
     path = tmp_path / "a.json"
     path.write_bytes(document([event(f"n{i}", i) for i in range(20_000)]))
     with pytest.raises(LimitError, match="more memory") as error:
-        open_trace(path, importer)
+        read_trace(path, importer)()
     assert "fewer steps" in error.value.remedy
 
 
@@ -426,8 +418,8 @@ def test_a_file_that_grows_is_read_again(importer, tmp_path):
     path = tmp_path / "a.json.gz"
     packed = gzip.compress(json.dumps([event(f"n{i}", i) for i in range(500)]).encode())
     path.write_bytes(packed[: len(packed) // 2])
-    assert open_trace(path, importer).problems
+    assert read_trace(path, importer)().problems
     path.write_bytes(packed)
-    trace = open_trace(path, importer)
+    trace = read_trace(path, importer)()
     assert not trace.problems
     assert len(trace.slices) == 500

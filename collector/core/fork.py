@@ -1,0 +1,49 @@
+"""Forked children: what must be made anew in them, and locks that nobody there holds.
+
+Another thread of the parent may have held a lock at the fork, or have been at work, and is
+not there to end it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Final, Protocol
+
+
+class Forked(Protocol):
+    """Something that a forked child must not use as it is."""
+
+    def after_fork(self) -> None:
+        """Be as new, or dead: this is a forked child."""
+
+
+_watched: Final[weakref.WeakSet[Forked]] = weakref.WeakSet()
+
+
+def watch(one: Forked) -> None:
+    """Have `after_fork` of it called in each forked child, for as long as it lives."""
+    _watched.add(one)
+
+
+class ProcessLock:
+    """Held as `with lock.now:`. A forked child has a new one, which nobody holds."""
+
+    def __init__(self) -> None:
+        self.now = threading.RLock()
+        """The lock of this process: to be asked for each time."""
+        watch(self)
+
+    def after_fork(self) -> None:
+        """See `Forked`."""
+        self.now = threading.RLock()
+
+
+def _after_fork() -> None:
+    for one in tuple(_watched):
+        one.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,37 @@
+"""Files that are there whole or not at all, also where the process is killed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PART: Final = ".part"
+"""Ends the name of a file that is being written."""
+
+
+@contextmanager
+def begun(path: Path, folder: Path | None = None) -> Iterator[Path]:
+    """Where to write, beside `path` or in `folder`; then it has the name, or is gone."""
+    name = f"{path.name}.{os.getpid()}.{threading.get_ident()}{PART}"
+    part = (folder or path.parent) / name
+    try:
+        yield part
+        os.replace(part, path)  # noqa: PTH105  # the same in fewer steps
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes | str, folder: Path | None = None) -> None:
+    """Write a file; what was there is replaced at once.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with begun(path, folder) as part:
+        part.write_bytes(content if isinstance(content, bytes) else content.encode())

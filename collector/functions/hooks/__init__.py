@@ -1,1 +1,0 @@
-"""What hooks on modules say through each collected call."""

@@ -1,0 +1,390 @@
+"""What hooks say of every module through each collected call: captures `hooks`.
+
+Built in: resident memory before and after each module's forward and the difference
+(`rss_pre_forward`, `rss_post_forward`, `rss_diff`), and where activations are counted,
+MemProfiler's count of saved bytes (`npp_pre_forward`, `npp_post_forward`, `npp_diff`).
+A difference of memory adds up over a module's forwards in one call. The user's own hooks
+set attributes on modules; those named in `save_attrs` are kept beside the others.
+
+Modules that did not run have no values, and absence is not zero. Where the root itself
+did not run (a trainer calls what is inside it), the root's built-in values are those of
+the outermost modules that did: the first one's before, the last one's after.
+
+While training runs, each side of a forward is one entry of a `ForwardLog`; which columns
+that makes is found on the writer's thread.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from collector.clock.process_clock import now_ns
+from collector.format.records import Capture
+from collector.functions.contract import LaterNumber, LaterTables
+from collector.functions.module_watch import ROOT, ForwardLog
+from collector.functions.user_hooks import Attributes, UserHooks, number_of
+from collector.sources.contract import SourceInfo, Unavailable
+from collector.sources.host.rss import open_sizes, resident_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from collector.config.sections import HooksConfig
+    from collector.format.records import CaptureTable, FloatArray
+    from collector.functions.contract import Call, Sink
+    from collector.functions.module_watch import Entry, Here, ModuleWatch
+
+INFO: Final = SourceInfo(
+    name="hooks", cost="10 us per module and forward in collected calls, nothing else"
+)
+
+RSS: Final = ("rss_pre_forward", "rss_post_forward", "rss_diff")
+"""Resident memory; its difference adds up over a module's forwards in one call."""
+
+NPP: Final = ("npp_pre_forward", "npp_post_forward", "npp_diff")
+"""MemProfiler's count of saved bytes in the call; its difference is the last forward's."""
+
+_VALUE_BYTES: Final = 12
+"""Of the tables, by module and attribute, names included, about."""
+
+_ENTRY_BYTES: Final = 30
+"""Of each value in the log, until it was added up."""
+
+
+class HooksKind:
+    """Watches every module through collected calls."""
+
+    info = INFO
+
+    def __init__(
+        self,
+        config: HooksConfig,
+        sink: Sink,
+        watch: ModuleWatch,
+        saved_bytes: Callable[[], int | None] | None = None,
+    ) -> None:
+        """`saved_bytes`: MemProfiler's count on this thread, where it is counted now.
+
+        Raises:
+            ConfigError: a dotted name does not import.
+        """
+        self._sink = sink
+        self._watch = watch
+        self._attributes = Attributes()
+        self._sizes = open_sizes()
+        self._saved_bytes = saved_bytes or (lambda: None)
+        self._log: ForwardLog | None = None
+        """While calls are under way."""
+        # Reentrant: a hook of the user's may call a profiled function.
+        self._lock = RLock()
+        self._own_names = (*RSS, *(() if saved_bytes is None else NPP))
+        self._saved_attrs = tuple(
+            name for name in config.save_attrs if name not in self._own_names
+        )
+        self._calls: tuple[_HookedCall, ...] = ()
+        self._error: BaseException | None = None
+        try:
+            self._pre_forward, self._post_forward, self._reset = (
+                UserHooks(f"hooks.{name}", codes, self._attributes, sink)
+                for name, codes in (
+                    ("pre_forward", config.pre_forward),
+                    ("post_forward", config.post_forward),
+                    ("reset", config.reset),
+                )
+            )
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self, call: Call) -> None:
+        """Watch every module from now on.
+
+        Raises:
+            Unavailable: no module can be seen.
+        """
+        self._raise_failure()
+        self._sizes.sizes()  # or the program may have closed its descriptor
+        self._watch.hold(self)
+        if not self._watch.sees_any:
+            if not self._calls:
+                self._watch.leave(self)
+            raise Unavailable(self._watch.not_seen, self._watch.remedy)
+        if self._pre_forward:
+            self._watch.before = self._before_forward
+        if self._post_forward:
+            self._watch.after = self._after_forward
+        with self._lock:
+            if self._log is None:
+                self._log = ForwardLog(self._sizes.reader(), self._fold, self._failed)
+                self._watch.log = self._log
+            self._calls += (self._hooked(call, self._log),)
+
+    def end(self, call: Call, error: BaseException | None) -> None:
+        """Keep what every module has, and reset."""
+        self._raise_failure()
+        for hooked in self._calls:
+            if hooked.call is call:
+                self._sink.put_capture(
+                    self._capture(hooked, self._taken(hooked), error)
+                )
+        if self._reset:
+            for _, module in self._watch.modules():
+                self._reset.run(module)
+
+    def attach(self, model: Any, optimizers: Sequence[Any]) -> None:  # noqa: ARG002
+        """Watch this model; of another one, calls under way begin anew."""
+        self._watch.attach(model)
+        paths = self._watch.paths
+        with self._lock:
+            log = self._log
+            if log is not None:
+                self._calls = tuple(
+                    known if known.paths is paths else self._hooked(known.call, log)
+                    for known in self._calls
+                )
+
+    def release(self) -> None:
+        """Take the hooks off the modules, and what they left on them."""
+        with self._lock:
+            self._calls = ()
+            self._stop_log()
+        self._watch.before = self._watch.after = None
+        self._watch.leave(self)
+        self._attributes.remove()
+
+    def close(self) -> None:
+        """Release, and give back the descriptor."""
+        self.release()
+        self._sizes.close()
+
+    def root_values(self, call: Call) -> Mapping[str, float | LaterNumber | None]:
+        """What the root has now, by attribute; empty where the call is not hooked.
+
+        What the built-in hooks have found is looked at when it is asked for.
+        """
+        found = [hooked for hooked in self._calls if hooked.call is call]
+        if not found:
+            return {}
+        with self._lock:
+            outer = found[0].outer([] if self._log is None else self._log.outer)
+        own: dict[str, float | LaterNumber | None] = dict.fromkeys(self._own_names)
+        if outer:
+            value = partial(_root_value, found[0].values, outer)
+            own = {name: LaterNumber(value, name) for name in own}
+        root = self._watch.module(ROOT) if self._watch.paths else None
+        return {**own, **{name: number_of(root, name) for name in self._saved_attrs}}
+
+    # The log of forwards.
+
+    def _hooked(self, call: Call, log: ForwardLog) -> _HookedCall:
+        return _HookedCall(call, self._watch, log, self._saved_bytes())
+
+    def _taken(self, hooked: _HookedCall) -> list[Any]:
+        """What the log has of a call that ends."""
+        with self._lock:
+            log = self._log
+            self._calls = tuple(known for known in self._calls if known is not hooked)
+            if not self._calls:
+                self._stop_log()
+            if log is None:
+                return []
+            # Nobody else's: no entry is touched once more.
+            whole = not hooked.first and not self._calls
+            return log.entries if whole else log.entries[hooked.first :]
+
+    def _stop_log(self) -> None:
+        if self._watch.log is self._log:
+            self._watch.log = None
+        self._log = None
+
+    def _fold(self) -> None:
+        with self._lock:
+            log = self._log
+            if log is not None:
+                # Other threads go on adding theirs.
+                entries, outer = log.entries.copy(), log.outer.copy()
+                for hooked in self._calls:
+                    hooked.fold(entries, outer)
+                del log.entries[: len(entries)], log.outer[: len(outer)]
+
+    def _failed(self, error: BaseException) -> None:
+        self._error = error
+
+    def _raise_failure(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    # The user's own hooks.
+
+    def _before_forward(self, module: Any, args: Any) -> None:
+        if self._calls:
+            self._pre_forward.run(module, args)
+
+    def _after_forward(self, module: Any, args: Any, outputs: Any) -> None:
+        if self._calls:
+            self._post_forward.run(module, args, outputs)
+
+    def _left_on_modules(self) -> dict[str, FloatArray]:
+        """What they have left on each module, by attribute."""
+        columns = {}
+        for name in self._saved_attrs:
+            column = np.full(len(self._watch.paths), math.nan)
+            for index, module in self._watch.modules():
+                number = number_of(module, name)
+                column[index] = math.nan if number is None else number
+            columns[name] = column
+        return columns
+
+    def _capture(
+        self, hooked: _HookedCall, entries: list[Any], error: BaseException | None
+    ) -> Capture:
+        call, paths, types = hooked.call, hooked.paths, hooked.types
+        own_names, left = self._own_names, self._left_on_modules()
+
+        def tables() -> Mapping[str, CaptureTable]:
+            columns = hooked.columns(entries)
+            own = {name: np.array(columns.column(name)) for name in own_names}
+            index = np.arange(len(paths), dtype=np.int64)
+            return {
+                "modules": {"path": paths, "type": types},
+                "values": {"module": index, **own, **left},
+            }
+
+        num_columns = 3 + len(own_names) + len(left)
+        size_bytes = _VALUE_BYTES * num_columns * len(paths)
+        size_bytes += _ENTRY_BYTES * len(entries)
+        return Capture(
+            kind="hooks",
+            time_ns=now_ns(),
+            step=call.step,
+            phase=call.phase,
+            function=call.function,
+            iteration=call.iteration,
+            meta={"incomplete": error is not None, "not_seen": self._watch.not_seen},
+            tables=LaterTables(tables, size_bytes),
+        )
+
+
+class _HookedCall:
+    """A call under way, and what the built-in hooks have found in it.
+
+    Of the log's entries those from `first` on are its own, of the outer ones those from
+    `_first_outer` on.
+    """
+
+    def __init__(
+        self, call: Call, watch: ModuleWatch, log: ForwardLog, saved_bytes: int | None
+    ) -> None:
+        self.call = call
+        self.paths = watch.paths
+        self.types = watch.types
+        self.values = _Values(watch.running.here, saved_bytes)
+        self.first = len(log.entries)
+        self._first_outer = len(log.outer)
+        self._outer: list[Entry] = []
+        """Those that left the log."""
+        self._columns: _Columns | None = None
+
+    def outer(self, outer: list[Entry]) -> list[Entry]:
+        """Its outer entries so far."""
+        return self._outer + outer[self._first_outer :]
+
+    def fold(self, entries: list[Any], outer: list[Entry]) -> None:
+        """Add these up; then they leave the log."""
+        self._outer = self.outer(outer)
+        self.columns(entries[self.first :])
+        self.first = self._first_outer = 0
+
+    def columns(self, entries: list[Any]) -> _Columns:
+        """All of them, with these, which were not added up yet."""
+        if self._columns is None:
+            self._columns = _Columns(len(self.paths), self.values)
+        self._columns.add(entries)
+        return self._columns
+
+
+class _Values:
+    """What an entry says in one call: values by names (before, after, difference)."""
+
+    def __init__(self, thread: Here, saved_bytes: int | None) -> None:
+        """`saved_bytes`: MemProfiler's count on `thread` when the call began.
+
+        None: saved tensors are not counted.
+        """
+        self._thread = thread
+        self._saved_before = saved_bytes
+
+    def of(self, entry: Entry) -> Iterator[tuple[Sequence[str], int]]:
+        """The values of one entry, each with the names it goes under."""
+        _, _, thread, saved, reading = entry
+        resident = None if reading is None else resident_bytes(reading)
+        if resident is not None:
+            yield RSS, resident
+        before = self._saved_before
+        if before is not None and thread is self._thread:
+            yield NPP, saved - before
+
+
+class _Columns:
+    """Values of every module in one call; NaN for those that did not run."""
+
+    def __init__(self, num_modules: int, values: _Values) -> None:
+        self._values = values
+        self._nothing = [math.nan] * num_modules
+        self._columns: dict[str, list[float]] = {}
+
+    def add(self, values: Sequence[Any]) -> None:
+        """Put entries in their columns; they lie end to end."""
+        one = iter(values)
+        for entry in zip(one, one, one, one, one, strict=True):
+            code = entry[0]
+            index = ~code if code < 0 else code
+            for names, now in self._values.of(entry):
+                before, after, difference = (
+                    self._columns.setdefault(name, self._nothing.copy())
+                    for name in names
+                )
+                if code >= 0:
+                    before[index] = now
+                    continue
+                change = now - before[index]
+                adds_up = names is RSS and not math.isnan(difference[index])
+                after[index] = now
+                difference[index] = difference[index] + change if adds_up else change
+
+    def column(self, name: str) -> list[float]:
+        """One column; all NaN where nothing was found."""
+        return self._columns.get(name, self._nothing)
+
+
+def _root_value(values: _Values, outer: Iterable[Entry], name: str) -> float | None:
+    """A value of the root's, of outer entries; None where nothing ran."""
+    root = _Columns(1, values)
+    first: dict[str, float] = {}
+    last: dict[str, float] = {}
+    for entry in outer:
+        code, depth, *_ = entry
+        if code in (ROOT, ~ROOT):
+            root.add(entry)
+        if depth == 1:
+            for names, now in values.of(entry):
+                if code < 0:
+                    last[names[0]] = now
+                else:
+                    first.setdefault(names[0], now)
+    own = root.column(name)[ROOT]
+    if not math.isnan(own):
+        return own
+    names = RSS if name in RSS else NPP
+    begun, ended = first.get(names[0]), last.get(names[0])
+    if name == names[0]:
+        return begun
+    if name == names[1] or ended is None or begun is None:
+        return ended
+    return ended - begun

@@ -1,0 +1,242 @@
+"""The forward of every module of the attached model: which runs, and what was found.
+
+Hooks are on the modules only while somebody holds the watch. Modules that torch.compile
+has compiled are left alone, and everything below them: hooks would not be called there,
+and would make it compile anew.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from collector.hooks.compiling import compiles_anything, is_compiled
+from collector.hooks.modules import ModuleHooks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_UNCOMPILED: Final = "Profile some steps without torch.compile to see modules."
+
+OUTSIDE: Final = -1
+"""Stands for a module where there is none."""
+
+ROOT: Final = 0
+
+FOLD_AT: Final = 100_000
+"""Values in a log's entries, five for each, before they are added up: some megabytes."""
+
+
+class Here:
+    """One thread, as the watch sees it."""
+
+    __slots__ = ("__weakref__", "saved_bytes", "stack")
+
+    def __init__(self) -> None:
+        self.stack: list[int] = [OUTSIDE]
+        """The modules that run, the innermost last; below them all, `OUTSIDE`."""
+        self.saved_bytes = 0
+        """MemProfiler's count of saved bytes, while any are counted."""
+
+
+Entry: TypeAlias = "tuple[int, int, Here, int, Any]"
+"""One side of a module's forward: the module's index, and of its end the index's
+complement (`~index`); how many modules it is in, itself among them; the thread;
+MemProfiler's count of saved bytes there; a reading of the process's sizes, or None."""
+
+
+class ForwardLog:
+    """Entries of all threads, for calls under way; the watch's hooks add them."""
+
+    __slots__ = ("entries", "failed", "fold", "outer", "read")
+
+    def __init__(
+        self,
+        read: Callable[[], Any] | None,
+        fold: Callable[[], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        """`read`: makes a reading. `fold`: called where there are `FOLD_AT` values.
+
+        `failed` is told why there are no more.
+        """
+        self.read = read
+        self.fold = fold
+        self.failed = failed
+        self.entries: list[Any] = []
+        """End to end: no object is made for an entry."""
+        self.outer: list[Entry] = []
+        """Those of the root, and those that nothing is around: few, and asked for first."""
+
+
+class _Running(threading.local):
+    def __init__(self, threads: weakref.WeakSet[Here]) -> None:
+        self.here = Here()
+        threads.add(self.here)
+
+
+class ModuleWatch:
+    """The modules of a model by index, and which one runs on each thread."""
+
+    def __init__(self) -> None:
+        self.paths: tuple[str, ...] = ()
+        """As `named_modules` has them; the root is empty."""
+        self.types: tuple[str, ...] = ()
+        self.not_seen = self.remedy = ""
+        """Why modules are not seen, where some are not, and what to do."""
+        self.before: Callable[[Any, Any], None] | None = None
+        """The user's own: given a module and its args before each forward."""
+        self.after: Callable[[Any, Any, Any], None] | None = None
+        """The same behind it, with the outputs."""
+        self.log: ForwardLog | None = None
+        """Where both sides of each forward are written down, while anybody wants that."""
+        self._model: weakref.ref[Any] | None = None
+        self._modules: tuple[weakref.ref[Any], ...] = ()
+        self._threads: weakref.WeakSet[Here] = weakref.WeakSet()
+        self.running = _Running(self._threads)
+        self._holders: tuple[object, ...] = ()
+        self._hooks = ModuleHooks(self)
+
+    def attach(self, model: Any) -> None:
+        """Watch this model from now on; one without modules is none."""
+        known = None if self._model is None else self._model()
+        if model is known:
+            return
+        self._model = None
+        if callable(getattr(model, "named_modules", None)):
+            self._model = weakref.ref(model)
+        if self._holders:
+            self._hooks.remove()
+            self._install()
+
+    def hold(self, holder: object) -> None:
+        """Watch from now on; hooks are put on the modules for the first one."""
+        if holder not in self._holders:
+            if not self._holders:
+                self._install()
+            self._holders += (holder,)
+
+    def leave(self, holder: object) -> None:
+        """It has no more interest; hooks leave the modules with the last one."""
+        left = tuple(one for one in self._holders if one is not holder)
+        if self._holders and not left:
+            self._hooks.remove()
+        self._holders = left
+
+    @property
+    def sees_any(self) -> bool:
+        """Whether there are hooks on any module."""
+        return bool(self._hooks)
+
+    def modules(self) -> Iterator[tuple[int, Any]]:
+        """The modules that are still there, with their index."""
+        for index, reference in enumerate(self._modules):
+            module = reference()
+            if module is not None:
+                yield index, module
+
+    def module(self, index: int) -> Any:
+        """The module of an index; None where it is gone, or for `OUTSIDE`."""
+        return self._modules[index]() if index >= 0 else None
+
+    # As a listener of forwards. The log is written out on both sides: a call of Python's
+    # would cost as much again.
+
+    def before_forward(self, index: int, module: Any, args: Any, _kwargs: Any) -> None:
+        """A module begins."""
+        here = self.running.here
+        stack = here.stack
+        stack.append(index)
+        if self.before is not None:
+            self.before(module, args)
+        log = self.log
+        if log is not None:
+            read = log.read
+            reading = None if read is None else read()
+            depth = len(stack) - 1
+            entry = (index, depth, here, here.saved_bytes, reading)
+            log.entries.extend(entry)
+            if depth == 1 or not index:
+                log.outer.append(entry)
+
+    def after_forward(
+        self, index: int, module: Any, args: Any, _kwargs: Any, outputs: Any
+    ) -> None:
+        """It has ended, or raised."""
+        here = self.running.here
+        stack = here.stack
+        if stack[-1] != index:
+            if index not in stack:  # it had begun before the hooks came
+                return
+            while stack[-1] != index:  # what ended without a word
+                stack.pop()
+        log = self.log
+        if log is not None:
+            read, entries = log.read, log.entries
+            reading = None if read is None else read()
+            depth = len(stack) - 1
+            entry = (~index, depth, here, here.saved_bytes, reading)
+            entries.extend(entry)
+            if depth == 1 or not index:
+                log.outer.append(entry)
+            if len(entries) >= FOLD_AT:  # a call that lasts long
+                log.fold()
+        if self.after is not None:
+            self.after(module, args, outputs)
+        stack.pop()
+
+    def hook_failed(self, error: Exception) -> None:
+        """Writing down has failed: nothing is watched any more."""
+        self._forget_running()
+        log, self.log = self.log, None
+        if log is not None:
+            log.failed(error)
+
+    # Behind these.
+
+    def _forget_running(self) -> None:
+        for here in tuple(self._threads):
+            del here.stack[1:]  # of another model, or of another time
+
+    def _install(self) -> None:
+        model = None if self._model is None else self._model()
+        self._forget_running()
+        self._hooks = ModuleHooks(self)
+        self.paths = self.types = self._modules = ()
+        self.not_seen = self.remedy = ""
+        if model is None:
+            self.not_seen = "no model is attached"
+            self.remedy = (
+                "Give it to collector.record(model=...) or rec.attach(model=...)."
+            )
+            return
+        found = list(model.named_modules())
+        self.paths = tuple(path for path, _ in found)
+        self.types = tuple(type(module).__name__ for _, module in found)
+        self._modules = tuple(weakref.ref(module) for _, module in found)
+        compiled = _compiled_paths(found)
+        if not compiled and compiles_anything():
+            self.not_seen = "torch.compile is in use, and of what cannot be told"
+            self.remedy = _UNCOMPILED
+            return
+        if compiled:
+            self.not_seen = f"{len(compiled)} modules are compiled, or below one"
+            self.remedy = _UNCOMPILED
+        for index, (path, module) in enumerate(found):
+            if path not in compiled:
+                try:
+                    self._hooks.add(index, module)
+                except RuntimeError:  # a scripted module
+                    self.not_seen = f"a {type(module).__name__} takes no hooks"
+
+
+def _compiled_paths(found: list[tuple[str, Any]]) -> set[str]:
+    """Paths of compiled modules and of everything below them."""
+    roots = [path for path, module in found if is_compiled(module)]
+    return {
+        path
+        for path, _ in found
+        for root in roots
+        if not root or path == root or path.startswith(f"{root}.")
+    }

@@ -1,1 +1,0 @@
-"""What autograd saves for backward in each collected call."""

@@ -1,1 +1,0 @@
-"""What the tracker of module memory watches: dispatch, hooks, FSDP2, storages."""

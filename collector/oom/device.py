@@ -1,0 +1,204 @@
+"""The device that errors are watched for: torch's observer on it, and its history.
+
+torch cannot be made to forget an observer, so there is one per process and device type. It
+holds no recorder: it asks, each time, which one lives; the newest that reports such errors
+is told. All of torch's functions for it are private; what a release lacks is done without
+and said.
+
+Neither observer nor history is begun before the device is in use: to ask for either would
+make a context on it, and take memory from a program that wants none.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from collector.core import lifecycle
+from collector.core.fork import ProcessLock
+from collector.core.guard import guarded
+from collector.core.warn_once import warn
+from collector.history.allocator import find_allocator
+from collector.history.recording import shared
+from collector.oom import facts
+from collector.oom.history import OomHistory
+from collector.sources.contract import SourceInfo, Unavailable
+from collector.sources.device.accelerator import find_device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.config import RecordConfig
+    from collector.core.engine import Engine
+    from collector.core.guard import Guard
+
+    Observer: TypeAlias = Callable[[int, int, int, int], None]
+    """Given the device, the bytes asked of it, what torch may use of it, what is free."""
+
+_OBSERVER: Final = SourceInfo(name="oom.observer", cost="")
+_HISTORY: Final = SourceInfo(name="oom.history", cost="2 us per allocation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchSide:
+    """What torch offers for one type of device; tests replace it."""
+
+    device_type: str
+    attach: Callable[[Observer], Any]
+    """Has the observer called at each out-of-memory error, before the exception is raised
+    and without any lock of the allocator; for as long as the process lives. Starts the
+    device."""
+    in_use: Callable[[], bool]
+    """Whether the process uses the device already."""
+    when_in_use: Callable[[Callable[[], None]], Any] | None = None
+    """Calls back once the device is there, before anything is allocated on it."""
+    backend: Callable[[], str] | None = None
+    """Which allocator is in use."""
+    settings: Callable[[], str] | None = None
+    """The allocator's settings as set last, from the environment or by the program."""
+
+
+def find_torch_side(choice: str | int) -> TorchSide:
+    """That of the device which the setting `device` names.
+
+    Raises:
+        Unavailable: there is no such device, or torch takes no observers for it.
+    """
+    device = find_device(choice, local_rank=0)
+    if device.absent is not None:
+        raise device.absent
+    import torch
+
+    names = (
+        f"_{device.type}_attach_out_of_memory_observer",
+        f"_{device.type}_attachOutOfMemoryObserver",
+    )
+    c = torch._C  # noqa: SLF001
+    attach = next((getattr(c, name) for name in names if hasattr(c, name)), None)
+    if attach is None:
+        raise Unavailable(
+            f"torch {torch.__version__} does not tell of out-of-memory errors on"
+            f" {device.type}",
+            "It does on CUDA and ROCm; elsewhere the exception itself is looked at.",
+        )
+    module = getattr(torch, device.type, None)
+    memory = getattr(module, "memory", None)
+    return TorchSide(
+        device_type=device.type,
+        attach=attach,
+        in_use=device.in_use,
+        when_in_use=getattr(module, "_lazy_call", None),
+        backend=getattr(memory, "get_allocator_backend", None),
+        settings=getattr(c, "_accelerator_getAllocatorSettings", None),
+    )
+
+
+def _unreported(_where: str, error: Exception, *_: Any) -> None:
+    warn("an out-of-memory error could not be reported", error=error)
+
+
+class _Observer:
+    """What torch holds for ever."""
+
+    def __init__(self, device_type: str) -> None:
+        self._device_type = device_type
+
+    @guarded(_unreported)
+    def __call__(self, device: int, requested: int, limit: int, free: int) -> None:
+        """On the thread that allocates. An exception here would hide the user's."""
+        handler = lifecycle.newest_oom_handler()
+        if handler is not None:
+            handler.observed(device, requested, limit, free, self._device_type)
+
+
+_attached: Final[set[str]] = set()
+"""Types of devices for which torch calls us."""
+_lock: Final = ProcessLock()
+
+
+class WatchedDevice:
+    """What of one recorder is on its device."""
+
+    def __init__(self, config: RecordConfig, engine: Engine, guard: Guard) -> None:
+        self.side: TorchSide | None = None
+        """How torch tells of errors; None: it has no way here."""
+        self.history: OomHistory | None = None
+        """None: there is no allocator that could be asked."""
+        self._config = config
+        self._engine = engine
+        self._guard = guard
+        self._closed = False
+
+    def close(self) -> None:
+        """Begin nothing any more, and let go of the history. May raise."""
+        self._closed = True
+        if self.history is not None:
+            self.history.let_go()
+
+    def start(self) -> None:
+        """Find it, and begin as soon as it is in use. May raise."""
+        note = self._engine.note_kind
+        try:
+            self.side = find_torch_side(self._config.device)
+        except Unavailable as missing:
+            note(_OBSERVER, "absent", missing.reason, missing.remedy)
+        try:
+            recording = shared(find_allocator(self._config.device))
+        except Unavailable as missing:
+            note(_HISTORY, "absent", missing.reason, missing.remedy)
+        else:
+            self.history = OomHistory(
+                self._config, self._engine, recording, self._num_allocations
+            )
+            if self._config.oom.history:
+                note(_HISTORY, "recorded", "", "")
+            else:
+                remedy = "Set oom.history: true to record it."
+                note(_HISTORY, "off", "switched off in the configuration", remedy)
+        if self._in_use():
+            self._begin(in_use=None)
+        elif self.side is not None and self.side.when_in_use is not None:
+            reference = weakref.ref(self)
+
+            def came() -> None:
+                watched = reference()
+                if watched is not None:
+                    with watched._guard("device"):  # noqa: SLF001
+                        watched._begin(in_use=True)  # noqa: SLF001
+
+            self.side.when_in_use(came)
+
+    def watch(self) -> None:
+        """On the writer's thread, at each flush. Does not raise."""
+        side = self.side
+        if side is not None and side.device_type not in _attached:
+            with self._guard("device"):
+                if side.in_use():
+                    self._begin(in_use=None)
+        if self.history is not None:
+            with self._guard("check"):
+                self.history.check()
+
+    def _begin(self, *, in_use: bool | None) -> None:
+        """The device is in use, or will be in a moment."""
+        if self._closed:
+            return
+        side = self.side
+        if side is not None:
+            with _lock.now:
+                if side.device_type not in _attached:
+                    side.attach(_Observer(side.device_type))
+                    _attached.add(side.device_type)
+        if self.history is not None:
+            self.history.hold(in_use=in_use)
+
+    def _in_use(self) -> bool:
+        if self.side is not None:
+            return self.side.in_use()
+        return self.history is not None and self.history.allocator.in_use()
+
+    def _num_allocations(self) -> int | None:
+        device = self._engine.device
+        memory = facts.memory_of(device, device.index)
+        return None if memory is None else memory["num_allocations"]

@@ -1,1 +1,0 @@
-"""When sources are asked, and what is said of them."""

@@ -1,1 +1,0 @@
-"""Simulated memory of modules."""

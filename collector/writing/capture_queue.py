@@ -1,0 +1,165 @@
+"""Captures on their way to the file: bounded in bytes, encoded on the writer's thread.
+
+A capture may be a hundred thousand times as large as a row, so it has a queue of its
+own, and another one for those few and small ones that cannot wait. What does not fit,
+cannot be encoded or finds no room on the disk is dropped, counted and named in a note;
+rows and other captures go on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Final
+
+from collector.format.capture import MAX_CAPTURE_BYTES, encode_body, size_of
+from collector.writing.append import DeletedError
+
+if TYPE_CHECKING:
+    from collector.core.warn_once import WarnOnce
+    from collector.format.records import Capture
+    from collector.writing.rank_file import RankFile
+
+_MAX_WAITING: Final = 1024
+_MAX_URGENT: Final = 16
+_MAX_TRIES: Final = 3
+"""A disk that refused a capture so often is taken for full."""
+
+TOO_SLOW: Final = "the disk was too slow or full"
+_OVER_BUDGET: Final = "max_file_bytes is reached"
+_NOT_ENCODED: Final = "it could not be written"
+
+
+class QueuedCapture:
+    """One capture that waits."""
+
+    def __init__(self, capture: Capture, size: int) -> None:
+        self.capture: Final = capture
+        self.size: Final = size
+        """Bytes in memory, about."""
+        self.body: bytes | None = None
+        self.num_tries = 0
+        self.is_on_disk = False
+
+
+class UrgentCapture(QueuedCapture):
+    """One that a thread waits for."""
+
+    def __init__(self, capture: Capture) -> None:
+        super().__init__(capture, 0)
+        self.is_settled: Final = threading.Event()
+        """Set once it was written or dropped."""
+
+
+class CaptureQueue:
+    """`put` is for any thread; the rest is for the writer's."""
+
+    def __init__(
+        self, warn_once: WarnOnce, *, max_bytes: int = MAX_CAPTURE_BYTES
+    ) -> None:
+        """`max_bytes`: of everything that waits, by the account of `size_of`."""
+        self.dropped: Counter[str] = Counter()
+        """How many were dropped so far, by reason."""
+        self._max_bytes = max_bytes
+        self._waiting: deque[QueuedCapture] = deque()
+        self._urgent: deque[UrgentCapture] = deque()
+        self._largest = 0
+        """Of all so far: says quickly that what waits is little."""
+        self._warn_once = warn_once
+        self._is_over = False
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._waiting) + len(self._urgent)
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether one waits that goes before all others."""
+        return bool(self._urgent)
+
+    def holds(self, num_bytes: int) -> bool:
+        """Whether what waits is at least so much; takes a microsecond where it is not."""
+        if len(self._waiting) * self._largest < num_bytes:
+            return False
+        # A copy at once: the other thread may take one away meanwhile.
+        return sum(queued.size for queued in tuple(self._waiting)) >= num_bytes
+
+    def put(self, capture: Capture) -> bool:
+        """Queue a capture, or count it as dropped; takes microseconds."""
+        try:
+            # Tables that are yet to be made know their size without being made.
+            promised = getattr(capture.tables, "size_bytes", None)
+            size = size_of(capture.tables) if promised is None else promised
+        except (TypeError, AttributeError) as error:  # a column that is none
+            self._refuse(capture, error)
+            return False
+        if (
+            self._is_over
+            or len(self._waiting) >= _MAX_WAITING
+            or self.holds(self._max_bytes - size + 1)
+        ):
+            self.dropped[TOO_SLOW] += 1
+            return False
+        self._largest = max(self._largest, size)
+        self._waiting.append(QueuedCapture(capture, size))
+        return True
+
+    def put_urgent(self, capture: Capture) -> UrgentCapture | None:
+        """Queue a small capture before all others; None where it was dropped."""
+        if self._is_over or len(self._urgent) >= _MAX_URGENT:
+            self.dropped[TOO_SLOW] += 1
+            return None
+        urgent = UrgentCapture(capture)
+        self._urgent.append(urgent)
+        return urgent
+
+    def write_next(self, file: RankFile, *, closing: bool) -> bool:
+        """Write an urgent one, or the one that waits longest; False where none does.
+
+        Raises:
+            DeletedError: the file was deleted; the capture still waits.
+            OSError: the disk refused; it still waits, unless it was refused too often
+                or the file is `closing`.
+        """
+        queue: deque[UrgentCapture] | deque[QueuedCapture]
+        queue = self._urgent or self._waiting
+        if not queue:
+            return False
+        first = queue[0]
+        try:
+            if first.body is None:
+                first.body = encode_body(first.capture)
+            is_urgent = isinstance(first, UrgentCapture)
+            first.is_on_disk = file.write_capture(
+                first.capture, first.body, urgent=is_urgent
+            )
+            if not first.is_on_disk:
+                self.dropped[_OVER_BUDGET] += 1
+        except DeletedError:
+            raise
+        except OSError:
+            first.num_tries += 1
+            if first.num_tries < _MAX_TRIES and not closing:
+                raise
+            self.dropped[TOO_SLOW] += 1
+        except Exception as error:  # noqa: BLE001  # or it would fail at every round
+            self._refuse(first.capture, error)
+        queue.popleft()
+        if isinstance(first, UrgentCapture):
+            first.is_settled.set()
+        return True
+
+    def end(self) -> None:
+        """Nothing is written any more: drop what waits and take nothing."""
+        self._is_over = True
+        self._waiting.clear()
+        self._urgent.clear()
+
+    def _refuse(self, capture: Capture, error: BaseException) -> None:
+        self.dropped[_NOT_ENCODED] += 1
+        self._warn_once(
+            f"capture {capture.kind}",
+            "a capture of %s was lost; the others go on. Please report this.",
+            capture.kind,
+            error=error,
+        )

@@ -1,0 +1,234 @@
+/**
+ * One finding, wherever it is shown: what is wrong, where and when, what it costs, what to
+ * try, and what shows it. All meaning comes from the server.
+ */
+
+import type { Advice, Evidence, Finding as FindingData } from "../../api/types.gen";
+import { formatBytesExact, type ByteUnit } from "../../base/bytes";
+import { copyText } from "../../base/clipboard";
+import type { Theme } from "../../base/tokens";
+import { formatQuantity } from "../../model/quantity";
+import { CopyIcon } from "../icon/copy_icon";
+import { Icon, type IconName } from "../icon/icon";
+import { HeldBy } from "./held_by";
+import { openPlace, whereParts, type PlaceOpener } from "./place";
+import "./finding.css";
+
+const LOOKS: Readonly<
+  Record<FindingData["severity"], { readonly icon: IconName; readonly tone: string }>
+> = {
+  error: { icon: "cross", tone: "status-bad" },
+  warning: { icon: "warning", tone: "status-warn" },
+  info: { icon: "info", tone: "status-quiet" },
+};
+
+const PER: Readonly<Partial<Record<FindingData["unit"], string>>> = {
+  seconds: " per step",
+  percent: " of the steps",
+};
+
+export interface FindingProps extends PlaceOpener {
+  readonly one: FindingData;
+  readonly theme: Theme;
+  readonly byteUnit: ByteUnit;
+  /** Advice and evidence are shown at first. */
+  readonly isOpen: boolean;
+  readonly say: (sentence: string) => void;
+}
+
+export function Finding(props: FindingProps) {
+  const { one, byteUnit } = props;
+  const hasMore = one.advice.length + one.evidence.length > 0 || one.state !== null;
+  return (
+    <article class={`finding ${one.severity}`}>
+      <Head {...props} />
+      <p class="finding-sentence">{one.sentence}</p>
+      {one.also.length > 0 && <p class="quiet">Also: {one.also.join(", ")}.</p>}
+      {hasMore && (
+        <details open={props.isOpen}>
+          <summary>What to try, and evidence</summary>
+          <div class="finding-columns">
+            {one.state !== null && (
+              <HeldBy state={one.state} theme={props.theme} byteUnit={byteUnit} />
+            )}
+            <div class="finding-part">
+              {one.advice.length > 0 && <h3>What to try</h3>}
+              <ol class="finding-advice">
+                {one.advice.map((advice) => (
+                  <Try
+                    key={advice.text + advice.setting}
+                    one={advice}
+                    byteUnit={byteUnit}
+                  />
+                ))}
+              </ol>
+              <EvidenceTable one={one} byteUnit={byteUnit} />
+              <Texts title="More ranks" texts={one.others} />
+              <Texts title="Not recorded" texts={one.notRecorded} />
+            </div>
+          </div>
+        </details>
+      )}
+    </article>
+  );
+}
+
+function Head(props: FindingProps) {
+  const { one, say } = props;
+  const { place, state } = one;
+  const look = LOOKS[one.severity];
+  return (
+    <header class="finding-head">
+      <span class={look.tone}>
+        <Icon name={look.icon} sizePx={18} />
+        <h2>{one.title}</h2>
+      </span>
+      <p class="finding-where">{whereParts(one).join(" · ")}</p>
+      {one.cost !== null && one.cost > 0 && (
+        <span class="finding-cost" title="What it costs">
+          {formatQuantity(one.cost, one.unit, props.byteUnit)}
+          {PER[one.unit] ?? ""}
+        </span>
+      )}
+      <div class="finding-actions">
+        {place !== null && (
+          <button
+            type="button"
+            class="button"
+            onClick={() => {
+              openPlace(place, props);
+            }}
+          >
+            {place.label}
+            <Icon name="right" />
+          </button>
+        )}
+        {state !== null && (
+          <button
+            type="button"
+            class="button"
+            onClick={() => {
+              void copyText(state.report).then((copied) => {
+                say(
+                  copied
+                    ? "The report was copied."
+                    : "The browser does not let us copy.",
+                );
+              });
+            }}
+          >
+            <Icon name="copy" />
+            Copy report
+          </button>
+        )}
+      </div>
+    </header>
+  );
+}
+
+function Try(props: { readonly one: Advice; readonly byteUnit: ByteUnit }) {
+  const { text, gain, unit, setting } = props.one;
+  return (
+    <li>
+      {text}
+      {gain !== null && (
+        <span
+          class="finding-gain"
+          title={unit === "bytes" ? formatBytesExact(gain) : undefined}
+        >
+          {" "}
+          up to {formatQuantity(gain, unit, props.byteUnit)}
+          {PER[unit] ?? ""}
+        </span>
+      )}
+      {setting !== "" && (
+        <span class="finding-setting">
+          <code>{setting}</code>
+          <CopyIcon label="Copy the setting" text={setting} />
+        </span>
+      )}
+    </li>
+  );
+}
+
+function EvidenceTable(props: {
+  readonly one: FindingData;
+  readonly byteUnit: ByteUnit;
+}) {
+  const { evidence, rule } = props.one;
+  if (evidence.length === 0) return null;
+  return (
+    <details>
+      <summary>
+        Evidence: {evidence.length} {evidence.length === 1 ? "number" : "numbers"}
+      </summary>
+      <div class="table-scroll">
+        <table class="data-table">
+          <tbody>
+            {evidence.map((number) => (
+              <Row key={number.key} number={number} byteUnit={props.byteUnit} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rule !== "" && <p class="quiet">Rule: {rule}.</p>}
+    </details>
+  );
+}
+
+function Row(props: { readonly number: Evidence; readonly byteUnit: ByteUnit }) {
+  const { label, value, unit, scope, caveat, decisive } = props.number;
+  return (
+    <tr>
+      <th scope="row" class={decisive ? "decisive" : undefined}>
+        {label}
+      </th>
+      <td class="num" title={unit === "bytes" ? formatBytesExact(value) : undefined}>
+        {formatQuantity(value, unit, props.byteUnit)}
+      </td>
+      <td class="quiet">
+        {scope}
+        {caveat !== "" && <em>; {caveat}</em>}
+      </td>
+    </tr>
+  );
+}
+
+function Texts(props: { readonly title: string; readonly texts: readonly string[] }) {
+  if (props.texts.length === 0) return null;
+  return (
+    <details>
+      <summary>{props.title}</summary>
+      <ul>
+        {props.texts.map((text) => (
+          <li key={text}>{text}</li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+/** Several, the worst first. */
+export function Findings(
+  props: Omit<FindingProps, "one" | "isOpen"> & {
+    readonly findings: readonly FindingData[];
+    /** The first one is open. */
+    readonly opensFirst?: boolean;
+  },
+) {
+  const { findings, opensFirst = false, ...rest } = props;
+  if (findings.length === 0) return null;
+  return (
+    <section class="findings" aria-label="Findings">
+      {findings.map((one, at) => (
+        // Not by its sentence: numbers change while it is being read.
+        <Finding
+          key={`${one.key} ${one.id}`}
+          {...rest}
+          one={one}
+          isOpen={opensFirst && at === 0}
+        />
+      ))}
+    </section>
+  );
+}

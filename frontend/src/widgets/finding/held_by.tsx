@@ -1,0 +1,60 @@
+/** What held the memory: the lines that hold most, as bars of what was live. */
+
+import type { HeldBy as HeldByLine, MemoryState } from "../../api/types.gen";
+import {
+  formatBytes,
+  formatBytesExact,
+  formatInteger,
+  formatShare,
+  type ByteUnit,
+} from "../../base/bytes";
+import type { Theme } from "../../base/tokens";
+import { categoryColour, groupNamed } from "../../model/category";
+
+/** Lines that are shown; the others are in the report and the Allocations page. */
+const MOST = 6;
+/** Smaller shares are no bar any more. */
+const LEAST_SHARE = 0.005;
+
+export function HeldBy(props: {
+  readonly state: MemoryState;
+  readonly theme: Theme;
+  readonly byteUnit: ByteUnit;
+}) {
+  const { state, theme, byteUnit } = props;
+  const shown = state.heldBy.filter(({ share }) => share >= LEAST_SHARE).slice(0, MOST);
+  if (shown.length === 0) return null;
+  return (
+    <div class="finding-part">
+      <h3>What held the memory</h3>
+      {state.heldSentence !== "" && <p class="quiet">{state.heldSentence}</p>}
+      <ol class="finding-held">
+        {shown.map((line, at) => (
+          <li key={`${line.label} ${at}`}>
+            <span class="finding-line" title={line.label}>
+              {line.label === "" ? "no stack recorded" : line.label}
+            </span>
+            <span class="finding-size" title={formatBytesExact(line.bytes)}>
+              {formatBytes(line.bytes, byteUnit)}
+            </span>
+            <span class="finding-bar">
+              <span
+                style={{
+                  width: `${(100 * line.share).toFixed(2)}%`,
+                  background: categoryColour(theme, groupNamed(line.category)),
+                }}
+              />
+            </span>
+            <small class="quiet">{note(line)}</small>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+function note(line: HeldByLine): string {
+  const blocks = `${formatInteger(line.numBlocks)} ${line.numBlocks === 1 ? "block" : "blocks"}`;
+  const category = line.category === null ? [] : [line.category];
+  return [formatShare(line.share, 1), ...category, blocks].join(" · ");
+}

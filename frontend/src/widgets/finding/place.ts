@@ -1,0 +1,54 @@
+/** Where a finding leads: a page, and what it is to show, as words of the URL. */
+
+import type { Finding, Place } from "../../api/types.gen";
+import { formatInteger } from "../../base/bytes";
+
+type Words = Readonly<Record<string, string | null>>;
+
+/** What a page offers to findings that it shows. */
+export interface PlaceOpener {
+  readonly chooseRank: (rank: number | null) => void;
+  readonly showPage: (name: string, changes: Words) => void;
+}
+
+/** Words of the Allocations page that belonged to what it showed before. */
+const OF_BEFORE = [
+  ...["h0", "h1", "b0", "b1", "r0", "r1", "life", "stack", "mark", "frame", "only"],
+  ...["stream", "pool"],
+];
+
+/**
+ * Without a moment the Allocations page finds the device where memory ran out by itself.
+ */
+export function placeWords(place: Place): Words {
+  if (place.page === "allocations") {
+    const at = place.moment === null ? null : place.device;
+    return {
+      ...Object.fromEntries(OF_BEFORE.map((word) => [word, null])),
+      history: place.history,
+      history_device: at?.toString() ?? null,
+      moment: place.moment?.toString() ?? null,
+    };
+  }
+  if (place.page === "trace") return { source: place.source };
+  return place.step === null ? {} : { step: place.step.toString() };
+}
+
+export function openPlace(place: Place, opener: PlaceOpener): void {
+  if (place.rank !== null) opener.chooseRank(place.rank);
+  opener.showPage(place.page, placeWords(place));
+}
+
+/** Rank, step and what was under way, as far as they are known. */
+export function whereParts(one: Finding): readonly string[] {
+  const number = (what: string, value: number | null): readonly string[] =>
+    value === null ? [] : [`${what} ${formatInteger(value)}`];
+  const file = one.state?.origin === "file" ? one.state.file : "";
+  return [
+    ...number("rank", one.rank),
+    ...number("device", one.device),
+    ...number("step", one.step),
+    // A recording's own file is named for the rank, which stands here already.
+    ...[one.during, one.line, file].filter((word) => word !== ""),
+  ];
+}

@@ -1,0 +1,406 @@
+"""Rules over the times of steps and their parts: what slows a training down.
+
+None of them fires on noise: each asks for an effect worth mending, and for enough steps.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.findings.finding import Advice, Evidence, Finding, Place
+from tb_plugin.analysis.findings.text import duration_text, share_text
+from tb_plugin.analysis.series.growth import GROUPS, slope, warmup_rows
+from tb_plugin.analysis.series.step_parts import OTHER, middle_values, other_part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.ranks.stragglers import StepTimes, Straggler
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
+    Ints: TypeAlias = npt.NDArray[np.int64]
+    Indices: TypeAlias = npt.NDArray[np.intp]
+
+PART_TEXT: Final[dict[str, str]] = {
+    "dataloader": "the wait for the dataloader",
+    "forward": "forward",
+    "backward": "backward",
+    "optimizer": "the optimizer",
+    "zero_grad": "zero_grad",
+    "checkpoint": "the checkpoint",
+    "eval": "the evaluation",
+    "communication": "communication",
+    "other": "what no part explains",
+}
+_MIN_COLUMNS: Final = 10
+
+WAITING_SHARE: Final = 0.20
+"""Of the step's time, from which on a training is said to wait for its data."""
+_LOADER: Final = "dataloader"
+
+
+def waiting_for_data(times: StepTimes, step_seconds: float) -> Finding | None:
+    """Steps wait for the dataloader, on most ranks: one that waits is a straggler."""
+    loader = times.parts.get(_LOADER)
+    if loader is None or times.coarse_seconds.shape[1] < _MIN_COLUMNS:
+        return None
+    behind = slice(min(warmup_rows(loader.shape[1]), loader.shape[1] // 3), None)
+    both = np.where(np.isnan(loader), np.nan, times.coarse_seconds)[:, behind]
+    waited = np.nansum(loader[:, behind], axis=1)
+    whole = np.nansum(both, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(whole > 0, waited / whole, np.nan)
+    present = np.flatnonzero(~np.isnan(share))
+    if not len(present):
+        return None
+    order = present[np.argsort(share[present], kind="stable")]
+    middle, worst = int(order[(len(order) - 1) // 2]), int(order[-1])
+    if not share[middle] > WAITING_SHARE:
+        return None
+    seconds = float(np.nanmean(loader[middle, behind]))
+    rank = times.ranks[worst]
+    whose = "on the median rank" if len(times.ranks) > 1 else f"on rank {rank}"
+    return Finding(
+        id="dataloader_bound",
+        key="dataloader_bound",
+        severity="warning",
+        title="Waiting for data",
+        sentence=f"Steps wait for the dataloader: {share_text(float(share[middle]))} of"
+        f" the step's time, {duration_text(seconds)} of {duration_text(step_seconds)},"
+        f" {whose}.",
+        rank=rank,
+        cost=seconds,
+        unit="seconds",
+        advice=(
+            Advice(
+                "Give the DataLoader more workers (num_workers), let them run ahead"
+                " (prefetch_factor), and keep them between epochs"
+                " (persistent_workers=True).",
+                seconds,
+                "seconds",
+                ("waits",),
+            ),
+            Advice(
+                "Move work out of the dataset: decode and tokenize once, before"
+                " training."
+            ),
+        ),
+        evidence=(
+            _share("waiting", "waits for the dataloader", share[middle], whose[3:]),
+            _seconds("waits", "per step", seconds, whose[3:]),
+            _share(
+                "worst", "on the rank that waits most", share[worst], f"rank {rank}"
+            ),
+        ),
+        place=Place("steps", f"Show rank {rank}", rank=rank),
+        rule=f"more than {share_text(WAITING_SHARE)} of the step's time, on the median"
+        " rank",
+    )
+
+
+MOST_LATE: Final = 0.25
+"""Where more ranks stand out, they are two kinds of ranks, and not stragglers."""
+_MOST_NAMED: Final = 6
+_SLOW_RANK: Final = (
+    "Check that rank's batches (longest sequences?) and its GPU's clock and temperature"
+    " (see Host)."
+)
+_STRAGGLER_ADVICE: Final[dict[str, str]] = {
+    "dataloader": "Compare that host's disk, CPU load and number of dataloader workers"
+    " with the others' (see Host); check that its shard of the data is no larger.",
+    "forward": _SLOW_RANK,
+    "backward": _SLOW_RANK,
+    "optimizer": "Check whether that rank holds more parameters than the others.",
+    "checkpoint": "Write checkpoints from all ranks (sharded), or asynchronously.",
+    "other": "Record a torch profile of that rank: what takes its time is outside the"
+    " parts that are timed.",
+}
+
+
+def straggling(
+    late: Sequence[Straggler],
+    hosts: Mapping[int, str],
+    step_seconds: float,
+    num_ranks: int,
+) -> Finding | None:
+    """Some ranks, the worst one first, are slower than all others."""
+    if not late or len(late) > max(1, MOST_LATE * num_ranks):
+        return None
+    worst, part = late[0], late[0].part or "other"
+    cost = worst.part_excess_seconds if worst.by_part else worst.excess_seconds
+    where = f", in {PART_TEXT[part]}" if worst.part else ""
+    held = (
+        " Their steps take equally long: the others wait for it."
+        if worst.by_part
+        else ""
+    )
+    verb, at_most = ("is", "") if len(late) == 1 else ("are", "up to ")
+    whose = f"rank {worst.rank}"
+    label = f"longer in {PART_TEXT[part]}" if worst.by_part else "longer step"
+    return Finding(
+        id=f"straggler-{worst.rank}",
+        key="straggler",
+        severity="warning",
+        title="Straggler",
+        sentence=f"{_who(late, hosts)} {verb} slower than the other"
+        f" {num_ranks - len(late):,}: {at_most}{duration_text(cost)} per step"
+        f" ({share_text(cost / step_seconds)}) more than the median rank{where}.{held}",
+        rank=worst.rank,
+        cost=cost,
+        unit="seconds",
+        advice=(
+            Advice(
+                _STRAGGLER_ADVICE.get(part, _STRAGGLER_ADVICE["other"]),
+                cost,
+                "seconds",
+                ("excess",),
+            ),
+        ),
+        evidence=(
+            _seconds("excess", label, cost, f"{whose}, median over steps", sure=True),
+            Evidence(
+                *("slowest", "slowest of all", 100 * worst.slowest_share, "percent"),
+                f"{whose}, share of steps",
+            ),
+            _seconds("step", "step of the median rank", step_seconds, "median"),
+        ),
+        place=Place("steps", f"Show rank {worst.rank}", rank=worst.rank),
+        rule="beyond the median rank by 5 % of the step's time and 5 robust deviations"
+        f" of the ranks; at most {share_text(MOST_LATE)} of them",
+    )
+
+
+def _who(late: Sequence[Straggler], hosts: Mapping[int, str]) -> str:
+    """`Rank 12 on node3`, `3 ranks on node3 (12, 13, 14)`."""
+    names = {hosts.get(one.rank, "") for one in late}
+    on = f" on {min(names)}" if len(names) == 1 and min(names) else ""
+    if len(late) == 1:
+        return f"Rank {late[0].rank}{on}"
+    named = ", ".join(str(one.rank) for one in late[:_MOST_NAMED])
+    more = ", ..." if len(late) > _MOST_NAMED else ""
+    return f"{len(late):,} ranks{on} ({named}{more})"
+
+
+SLOW_FACTOR: Final = 1.5
+"""A step is slow from that many times the median on."""
+PERIODIC_COST: Final = 0.02
+"""What slow steps must cost on average, as a share of the usual step."""
+_SAME_GAPS: Final = 0.75
+"""Of the steps at the distance, so many must be slow."""
+_MOST_GAPS: Final = 64
+_MIN_SLOW: Final = 4
+_PERIODIC_ADVICE: Final[dict[str, str]] = {
+    "checkpoint": "Save less often, or asynchronously"
+    " (torch.distributed.checkpoint.async_save).",
+    "eval": "Evaluate less often, or on fewer batches.",
+    "dataloader": "Prefetch more (prefetch_factor), keep workers alive"
+    " (persistent_workers=True), and look for a shard that is opened at that pace.",
+    "other": "Look for what runs at that pace outside the timed parts: logging,"
+    " garbage collection (gc.freeze, gc.disable), a callback.",
+}
+
+
+def slow_every(
+    step: Ints, seconds: Floats, parts: Mapping[str, Floats], rank: int
+) -> Finding | None:
+    """Slow steps come at equal distances; of single steps of one rank."""
+    known = ~np.isnan(seconds)
+    step, seconds = step[known], seconds[known]
+    if len(step) < _MIN_COLUMNS:
+        return None
+    usual = float(np.median(seconds))
+    slow = seconds > SLOW_FACTOR * usual
+    # Slow steps next to each other are one event.
+    begins = np.flatnonzero(slow & ~np.concatenate([[False], slow[:-1]]))
+    if len(begins) < _MIN_SLOW or not usual > 0:
+        return None
+    every, phase = _period(step, begins)
+    if every == 0:
+        return None
+    begins = begins[step[begins] % every == phase]
+    slow = np.zeros(len(step), np.bool_)
+    slow[begins] = True
+    beyond = seconds[slow] - usual
+    if beyond.sum() / len(seconds) < PERIODIC_COST * usual:
+        return None
+    known_parts = {name: values[known] for name, values in parts.items()}
+    part, more = _most_more(_with_other(known_parts, seconds), slow)
+    of_slow, newest = float(np.median(seconds[slow])), int(step[begins[-1]])
+    cost = (of_slow - usual) / every
+    why = f"; {PART_TEXT[part]} is longer then (+{duration_text(more)})" if part else ""
+    return Finding(
+        id="slow_every_n",
+        key="slow_every_n",
+        severity="warning",
+        title="Slow steps at equal distances",
+        sentence=f"Every {every:,}th step is slow: {duration_text(of_slow)} instead of"
+        f" {duration_text(usual)}{why}.",
+        rank=rank,
+        step=newest,
+        cost=cost,
+        unit="seconds",
+        advice=(
+            Advice(
+                _PERIODIC_ADVICE.get(part, _PERIODIC_ADVICE["other"]),
+                cost,
+                "seconds",
+                ("slow", "usual"),
+            ),
+        ),
+        evidence=(
+            Evidence(
+                *("slow_steps", "slow steps at that distance", len(begins), "count"),
+                f"rank {rank}",
+                decisive=True,
+            ),
+            _seconds("slow", "slow step", of_slow, "median"),
+            _seconds("usual", "usual step", usual, "median"),
+        ),
+        place=Place("steps", f"Show step {newest}", step=newest),
+        rule=f"{SLOW_FACTOR:g} times the median step, at {share_text(_SAME_GAPS)} of the"
+        f" steps at one distance, costing {share_text(PERIODIC_COST)} of the time",
+    )
+
+
+def _period(step: Ints, begins: Indices) -> tuple[int, int]:
+    """At which distance slow steps come, and where they begin; (0, 0): at none.
+
+    Slow steps may have other causes too: of those that come at the distance nearly all
+    must be slow, and they must be at least half of all slow ones.
+    """
+    events = step[begins]
+    gaps = np.concatenate([np.diff(events), events[2:] - events[:-2]])
+    values, counts = np.unique(gaps, return_counts=True)
+    found, most = (0, 0), 0
+    for every in values[np.argsort(-counts, kind="stable")][:_MOST_GAPS]:
+        if every < 2:
+            continue
+        phases, hits = np.unique(events % every, return_counts=True)
+        phase, num_hits = int(phases[np.argmax(hits)]), int(hits.max())
+        expected = int(np.count_nonzero(step % every == phase))
+        sure = num_hits >= max(_MIN_SLOW, _SAME_GAPS * expected)
+        if sure and 2 * num_hits >= len(events) and num_hits > most:
+            found, most = (int(every), phase), num_hits
+    return found
+
+
+GROWTH_SHARE: Final = 0.10
+"""What the step's time must have grown by from the start to the end."""
+_MIN_GROWTH_COLUMNS: Final = 40
+_SURE: Final = 4.0
+"""Standard errors by which a growth must differ from none."""
+
+
+def growing(step: Ints, times: StepTimes) -> Finding | None:
+    """Steps take ever longer; `step` is the first of each column."""
+    seconds = middle_values(times.seconds)
+    known = np.flatnonzero(~np.isnan(seconds))
+    known = known[known >= warmup_rows(len(seconds))]
+    if len(known) < _MIN_GROWTH_COLUMNS:
+        return None
+    x, y = step[known].astype(np.float64), seconds[known]
+    per_step = float(slope(step, seconds))
+    total = per_step * (x[-1] - x[0])
+    quarter = len(y) // 4
+    first, last = float(np.median(y[:quarter])), float(np.median(y[-quarter:]))
+    if not (total >= GROWTH_SHARE * first and last >= (1 + GROWTH_SHARE / 2) * first):
+        return None
+    groups = [np.median(part) for part in np.array_split(y, min(GROUPS, len(y)))]
+    at = [np.median(part) for part in np.array_split(x, len(groups))]
+    rest = np.array(groups) - per_step * np.array(at)
+    noise = 1.4826 * float(np.median(np.abs(rest - np.median(rest))))
+    # The standard error of a straight line's rise over evenly spaced points.
+    if total < _SURE * noise * np.sqrt(12 / len(groups)):
+        return None
+    part = _part_growth(times)
+    why = f", mostly in {PART_TEXT[part]}" if part else ""
+    return Finding(
+        id="growing",
+        key="growing",
+        severity="warning",
+        title="Steps grow longer",
+        sentence=f"Steps take ever longer: {duration_text(first)} at the start,"
+        f" {duration_text(last)} at the end of {int(x[-1] - x[0]):,} steps{why}.",
+        cost=last - first,
+        unit="seconds",
+        advice=(
+            Advice(
+                "Look for what grows with the steps: a list that keeps tensors (see the"
+                " growth of memory on the Overview), logs, a cache without a bound.",
+                last - first,
+                "seconds",
+                ("growth",),
+            ),
+            Advice(
+                "Check the GPU's clock and temperature (see Host): a device that gets"
+                " hot gets slow."
+            ),
+        ),
+        evidence=(
+            _seconds(
+                *("growth", "growth per 1,000 steps", 1000 * per_step),
+                "median over the ranks",
+                sure=True,
+            ),
+            _seconds("first", "at the start", first, "after the warm-up"),
+            _seconds("last", "at the end", last, "the last quarter"),
+        ),
+        place=Place("steps", "Show the steps"),
+        rule=f"grown by {share_text(GROWTH_SHARE)} and {_SURE:g} standard errors",
+    )
+
+
+def _with_other(parts: Mapping[str, Floats], seconds: Floats) -> Mapping[str, Floats]:
+    """The parts and what they leave of `seconds`, which has their shape."""
+    if not parts:
+        return {}
+    return {**parts, OTHER: other_part(seconds, np.stack(list(parts.values())))}
+
+
+def _most_more(
+    parts: Mapping[str, Floats], slow: npt.NDArray[np.bool_]
+) -> tuple[str, float]:
+    """The part whose median is furthest beyond that of the other steps."""
+    if not parts:
+        return "", float("nan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a part without any value
+        more = {
+            name: float(np.nanmedian(values[slow]) - np.nanmedian(values[~slow]))
+            for name, values in parts.items()
+        }
+    name = max(more, key=lambda one: np.nan_to_num(more[one], nan=-np.inf))
+    return (name, more[name]) if more[name] > 0 else ("", float("nan"))
+
+
+def _part_growth(times: StepTimes) -> str:
+    """The part that grew most from the first third to the last; empty: not recorded.
+
+    By the mean of the ranks: their parts add up to their steps. The middle ranks of
+    several parts are different ones, and what those leave of a step is nothing real.
+    """
+    parts = _with_other(times.parts, times.coarse_seconds)
+    num_columns = times.coarse_seconds.shape[1]
+    third = np.arange(num_columns) >= 2 * num_columns / 3
+    behind = np.arange(num_columns) >= warmup_rows(num_columns)
+    ends = behind & (third | (np.arange(num_columns) < num_columns / 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no rank has
+        means = {name: np.nanmean(v[:, ends], axis=0) for name, v in parts.items()}
+    return _most_more(means, third[ends])[0]
+
+
+def _seconds(
+    key: str, label: str, value: float, scope: str, *, sure: bool = False
+) -> Evidence:
+    return Evidence(key, label, float(value), "seconds", scope, decisive=sure)
+
+
+def _share(key: str, label: str, share: float, scope: str) -> Evidence:
+    decisive = key == "waiting"
+    return Evidence(key, label, 100 * float(share), "percent", scope, decisive=decisive)

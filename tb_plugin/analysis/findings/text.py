@@ -1,0 +1,94 @@
+"""Sizes, shares, durations and source lines in sentences.
+
+Numbers are in the unit that fits, to three significant digits, as on the page.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tb_plugin.analysis.findings.finding import Quantity
+
+_LABEL: Final = re.compile(r"(.+):(\d+) (\S.*)")
+"""A line as `analysis.categories.frames` writes it."""
+
+
+def size_text(num_bytes: float) -> str:
+    """A size in the unit that fits: `78.3 GiB`, `512 B`."""
+    size = abs(num_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if size < 999.5 or unit == "TiB":
+            break
+        size /= 1024
+    digits = 0 if unit == "B" else max(0, 3 - len(str(int(size))))
+    # Halves go up, as on the page.
+    return f"{'-' if num_bytes < 0 else ''}{size + 1e-9:.{digits}f} {unit}"
+
+
+def share_text(share: float) -> str:
+    """A share in per cent: `94.8 %`; never 100 where something is missing."""
+    pct = 100 * share
+    if 99.95 <= pct < 100:
+        return "99.9 %"
+    return f"{pct:.0f} %" if pct >= 99.95 else f"{pct:.1f} %"
+
+
+def duration_text(seconds: float) -> str:
+    """A duration in the unit that fits: `38.0 ms`, `1.24 s`."""
+    size = abs(seconds)
+    if size == 0:
+        return "0 s"
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if size * factor >= 1 or unit == "µs":
+            break
+    value = size * factor
+    digits = max(0, 3 - len(str(int(value))))
+    return f"{'-' if seconds < 0 else ''}{value:.{digits}f} {unit}"
+
+
+def quantity_text(value: float, unit: Quantity) -> str:
+    """A number with its unit."""
+    if unit == "bytes":
+        return size_text(value)
+    if unit == "seconds":
+        return duration_text(value)
+    return f"{value:.1f} %" if unit == "percent" else f"{value:,.0f}"
+
+
+def counted(count: int, what: str) -> str:
+    """`1 piece`, `412 pieces`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def joined(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def lines_text(labels: Sequence[str]) -> str:
+    """Lines in short: those of one function together, in the order they come."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for label in labels:
+        match = _LABEL.fullmatch(label)
+        key = (match[1], match[3]) if match else (label, "")
+        together.setdefault(key, []).append(match[2] if match else "")
+    words = []
+    for (file, function), lines in together.items():
+        if not function:
+            words.append(file)
+        elif len(lines) == 1:
+            words.append(f"{file}:{lines[0]} {function}")
+        else:
+            words.append(f"{function} in {file}, lines {joined(lines)}")
+    return "; ".join(words) if len(words) != len(labels) else joined(words)
+
+
+def at_lines(labels: Sequence[str]) -> str:
+    """` at model.py:128 forward`; empty where no line is known."""
+    return f" at {lines_text(labels)}" if labels else ""

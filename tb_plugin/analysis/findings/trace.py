@@ -1,0 +1,451 @@
+"""Rules over one profiled trace: what slows its steps down.
+
+Those that torch-tb-profiler has keep its thresholds; the others ask for an effect worth
+mending.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tb_plugin.analysis.findings.finding import Advice, Evidence, Finding
+from tb_plugin.analysis.findings.text import duration_text, share_text, size_text
+from tb_plugin.analysis.time.operators import is_eligible
+from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.analysis.trace.texts import texts_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tb_plugin.analysis.time.device_use import DeviceUse
+    from tb_plugin.analysis.trace.profile import TraceProfile
+
+_PEER: Final = "torch-tb-profiler 0.4.3"
+_STEPS: Final = "the profiled steps"
+
+
+def trace_findings(profile: TraceProfile) -> tuple[Finding, ...]:
+    """All that was found, in the order in which it is worth mending."""
+    return tuple(finding for rule in RULES for finding in rule(profile))
+
+
+LOADING_SHARE: Final = 0.05
+
+
+def loading(profile: TraceProfile) -> Iterator[Finding]:
+    """Steps wait for data."""
+    share = float(profile.shares[Role.DATALOADER])
+    if share > LOADING_SHARE:
+        yield _finding(
+            profile,
+            "loading",
+            "Waiting for data",
+            f"Steps wait for data {share_text(share)} of the time.",
+            evidence=(
+                _share(
+                    *("loading", "inside the dataloader's __next__", share),
+                    caveat="while no device, runtime call or collective is busy",
+                ),
+            ),
+            advice=(
+                (
+                    "Load in worker processes (num_workers), and prefetch more"
+                    " (prefetch_factor)."
+                ),
+                (
+                    "Use pin_memory=True and non_blocking copies; move decoding and"
+                    " augmentation out of the training process."
+                ),
+            ),
+            cost=share,
+            rule=f"{_PEER}: more than {share_text(LOADING_SHARE)}",
+        )
+
+
+COMMUNICATION_SHARE: Final = 0.10
+
+
+def communicating(profile: TraceProfile) -> Iterator[Finding]:
+    """Communication that no computation hides."""
+    parts = profile.parts
+    total = int(parts.parts_ns.sum())
+    share = int(parts.exposed_ns.sum()) / total if total else 0.0
+    if share > COMMUNICATION_SHARE:
+        hidden = int(parts.overlap_ns.sum()) / int(parts.communication_ns.sum())
+        yield _finding(
+            profile,
+            "communicating",
+            "Exposed communication",
+            f"Exposed communication takes {share_text(share)} of the steps.",
+            evidence=(
+                _share("exposed", "exposed communication", share),
+                _share(
+                    *("hidden", "hidden behind computation", hidden),
+                    "all communication",
+                    decisive=False,
+                ),
+            ),
+            advice=(
+                (
+                    "Accumulate gradients over several batches, and communicate once"
+                    " (no_sync, set_requires_gradient_sync)."
+                ),
+                (
+                    "Let it overlap: bucket sizes and static_graph of DDP, prefetching of"
+                    " FSDP2; or compress gradients (DDP communication hooks)."
+                ),
+            ),
+            cost=share,
+            rule=f"{_PEER}: more than {share_text(COMMUNICATION_SHARE)}; here of exposed"
+            " communication alone",
+        )
+
+
+NCCL_CAPABILITY: Final = (3, 5)
+_DISTRIBUTED: Final = re.compile(r"DistributedDataParallel\.forward|FSDP::")
+
+
+def no_nccl(profile: TraceProfile) -> Iterator[Finding]:
+    """Ranks with devices talk through a backend of the host."""
+    facts = profile.trace.facts
+    capable = any(_capability(one) >= NCCL_CAPABILITY for one in facts.devices)
+    if not profile.devices or not capable:
+        return
+    backend = facts.backend
+    if not backend:
+        distributed = any(_DISTRIBUTED.search(name) for name in _host_names(profile))
+        backend = "gloo" if distributed and _is_on_host(profile) else ""
+    if backend in ("gloo", "mpi", "ucc"):
+        yield _finding(
+            profile,
+            "no_nccl",
+            "Collectives on the host",
+            f"Ranks with GPUs communicate through {backend}.",
+            evidence=(_count("devices", "CUDA devices", len(facts.devices)),),
+            advice=('Initialise with backend="nccl" (or "cpu:gloo,cuda:nccl").',),
+            rule=f"{_PEER}: distributed training without NCCL on devices that have it",
+        )
+
+
+_DATA_PARALLEL: Final = re.compile(r"DataParallel\.forward")
+
+
+def single_process(profile: TraceProfile) -> Iterator[Finding]:
+    """Several devices are driven by one process through DataParallel."""
+    num_devices = len(profile.devices)
+    if num_devices > 1 and any(
+        _DATA_PARALLEL.search(name) and not name.startswith("Distributed")
+        for name in _host_names(profile)
+    ):
+        yield _finding(
+            profile,
+            "single_process",
+            "DataParallel",
+            f"One process drives {num_devices} devices by DataParallel.",
+            evidence=(_count("devices", "devices of one process", num_devices),),
+            advice=("Use DistributedDataParallel, or FSDP2: one process per device.",),
+            rule=f"{_PEER}: DataParallel with more than one device",
+        )
+
+
+NEAR_CAPACITY: Final = 0.90
+_ON_GPU: Final = (1, 6)
+"""Types of devices as traces number them: CUDA, HIP."""
+
+
+def near_capacity(profile: TraceProfile) -> Iterator[Finding]:
+    """Devices whose peak comes close to what they have."""
+    memory = profile.trace.memory
+    totals = {
+        one["id"]: one["totalGlobalMem"]
+        for one in profile.trace.facts.devices
+        if isinstance(one.get("id"), int) and isinstance(one.get("totalGlobalMem"), int)
+    }
+    on_gpu = np.isin(memory.device_type, _ON_GPU)
+    for device in np.unique(memory.device[on_gpu]).tolist():
+        peak = int(memory.allocated_bytes[on_gpu & (memory.device == device)].max())
+        total = totals.get(device, 0)
+        if not total or peak <= NEAR_CAPACITY * total:
+            continue
+        yield _finding(
+            profile,
+            "near_capacity",
+            "Nearly full device",
+            f"Device {device} was {share_text(peak / total)} full:"
+            f" {size_text(peak)} of {size_text(total)} allocated at the peak.",
+            device=device,
+            evidence=(
+                Evidence(
+                    *("peak", "allocated at the peak", float(peak), "bytes"),
+                    f"device {device}",
+                    decisive=True,
+                ),
+                Evidence(
+                    "total", "device memory", float(total), "bytes", f"device {device}"
+                ),
+            ),
+            advice=(
+                (
+                    "Checkpoint activations, train in mixed precision, or shard states"
+                    " (FSDP2): see Allocations and Modules for what holds the memory."
+                ),
+            ),
+            rule=f"{_PEER}: more than {share_text(NEAR_CAPACITY)} of the device",
+        )
+
+
+HOST_SHARE: Final = 0.30
+"""Of the steps, in which the device waited for the host."""
+_HOST_TEXT: Final = {
+    Role.RUNTIME: "calls of the device's runtime",
+    Role.CPU_EXEC: "operators on the host",
+    Role.OTHER: "code outside of operators",
+}
+
+
+def host_bound(profile: TraceProfile) -> Iterator[Finding]:
+    """The device waits for the host in the middle of steps."""
+    waits = {role: float(profile.shares[role]) for role in _HOST_TEXT}
+    share, most = sum(waits.values()), max(waits, key=lambda role: waits[role])
+    if profile.devices and share > HOST_SHARE:
+        yield _finding(
+            profile,
+            "host_bound",
+            "Waiting for the host",
+            f"The device waits for the host {share_text(share)} of the time, mostly for"
+            f" {_HOST_TEXT[most]}.",
+            evidence=(
+                _share("host", "no device work, loading or communication", share),
+                *(
+                    _share(role.name.lower(), text, waits[role], decisive=False)
+                    for role, text in _HOST_TEXT.items()
+                ),
+            ),
+            advice=(
+                "Compile the model (torch.compile), or capture CUDA graphs.",
+                (
+                    "Avoid what makes the host wait: .item(), .cpu(), printing losses each"
+                    " step; use fused or foreach optimizers."
+                ),
+            ),
+            cost=share,
+            rule=f"more than {share_text(HOST_SHARE)} of the steps without device work,"
+            " loading or communication",
+        )
+
+
+SMALL_KERNEL_NS: Final = 10_000
+"""About what launching a kernel takes on the host."""
+SMALL_SHARE: Final = 0.50
+"""Of the kernels that are small."""
+LOW_UTILIZATION: Final = 0.50
+
+
+def small_kernels(profile: TraceProfile) -> Iterator[Finding]:
+    """The device idles between kernels that are hardly worth their launch."""
+    durations = _kernel_durations(profile)
+    if not len(durations) or not profile.devices:
+        return
+    share = float((durations < SMALL_KERNEL_NS).mean())
+    busy = max(use.utilization or 0.0 for use in profile.devices)
+    if share < SMALL_SHARE or busy >= LOW_UTILIZATION:
+        return
+    per_step = len(durations) / max(len(profile.steps), 1)
+    yield _finding(
+        profile,
+        "small_kernels",
+        "Small kernels",
+        f"{per_step:,.0f} kernel{'s' * (per_step >= 1.5)} per step, {share_text(share)}"
+        f" of them shorter than {duration_text(SMALL_KERNEL_NS / 1e9)}: hardly worth"
+        " their launch.",
+        evidence=(
+            _share("small", "small kernels", share, "all kernels"),
+            Evidence(
+                *("median", "median kernel", float(np.median(durations)) / 1e9),
+                "seconds",
+                _STEPS,
+            ),
+            _share("idle", "no kernel runs", 1 - busy, decisive=False),
+        ),
+        advice=(
+            (
+                "Fuse them (torch.compile, fused optimizers), capture CUDA graphs, or make"
+                " batches larger."
+            ),
+        ),
+        rule=f"half of the kernels below {duration_text(SMALL_KERNEL_NS / 1e9)} on a"
+        " device that idles",
+    )
+
+
+def idle(profile: TraceProfile) -> Iterator[Finding]:
+    """Devices that have nothing to do most of the time."""
+    for use in profile.devices:
+        if use.utilization is not None and use.utilization < LOW_UTILIZATION:
+            yield _finding(
+                profile,
+                "idle",
+                "Idle device",
+                f"GPU {use.device} is used {share_text(use.utilization)} of the time.",
+                device=use.device,
+                evidence=(
+                    _share("utilization", "at least one kernel runs", use.utilization),
+                ),
+                advice=(
+                    (
+                        "Make batches larger: that may change how the model converges, so"
+                        " retune the learning rate."
+                    ),
+                ),
+                cost=1 - use.utilization,
+                rule=f"{_PEER}: utilization below {share_text(LOW_UTILIZATION)}",
+            )
+
+
+EMPTY_FACTOR: Final = 0.60
+"""SM efficiency below this share of the utilization: kernels leave most SMs idle."""
+
+
+def empty_devices(profile: TraceProfile) -> Iterator[Finding]:
+    """Devices that are busy, but with kernels that fill a part of them only."""
+    for use in profile.devices:
+        busy, filled = use.utilization, use.sm_efficiency
+        if busy is None or filled is None or busy < LOW_UTILIZATION:
+            continue
+        if filled >= EMPTY_FACTOR * busy or _is_mostly_communication(profile, use):
+            continue
+        yield _finding(
+            profile,
+            "empty_device",
+            "Kernels too small for the device",
+            f"Kernels leave most of GPU {use.device} idle: estimated SM efficiency"
+            f" {share_text(filled)}.",
+            device=use.device,
+            evidence=(
+                _share("sm_efficiency", "estimated SM efficiency", filled),
+                _share("utilization", "at least one kernel runs", busy, decisive=False),
+            ),
+            advice=("Make batches or matrices larger; fuse small kernels.",),
+            rule=f"SM efficiency below {EMPTY_FACTOR:g} of the utilization",
+        )
+
+
+TENSOR_CORE_CAPABILITY: Final = (7, 0)
+
+
+def no_tensor_cores(profile: TraceProfile) -> Iterator[Finding]:
+    """Operators could use tensor cores, and no kernel does."""
+    devices = profile.trace.facts.devices
+    capable = any(_capability(one) >= TENSOR_CORE_CAPABILITY for one in devices)
+    if not capable or any(use.tensor_core_share for use in profile.devices):
+        return
+    table, strings = profile.operators, profile.trace.strings
+    kernel_ns = sum(use.kernel_ns for use in profile.devices)
+    eligible_ns = sum(
+        int(own)
+        for name, own in zip(table.name, table.kernel_self_ns, strict=True)
+        if own and is_eligible(strings[int(name)])
+    )
+    if eligible_ns:
+        share = eligible_ns / kernel_ns
+        yield _finding(
+            profile,
+            "no_tensor_cores",
+            "No tensor cores",
+            "No kernel uses tensor cores.",
+            evidence=(
+                _share(
+                    "eligible", "operators that could use them", share, "kernel time"
+                ),
+            ),
+            advice=(
+                (
+                    "Train in mixed precision (torch.autocast, bfloat16), or allow TF32"
+                    " (torch.set_float32_matmul_precision)."
+                ),
+            ),
+            rule=f"{_PEER}: eligible operators, no tensor cores, on capability 7.0 and up",
+        )
+
+
+RULES: Final = (
+    *(loading, communicating, no_nccl, single_process, near_capacity),
+    *(host_bound, small_kernels, idle, empty_devices, no_tensor_cores),
+)
+
+
+def _finding(
+    profile: TraceProfile,
+    key: str,
+    title: str,
+    sentence: str,
+    *,
+    evidence: tuple[Evidence, ...],
+    advice: tuple[str, ...],
+    rule: str,
+    cost: float | None = None,
+    device: int | None = None,
+) -> Finding:
+    rank = profile.trace.facts.rank
+    return Finding(
+        id=key if device is None else f"{key}-{device}",
+        key=key,
+        severity="warning",
+        title=title,
+        sentence=sentence,
+        rank=rank if rank >= 0 else None,
+        device=device,
+        cost=None if cost is None else 100 * cost,
+        unit="percent",
+        evidence=evidence,
+        advice=tuple(map(Advice, advice)),
+        rule=rule,
+    )
+
+
+def _share(
+    key: str,
+    label: str,
+    share: float,
+    scope: str = _STEPS,
+    caveat: str = "",
+    *,
+    decisive: bool = True,
+) -> Evidence:
+    return Evidence(key, label, 100 * share, "percent", scope, caveat, decisive)
+
+
+def _count(key: str, label: str, count: int) -> Evidence:
+    return Evidence(key, label, float(count), "count", "the trace", decisive=True)
+
+
+def _host_names(profile: TraceProfile) -> list[str]:
+    """Names of operators and annotations."""
+    trace = profile.trace
+    names = trace.slices.name[profile.times.nodes.kept]
+    return [text for _, text in texts_in(trace.strings, names)]
+
+
+def _is_on_host(profile: TraceProfile) -> bool:
+    own = profile.collectives
+    return len(own) > 0 and not np.isin(own.row, profile.trace.device_work.row).any()
+
+
+def _is_mostly_communication(profile: TraceProfile, use: DeviceUse) -> bool:
+    """Kernels of collectives take few SMs, by design."""
+    return int(profile.parts.communication_ns.sum()) * 2 > use.busy_ns
+
+
+def _kernel_durations(profile: TraceProfile) -> Any:
+    rows = profile.trace.device_work.row
+    kernels = rows[profile.roles[rows] == Role.KERNEL]
+    return profile.trace.slices.duration_ns[kernels]
+
+
+def _capability(device: Mapping[str, Any]) -> tuple[int, int]:
+    """Compute capability; (0, 0) where the trace does not say it."""
+    found = device.get("computeMajor"), device.get("computeMinor")
+    return found if all(type(one) is int for one in found) else (0, 0)  # type: ignore[return-value]

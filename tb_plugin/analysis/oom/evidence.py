@@ -1,0 +1,190 @@
+"""The numbers a verdict rests on, each with what it is of and what makes it less exact."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.analysis.findings.finding import Evidence
+from tb_plugin.analysis.findings.text import counted, size_text
+from tb_plugin.analysis.oom.full import full_share, likely_card
+from tb_plugin.analysis.oom.taken import (
+    USUAL_NON_TORCH_BYTES,
+    above_peers_bytes,
+    median_peer_bytes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from typing import TypeAlias
+
+    from tb_plugin.analysis.findings.finding import Quantity
+    from tb_plugin.analysis.oom.case import Case
+    from tb_plugin.analysis.oom.error import OomFacts, Place
+
+    Row: TypeAlias = tuple[str, str, float | None, str, str]
+    """Key, label, value, caveat, scope; no value: it is not known. No scope: the error."""
+
+_ELSEWHERE: Final[dict[Place, str]] = {
+    "stream": "largest free block of another stream",
+    "pool": "largest free block of another memory pool",
+    "split": "largest free block that may not be split",
+}
+
+_UNITS: Final[dict[str, Quantity]] = {"full": "percent", "num_free_blocks": "count"}
+"""All others are bytes."""
+
+
+def evidence_of(case: Case, decisive: Collection[str]) -> tuple[Evidence, ...]:
+    """All numbers that are known; decisive ones first."""
+    rows = [*_levels(case), *_free(case), *_growth(case), *_others(case)]
+    found = [
+        Evidence(
+            key=key,
+            label=label,
+            value=float(value),
+            unit=_UNITS.get(key, "bytes"),
+            scope=scope or case.scope,
+            caveat=caveat,
+            decisive=key in decisive,
+        )
+        for key, label, value, caveat, scope in rows
+        if value is not None
+    ]
+    return tuple(sorted(found, key=lambda one: not one.decisive))
+
+
+def _levels(case: Case) -> Iterator[Row]:
+    facts = case.facts
+    rounded = ""
+    if case.parsed:
+        rounded = "read from the exception's text, which rounds to two decimals"
+    yield "requested", "failed allocation", facts.requested_bytes, rounded, ""
+    refused = "enough for the request: a limit on this process refused it"
+    caveat = refused if facts.is_limited else rounded
+    yield "device_free", "free on the device", facts.device_free_bytes, caveat, ""
+    given = "as --capacity says" if case.capacity_is_given else rounded
+    yield "capacity", "device memory", facts.capacity_bytes, given, ""
+    limit = "set for this process, e.g. by set_per_process_memory_fraction"
+    yield "limit", "torch may take", facts.limit_bytes, limit, ""
+    lost = "earlier events were not recorded, or overwritten"
+    yield (
+        *("largest_before", "largest request served before"),
+        facts.largest_before_bytes,
+        lost if facts.beginning_is_lost else "",
+        "from the first recorded event to the error",
+    )
+    yield "reserved", "reserved by torch", facts.reserved_bytes, rounded, ""
+    live = "live (active)" if facts.active_bytes is not None else "live (allocated)"
+    yield "held", live, facts.held_bytes, rounded, ""
+    pending = facts.pending
+    streams = [] if pending is None else pending.streams
+    told = ", ".join(f"{name} {size_text(size)}" for name, size in streams)
+    yield (
+        *("pending_free", "freed, waiting for another stream"),
+        facts.pending_bytes or None,
+        f"allocated on {told}" if told else "",
+        "",
+    )
+    share = full_share(facts)
+    yield (
+        *("full", "live, of what torch could have"),
+        None if share is None else 100 * share,
+        _room_caveat(facts),
+        "",
+    )
+    pools = facts.private_pool_bytes or None
+    yield "private_pools", "reserved by private memory pools", pools, "", ""
+    together = "" if facts.num_private_pools == 1 else "in all of them together"
+    unused = facts.private_free_bytes or None
+    yield "private_free", "free in private memory pools", unused, together, ""
+
+
+def _room_caveat(facts: OomFacts) -> str:
+    if facts.capacity_bytes is not None or facts.limit_bytes is not None:
+        return ""
+    card = likely_card(facts.room_bytes or 0)
+    guess = "" if card is None else f"; a guess: a card of {card} GB"
+    return f"the device's size was not recorded: of reserved and free{guess}"
+
+
+def _free(case: Case) -> Iterator[Row]:
+    facts, free = case.facts, case.facts.free
+    where = f"{case.scope}, in the pool and stream of the request"
+    if free is None:
+        unknown = "where it lies is not known without a history of the allocator"
+        yield "unused", "reserved and not in use", facts.unused_bytes, unknown, ""
+        return
+    yield "free_blocks", "free in blocks", free.num_bytes, "", where
+    yield "num_free_blocks", "free blocks", free.num_blocks, "", where
+    yield "largest_free", "largest free block", free.largest_bytes, "", where
+    if facts.elsewhere is not None:
+        place, size = facts.elsewhere.place, facts.elsewhere.largest_bytes
+        yield "elsewhere", _ELSEWHERE[place], size, "", ""
+
+
+_ROUNDS: Final = {
+    "stacks": "rounds are inferred from stack traces that recur",
+    "memory": "rounds are inferred from memory that comes and goes",
+    "series": "what the highest allocated bytes of steps rose by",
+}
+
+
+def _growth(case: Case) -> Iterator[Row]:
+    growth, word = case.facts.growth, case.round_word
+    if growth is None:
+        return
+    seen = f"over {growth.num_rounds:,} {word}s before the error"
+    rate_scope, rate_caveat, scope = seen, "mean", seen
+    if growth.is_run_rate:
+        rate_scope = "over all recorded steps after the warm-up"
+        rate_caveat = "slope of the highest allocated bytes per step"
+        scope = (
+            rate_scope
+            if growth.by == "series"
+            else (
+                f"live at the error, by lines that grew in the last {growth.num_rounds:,}"
+                f" {word}s"
+            )
+        )
+    caveats = [_ROUNDS[growth.by]] if growth.by in _ROUNDS else []
+    if growth.before_bytes:
+        before = size_text(growth.before_bytes)
+        caveats.append(f"{before} of it from before the first recorded event")
+    caveat = "; ".join(caveats)
+    yield "growth", f"retained across {word}s", growth.num_bytes, caveat, scope
+    rate = growth.bytes_per_round
+    yield "growth_per_round", f"growing per {word}", rate, rate_caveat, rate_scope
+    yield (
+        *("growth_late", f"growing per {word}, lately"),
+        growth.late_bytes_per_round,
+        rate_caveat,
+        "over the last third of the recorded steps",
+    )
+
+
+def _others(case: Case) -> Iterator[Row]:
+    """Memory outside torch, and other ranks."""
+    facts = case.facts
+    usual = f"the other ranks: {size_text(facts.usual_non_torch_bytes or 0)}"
+    if facts.usual_non_torch_bytes is None:
+        usual = (
+            "contexts and communicators usually take up to"
+            f" {size_text(USUAL_NON_TORCH_BYTES)}"
+        )
+    yield "non_torch", "used outside torch", facts.non_torch_bytes, usual, ""
+    yield (
+        *("lost_room", "reserved before, and not to be had any more"),
+        facts.lost_room_bytes or None,
+        "at least so much was taken by something else since",
+        "",
+    )
+    peers = f"{counted(len(facts.peers_peak_bytes), 'other rank')}, so far"
+    above, median = above_peers_bytes(facts), median_peer_bytes(facts)
+    if above is None:
+        return
+    yield "median_peer", "median peak of the others", median, "", peers
+    yield (
+        *("above_peers", "held at the error, above that", above),
+        "stages of a pipeline differ by design",
+        f"{case.scope}, against {peers}",
+    )

@@ -1,0 +1,239 @@
+"""Causes by which memory was free, and could not serve the request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.analysis.findings.text import (
+    at_lines,
+    counted,
+    joined,
+    lines_text,
+    share_text,
+    size_text,
+)
+from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, Suspect, advice_of, weighed
+from tb_plugin.analysis.oom.live_advice import holding_advice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tb_plugin.analysis.findings.finding import Advice
+    from tb_plugin.analysis.oom.case import Case
+    from tb_plugin.analysis.oom.error import Elsewhere, OomFacts, Place
+
+_EXPANDABLE: Final = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+
+_KEPT: Final[dict[Place, str]] = {
+    "stream": "belongs to another stream",
+    "pool": "belongs to another memory pool",
+    "split": "is kept whole by max_split_size_mb",
+}
+
+
+def fitting_block_free(case: Case) -> Suspect | None:
+    """A free block as large as the request exists, where it may not take it."""
+    facts, elsewhere = case.facts, case.facts.elsewhere
+    asked = facts.requested_bytes
+    if asked is None or elsewhere is None or elsewhere.largest_bytes < asked:
+        return None
+    size = elsewhere.largest_bytes
+    return Suspect(
+        "fitting_block_free",
+        size,
+        size >= MAJOR_FREE * (facts.room_bytes or 0),
+        f"a free block of {size_text(size)} would have fitted, but"
+        f" {_KEPT[elsewhere.place]}.",
+        "a free block as large as the request, of another stream or memory pool, from"
+        f" {share_text(MAJOR_FREE)} of the room on",
+        ("elsewhere",),
+        tuple(_fitting_advice(case, elsewhere)),
+    )
+
+
+def _fitting_advice(case: Case, elsewhere: Elsewhere) -> Iterator[Advice]:
+    size, because = elsewhere.largest_bytes, ("elsewhere", "requested")
+    if elsewhere.place == "pool":
+        yield advice_of(
+            "A private memory pool keeps it, e.g. that of a CUDA graph: let graphs"
+            " share one pool (torch.cuda.graph(..., pool=...)), or drop those that"
+            " are not used any more.",
+            size,
+            *because,
+        )
+        return
+    if elsewhere.place == "split":
+        yield advice_of(
+            "max_split_size_mb keeps large blocks whole for large requests: raise it"
+            " above this request, or remove it.",
+            size,
+            *because,
+        )
+        return
+    if case.expandable is not True:
+        yield advice_of(
+            "With expandable segments, free pages go back to the device whatever"
+            " stream they are of. Set it before the process starts.",
+            size,
+            *because,
+            setting=_EXPANDABLE,
+        )
+    yield advice_of(
+        "Memory of one stream does not serve another: allocate where it is used, or"
+        " free it and call torch.cuda.empty_cache() before the other stream needs it.",
+        size,
+        *because,
+    )
+
+
+MUCH_FREE: Final = 0.15
+"""Free blocks that no request of the usual size fits: beyond what splitting costs."""
+
+
+def fragmented(case: Case) -> Suspect | None:
+    """The free blocks where the request belongs add up to it, and none is as large.
+
+    Splitting leaves a few per cent free in every healthy training: where those do not
+    serve a request of the usual size, live memory has filled the rest.
+    """
+    facts, free = case.facts, case.facts.free
+    asked, before = facts.requested_bytes, facts.largest_before_bytes
+    if asked is None:
+        return None
+    if free is None:
+        # Only totals are known: whatever was reserved and not held was of no use.
+        size, largest = facts.unused_bytes or 0, 0
+        why = (
+            f"{size_text(size)} was reserved and not in use, in pieces that did not fit"
+            " or belonged elsewhere."
+        )
+    else:
+        size, largest = free.num_bytes, free.largest_bytes
+        why = (
+            f"the memory was fragmented, {size_text(size)} was free in"
+            f" {counted(free.num_blocks, 'piece')}, the largest {size_text(largest)}."
+        )
+    is_known = free is not None or facts.unused_bytes is not None
+    if not is_known or size < asked or (free is not None and asked <= largest):
+        return None
+    is_usual = before is not None and asked <= before
+    least = MUCH_FREE if is_usual else MAJOR_FREE
+    return Suspect(
+        "fragmented",
+        size,
+        size >= least * (facts.room_bytes or 0),
+        why,
+        "free blocks where the request belongs add up to it, and none is as large; from"
+        f" {share_text(MAJOR_FREE)} of the room on, or {share_text(MUCH_FREE)} where"
+        " requests as large were served before",
+        ("free_blocks", "largest_free", "unused"),
+        (_defragment(case),),
+    )
+
+
+def _defragment(case: Case) -> Advice:
+    free = case.facts.free
+    # Of totals alone it is not known whether it could be put together.
+    gain = None if free is None else float(free.num_bytes)
+    because = ("unused",) if free is None else ("free_blocks", "largest_free")
+    if case.expandable is not True:
+        return advice_of(
+            "Let segments grow and shrink by pages, so that what is free can be put"
+            " together. Set it before the process starts.",
+            gain,
+            *because,
+            setting=_EXPANDABLE,
+        )
+    return advice_of(
+        "Segments are expandable already: long-lived blocks are scattered among freed"
+        " ones. Allocate long-lived tensors first, and keep sizes from varying (pad"
+        " batches to a few lengths).",
+        gain,
+        *because,
+    )
+
+
+def private_pools(case: Case) -> Suspect | None:
+    """What is free in private pools would have covered it, and no one block of them."""
+    facts, unused = case.facts, case.facts.private_free_bytes
+    elsewhere, asked = facts.elsewhere, facts.requested_bytes or 0
+    room, missing = facts.room_bytes or 0, facts.missing_bytes or 0
+    fits = elsewhere is not None and elsewhere.largest_bytes >= asked
+    is_of_pool = elsewhere is not None and elsewhere.place == "pool"
+    weight = weighed(unused or 0, max(1, missing), room)
+    if not unused or (fits and is_of_pool) or weight is None:
+        return None
+    pools = _pools_text(facts)
+    advice = tuple(holding_advice(case, ["private_pools"]))
+    share = advice_of(
+        "Let CUDA graphs share one pool (torch.cuda.graph(..., pool=...)), capture the"
+        " largest size first, and drop graphs that are not replayed any more.",
+        unused,
+        "private_free",
+        "private_pools",
+    )
+    return Suspect(
+        "private_pools",
+        unused,
+        weight[0],
+        f"{size_text(unused)} was free in {pools}, as CUDA graphs and"
+        " torch.cuda.MemPool make them, and this request may not be served from there.",
+        "what is free in private pools covers what the device lacked, from"
+        f" {share_text(MAJOR)} of the room on",
+        ("private_free", "private_pools"),
+        advice or (share,),
+        holds=weight[1],
+    )
+
+
+def _pools_text(facts: OomFacts) -> str:
+    num = facts.num_private_pools
+    return "one private memory pool" if num == 1 else f"{num:,} private memory pools"
+
+
+def pending_free(case: Case) -> Suspect | None:
+    """What was freed, and another stream might still use, would have covered it."""
+    facts, size = case.facts, case.facts.pending_bytes
+    room, missing = facts.room_bytes or 0, facts.missing_bytes or 0
+    weight = weighed(size or 0, max(1, missing), room)
+    if not size or weight is None:
+        return None
+    pending = facts.pending
+    lines = () if pending is None else pending.lines
+    why = f"{size_text(size)} had been freed, but was still pending and not to be reused yet"
+    if pending is None:
+        why += ": it waited for another stream that had used it (record_stream)."
+    else:
+        streams = joined([name for name, _ in pending.streams])
+        by = f" by {lines_text(lines)}" if lines else ""
+        why += (
+            f", because its blocks, allocated on {streams}{by}, waited for another"
+            " stream that had used them (record_stream)."
+        )
+    return Suspect(
+        "pending_free",
+        size,
+        weight[0],
+        why,
+        "what was freed, and another stream may still use, covers what the device"
+        f" lacked, from {share_text(MAJOR)} of the room on",
+        ("pending_free",),
+        (
+            advice_of(
+                f"Fetch or gather fewer tensors ahead{at_lines(lines)}: each one that is"
+                " freed while another stream uses it stays until that stream has caught"
+                " up.",
+                size,
+                "pending_free",
+            ),
+            advice_of(
+                "Free them when their consumer is done: let the stream that allocated"
+                " them wait for it (stream.wait_stream) and keep a reference until then,"
+                " in place of tensor.record_stream; or synchronize every few steps. FSDP1"
+                " does so with limit_all_gathers=True, and FSDP2 uses no record_stream.",
+                None,
+                "pending_free",
+            ),
+        ),
+        holds=weight[1],
+    )

@@ -1,0 +1,279 @@
+"""Causes where nothing was taken: the room was used up, or nothing tells why."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from tb_plugin.analysis.findings.text import lines_text, share_text, size_text
+from tb_plugin.analysis.oom.case import Suspect, advice_of
+from tb_plugin.analysis.oom.live_advice import holding_advice, live_advice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tb_plugin.analysis.findings.finding import Advice
+    from tb_plugin.analysis.oom.case import Case
+    from tb_plugin.analysis.oom.error import OomFacts
+    from tb_plugin.analysis.oom.holders import Holder
+
+FULL: Final = 0.8
+FULL_WITH: Final = 0.85
+MOSTLY: Final = 0.5
+"""Where less is live, the request itself is the larger part of what is wanted."""
+
+
+def is_full(facts: OomFacts) -> bool:
+    """Whether what is live fills what torch could have, or would with the request."""
+    share, wanted = full_share(facts), wanted_share(facts)
+    if share is None:
+        return False
+    fills_it = wanted is not None and wanted >= FULL_WITH and share >= MOSTLY
+    return share >= FULL or fills_it
+
+
+def full_share(facts: OomFacts) -> float | None:
+    """Live memory as a share of what torch could have."""
+    room, held = facts.room_bytes, facts.held_bytes
+    return None if not room or held is None else held / room
+
+
+def wanted_share(facts: OomFacts) -> float | None:
+    """Live memory and the request as a share of what torch could have."""
+    share, asked = full_share(facts), facts.requested_bytes
+    if share is None or asked is None or not facts.room_bytes:
+        return None
+    return share + asked / facts.room_bytes
+
+
+def really_full(case: Case) -> Suspect:
+    """Live memory takes the room, or would take it with the request."""
+    return Suspect(
+        "really_full",
+        0,
+        is_major=False,
+        why=_with_holders(case, _full_text(case.facts)),
+        rule=f"live memory takes {share_text(FULL)} of the room, or"
+        f" {share_text(FULL_WITH)} with the request, and no other cause is major",
+        decisive=("held", "full"),
+        advice=(*live_advice(case), *_longer(case), *_smaller(case)),
+    )
+
+
+def _full_text(facts: OomFacts) -> str:
+    held, share, room = facts.held_bytes, full_share(facts), facts.room_bytes
+    if held is None or share is None or room is None:
+        return "what was live filled the device."
+    wanted, asked = wanted_share(facts), facts.requested_bytes
+    is_known = facts.capacity_bytes is not None or facts.limit_bytes is not None
+    if_all = "" if is_known else "it was full, if this is all the device had; "
+    card = "" if is_known else _card_text(room)
+    if share < FULL and wanted is not None and asked is not None:
+        # Live memory alone does not fill it: the request is part of what does.
+        return (
+            f"{if_all}{size_text(held)} were live, and with this request it would be"
+            f" {size_text(held + asked)}, {share_text(wanted)} of the {size_text(room)}"
+            f" that torch could have{card}; the step needs more memory than there is in"
+            " pieces of that size."
+        )
+    of = share_text(min(share, 1.0))
+    if is_known:
+        return (
+            f"it was really full, {size_text(held)} were live, {of} of what torch could"
+            " have."
+        )
+    return (
+        f"{if_all}{size_text(held)} were live, {of} of the {size_text(room)} that torch"
+        f" had or could get{card}."
+    )
+
+
+def _smaller(case: Case) -> Iterator[Advice]:
+    """A smaller step, where the request is of one."""
+    if case.makes_model:
+        return
+    missing = case.facts.missing_bytes
+    least = f"; at least {size_text(missing)} was missing" if missing else ""
+    because = ("requested", "device_free")
+    if not case.trains:
+        yield advice_of(
+            f"Make a pass smaller: a smaller batch, or shorter sequences{least}.",
+            None,
+            *because,
+        )
+    elif case.asked_in != "optimizer":
+        yield advice_of(
+            "Make the step smaller: a smaller batch with gradient accumulation, or"
+            f" shorter sequences{least}.",
+            None,
+            *because,
+        )
+    if case.facts.capacity_bytes is None:
+        yield advice_of(
+            "See whether other processes use the device (nvidia-smi): its size was not"
+            " recorded, so that they may hold memory cannot be ruled out.",
+            None,
+            "full",
+        )
+
+
+LONGER: Final = 1.25
+"""Of the largest request of the same stack: lengths vary by less in most batches."""
+
+
+def _longer(case: Case) -> Iterator[Advice]:
+    """Where the line that asked never asked for as much: the batch is the unusual thing."""
+    asked, before = case.facts.requested_bytes, case.facts.largest_here_bytes
+    if asked is None or not before or asked < LONGER * before:
+        return
+    where = f" at {case.asked_at}" if case.asked_at else ""
+    yield advice_of(
+        f"This batch is longer or larger than those before it: the request{where} is"
+        f" {asked / before:,.1f} times the largest that came of the same call before."
+        " Limit the length of sequences, or group batches by their number of tokens.",
+        float(asked - before),
+        "requested",
+    )
+
+
+def process_limit(case: Case) -> Suspect:
+    """The device had enough free: a limit on this process refused the request."""
+    facts = case.facts
+    held, room, free = facts.held_bytes, facts.room_bytes, facts.device_free_bytes
+    about = "" if facts.limit_bytes is not None else "about "
+    why = "what this process may take was used up."
+    if held is not None and room is not None:
+        why = (
+            f"{size_text(held)} were live of the {about}{size_text(room)} it may take."
+        )
+    raised = advice_of(
+        "The device had room: raise the limit on this process"
+        " (torch.cuda.set_per_process_memory_fraction), or remove it.",
+        free,
+        "device_free",
+        "limit",
+    )
+    return Suspect(
+        "process_limit",
+        0,
+        is_major=False,
+        why=_with_holders(case, why),
+        rule="the device had enough free, and no other cause is major",
+        decisive=("device_free", "limit", "held"),
+        advice=(raised, *live_advice(case)),
+        beside=(raised,),
+    )
+
+
+def unsure(case: Case) -> Suspect:
+    """Nothing that is known says why."""
+    share = full_share(case.facts)
+    why = "what was recorded does not tell why that failed."
+    if share is not None:
+        why = (
+            f"only {share_text(share)} of what torch could have was live, and nothing"
+            " that was recorded tells why the request failed."
+        )
+    record = advice_of(
+        "Record the allocator's history: it tells free blocks, growth and which lines"
+        " hold what.",
+        None,
+    )
+    return Suspect(
+        "unsure",
+        0,
+        is_major=False,
+        why=why,
+        rule="no cause holds, and the device was not full",
+        advice=(*holding_advice(case), *([] if case.replayed else [record])),
+    )
+
+
+MOST: Final = 0.9
+"""The lines that are named hold this share of what was live, where five can."""
+MAX_LINES: Final = 5
+_NUMBERS: Final = ("no", "one", "two", "three", "four", "five")
+
+
+def _with_holders(case: Case, why: str) -> str:
+    """Where the cause is what was live: also how few lines hold most of it."""
+    who = _who(case)
+    if not who:
+        return why
+    briefly = re.sub(r" of the .* that were live", " of that", who)
+    return f"{why.removesuffix('.')}; {briefly}."
+
+
+def held_text(case: Case) -> str:
+    """What held the memory: the fewest lines that hold most of it."""
+    who = _who(case)
+    if not who:
+        return ""
+    lines = lines_text([one.label for one in _named(case.holders)])
+    return f"{who[0].upper()}{who[1:]}: {lines}."
+
+
+def _named(holders: Sequence[Holder]) -> list[Holder]:
+    share, named = 0.0, []
+    for holder in [holder for holder in holders if holder.label][:MAX_LINES]:
+        named.append(holder)
+        share += holder.share
+        if share >= MOST:
+            break
+    return named
+
+
+def _who(case: Case) -> str:
+    """`94.7 % of the 78.3 GiB that were live came from four source lines`."""
+    named = _named(case.holders)
+    if not named or not case.live_bytes:
+        return ""
+    lines = f"{_NUMBERS[len(named)]} source line{'' if len(named) == 1 else 's'}"
+    share = share_text(sum(one.share for one in named))
+    return (
+        f"{share} of the {size_text(case.live_bytes)} that were live came from {lines}"
+    )
+
+
+_CARDS: Final = (
+    (6, 5.6, 6.0),
+    (8, 7.5, 8.0),
+    (10, 9.5, 10.0),
+    (11, 10.5, 11.0),
+    (12, 11.5, 12.0),
+    (16, 14.5, 16.0),
+    (20, 19.4, 20.0),
+    (24, 21.9, 24.0),
+    (32, 31.3, 32.0),
+    (40, 39.3, 40.0),
+    (48, 44.3, 48.0),
+    (64, 63.0, 64.0),
+    (80, 79.0, 80.0),
+    (96, 93.0, 96.0),
+    (141, 139.5, 141.0),
+    (192, 177.0, 192.0),
+    (288, 267.0, 288.0),
+)
+"""Nominal GB, and GiB from and to which such cards report."""
+_MAX_BESIDE: Final = 2.5
+"""GiB that contexts and communicators of one process take at most, roughly."""
+
+
+def likely_card(room_bytes: float) -> int | None:
+    """Nominal GB of the card that this much room suggests; None: of none.
+
+    CUDA reports a little less than the nominal size, and a context takes part of that.
+    """
+    room = room_bytes / (1 << 30)
+    for nominal, least, most in _CARDS:
+        if least - min(_MAX_BESIDE, 0.05 * least) <= room <= most:
+            return nominal
+    return None
+
+
+def _card_text(room: int) -> str:
+    """Which card that may be, as a guess; else what the rest may be."""
+    card = likely_card(room)
+    if card is None:
+        return ", which is no common card's size: name the device's with --capacity"
+    return f" (a guess: a card of {card} GB)"

@@ -1,0 +1,188 @@
+"""The verdict on an error: its heaviest cause, and the finding that says it.
+
+Each cause is tested by what would have been otherwise without it, and weighed by the
+bytes that it took. One that would have made the difference *holds*; one that holds is
+*major* from `MAJOR` of the room on (free blocks: `MAJOR_FREE`), and the heaviest major one
+is the verdict. Where none is, the limit in force or else a full device is the verdict;
+where it is not full either, the heaviest that holds; where there is none, it is unsure.
+All others are named beside it, and so is what does not hold, from `MINOR` of the room on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tb_plugin.analysis.findings.finding import Advice, Evidence, HeldBy
+from tb_plugin.analysis.findings.text import size_text
+from tb_plugin.analysis.oom import free, full, taken
+from tb_plugin.analysis.oom.case import NAMES
+from tb_plugin.analysis.oom.evidence import evidence_of
+from tb_plugin.analysis.oom.live_advice import category_of, live_advice
+
+if TYPE_CHECKING:
+    from tb_plugin.analysis.oom.case import Case, Cause, Suspect
+    from tb_plugin.analysis.oom.error import OomFacts
+
+MAX_ADVICE: Final = 6
+
+RULES: Final = (
+    *(free.fitting_block_free, free.fragmented, taken.single_giant, taken.non_torch),
+    *(free.private_pools, free.pending_free, taken.growth, taken.imbalance),
+)
+
+_SHORT: Final = frozenset(("growth", "imbalance", "non_torch"))
+"""Causes with which less live memory would have helped as well."""
+
+GOES_ON: Final = 20
+"""Allocations behind an error from which on a program has survived it: unwinding makes
+none, and a handler few."""
+
+
+class Verdict(NamedTuple):
+    """The cause, and what is named beside it, the heaviest first."""
+
+    leads: Suspect
+    beside: tuple[Suspect, ...]
+
+    @property
+    def cause(self) -> Cause:
+        """The cause that leads."""
+        return self.leads.cause
+
+    @property
+    def also(self) -> tuple[Cause, ...]:
+        """The other causes."""
+        return tuple(one.cause for one in self.beside)
+
+
+def verdict(case: Case) -> Verdict:
+    """The verdict that the facts allow."""
+    found = (rule(case) for rule in RULES)
+    suspects = sorted(
+        (one for one in found if one is not None), key=lambda one: -one.num_bytes
+    )
+    is_limited = case.facts.is_limited
+    leads = next((one for one in suspects if one.is_major), None)
+    if leads is None and is_limited:
+        leads = full.process_limit(case)
+    if leads is None and full.is_full(case.facts):
+        leads = full.really_full(case)
+    if leads is None:
+        leads = next((one for one in suspects if one.holds), None) or full.unsure(case)
+    beside = [one for one in suspects if one is not leads]
+    if is_limited and leads.cause != "process_limit":
+        beside.insert(0, full.process_limit(case))
+    return Verdict(leads, tuple(beside))
+
+
+class Judged(NamedTuple):
+    """What a finding is made of."""
+
+    key: str
+    title: str
+    sentence: str
+    cost: float | None
+    also: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    advice: tuple[Advice, ...]
+    rule: str
+
+
+def judged(case: Case, message: str = "") -> Judged:
+    """The cause and what to do; of what ended a training otherwise, that it did.
+
+    `message`: how it ended.
+    """
+    if not case.is_out_of_memory:
+        evidence, sentence = evidence_of(case, ()), _ended_text(case.facts, message)
+        return Judged("ended", "Ended", sentence, None, (), evidence, (), "")
+    found = verdict(case)
+    leads = found.leads
+    asked = _asked_text(case.facts)
+    why = leads.why if asked else leads.why[0].upper() + leads.why[1:]
+    return Judged(
+        key=leads.cause,
+        title=f"Out of memory: {NAMES[leads.cause]}",
+        sentence=asked + why,
+        cost=float(leads.num_bytes) or None,
+        also=tuple(NAMES[cause] for cause in found.also),
+        evidence=evidence_of(case, leads.decisive),
+        advice=_advice(case, found),
+        rule=leads.rule,
+    )
+
+
+def _advice(case: Case, found: Verdict) -> tuple[Advice, ...]:
+    """For the cause first, then for what holds beside it."""
+    advice = list(found.leads.advice)
+    for one in found.beside:
+        advice += one.advice if one.beside is None else one.beside
+    if found.cause in _SHORT:
+        advice += live_advice(case)
+    unique = {(one.text, one.setting): one for one in advice}
+    return tuple(unique.values())[:MAX_ADVICE]
+
+
+_LIMIT: Final = "torch.cuda.set_per_process_memory_fraction"
+
+
+def _asked_text(facts: OomFacts) -> str:
+    """What failed; a limit that is in force comes first."""
+    asked, unused = facts.requested_bytes, facts.device_free_bytes
+    if asked is None:
+        return ""
+    failed = f"n allocation of {size_text(asked)}"
+    if unused is None:
+        return f"A{failed} failed: "
+    if not facts.is_limited:
+        return f"A{failed} failed with {size_text(unused)} free on the device: "
+    if facts.limit_bytes is None:
+        return (
+            f"A{failed} failed though the device had {size_text(unused)} free, so a limit"
+            f" on this process refused it ({_LIMIT}): "
+        )
+    return (
+        f"A limit of {size_text(facts.limit_bytes)} on this process ({_LIMIT}) refused"
+        f" a{failed}, though the device had {size_text(unused)} free: "
+    )
+
+
+def survived_text(num_earlier: int, num_later: int) -> str:
+    """How many errors the program survived before this one, and whether it went on."""
+    words = ""
+    if num_earlier == 1:
+        words = " The program had survived one out-of-memory error before it."
+    elif num_earlier:
+        words = (
+            f" The program had survived {num_earlier:,} out-of-memory errors before it."
+        )
+    if num_later >= GOES_ON:
+        words += f" It went on after this one too: {num_later:,} allocations followed."
+    return words
+
+
+def _ended_text(facts: OomFacts, message: str) -> str:
+    """What was held when a process ended otherwise."""
+    held, share = facts.held_bytes, full.full_share(facts)
+    how = message.strip().splitlines()[0][:200] if message.strip() else "not known how"
+    words = f"The process ended ({how})"
+    if held is None:
+        return f"{words}; how much memory it held was not recorded."
+    of = ""
+    if share is not None and facts.room_bytes is not None:
+        of = f" of the {size_text(facts.room_bytes)} that torch could have"
+    return f"{words} while {size_text(held)} were live{of}."
+
+
+def held_by(case: Case) -> tuple[HeldBy, ...]:
+    """The lines that held the memory, the largest first."""
+    return tuple(
+        HeldBy(
+            label=one.label,
+            category=category_of(one),
+            bytes=float(one.num_bytes),
+            share=one.share,
+            num_blocks=one.num_blocks,
+        )
+        for one in case.holders
+    )

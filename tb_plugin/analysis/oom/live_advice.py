@@ -1,0 +1,190 @@
+"""What to try so that less is live: for the largest holders first, by their names.
+
+Every setting is one that torch documents (notes/cuda, torch.utils.checkpoint,
+torch.distributed.fsdp, Optimizer.zero_grad).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from collector.format.memory import CATEGORIES, FOLDS_INTO
+from tb_plugin.analysis.findings.text import at_lines, lines_text, share_text, size_text
+from tb_plugin.analysis.oom.case import advice_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from tb_plugin.analysis.findings.finding import Advice
+    from tb_plugin.analysis.oom.case import Case
+    from tb_plugin.analysis.oom.holders import Holder
+    from tb_plugin.analysis.oom.holdings import Kind
+
+ACTIVATIONS: Final = 0.25
+OPTIMIZER: Final = 0.15
+GRADS: Final = 0.1
+"""Shares of what is live from which a category is worth advice."""
+
+LARGEST: Final = 0.2
+"""Of what is live: a line that holds as much is named."""
+
+_MAX_LINES: Final = 2
+
+
+def live_advice(case: Case) -> Iterator[Advice]:
+    """Less of what is live: what holds most first, and always the line that does."""
+    found = [*holding_advice(case), *_by_category(case)]
+    top = next((one for one in case.holders if one.label), None)
+    growth = case.facts.growth
+    told = " ".join([one.text for one in found] + [*(growth.lines if growth else ())])
+    if top is not None and top.share >= LARGEST and top.label not in told:
+        line = advice_of(
+            f"Look at the largest holder first: {top.label} holds"
+            f" {size_text(top.num_bytes)}, {share_text(top.share)} of what is live.",
+            top.num_bytes,
+            "held",
+        )
+        found.append(line)
+    yield from sorted(found, key=lambda one: -(one.gain or 0))
+
+
+def holding_advice(
+    case: Case, kinds: Collection[Kind] | None = None
+) -> Iterator[Advice]:
+    """For each kind of thing that holds much, the largest first."""
+    for one in case.holdings:
+        if one.kind == "no_backward" and not case.trains:
+            continue  # no graph is kept that could be left out
+        if kinds is None or one.kind in kinds:
+            text = _HOLDINGS[one.kind].format(
+                size=size_text(one.num_bytes),
+                num=f"{one.num:,}",
+                s="" if one.num == 1 else "s",
+                at=at_lines(one.lines),
+            )
+            because = "private_pools" if one.kind == "private_pools" else "held"
+            yield advice_of(text, one.num_bytes, because)
+
+
+_HOLDINGS: Final[dict[Kind, str]] = {
+    "private_pools": (
+        "Private memory pools hold {size} in {num} pool{s}{at}, as CUDA graphs and"
+        " torch.cuda.MemPool make them; nothing else may use it. Let graphs share one"
+        " pool (torch.cuda.graph(..., pool=...)), capture fewer sizes and the largest"
+        " first, and delete graphs that are not replayed any more."
+    ),
+    "kv_cache": (
+        "The KV cache holds {size}{at}: reserve less of it (fewer or shorter sequences,"
+        " gpu_memory_utilization, paged blocks), keep it in fp8 or int8, use"
+        " grouped-query attention or a sliding window, or drop the caches of finished"
+        " sequences."
+    ),
+    "model_copy": (
+        "A second copy of the model holds {size}{at} (an average of weights, a teacher,"
+        " a kept state): keep it on the host or in a smaller data type, share or shard"
+        " it, or delete it once it was used."
+    ),
+    "checkpoint": (
+        "A loaded checkpoint is still on the device, {size}{at}: load it with"
+        ' map_location="cpu" (or mmap=True) and delete it after load_state_dict.'
+    ),
+    "no_backward": (
+        "No backward follows: {num} forward pass{s}{at} keep {size} for gradients. Run"
+        " evaluation and generation under torch.inference_mode() or torch.no_grad(), and"
+        " keep outputs as .detach() or on the host."
+    ),
+    "vocabulary": (
+        "The loss over the vocabulary holds {size}{at}, beside the logits themselves:"
+        " compute logits and loss in chunks of positions (or by a fused linear cross"
+        " entropy), keep logits in bf16 instead of a float32 copy, or take a smaller"
+        " batch."
+    ),
+    "prefetched": (
+        "Batches are prefetched: {num} block{s} of {size}{at} wait on the device to be"
+        " used. Limit how many are fetched ahead: a queue of two or three that makes the"
+        " loader wait when it is full."
+    ),
+    "workspaces": (
+        "cuBLAS workspaces hold {size} in {num} block{s}{at}, inferred from their size"
+        " where stacks do not name them: one for each handle and stream. Use fewer"
+        " streams and graph captures, or make them smaller with"
+        " CUBLAS_WORKSPACE_CONFIG=:4096:2."
+    ),
+}
+
+
+def _by_category(case: Case) -> Iterator[Advice]:
+    live = case.live_bytes or 0
+    if not live:
+        return
+    evaluates = any(one.kind == "no_backward" for one in case.holdings)
+    if not case.trains:
+        return
+    activations = case.by_category.get("activation", 0)
+    in_optimizer = case.asked_in == "optimizer"
+    if activations >= ACTIVATIONS * live and not evaluates and not in_optimizer:
+        yield advice_of(
+            "Compute activations again in backward instead of keeping them"
+            " (torch.utils.checkpoint.checkpoint, use_reentrant=False) around the layers"
+            f" that hold most{_lines(case, 'activation')}.",
+            activations,
+            "held",
+        )
+    optimizer = case.by_category.get("optimizer", 0)
+    if in_optimizer:
+        yield from _in_optimizer(case, optimizer)
+    elif optimizer >= OPTIMIZER * live:
+        yield from _states(case, optimizer)
+    grads = case.by_category.get("grad", 0)
+    # Backward makes gradients, and the optimizer needs them.
+    if grads >= GRADS * live and case.asked_in not in ("backward", "optimizer"):
+        yield advice_of(
+            "Gradients are live outside backward: zero_grad(set_to_none=True) right"
+            " after the optimizer's step lets go of them.",
+            grads,
+            "held",
+        )
+
+
+def _in_optimizer(case: Case, states: int) -> Iterator[Advice]:
+    """The step itself had no room: it needs the gradients, and makes states or copies."""
+    asked = case.facts.requested_bytes
+    yield advice_of(
+        "The optimizer's step ran out. Where it computes all parameters at once"
+        " (foreach, the default on CUDA), temporary copies as large as the parameters"
+        " come with it: use fused=True, or foreach=False.",
+        None if asked is None else asked,
+        "requested",
+    )
+    yield from _states(case, states)
+
+
+def _states(case: Case, num_bytes: int) -> Iterator[Advice]:
+    size = num_bytes or None
+    shard = "shard it (fully_shard, or ZeroRedundancyOptimizer)"
+    if case.world_size > 1:
+        yield advice_of(
+            f"Where every rank holds the whole optimizer state, {shard}.",
+            size,
+            "held",
+        )
+    more = "" if case.world_size > 1 else f"; with more than one GPU, {shard}"
+    yield advice_of(
+        "Keep the optimizer's state in 8 bits, page it, or offload it to the host"
+        f" (bitsandbytes' AdamW8bit and PagedAdamW8bit, DeepSpeed's offload){more}.",
+        size,
+        "held",
+    )
+
+
+def _lines(case: Case, category: str) -> str:
+    """The lines that hold most of a category."""
+    labels = [
+        one.label for one in case.holders if one.label and category_of(one) == category
+    ]
+    return f": {lines_text(labels[:_MAX_LINES])}" if labels else ""
+
+
+def category_of(one: Holder) -> str | None:
+    """What most of a line's bytes are, as pages colour it; None where it is not known."""
+    return FOLDS_INTO[CATEGORIES[one.category]] if one.category >= 0 else None

@@ -1,0 +1,218 @@
+"""Causes by which something took the memory that the request needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tb_plugin.analysis.findings.text import (
+    at_lines,
+    counted,
+    lines_text,
+    share_text,
+    size_text,
+)
+from tb_plugin.analysis.oom.case import MAJOR, MAJOR_FREE, Suspect, advice_of, weighed
+from tb_plugin.analysis.oom.live_advice import holding_advice
+
+if TYPE_CHECKING:
+    from tb_plugin.analysis.findings.finding import Advice
+    from tb_plugin.analysis.oom.case import Case
+    from tb_plugin.analysis.oom.error import OomFacts
+
+GIANT: Final = 2.0
+SPARE: Final = 0.25
+
+
+def single_giant(case: Case) -> Suspect | None:
+    """The request is far larger than any before while there was room, or than the device."""
+    facts, asked = case.facts, case.facts.requested_bytes
+    before, held, room = facts.largest_before_bytes, facts.held_bytes, facts.room_bytes
+    if asked is None or not room:
+        return None
+    has_spare = held is not None and held <= (1 - SPARE) * room
+    unheard_of = before is not None and asked >= GIANT * before and has_spare
+    sizes = (facts.limit_bytes, facts.capacity_bytes)
+    device = min((size for size in sizes if size is not None), default=None)
+    if not unheard_of and (device is None or asked <= device):
+        return None
+    beyond = asked - (before or 0)
+    where = f" at {case.asked_at}" if case.asked_at else ""
+    why = "this one allocation is the cause"
+    if before:
+        why += (
+            f", {asked / before:,.1f} times the largest before it ({size_text(before)})"
+        )
+    if held is not None:
+        why += f"; {size_text(held)} was live"
+    return Suspect(
+        "single_giant",
+        beyond,
+        beyond >= MAJOR * room,
+        why + ".",
+        f"{GIANT:g} times as large as any request before, while {share_text(SPARE)} of"
+        " the room was not in use; or larger than the device",
+        ("requested", "largest_before"),
+        (
+            advice_of(
+                f"Make this one request smaller{where}:"
+                " do it in chunks, for fewer elements at once, or in a smaller data type.",
+                beyond,
+                "requested",
+                "largest_before",
+            ),
+        ),
+    )
+
+
+USUAL_NON_TORCH_BYTES: Final = 2 << 30
+"""A context takes 0.3 to 0.9 GiB, communicators of a few groups about 1 GiB."""
+
+
+def non_torch(case: Case) -> Suspect | None:
+    """What is used beside torch, beyond what is usual, would have covered it."""
+    facts, beyond = case.facts, excess_non_torch_bytes(case.facts)
+    device = facts.capacity_bytes or facts.room_bytes or 0
+    weight = weighed(beyond or 0, facts.missing_bytes or 0, device)
+    if not beyond or facts.is_limited or weight is None:
+        return None
+    used = facts.non_torch_bytes
+    if used is not None and facts.capacity_bytes is not None:
+        why = (
+            f"{size_text(used)} of the device's {size_text(facts.capacity_bytes)} was"
+            " used outside torch's allocator."
+        )
+    else:
+        why = (
+            f"at least {size_text(beyond)} that torch had reserved before was used by"
+            " something else."
+        )
+    return Suspect(
+        "non_torch",
+        beyond,
+        weight[0],
+        why,
+        "used outside torch beyond what is usual (other ranks, earlier steps, else"
+        f" {size_text(USUAL_NON_TORCH_BYTES)}), from {share_text(MAJOR)} of the device on",
+        ("non_torch", "lost_room"),
+        (
+            advice_of(
+                "See what else uses the device (nvidia-smi lists its processes): another"
+                " job, other ranks that were not given a device of their own, libraries"
+                " that allocate by themselves.",
+                beyond,
+                "non_torch",
+                "lost_room",
+            ),
+        ),
+        holds=weight[1],
+    )
+
+
+def excess_non_torch_bytes(facts: OomFacts) -> int | None:
+    """Used beside torch beyond what is usual; at least what torch had and lost."""
+    used, usual = facts.non_torch_bytes, facts.usual_non_torch_bytes
+    beyond = None
+    if used is not None:
+        beyond = max(0, used - (USUAL_NON_TORCH_BYTES if usual is None else usual))
+    known = [size for size in (beyond, facts.lost_room_bytes) if size is not None]
+    return max(known, default=None)
+
+
+def growth(case: Case) -> Suspect | None:
+    """What was kept from round to round would have covered it."""
+    facts, found, word = case.facts, case.facts.growth, case.round_word
+    if found is None:
+        return None
+    taken, room = found.num_bytes, facts.room_bytes or 0
+    weight = weighed(taken, facts.missing_bytes or 0, room)
+    if not taken or weight is None:
+        return None
+    what = "what it allows" if facts.is_limited else "the GPU"
+    by = f" by {lines_text(found.lines)}" if found.lines else ""
+    rate = f"{size_text(found.bytes_per_round)} per {word}"
+    late = found.late_bytes_per_round
+    if late is not None and late > 0:
+        rate += f", and {size_text(late)} in the last third of them"
+    elif late is not None:
+        rate += ", though no more in the last third of them"
+    graph = " that were detached, not tensors with their graph" if case.trains else ""
+    at = at_lines(found.lines)
+    holdings = tuple(holding_advice(case, ("no_backward", "kv_cache", "prefetched")))
+
+    def advice(what: str) -> tuple[Advice, ...]:
+        text = (
+            f"{what}: keep numbers (.item()) or copies on the host{graph}; bound or"
+            " clear a list or a cache that gets one more entry for each batch or key."
+        )
+        because = ("growth", "growth_per_round")
+        return (*holdings, advice_of(text, taken, *because))
+
+    return Suspect(
+        "growth",
+        taken,
+        weight[0],
+        f"memory retained across {word}s filled {what}, {size_text(taken)}{by}, growing"
+        f" {rate}.",
+        f"what was retained covers what the device lacked, from {share_text(MAJOR)} of"
+        " the room on",
+        ("growth", "growth_per_round"),
+        advice(f"Find what retains memory from {word} to {word}{at}"),
+        advice(f"Some memory is kept by every {word} as well{at}"),
+        holds=weight[1],
+    )
+
+
+UNEVEN: Final = 1.2
+EXPLAINS: Final = 0.5
+
+
+def imbalance(case: Case) -> Suspect | None:
+    """This rank holds much more than its peers, and with their median it would do.
+
+    Growth that makes up half of the difference explains it and is named instead.
+    """
+    facts = case.facts
+    above, median = above_peers_bytes(facts), median_peer_bytes(facts)
+    room, missing = facts.room_bytes or 0, facts.missing_bytes or 0
+    if above is None or median is None or above < missing or above <= 0:
+        return None
+    grown = 0 if facts.growth is None else facts.growth.num_bytes
+    is_explained = grown >= EXPLAINS * above
+    is_uneven = above + median >= UNEVEN * median
+    if is_explained or not is_uneven or above < MAJOR_FREE * room:
+        return None
+    peers = "one peer" if len(facts.peers_peak_bytes) == 1 else None
+    peers = peers or counted(len(facts.peers_peak_bytes), "peer")
+    return Suspect(
+        "imbalance",
+        above,
+        above >= MAJOR * room,
+        f"this rank held {size_text(above)} more than the median peak of its {peers},"
+        f" {size_text(median)}.",
+        f"{UNEVEN:g} times the median of the peers' peaks, which would have been served;"
+        f" from {share_text(MAJOR)} of the room on",
+        ("above_peers", "median_peer"),
+        (
+            advice_of(
+                "Even out what the ranks hold: equal batches, sequence lengths and"
+                " shards. Compare this rank with another one line by line.",
+                above,
+                "above_peers",
+                "median_peer",
+            ),
+        ),
+    )
+
+
+def above_peers_bytes(facts: OomFacts) -> int | None:
+    """What this rank holds above the median of its peers' peaks."""
+    median, held = median_peer_bytes(facts), facts.held_bytes
+    return None if median is None or held is None else held - median
+
+
+def median_peer_bytes(facts: OomFacts) -> int | None:
+    """Median of the peers' peaks."""
+    peaks = facts.peers_peak_bytes
+    return int(np.median(peaks)) if peaks else None

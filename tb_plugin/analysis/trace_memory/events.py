@@ -1,0 +1,107 @@
+"""Memory events of a trace: their devices, and which event freed which allocation.
+
+An address may be used again and again, on each device by itself: an allocation belongs
+to the next event of its device and address, if that one frees. What was allocated
+before the trace began has a release only; what outlives it has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tb_plugin.analysis.trace.trace import NOTHING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tb_plugin.analysis.trace.details import MemoryEvents
+
+    Ints: TypeAlias = npt.NDArray[Any]
+    Bools: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryPairs:
+    """By event of the trace."""
+
+    release: Ints
+    """(events,): of an allocation the event that frees it, or NOTHING."""
+    allocation: Ints
+    """(events,): of a release the allocation that it frees, or NOTHING."""
+    reuse: Ints
+    """(events,): of an allocation the next one at its address where no release lies
+    between, for that was not seen; or NOTHING."""
+    are_known: bool
+    """Whether the trace has addresses at all; without them nothing is paired."""
+
+    @property
+    def is_reused(self) -> Bools:
+        """(events,): of an allocation, whether its release was not seen."""
+        is_reused: Bools = self.reuse != NOTHING
+        return is_reused
+
+
+def memory_pairs(memory: MemoryEvents) -> MemoryPairs:
+    """The pairs of a trace's events, which are in order of time."""
+    num = len(memory)
+    release = np.full(num, NOTHING, dtype=np.int64)
+    allocation = np.full(num, NOTHING, dtype=np.int64)
+    addressed = memory.address != 0
+    known = np.flatnonzero(addressed & (memory.num_bytes != 0))
+    # Stable: of one device and address the events stay in order of time.
+    order = known[
+        np.lexsort(
+            (
+                memory.address[known],
+                memory.device[known],
+                memory.device_type[known],
+            )
+        )
+    ]
+    first, second = order[:-1], order[1:]
+    same = (
+        (memory.address[first] == memory.address[second])
+        & (memory.device[first] == memory.device[second])
+        & (memory.device_type[first] == memory.device_type[second])
+        & (memory.num_bytes[first] > 0)
+    )
+    freed = same & (memory.num_bytes[second] < 0)
+    release[first[freed]] = second[freed]
+    allocation[second[freed]] = first[freed]
+    reuse = np.full(num, NOTHING, dtype=np.int64)
+    reuse[first[same & ~freed]] = second[same & ~freed]
+    return MemoryPairs(release, allocation, reuse, bool(addressed.any()) or not num)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryDevices:
+    """Devices of any type, by (type, index)."""
+
+    device_type: Ints
+    """(devices,): see `MemoryEvents`."""
+    device: Ints
+    of_event: Ints
+    """(events,): index in the columns above."""
+
+    def __len__(self) -> int:
+        return len(self.device)
+
+    def events_of(self, index: int) -> Ints:
+        """Rows of a device's events, ascending."""
+        return np.flatnonzero(self.of_event == index)
+
+
+def memory_devices(memory: MemoryEvents) -> MemoryDevices:
+    """The devices of a trace's events."""
+    kinds, kind = np.unique(memory.device_type, return_inverse=True)
+    indices, index = np.unique(memory.device, return_inverse=True)
+    # Sorting one column of numbers is many times faster than sorting rows.
+    both, of_event = np.unique(kind * len(indices) + index, return_inverse=True)
+    return MemoryDevices(
+        kinds[both // max(len(indices), 1)],
+        indices[both % max(len(indices), 1)],
+        of_event,
+    )

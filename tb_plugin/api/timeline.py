@@ -1,0 +1,132 @@
+"""Responses about a run's series: lines and heatmap."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from tb_plugin.api.base import (
+    CapacityKind,
+    F64Column,
+    I32Column,
+    Problem,
+    RunSummary,
+    U16Column,
+    Unit,
+    XKind,
+)
+
+
+class SeriesInfo(Struct, frozen=True):
+    """A recorded column that can be drawn."""
+
+    key: str
+    """`table/column`, e.g. `step/allocated_peak_bytes`."""
+    unit: Unit
+    group: Literal["device", "process", "timing", "host", "sensor", "progress"]
+    headline: bool
+    """Kept pre-aggregated: instant at any number of ranks."""
+    num_ranks: int
+    """Ranks that recorded it."""
+
+
+class AbsentSeries(Struct, frozen=True):
+    """A series some source would give, with the reason it is not there."""
+
+    group: Literal["device", "process", "timing", "host", "sensor", "progress"]
+    source: str
+    reason: str
+    remedy: str
+
+
+class Mark(Struct, frozen=True):
+    """An instant on the x axis."""
+
+    kind: Literal["attempt", "epoch", "phase", "oom", "retry", "dropped", "user"]
+    x: float
+    rank: int | None
+    label: str
+
+
+class RankLine(Struct, frozen=True):
+    """One rank's line; x ascends; columns have equal length.
+
+    Where rows were merged for the width, y is the highest value inside each merged
+    group (peaks never vanish) and y_low the lowest; otherwise both are equal.
+    """
+
+    rank: int
+    why: Literal["selected", "pinned", "high", "low", "oom"]
+    x: F64Column
+    y: F64Column
+    y_low: F64Column
+
+
+class RankBand(Struct, frozen=True):
+    """Spread over ranks at each x: columns of equal length."""
+
+    num_ranks: int
+    x: F64Column
+    low: F64Column
+    p5: F64Column
+    median: F64Column
+    p95: F64Column
+    high: F64Column
+    high_rank: I32Column
+    """Which rank is the highest at each x."""
+
+
+class TimelineResponse(Struct, frozen=True):
+    """Route `/timeline` (run, rank, ranks, pinned, series, x, x0, x1, px, phase)."""
+
+    run: RunSummary
+    series: SeriesInfo | None
+    """None where the run has nothing to draw (then `absent` says why)."""
+    x: XKind
+    x_low: float
+    x_high: float
+    """Full extent of the data, whatever part was asked for."""
+    rows_per_point: int
+    """1 where every row is drawn."""
+    lines: tuple[RankLine, ...]
+    band: RankBand | None
+    """Present above 16 ranks."""
+    capacity_bytes: float | None
+    """The smallest device (or memory limit) among the ranks drawn."""
+    capacity_kind: CapacityKind
+    marks: tuple[Mark, ...]
+    available: tuple[SeriesInfo, ...]
+    absent: tuple[AbsentSeries, ...]
+    phases: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+
+class HeatmapResponse(Struct, frozen=True):
+    """Route `/heatmap` (run, ranks, series, x0, x1, px, rows, phase): rank by step.
+
+    `values` is row-major: `num_rows` rows of `num_columns` cells; 0 means nothing was
+    recorded, 1..65535 maps linearly onto value_low..value_high. Each cell is the
+    highest value inside it. Row i covers `ranks_per_row` ranks from `row_rank[i]`.
+    """
+
+    run: RunSummary
+    series: SeriesInfo | None
+    x_low: float
+    x_high: float
+    """Full extent in steps."""
+    x0: float
+    steps_per_column: float
+    """Column c covers steps x0 + c * steps_per_column and the following."""
+    num_rows: int
+    num_columns: int
+    ranks_per_row: int
+    row_rank: I32Column
+    values: U16Column
+    value_low: float
+    value_high: float
+    capacity_bytes: float | None
+    exact: bool
+    """False while the cells come from pre-aggregated buckets wider than a column."""
+    marks: tuple[Mark, ...]
+    absent: tuple[AbsentSeries, ...]

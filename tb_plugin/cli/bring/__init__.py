@@ -1,1 +1,0 @@
-"""`memboard import`: other tools' files into a logdir."""

@@ -1,0 +1,201 @@
+"""Files that an attempt of a recording can give, and their contents."""
+
+from __future__ import annotations
+
+import csv
+import io
+import pickle
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
+
+import yaml
+
+from collector.cli.failure import Failure
+from collector.config.table import as_yaml as settings_yaml
+from collector.format.errors import FormatError
+from collector.format.snapshots import rebuilt
+from collector.history.pickles import PROTOCOL, pickle_name
+from tb_plugin.analysis.series.functions import CONTEXTS
+from tb_plugin.cache import Cache
+from tb_plugin.cli.export.module_table import COLUMNS, WindowTable
+from tb_plugin.cli.opening import no_deadline
+from tb_plugin.formats.memprofiler.names import FunctionKey, SnapKey, names_of
+from tb_plugin.formats.memprofiler.stats import their_name
+from tb_plugin.formats.recording.captures import captures_of, read_capture
+from tb_plugin.formats.recording.functions import every_snap, snapped
+from tb_plugin.formats.recording.modules import ModulesError, ModulesReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from collector.format.records import CaptureEntry
+    from tb_plugin.formats.recording.modules import RankWindow, WindowKey
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.index.run import AttemptFiles, Run
+
+Kind: TypeAlias = Literal["yaml", "modules", "history", "config"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+
+_CACHE_BYTES: Final = 64 << 20
+_HISTORY: Final = "history"
+_SETTINGS_HEADING: Final = (
+    "The settings that were in effect, as `memboard export --config` read them from"
+    " the recording. collector.record(config=FILE) takes them back."
+)
+
+
+class Planned(NamedTuple):
+    """A file that can be written."""
+
+    kind: Kind
+    name: str
+    make: Callable[[], bytes]
+    """Raises Failure where it cannot be made; the other files can."""
+
+
+class Contents:
+    """The files of one attempt."""
+
+    def __init__(self, run: Run, attempt: AttemptFiles) -> None:
+        self._attempt = attempt
+        self._modules = ModulesReader(Cache(_CACHE_BYTES))
+        self._windows: dict[int, list[tuple[WindowKey, RankWindow]]] = {}
+        for key, ranks in self._modules.windows(run, no_deadline()).items():
+            if key.attempt == attempt.index:
+                for rank, window in ranks.items():
+                    self._windows.setdefault(rank, []).append((key, window))
+        # Of all ranks, so that a call has the same name on each.
+        self._names = names_of(self._functions())
+
+    def files(self, kind: Kind, rank: int) -> Iterator[Planned]:
+        """A rank's files of one kind."""
+        file = self._attempt.files[rank]
+        begin = f"rank_{rank}_"
+        if kind == "yaml" and any(snapped(file)):
+            make = partial(self._stats_yaml, rank)
+            yield Planned(kind, f"{begin}memory_stats.yaml", make)
+        if kind == "yaml" and rank in self._windows:
+            make = partial(self._modules_yaml, rank)
+            yield Planned(kind, f"{begin}fsdp_memory_stats.yaml", make)
+        if kind == "modules" and rank in self._windows:
+            make = partial(self._modules_csv, rank)
+            yield Planned(kind, f"{begin}modules.csv", make)
+        if kind == "history":
+            yield from self._histories(rank, file)
+        if kind == "config" and file.header.config:
+            make = partial(_settings, file)
+            yield Planned(kind, f"{begin}config.yaml", make)
+
+    def _functions(self) -> Iterator[FunctionKey]:
+        """Functions of which anything was collected."""
+        for windows in self._windows.values():
+            for key, _ in windows:
+                yield FunctionKey(key.function, key.phase)
+        for file in self._attempt.files.values():
+            yield from snapped(file)
+            for entry in captures_of(file):
+                if entry.kind == _HISTORY and entry.function:
+                    yield FunctionKey(entry.function, entry.phase)
+
+    def _stats_yaml(self, rank: int) -> bytes:
+        """Measurements by MemProfiler's keys, in order of time."""
+        found: list[tuple[int, str, dict[str, int | float]]] = []
+        for key, table in every_snap(self._attempt.files[rank]).items():
+            columns = [(their_name(n), c.tolist()) for n, c in table.stats.items()]
+            for row in range(len(table)):
+                context = CONTEXTS[int(table.context[row])]
+                iteration = int(table.iteration[row])
+                values = {
+                    stat: _exact(column[row])
+                    for stat, column in columns
+                    if column[row] == column[row]  # NaN: not recorded
+                }
+                text = SnapKey(rank, self._names[key], iteration, context).text
+                found.append((int(table.time_ns[row]), text, values))
+        found.sort(key=lambda snap: snap[0])
+        return _yaml({key: values for _, key, values in found})
+
+    def _modules_yaml(self, rank: int) -> bytes:
+        tables = self._window_tables(rank)
+        return _yaml(
+            {f"{rank}.{name}.{i}": table.nested() for name, i, table in tables}
+        )
+
+    def _modules_csv(self, rank: int) -> bytes:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(("function", "iteration", *COLUMNS))
+        for name, iteration, table in self._window_tables(rank):
+            writer.writerows((name, iteration, *row) for row in table.rows)
+        return text.getvalue().encode()
+
+    def _window_tables(self, rank: int) -> Iterator[tuple[str, int, WindowTable]]:
+        """Function, iteration and module memory of every window of a rank."""
+        for key, window in self._windows[rank]:
+            try:
+                opened = self._modules.open(window)
+            except ModulesError as error:
+                raise Failure(
+                    error.what, where=window.path, remedy=error.remedy
+                ) from error
+            is_fsdp = opened.facts.backend == "fsdp2"
+            name = self._names[FunctionKey(key.function, key.phase)]
+            yield name, key.iteration, WindowTable(opened.memory, is_fsdp=is_fsdp)
+
+    def _histories(self, rank: int, file: RankFile) -> Iterator[Planned]:
+        num_named: Counter[str] = Counter()
+        for entry in captures_of(file):
+            if entry.kind == _HISTORY:
+                function = self._names.get(FunctionKey(entry.function, entry.phase), "")
+                name = _history_name(rank, entry, function)
+                num_named[name] += 1
+                if num_named[name] > 1:
+                    name = _history_name(rank, entry, function, f"-{num_named[name]}")
+                yield Planned("history", name, partial(_history, file, entry))
+
+
+def _history_name(
+    rank: int, entry: CaptureEntry, function: str, suffix: str = ""
+) -> str:
+    if function:
+        iteration, context = entry.iteration, entry.context
+        return pickle_name(rank, function + suffix, iteration, context=context)
+    return pickle_name(  # by hand: the step tells captures of one name apart
+        rank,
+        "",
+        entry.step or 0,
+        phase=entry.phase,
+        context=entry.context,
+        label=(entry.label or "snapshot") + suffix,
+    )
+
+
+def _history(file: RankFile, entry: CaptureEntry) -> bytes:
+    try:
+        snapshot = rebuilt(read_capture(file, entry).tables)
+    except (FormatError, OSError) as error:
+        raise Failure(
+            f"a capture of the allocator cannot be read: {error}",
+            where=file.shown_path,
+            remedy="all other captures are written; the disk may have been full",
+        ) from error
+    return pickle.dumps(snapshot, PROTOCOL)
+
+
+def _settings(file: RankFile) -> bytes:
+    return settings_yaml(file.header.config, None, _SETTINGS_HEADING).encode()
+
+
+def _yaml(data: Any) -> bytes:
+    """Plain data as YAML that `yaml.safe_load` takes, in the order given."""
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.dump(
+        data, Dumper=dumper, sort_keys=False, default_flow_style=False, width=1000
+    )
+    return text.encode()
+
+
+def _exact(value: float) -> int | float:
+    """Bytes and counts are whole numbers, as they were when they were measured."""
+    return int(value) if float(value).is_integer() else value

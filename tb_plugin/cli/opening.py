@@ -1,0 +1,374 @@
+"""Opened paths: what a command was given, on this machine or at a store."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from collector.cli.failure import Failure
+from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
+from tb_plugin import storage
+from tb_plugin.budget import Budget
+from tb_plugin.formats.snapshots.files.heads import fault_of
+from tb_plugin.formats.traces.files.heads import looks_like_trace
+from tb_plugin.index.listing import FoundRun
+from tb_plugin.index.logdirs import Logdir
+from tb_plugin.index.run import Run
+from tb_plugin.index.store import Store
+from tb_plugin.storage.remote import Remote
+from tb_plugin.storage.urls import is_url, parse_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tb_plugin.index.run import AttemptFiles
+
+Place: TypeAlias = Path | str
+"""A path; or a URL, once it was opened as paths at its store are written."""
+
+_MAX_LISTED: Final = 20
+_POLL_SECONDS: Final = 0.02
+_WAIT_POLL_SECONDS: Final = 0.5
+
+
+def no_deadline() -> Budget:
+    """A budget that allows everything: a command reads to the end."""
+    return Budget(math.inf)
+
+
+def path_or_url(text: str) -> Place:
+    """The type of an argument: a URL stays a text, `file://` is a path like others."""
+    if not is_url(text):
+        return Path(text)
+    parts = urlsplit(text)
+    if parts.scheme.lower() == "file" and parts.netloc in ("", "localhost"):
+        return Path(unquote(parts.path))
+    return text
+
+
+def local_path(text: str) -> Path:
+    """The type of `-o`: results are not written to stores."""
+    path = path_or_url(text)
+    if isinstance(path, Path):
+        return path
+    raise argparse.ArgumentTypeError(
+        "results are written to this machine's disks: name a local path, and copy what"
+        " was written"
+    )
+
+
+def is_folder(place: Place) -> bool:
+    """Whether what was opened is a directory."""
+    if isinstance(place, Path):
+        return place.is_dir()
+    return storage.remote_at(place).root == place
+
+
+def open_files(
+    places: Iterable[Place], *, folders: bool, traces: bool = True
+) -> tuple[list[Place], list[Failure]]:
+    """What can be opened, absolute and free of links, and why the rest cannot.
+
+    Directories are opened where `folders` says so, traces where `traces` does. Nothing is
+    named twice.
+    """
+    good: dict[Place, None] = {}
+    bad: list[Failure] = []
+    for place in places:
+        try:
+            found = _open_file(place, folders=folders)
+        except Failure as failure:  # the others go on
+            bad.append(failure)
+            continue
+        if not traces and not is_folder(found) and fault_of(str(found)) is not None:
+            remedy = "put it into the logdir as it is, or: memboard open FILE"
+            what = "this is a trace, and snapshots are wanted"
+            bad.append(Failure(what, where=found, remedy=remedy))
+        else:
+            good[found] = None
+    return list(good), bad
+
+
+def open_place(place: Place) -> Place:
+    """The same path; a URL as paths at its store are written, which is mounted.
+
+    Raises:
+        Failure: the store has nothing there, or refuses; or it is a single rank's file.
+    """
+    if isinstance(place, Path):
+        return place
+    where, _, name = place.partition("?")[0].rpartition("/")
+    if parse_rank_file_name(name) is not None:
+        raise Failure(
+            "one rank's file at a store is not read alone",
+            where=f"{where}/{name}",
+            remedy="name the run's directory, and choose ranks with an option",
+        )
+    root, _ = _mounted(place)
+    storage.remote_at(root).is_patient = True
+    return root
+
+
+def runs_at(place: Place) -> Store:
+    """All runs of a logdir that was opened, found.
+
+    Raises:
+        Failure: there is no such directory, or its store refuses.
+    """
+    remote = None
+    if isinstance(place, Path):
+        if not place.is_dir():
+            is_there = place.exists()
+            raise Failure(
+                "this is a file; a directory was expected"
+                if is_there
+                else "there is no such directory",
+                where=place,
+                remedy="name the logdir that TensorBoard is given, or one run in it",
+            )
+        logdir = Logdir(str(place), "", str(place.resolve()))
+    else:
+        remote = storage.remote_at(place)
+        remote.is_patient = False
+        logdir = Logdir(place, "", place)
+    store = Store((logdir,))
+    store.look()
+    while store.index.is_walking:
+        time.sleep(_POLL_SECONDS if store.index.is_listing else 0.0)
+        store.look()
+    if remote is not None:
+        refusal = remote.refusal()
+        if refusal is not None and not store.index.runs:
+            raise refused(refusal[1], refusal[0])
+        remote.is_patient = True
+    return store
+
+
+def choose_run(store: Store, name: str | None, place: Place) -> Run:
+    """The run of that name; without one, the only run.
+
+    Raises:
+        Failure: there is none, or several to choose from.
+    """
+    runs = store.runs()
+    if name is not None:
+        wanted = name.rstrip("/")
+        named = [run for run in runs if wanted in (run.found.name, run.found.id)]
+        if not named:
+            raise Failure(
+                f"there is no run {name!r}", where=place, remedy=_choices(runs)
+            )
+        return named[0]
+    candidates = [run for run in runs if run.made_of == "recording"] or runs
+    if not candidates:
+        raise no_recording(place)
+    if len(candidates) > 1:
+        raise Failure(
+            f"there are {len(candidates)} runs", where=place, remedy=_choices(runs)
+        )
+    return candidates[0]
+
+
+def no_recording(place: Place) -> Failure:
+    """The failure where a logdir is empty."""
+    return Failure(
+        "there is no recording",
+        where=place,
+        remedy="name the directory given to collector.record, or one above it",
+    )
+
+
+def refused(error: storage.StorageError, where: object) -> Failure:
+    """The failure where a store refuses."""
+    what = str(error.strerror)
+    return Failure(what[:1].lower() + what[1:], where=where, remedy=error.remedy)
+
+
+def run_of_file(path: Path) -> Run:
+    """The run that one rank's file alone makes; of a segment, with all others of it.
+
+    Raises:
+        Failure: it is no rank's file.
+    """
+    if not path.exists():
+        raise Failure("the file cannot be read: it does not exist", where=path)
+    if parse_rank_file_name(path.name) is None:
+        raise Failure(
+            "this is no rank's file",
+            where=path,
+            remedy="name a logdir, a run's directory, or a file rank*.events",
+        )
+    resolved = path.resolve()
+    folder = resolved.parent
+    found = FoundRun("file", str(folder.parent.parent), str(folder), folder.name, "/")
+    found.list_files()
+    found.files = {
+        key: parts
+        for key, parts in found.files.items()
+        if any(part.path.endswith(resolved.name) for part in parts)
+    }
+    found.version = 1
+    return Run(found)
+
+
+def read_whole(run: Run, rank: int | None = None) -> None:
+    """Read all files of a run, or of one rank, and look for damage.
+
+    Raises:
+        Failure: it has no such rank.
+    """
+    if rank is not None and rank not in {number for number, _ in run.found.files}:
+        run.update(no_deadline(), only=())
+        if rank not in run.ranks:
+            remedy = "the names of its files tell no rank: leave --rank out"
+            if run.ranks:
+                remedy = f"its ranks are {run.ranks[0]} to {run.ranks[-1]}"
+            raise Failure(
+                f"the run has no rank {rank}", where=run.found.name, remedy=remedy
+            )
+    keys = [key for key in run.found.files if rank in (None, key[0])]
+    run.update(no_deadline(), only=None if rank is None else keys)
+    run.check(no_deadline(), rank=rank)
+
+
+def await_end(run: Run, seconds: float) -> None:
+    """Wait until every rank's file has its end, if that comes soon."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not _has_ended(run):
+        time.sleep(_WAIT_POLL_SECONDS)
+        run.found.list_files()
+        run.update(no_deadline())
+
+
+def attempt_of(run: Run, number: int | None) -> AttemptFiles:
+    """An attempt by its number from 1; without one the last.
+
+    Raises:
+        Failure: there is none such.
+    """
+    attempts = run.attempts
+    if not attempts:
+        raise Failure(
+            "none of the files can be read",
+            where=run.found.name,
+            remedy="the problems listed above say why",
+        )
+    for attempt in attempts:
+        if attempt.index == (number or len(attempts)):
+            return attempt
+    raise Failure(
+        f"there is no attempt {number}",
+        where=run.found.name,
+        remedy=f"its attempts are 1 to {len(attempts)}",
+    )
+
+
+def folder_of(run: Run) -> str:
+    """The directory of a recorded run; its rank files lie in plugins/memboard below."""
+    folder = run.found.folder
+    for _ in RANK_FILES_DIR:
+        folder = os.path.dirname(folder)  # noqa: PTH120  # a URL is none of pathlib's
+    return folder
+
+
+def result_folder(folder: str) -> Path:
+    """Where results go without `-o`: the run's directory; of a store's the current one."""
+    return Path() if storage.is_remote(folder) else Path(folder)
+
+
+def _has_ended(run: Run) -> bool:
+    if not run.attempts:
+        return False
+    files = run.attempts[-1].files
+    world_size = max(file.header.world_size for file in files.values())
+    return len(files) >= world_size and all(file.close for file in files.values())
+
+
+def _choices(runs: Sequence[Run]) -> str:
+    names = [run.found.name for run in runs]
+    if not names:
+        return "name another logdir: this one holds no runs"
+    more = len(names) - _MAX_LISTED
+    text = ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
+    return f"choose one with --run: {text}"
+
+
+def _open_file(place: Place, *, folders: bool) -> Place:
+    found: Place
+    if isinstance(place, str):
+        found, is_dir = _mounted(place)
+    else:
+        found = _resolved(place)
+        is_dir = found.is_dir()
+    if is_dir:
+        if folders:
+            return found
+        raise Failure(
+            "this is a directory; files were expected",
+            where=place if isinstance(place, Path) else found,
+            remedy="name the files in it, such as DIR/*.pickle",
+        )
+    folder, _, name = str(found).replace("\\", "/").rpartition("/")
+    if parse_rank_file_name(name) is not None:
+        above = folder.rsplit("/", 2)[0]
+        raise Failure(
+            "this is one rank's recording, not a snapshot",
+            where=found,
+            remedy=f"open the run's directory instead: memboard open {above!r}",
+        )
+    if isinstance(found, Path) and not found.is_file():
+        raise Failure(
+            "this is no plain file", where=place, remedy="save it as a file first"
+        )
+    try:
+        fault = fault_of(str(found))
+        if fault is not None and not looks_like_trace(str(found)):
+            what, remedy = fault
+            raise Failure(what[:1].lower() + what[1:], where=found, remedy=remedy)
+    except storage.StorageError as error:
+        raise refused(error, found) from error
+    return found
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.expanduser().resolve(strict=True)
+    except FileNotFoundError as error:
+        raise Failure(
+            "there is no such file",
+            where=path,
+            remedy="check the path; it is taken relative to where you are",
+        ) from error
+    except (OSError, RuntimeError, ValueError) as error:
+        raise Failure(
+            f"the path leads nowhere: {getattr(error, 'strerror', None) or error}",
+            where=path,
+            remedy="check its permissions and links",
+        ) from error
+
+
+def _mounted(text: str) -> tuple[str, bool]:
+    """What a URL names, as paths at its store are written; and whether it is a directory.
+
+    Raises:
+        Failure: it is no URL; or the store has nothing there, or refuses.
+    """
+    try:
+        url = parse_url(text)
+    except ValueError as error:
+        raise Failure("this is no address", remedy="check how it is written") from error
+    try:
+        is_file = Remote(url).kind() == "file" and url.parent is not None
+        remote = storage.mount(url.parent if is_file and url.parent else url)
+        remote.is_patient = True
+        if not is_file:
+            with remote.scandir(url.root):  # asks whether it is there
+                remote.is_patient = False
+    except storage.StorageError as error:
+        raise refused(error, url.root) from error
+    return url.root, not is_file

@@ -1,0 +1,106 @@
+"""A report as sections of lines and tables, rendered as text and as Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from collector.cli.failure import printable
+from tb_plugin.analysis.findings.render import markdown_table, plain
+from tb_plugin.cli.text import text_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[T]):
+    """One column of a table; cells may hold texts from files."""
+
+    title: str
+    cell: Callable[[T], str]
+    is_text: bool = False
+    """Aligned to the left, as the first column always is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Generic[T]):
+    """Rows below titles; columns are declared once for every form."""
+
+    columns: Sequence[Column[T]]
+    rows: Sequence[T]
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """Row by row."""
+        return [tuple(one.cell(row) for one in self.columns) for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A part that has a form of its own in each."""
+
+    text: Sequence[str]
+    markdown: Sequence[str]
+
+
+Item: TypeAlias = "str | Table[Any] | Rendered | Section"
+
+
+@dataclass(slots=True)
+class Section:
+    """A titled part; its lines may hold texts from files."""
+
+    title: str
+    items: list[Item] = field(default_factory=list)
+
+    def add(self, *items: Item | None) -> None:
+        """Append what is there."""
+        self.items += [item for item in items if item is not None]
+
+
+def text_of(section: Section, indent: str = "") -> Iterator[str]:
+    """Lines; a section's items stand below its title, further in."""
+    yield indent + printable(section.title)
+    if not indent:
+        yield "=" * len(section.title)
+        inner = "  "
+    else:
+        inner = indent + "  "
+    for item in section.items:
+        if isinstance(item, str):
+            yield inner + printable(item)
+        elif isinstance(item, Section):
+            yield from text_of(item, inner)
+        elif isinstance(item, Rendered):
+            yield from (inner + line for line in item.text)
+        else:
+            rows = [tuple(map(printable, row)) for row in item.cells()]
+            head = [one.title for one in item.columns]
+            left = [at for at, one in enumerate(item.columns) if one.is_text or not at]
+            lines = text_table(head, rows, left=left)
+            yield from (inner + line for line in lines if line.strip())
+
+
+def markdown_of(section: Section, level: int = 1) -> Iterator[str]:
+    """The same with headings, lists and tables."""
+    yield f"{'#' * level} {plain(section.title)}"
+    for kind, items in groupby(section.items, key=type):
+        if kind is str:
+            yield ""
+            yield from (f"- {plain(str(item))}" for item in items)
+            continue
+        for item in items:
+            yield ""
+            if isinstance(item, Section):
+                yield from markdown_of(item, level + 1)
+            elif isinstance(item, Rendered):
+                yield from item.markdown
+            elif isinstance(item, Table):
+                right = [
+                    at for at, one in enumerate(item.columns) if at and not one.is_text
+                ]
+                head = [one.title for one in item.columns]
+                yield from markdown_table(head, item.cells(), right=right)

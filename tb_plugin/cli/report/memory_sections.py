@@ -1,0 +1,220 @@
+"""Sections of a report about modules, functions and snapshots of the allocator."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from collector.format.sizes import bytes_text, time_text
+from tb_plugin.cli.report.document import Column, Section, Table
+from tb_plugin.cli.text import counted, problem_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from tb_plugin.api.functions import FunctionsResponse
+    from tb_plugin.api.modules import ModulesResponse
+    from tb_plugin.cli.report.reading import RunReport, Snapshot
+    from tb_plugin.pages.histories.figures import DeviceFigures, SiteFigures
+
+MAX_ROWS: Final = 20
+"""Ranks, modules and calls that are listed, the largest or newest."""
+_MAX_OOMS: Final = 4
+"""Failed allocations whose sizes are printed."""
+_STATS: Final = (
+    "allocated_bytes.all.current",
+    "allocated_bytes.all.peak",
+    "reserved_bytes.all.current",
+    "rss_bytes",
+)
+"""Shown of a call, where it has them."""
+
+
+SITES: Final[Sequence[Column[SiteFigures]]] = (
+    Column("allocation site at the peak", lambda one: one.label or "no stack trace"),
+    Column("size", lambda one: bytes_text(one.bytes)),
+    Column("share", lambda one: f"{one.share:.1%}"),
+    Column("category", lambda one: one.category, is_text=True),
+    Column("blocks", lambda one: f"{one.num_blocks:,}"),
+)
+MODULES: Final[Sequence[Column[Mapping[str, Any]]]] = (
+    Column("module", lambda one: one["module"]),
+    Column("held", lambda one: bytes_text(one["held"])),
+    Column("own", lambda one: bytes_text(one["own"])),
+    Column("rank's total", lambda one: bytes_text(one["total"])),
+    Column("mostly", lambda one: _largest(one["categories"]), is_text=True),
+)
+
+
+def modules_section(report: RunReport) -> Section | None:
+    """The last complete window, the modules that hold most first."""
+    answer = report.modules
+    if answer is None:
+        return None
+    rows = list(_module_rows(answer))
+    facts = answer.facts
+    peak = None if facts is None else facts.window_peak_bytes
+    section = Section(
+        f"modules: {answer.window} on rank {answer.rank}, {answer.device},"
+        f" {answer.state}; peak of the window {bytes_text(peak)};"
+        f" {counted(len(rows), 'module')}"
+    )
+    for window in report.passed_over[:1]:
+        section.add(f"the last complete one: {window} came after it and ended early")
+    if facts is not None and facts.estimate:
+        section.add(f"{facts.estimate}: what ran may differ")
+    if facts is not None and facts.incomplete:
+        reasons = "; ".join(facts.reasons) or "the reason is not known"
+        section.add(f"incomplete: {reasons}")
+    if facts is not None and facts.num_events_dropped:
+        section.add(f"{counted(facts.num_events_dropped, 'event')} dropped")
+    if split := answer.split:
+        section.add(
+            f"at that moment modules hold {bytes_text(split.held_bytes)} of the rank's"
+            f" {bytes_text(split.total_bytes)};"
+            f" {bytes_text(split.unattributed_bytes)} not attributed"
+        )
+    by = "held"
+    columns = [one for one in MODULES if one.title != "rank's total"]
+    if all(row["held"] is None for row in rows):  # a report of another tool
+        by = "total"
+        columns = [one for one in MODULES if one.title not in ("held", "own")]
+    rows.sort(key=lambda row: -(row[by] or 0))
+    section.add(Table(columns, rows[:MAX_ROWS]))
+    return section
+
+
+def _module_rows(answer: ModulesResponse) -> Iterator[dict[str, Any]]:
+    """Modules with values, by their full names."""
+    tree = answer.tree
+    names: list[str] = []
+    for name, parent in zip(values_of(tree.name), values_of(tree.parent), strict=True):
+        before = "" if parent < 0 else f"{names[parent]}."
+        names.append(before + tree.names[name])
+    held, own = values_of(answer.held_bytes), values_of(answer.own_bytes)
+    categories = [(one.name, values_of(one.bytes)) for one in answer.categories]
+    for row, total in enumerate(values_of(answer.total_bytes)):
+        if total is not None:
+            yield {
+                "module": names[row],
+                "held": held[row],
+                "own": own[row],
+                "total": total,
+                "categories": {name: sizes[row] for name, sizes in categories},
+            }
+
+
+def _largest(sizes: Mapping[str, float | None]) -> str:
+    known = [(size, name) for name, size in sizes.items() if size]
+    known.sort(key=lambda one: -one[0])
+    return ", ".join(f"{name} {bytes_text(size)}" for size, name in known[:2])
+
+
+def function_section(answer: FunctionsResponse) -> Section:
+    """The newest calls of a function."""
+    section = Section(
+        f"{answer.function} ({answer.phase}): {counted(answer.num_calls, 'call')} on"
+        f" rank {answer.rank}"
+    )
+    iterations = values_of(answer.calls.iteration)
+    rows = range(max(0, len(iterations) - MAX_ROWS), len(iterations))
+    columns: list[Column[int]] = [Column("call", lambda row: str(iterations[row]))]
+    for stat in answer.stats:
+        if stat.name in _STATS:
+            end, difference = values_of(stat.end), values_of(stat.difference)
+            if any(end[row] is not None for row in rows):
+                columns += [
+                    Column(stat.name, _cell(end, bytes_text)),
+                    Column("+/-", _cell(difference, _signed)),
+                ]
+    if len(columns) > 1:
+        section.add(Table(columns, rows))
+    return section
+
+
+def snapshot_section(one: Snapshot) -> Section:
+    """The most important figures of each of its devices."""
+    section = Section(f"snapshot {_snapshot_name(one)}")
+    if one.problem is not None:
+        section.add(*problem_lines(one.problem))
+    elif not one.devices:
+        section.add("It holds no segments and no events of any device.")
+    for device in one.devices:
+        facts = Section(f"device {device.device}", list(_device_lines(device)))
+        if device.holders:
+            facts.add(Table(SITES, device.holders))
+        facts.add(*(f"not recorded: {text}" for text in device.not_recorded))
+        section.add(facts)
+    return section
+
+
+def _snapshot_name(one: Snapshot) -> str:
+    """A file's path below the logdir; of a capture what it was taken for."""
+    history = one.history
+    if history.path:
+        return history.path
+    words = [
+        f"rank {history.rank}",
+        history.label or history.function or one.origin,
+        history.context,
+        "" if history.step is None else f"step {history.step}",
+    ]
+    return ", ".join(filter(None, words))
+
+
+def _device_lines(device: DeviceFigures) -> Iterator[str]:
+    yield f"peak: {_peak(device)}"
+    segments = counted(device.num_segments, "segment")
+    of = (
+        ""
+        if device.capacity_bytes is None
+        else f" of {bytes_text(device.capacity_bytes)}"
+    )
+    yield (
+        f"reserved: {bytes_text(device.reserved_bytes)} in {segments},"
+        f" at most {bytes_text(device.peak_reserved_bytes)}{of}"
+    )
+    yield f"allocated: {bytes_text(device.allocated_bytes)}"
+    yield f"largest free block: {bytes_text(device.largest_inactive_block_bytes)}"
+    if device.oom:
+        sizes = ", ".join(bytes_text(one["size"]) for one in device.oom[:_MAX_OOMS])
+        more = len(device.oom) - _MAX_OOMS
+        yield f"failed allocations: {sizes}" + (f" and {more} more" if more > 0 else "")
+    if categories := device.categories_bytes:
+        texts = [f"{name} {bytes_text(size)}" for name, size in categories.items()]
+        yield f"categories at the peak: {', '.join(texts)}"
+
+
+def _peak(device: DeviceFigures) -> str:
+    """`1.66 GiB active, at event 11,206 of 23,105 (step 3)`."""
+    size = bytes_text(device.peak_active_bytes)
+    if not device.num_events:
+        return f"{size} active; earlier peaks are not recorded"
+    event = device.peak_active_event
+    when = f"at event {event + 1:,} of {device.num_events:,}"
+    if event < 0:
+        when = "before the first event"
+    where = []
+    if device.peak_active_step is not None:
+        where.append(f"step {device.peak_active_step}")
+    if device.peak_active_ms is not None:
+        where.append(time_text(device.peak_active_ms))
+    return f"{size} active, {when}" + (f" ({', '.join(where)})" if where else "")
+
+
+def values_of(column: npt.NDArray[np.generic]) -> list[Any]:
+    """A column's numbers; None where nothing was recorded."""
+    return [None if math.isnan(value) else value for value in column.tolist()]
+
+
+def _cell(
+    values: Sequence[float | None], text: Callable[[float | None], str]
+) -> Callable[[int], str]:
+    return lambda row: text(values[row])
+
+
+def _signed(size: float | None) -> str:
+    return bytes_text(size) if size is None or size < 0 else f"+{bytes_text(size)}"

@@ -1,0 +1,239 @@
+"""Pages' answers about a run, read to the end: all that a report says."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from tb_plugin.cache import Cache
+from tb_plugin.cli.opening import no_deadline, read_whole
+from tb_plugin.cli.report.traces import recorded_traces, trace_files
+from tb_plugin.formats.recording.functions import FunctionsReader
+from tb_plugin.formats.recording.modules import ModulesReader
+from tb_plugin.jobs.histories import Histories
+from tb_plugin.jobs.history_list import OwnCapture, listed, of_rank
+from tb_plugin.pages.distributed.stragglers import stragglers_view
+from tb_plugin.pages.findings.errors import ErrorsReader
+from tb_plugin.pages.findings.findings import findings
+from tb_plugin.pages.functions.functions import FunctionsQuery, functions
+from tb_plugin.pages.histories.figures import DeviceFigures, figures_of
+from tb_plugin.pages.histories.history import facts_of
+from tb_plugin.pages.modules.modules import ModulesQuery, modules
+from tb_plugin.pages.overview.facts import FactsReader
+from tb_plugin.pages.overview.overview import overview
+from tb_plugin.pages.overview.runs import summary_of
+from tb_plugin.pages.steps.steps import StepsQuery, steps
+from tb_plugin.pages.timeline.selection import RanksQuery
+from tb_plugin.server.errors import NotReadyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tb_plugin.api.base import Problem, RunSummary
+    from tb_plugin.api.findings import FindingsResponse
+    from tb_plugin.api.functions import FunctionsResponse, HistoryReference
+    from tb_plugin.api.histories import HistoryOrigin
+    from tb_plugin.api.modules import ModulesResponse
+    from tb_plugin.api.overview import OverviewResponse
+    from tb_plugin.api.steps import StepsResponse, StragglersResponse
+    from tb_plugin.index.run import Run
+    from tb_plugin.index.store import Store
+    from tb_plugin.jobs.histories import HistoryJob
+    from tb_plugin.jobs.history_list import FoundHistory
+
+MAX_CAPTURES: Final = 20
+"""Captures of a recording that are opened, the newest; files of other tools all are."""
+
+_RECORDED: Final = ("recording", "memprofiler")
+"""What runs are made of that hold more than files which are opened one by one."""
+_CACHE_BYTES: Final = 256 << 20
+_MAX_PASSED_OVER: Final = 20
+"""Windows that ended early, before the very last one is reported as it is."""
+_JUDGING_SECONDS: Final = 600.0
+"""Of one history, opening included."""
+_POLL_SECONDS: Final = 0.5
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """A snapshot of the allocator, and its figures."""
+
+    history: HistoryReference
+    origin: HistoryOrigin
+    problem: Problem | None
+    """Why it cannot be read."""
+    settings: dict[str, str] = {}
+    """Of the allocator."""
+    devices: tuple[DeviceFigures, ...] = ()
+
+
+class RunReport(Struct, frozen=True, kw_only=True):
+    """Answers of the pages about one run; of one rank alone where that is chosen."""
+
+    run: RunSummary
+    overview: OverviewResponse
+    findings: FindingsResponse
+    steps: StepsResponse | None
+    """None where no step's time was recorded; likewise the next."""
+    stragglers: StragglersResponse | None
+    modules: ModulesResponse | None
+    """The last complete window; None where none was recorded."""
+    passed_over: tuple[str, ...]
+    """Ids of later windows, which ended early."""
+    functions: tuple[FunctionsResponse, ...]
+    """One for each function in each phase."""
+    snapshots: tuple[Snapshot, ...]
+    """Files, and the newest captures."""
+    traces: tuple[dict[str, Any], ...]
+    """Recorded ones, then other files."""
+    problems: tuple[Problem, ...]
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether there is more than problems."""
+        files = [one.problem for one in self.snapshots]
+        files += [one["problem"] for one in self.traces]
+        return self.run.made_of in _RECORDED or None in files
+
+    @property
+    def histories(self) -> list[HistoryReference]:
+        """Captures of the allocator that were recorded, each once."""
+        found = {one.id: one for answer in self.functions for one in answer.histories}
+        return list(found.values())
+
+
+class Reader:
+    """Reads reports through the pages."""
+
+    def __init__(self, store: Store, capacity_bytes: int | None = None) -> None:
+        """`capacity_bytes`: of devices of unknown size."""
+        self._series = store.series
+        self._facts = FactsReader(store.series)
+        self._modules = ModulesReader(Cache(_CACHE_BYTES))
+        self._functions = FunctionsReader(Cache(_CACHE_BYTES))
+        self._histories = Histories()
+        self._errors = ErrorsReader(
+            self._facts, self._histories, store.cache, capacity_bytes
+        )
+
+    def run(self, run: Run, rank: int | None) -> RunReport:
+        """One run, or one rank of it."""
+        read_whole(run, rank)
+        series = self._series
+        summary = summary_of(series, run)
+        ranks = RanksQuery(rank=rank)
+        first = overview(series, self._facts, run, summary, ranks, no_deadline())
+        by_module, passed_over = self._by_module(run, summary, rank)
+        by_function = self._by_function(run, summary, rank)
+        snapshots = tuple(self._snapshots(run, rank))
+        self._errors.judge_all(run, rank, no_deadline(), _JUDGING_SECONDS)
+        with run.lock:
+            found = findings(self._errors, series, run, summary, ranks, no_deadline())
+        course = steps(series, run, summary, StepsQuery(rank=rank), no_deadline())
+        has_steps = course.rank is not None
+        problems = [one for one in run.problems if rank in (None, one.rank)]
+        problems += [one for one in by_module.problems if one not in problems]
+        return RunReport(
+            run=summary_of(series, run),
+            overview=first,
+            findings=found,
+            steps=course if has_steps else None,
+            stragglers=stragglers_view(series, run, summary, ranks, no_deadline())
+            if has_steps
+            else None,
+            modules=None if by_module.window is None else by_module,
+            passed_over=tuple(passed_over),
+            functions=tuple(by_function),
+            snapshots=snapshots,
+            traces=(*recorded_traces(run, rank), *trace_files(run, rank)),
+            problems=tuple(problems),
+        )
+
+    def _by_module(
+        self, run: Run, summary: RunSummary, rank: int | None
+    ) -> tuple[ModulesResponse, Sequence[str]]:
+        """The last complete window, and later ones that an error cut short.
+
+        Where none of the last is complete, the very last one.
+        """
+
+        def ask(window: str | None = None) -> ModulesResponse:
+            query = ModulesQuery(rank=rank, window=window)
+            return modules(
+                self._modules, self._series, run, summary, query, no_deadline()
+            )
+
+        def is_cut_short(answer: ModulesResponse) -> bool:
+            return answer.facts is not None and answer.facts.incomplete
+
+        last = found = ask()
+        passed_over = []
+        earlier = (one.id for one in reversed(last.windows) if one.id != last.window)
+        for window in islice(earlier, _MAX_PASSED_OVER):
+            if found.window is None or not is_cut_short(found):
+                break
+            passed_over.append(found.window)
+            found = ask(window)
+        return (last, ()) if is_cut_short(found) else (found, passed_over)
+
+    def _by_function(
+        self, run: Run, summary: RunSummary, rank: int | None
+    ) -> list[FunctionsResponse]:
+        def ask(
+            function: str | None = None, phase: str | None = None
+        ) -> FunctionsResponse:
+            query = FunctionsQuery(rank=rank, function=function, phase=phase)
+            return functions(self._functions, run, summary, query, no_deadline())
+
+        first = ask()
+        return [ask(one.function, one.phase) for one in first.functions] or [first]
+
+    def _snapshots(self, run: Run, rank: int | None) -> Iterator[Snapshot]:
+        """Every snapshot by time; judged while it is open, so that it is opened once."""
+        with run.lock:
+            found = of_rank(listed(run, no_deadline()), rank)
+        captures = [one for one in found if isinstance(one.source, OwnCapture)]
+        left_out = {one.reference.id for one in captures[:-MAX_CAPTURES]}
+        for one in found:
+            if one.reference.id in left_out:
+                continue
+            opening = self._opened(run, one)
+            seconds = threading.TIMEOUT_MAX
+            self._errors.judge.ask(run, one, open_it=True, seconds=seconds)
+            history = opening.result
+            if history is None:
+                yield Snapshot(
+                    history=one.reference, origin=one.origin, problem=opening.problem
+                )
+                continue
+            facts = history.once("facts", partial(facts_of, history))
+            yield Snapshot(
+                history=one.reference,
+                origin=one.origin,
+                problem=opening.problem,
+                settings={setting.name: setting.value for setting in facts.settings},
+                devices=figures_of(history),
+            )
+
+    def _opened(self, run: Run, found: FoundHistory) -> HistoryJob:
+        """Wait until it is open, or failed; a terminal shows how far it is."""
+        while True:
+            try:
+                opening = self._histories.open(run, found)
+                break
+            except NotReadyError:
+                time.sleep(_POLL_SECONDS)
+        shown = sys.stderr.isatty()
+        while not opening.wait(_POLL_SECONDS):
+            if shown:
+                name = found.reference.path or found.reference.id
+                progress = f"{opening.progress:4.0%} {opening.doing}"
+                print(f"\r{name}: {progress}\033[K", end="", file=sys.stderr)
+        if shown:
+            print("\r\033[K", end="", file=sys.stderr)
+        return opening

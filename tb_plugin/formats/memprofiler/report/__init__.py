@@ -1,1 +1,0 @@
-"""MemProfiler's module reports."""

@@ -1,0 +1,118 @@
+"""Memory statistics by snap, their names, and why a file of them is not read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tb_plugin.analysis.series.functions import HOOK_PREFIX
+from tb_plugin.formats.memprofiler.names import parse_snap_key
+
+if TYPE_CHECKING:
+    from tb_plugin.formats.memprofiler.names import SnapKey
+
+
+class UnreadableError(Exception):
+    """A file, or the rest of it, that cannot be read. Others are not affected."""
+
+    def __init__(self, what: str, where: str, remedy: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+
+_PROCESS: Final = {"rss": "rss_bytes", "vms": "vms_bytes"}
+_PROCESS_BACK: Final = {ours: theirs for theirs, ours in _PROCESS.items()}
+
+
+def our_name(name: str) -> str:
+    """The stat that MemProfiler calls `name`."""
+    if name in _PROCESS:
+        return _PROCESS[name]
+    # torch's: `allocated_bytes.all.current`, `num_ooms`, `max_split_size`.
+    if "." in name or name.startswith("num_") or name == "max_split_size":
+        return name
+    return HOOK_PREFIX + name
+
+
+def their_name(name: str) -> str:
+    """What MemProfiler calls our stat `name`."""
+    return _PROCESS_BACK.get(name, name.removeprefix(HOOK_PREFIX))
+
+
+MAX_STATS_BYTES: Final = 32 << 20
+"""A larger file of statistics is not one: a snap takes about 5 KB."""
+MAX_SNAPS: Final = 100_000
+MAX_VALUES: Final = 2_000
+"""Of one snap. torch has about 130 statistics."""
+_MAX_INT: Final = 1 << 62
+_MAX_TEXT: Final = 120
+_MAX_LEFT_OUT: Final = 5
+"""Named one by one; the rest is counted."""
+
+
+@dataclass(slots=True)
+class Stats:
+    """What one file says. Values are numbers under the names the file gives them."""
+
+    snaps: dict[SnapKey, dict[str, float]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    """What was not read and why, at most five."""
+    num_left_out: int = 0
+    error: UnreadableError | None = None
+    """Why the rest of the file was not read; what came before it was."""
+
+    def begin(self, key: object) -> dict[str, float] | None:
+        """The values of the snap named `key`, to be filled; None where it is no snap."""
+        snap = parse_snap_key(key) if isinstance(key, str) else None
+        if snap is None:
+            self.leave_out(f"{shown(key)} names no rank.function.iteration.start|end")
+            return None
+        if len(self.snaps) >= MAX_SNAPS:
+            self.leave_out(f"{shown(key)}: more than {MAX_SNAPS:,} snaps")
+            return None
+        return self.snaps.setdefault(snap, {})
+
+    def put(
+        self, values: dict[str, float], key: object, name: object, value: Any
+    ) -> None:
+        """Keep a number. None is "not recorded"; everything else is left out, named."""
+        if value is None:
+            return
+        if not isinstance(name, str) or len(name) > _MAX_TEXT:
+            self.leave_out(f"{shown(key)}: {shown(name)} is no name of a statistic")
+        elif type(value) not in (int, float):
+            self.leave_out(f"{shown(key)}: {shown(name)} is no number: {shown(value)}")
+        elif not math.isfinite(value) or abs(value) > _MAX_INT:
+            self.leave_out(f"{shown(key)}: {shown(name)} is out of range")
+        elif len(values) >= MAX_VALUES:
+            self.leave_out(f"{shown(key)}: more than {MAX_VALUES:,} statistics")
+        else:
+            values[name] = value
+
+    def leave_out(self, what: str) -> None:
+        """Something could not be used; the rest can."""
+        self.num_left_out += 1
+        if len(self.left_out) < _MAX_LEFT_OUT:
+            self.left_out.append(what)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What stands for an object that the file wants made: its name, never itself."""
+
+    name: str
+
+
+def shown(value: object) -> str:
+    """A bounded, printable text for a message."""
+    if isinstance(value, Refused):
+        return f"an object of {shown(value.name)}"
+    if isinstance(value, str):
+        text = value[:_MAX_TEXT]
+        return text if text.isprintable() else ascii(text)
+    if value is None or isinstance(value, (bool, float)):
+        return str(value)
+    return f"a {type(value).__name__}"

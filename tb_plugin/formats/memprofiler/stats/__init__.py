@@ -1,1 +1,0 @@
-"""MemProfiler's statistics, from YAML and from pickles."""

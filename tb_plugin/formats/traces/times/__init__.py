@@ -1,1 +1,0 @@
-"""The times of a trace: exact, paired, and at the ends of flows."""

@@ -1,0 +1,306 @@
+"""Jobs: what takes long is done on threads of its own, once, and retained while there is room.
+
+A request never waits longer than it wants to: the work goes on without it, and the next
+request finds it further, done or failed. No lock of a run is held meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from collector.format.errors import CorruptError, FormatError
+from tb_plugin.api.base import Problem
+from tb_plugin.jobs.worker.errors import ImportFailedError
+from tb_plugin.server.errors import NotReadyError, RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+_logger = logging.getLogger(__name__)
+
+MAX_UNDER_WAY: Final = 64
+"""Jobs at a time; most of them wait for a worker or for `Jobs.turn`."""
+_AT_ONCE: Final = 2
+"""Jobs that compute in this process at a time: each takes a core."""
+_MAX_FAILED: Final = 256
+RETRY_S: Final = 30.0
+"""What failed is tried again after so long, when it is asked for."""
+
+State: TypeAlias = Literal["opening", "ready", "failed"]
+
+
+class Shown(Protocol):
+    """Something that can be opened."""
+
+    @property
+    def shown_path(self) -> str:
+        """Where it lies, for a person."""
+
+    @property
+    def rank(self) -> int | None:
+        """Whose it is."""
+
+
+Found = TypeVar("Found", bound=Shown)
+Result = TypeVar("Result")
+
+
+class Job(Generic[Found, Result]):
+    """Something on its way, or there, or failed."""
+
+    def __init__(
+        self,
+        found: Found,
+        wishes: frozenset[int] = frozenset(),
+        failed_before: Problem | None = None,
+    ) -> None:
+        self.found = found
+        self.wishes = wishes
+        """Every time that a person asked for another try, so far."""
+        self.failed_before = failed_before
+        """Why it failed when it was tried last."""
+        self.progress = 0.0
+        self.doing = "waiting for other files"
+        self.result: Result | None = None
+        self.problem: Problem | None = None
+        self.is_lasting = False
+        """Whether another try would fail as well."""
+        self.ended_at = 0.0
+        self._ended = threading.Event()
+
+    @property
+    def state(self) -> State:
+        """How far it is."""
+        if not self._ended.is_set():
+            return "opening"
+        return "failed" if self.result is None else "ready"
+
+    @property
+    def failure(self) -> Problem | None:
+        """Why it failed, also while it is tried once more."""
+        return self.problem if self._ended.is_set() else self.failed_before
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end, at most so long; whether it came."""
+        return self._ended.wait(seconds)
+
+    def note(self, progress: float, doing: str) -> None:
+        """How far it is, from 0 to 1, and what is being done."""
+        self.progress, self.doing = max(self.progress, min(progress, 1.0)), doing
+
+    def end(self, result: Result | None, problem: Problem | None = None) -> None:
+        """It is over."""
+        self.result, self.problem = result, problem
+        self.progress, self.doing = 1.0, ""
+        self.ended_at = time.monotonic()
+        self._ended.set()
+
+    def may_be_tried_again(self, *, is_wished: bool) -> bool:
+        """Whether it failed, and long enough ago, or a person wants it."""
+        if self.state != "failed":
+            return False
+        is_due = not self.is_lasting and time.monotonic() - self.ended_at > RETRY_S
+        return is_wished or is_due
+
+
+class Jobs(Generic[Found, Result]):
+    """Jobs by what they open. Safe for threads."""
+
+    max_retained: int = 1 << 30
+    """Jobs that are done are let go of beyond so many..."""
+    min_retained: int = 1
+    """... and beyond `max_bytes`, but for so many that were used last."""
+
+    def __init__(self, max_bytes: int, num_bytes: Callable[[Result], int]) -> None:
+        """`num_bytes`: how much a result holds in memory."""
+        self.turn: Final = threading.Semaphore(_AT_ONCE)
+        """Held while this process computes."""
+        self.num_ended = 0
+        """How many were opened so far, or could not be."""
+        self.max_bytes = max_bytes
+        self._num_bytes = num_bytes
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Hashable, Job[Found, Result]] = OrderedDict()
+        """By content; those used last come last."""
+        self._asked: dict[Hashable, Hashable] = {}
+        """By name: the content that was last asked for."""
+        self._ready: dict[Hashable, Hashable] = {}
+        """By name: the content that was last there."""
+
+    def begin(
+        self,
+        key: Hashable,
+        name: Hashable,
+        found: Found,
+        work: Callable[[Job[Found, Result]], Result],
+        *,
+        again: int | None = None,
+        after: Callable[[Result], None] | None = None,
+    ) -> Job[Found, Result]:
+        """The job of some content, begun unless it is known; does not wait.
+
+        What failed is tried again after a while, unless the content is at fault; at once
+        where a person says so.
+
+        Args:
+            key: the content.
+            name: of what has this content now.
+            found: what is opened.
+            work: makes the result.
+            again: one wish of a person for another try: it counts once, however often it
+                is repeated.
+            after: done when the result is there, while nobody waits.
+
+        Raises:
+            NotReadyError: too many are under way.
+        """
+        with self._lock:
+            known = self._known.get(key)
+            wishes = frozenset() if known is None else known.wishes
+            is_wished = again is not None and again not in wishes
+            if known is None or known.may_be_tried_again(is_wished=is_wished):
+                self._ensure_room(found)
+                wishes |= set() if again is None else {again}
+                before = None if known is None else known.problem
+                known = self._known[key] = Job(found, wishes, before)
+                threading.Thread(
+                    target=self._work,
+                    args=(key, name, known, work, after),
+                    name="memboard-job",
+                    daemon=True,
+                ).start()
+            self._asked[name] = key
+            if known.state == "ready":
+                self._ready[name] = key
+            self._known.move_to_end(key)
+            return known
+
+    def known(self, key: Hashable) -> Job[Found, Result] | None:
+        """The job of some content; None where nobody asked for it yet."""
+        with self._lock:
+            return self._known.get(key)
+
+    def current(self, name: Hashable) -> Job[Found, Result] | None:
+        """The job of what had a name last, if it is done; counts as use of it."""
+        return self._done(self._asked, name)
+
+    def latest(self, name: Hashable) -> Job[Found, Result] | None:
+        """The same, or an older one while that is not done."""
+        return self._done(self._ready, name)
+
+    def tidy(self) -> None:
+        """Let go of what was not used for longest, as far as there is too much."""
+        with self._lock:
+            done = [
+                (key, job.result)
+                for key, job in reversed(self._known.items())
+                if job.result is not None
+            ]
+        sizes = [self._num_bytes(result) for _, result in done]
+        with self._lock:
+            total = 0
+            for place, (key, result) in enumerate(done):
+                total += sizes[place]
+                known = self._known.get(key)
+                is_it = known is not None and known.result is result
+                too_many = place >= self.max_retained or (
+                    place >= self.min_retained and total > self.max_bytes
+                )
+                if is_it and too_many:
+                    del self._known[key]
+            failed = [key for key, job in self._known.items() if job.state == "failed"]
+            for key in failed[: max(0, len(failed) - _MAX_FAILED)]:
+                del self._known[key]
+            for names in (self._asked, self._ready):
+                for name in [
+                    one for one, key in names.items() if key not in self._known
+                ]:
+                    del names[name]
+
+    def _ensure_room(self, found: Found) -> None:
+        under_way = sum(job.state == "opening" for job in self._known.values())
+        if under_way >= MAX_UNDER_WAY:
+            raise NotReadyError(
+                f"{under_way} other files are being opened.",
+                found.shown_path,
+                "Ask again in a moment.",
+            )
+
+    def _done(
+        self, names: dict[Hashable, Hashable], name: Hashable
+    ) -> Job[Found, Result] | None:
+        with self._lock:
+            key = names.get(name)
+            job = None if key is None else self._known.get(key)
+            if key is None or job is None or job.result is None:
+                return None
+            self._known.move_to_end(key)
+            return job
+
+    def _work(
+        self,
+        key: Hashable,
+        name: Hashable,
+        job: Job[Found, Result],
+        work: Callable[[Job[Found, Result]], Result],
+        after: Callable[[Result], None] | None,
+    ) -> None:
+        """Thread: one job."""
+        result: Result | None = None
+        problem: Problem | None = None
+        try:
+            result = work(job)
+        except Exception as error:  # noqa: BLE001  # the one guard of the thread
+            job.is_lasting = getattr(error, "is_lasting", False)
+            problem = problem_of(job.found, error)
+        with self._lock:
+            self.num_ended += 1
+            if result is not None:
+                self._ready[name] = key
+            job.end(result, problem)
+        self.tidy()
+        if result is not None and after is not None:
+            try:
+                after(result)
+            except Exception:
+                _logger.exception("%s is open, but not prepared", job.found.shown_path)
+            self.tidy()
+
+
+def problem_of(found: Shown, error: Exception) -> Problem:
+    """Why something could not be opened, for a person."""
+    where = ""
+    if isinstance(error, ImportFailedError | RequestError):
+        what, where, remedy = error.what, error.where, error.remedy
+    elif isinstance(error, CorruptError):
+        what, remedy = _sentence(error), "Open another one: others are not affected."
+    elif isinstance(error, FormatError):
+        what, remedy = _sentence(error), "Update MemBoard to the version that wrote it."
+    elif isinstance(error, OSError):
+        what = f"The file cannot be read: {error.strerror or error}."
+        remedy = "Check that the file is still there and may be read."
+    elif isinstance(error, MemoryError):
+        what = "There is not enough memory to open it."
+        remedy = "Close other programs, or open MemBoard on a machine with more memory."
+    else:
+        _logger.error("%s could not be opened", found.shown_path, exc_info=error)
+        what = f"Opening it failed: {type(error).__name__}."
+        remedy = "The log of TensorBoard holds the traceback; please report it."
+    return Problem(
+        severity="error",
+        path=found.shown_path,
+        what=what[:1000],
+        where=where[:500],
+        salvaged="Everything else of the run.",
+        remedy=remedy[:1000],
+        rank=found.rank,
+    )
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,22 @@
+"""Imported once by the fork server: what every worker needs is there when it begins."""
+
+from __future__ import annotations
+
+import gc
+import io
+from contextlib import suppress
+from importlib import import_module
+
+from tb_plugin.jobs.worker import process
+from tb_plugin.jobs.worker.errors import ImportFailedError
+from tb_plugin.jobs.worker.limits import KINDS
+
+__all__ = ["process"]
+
+for _kind in KINDS:
+    _module = import_module(_kind.module)
+    if _kind.sample:
+        # A worker that meets what is wrong here says so.
+        with suppress(ImportFailedError, OSError):
+            _module.imported(io.BytesIO(_kind.sample))
+gc.freeze()

@@ -1,0 +1,371 @@
+"""Errors and other ends of a run that left a report about memory, as findings.
+
+What the recorder reported is read at once. The histories taken with it, and snapshots
+that other tools wrote, imported or as they lie there, are judged in the background: the
+first one on its own, the others once somebody opens them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from collector.format.names import IMPORT_JOB
+from tb_plugin.formats.recording.oom import (
+    Ending,
+    OomReport,
+    endings_of,
+    messages_by_report,
+    read_report,
+)
+from tb_plugin.jobs.history_list import OwnCapture, history_of, listed
+from tb_plugin.pages.findings.judge import HistoryJudge
+from tb_plugin.pages.findings.of_error import Around, error_in_file, reported_error
+from tb_plugin.pages.findings.peers import Peers, of_snapshots
+from tb_plugin.pages.findings.processes import processes
+from tb_plugin.server.errors import NotFoundError, NotReadyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tb_plugin.analysis.findings.finding import Finding
+    from tb_plugin.analysis.oom.errors import HistoryErrors, OomError
+    from tb_plugin.api.base import Problem
+    from tb_plugin.budget import Budget
+    from tb_plugin.cache import Cache
+    from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.index.notes import Event
+    from tb_plugin.index.run import AttemptFiles, Run
+    from tb_plugin.jobs.histories import Histories
+    from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.pages.findings.judge import Judged
+    from tb_plugin.pages.overview.facts import FactsReader
+
+MAX_ERRORS: Final = 20
+MAX_REPORTS: Final = 60
+"""Ends whose reports are read: those of out-of-memory errors first."""
+MAX_UNASKED: Final = 4
+"""Files of other tools that are opened though nobody asked for them."""
+
+FileNotes = dict[tuple[int, str], list["Event"]]
+
+
+class _Told(NamedTuple):
+    """A report, and the start of the job it is of."""
+
+    attempt: AttemptFiles
+    report: OomReport
+    num_earlier: int
+    """Errors of the same process before it."""
+    is_last: bool
+    """Of the errors of its process."""
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        return self.report.case.is_out_of_memory
+
+
+class _Place(NamedTuple):
+    """Where an error stands among the others: the lowest comes first."""
+
+    is_other_end: bool
+    was_survived: bool
+    """Errors follow that are of the same process: this one did not end it."""
+    starts_after: int
+    """Starts of the job that came after."""
+    time_ms: float
+
+
+class Errors(NamedTuple):
+    """Errors and other ends of a run that left a report about memory."""
+
+    found: tuple[Finding, ...]
+    """The error that ended a rank first, of several ranks the earliest; errors that a
+    program survived follow, and other ends last. At most `MAX_ERRORS`."""
+    num_errors: int
+    """All that are known."""
+    is_reading: bool
+    """Histories are being read: more will be known."""
+    problems: tuple[Problem, ...]
+
+
+class ErrorsReader:
+    """Everything that findings about errors are made of, kept from request to request."""
+
+    def __init__(
+        self,
+        facts: FactsReader,
+        histories: Histories,
+        cache: Cache,
+        capacity_bytes: int | None = None,
+    ) -> None:
+        """`capacity_bytes`: size of the devices, where nothing recorded it."""
+        self.capacity_bytes: Final = capacity_bytes
+        self.judge: Final = HistoryJudge(histories)
+        self.facts: Final = facts
+        self.cache: Final = cache
+
+    def errors(self, run: Run, rank: int | None, budget: Budget) -> Errors:
+        """What is known now; hold the run's lock."""
+        return _Maker(self, run, budget).errors(rank)
+
+    def judge_all(
+        self, run: Run, rank: int | None, budget: Budget, seconds: float
+    ) -> None:
+        """Judge every history that counts; do not hold the run's lock."""
+        with run.lock:
+            wanted = _Maker(self, run, budget).wanted(rank)
+        for found in wanted:
+            with contextlib.suppress(NotReadyError):
+                self.judge.ask(run, found, open_it=True, seconds=seconds)
+
+
+class _Maker:
+    """Makes one answer."""
+
+    def __init__(self, reader: ErrorsReader, run: Run, budget: Budget) -> None:
+        self._reader = reader
+        self._run = run
+        self._budget = budget
+        self._peers: dict[int, Peers] = {}
+        self._problems: dict[str, Problem] = {}
+        self._waits = False
+
+    def errors(self, rank: int | None) -> Errors:
+        told = self._reports(rank)
+        ran_out = {one.report.rank for one in told if one.is_out_of_memory}
+        found = [
+            (self._place(one), self._of_report(one, ran_out, first=place == 0))
+            for place, one in enumerate(told[:MAX_ERRORS])
+        ]
+        files = self._of_files(rank)
+        found += files
+        found.sort(key=lambda one: one[0])
+        return Errors(
+            found=tuple(one for _, one in found[:MAX_ERRORS]),
+            num_errors=sum(one.is_out_of_memory for one in told) + len(files),
+            is_reading=self._waits or self._budget.exhausted,
+            problems=tuple(self._problems.values()),
+        )
+
+    def wanted(self, rank: int | None) -> list[FoundHistory]:
+        """Histories that a finding may rest on."""
+        found = [
+            history
+            for one in self._reports(rank)[:MAX_ERRORS]
+            if (history := self._history_of(one.report)) is not None
+        ]
+        return found + self._files()
+
+    def _reports(self, rank: int | None) -> list[_Told]:
+        """Reports of all ranks, those first that ended one by running out of memory."""
+        notes = _notes_by_file(self._run)
+        endings: list[tuple[AttemptFiles, Ending]] = []
+        for attempt in self._run.attempts:
+            for of_rank, file in attempt.files.items():
+                if rank in (None, of_rank):
+                    own = notes.get((of_rank, file.attempt), [])
+                    endings += [
+                        (attempt, one) for one in endings_of(file, own, self._budget)
+                    ]
+        endings.sort(key=lambda one: (not _is_likely(one[1]), one[1].time_ns))
+        # The last one of each process is the one that may have ended it.
+        last = {id(one.file): one for _, one in endings if _is_likely(one)}
+        endings.sort(key=lambda one: last.get(id(one[1].file)) is not one[1])
+        found: list[tuple[AttemptFiles, OomReport]] = []
+        for attempt, ending in endings[:MAX_REPORTS]:
+            own = notes.get((ending.file.rank, ending.file.attempt), [])
+            messages = messages_by_report(own)
+            report = read_report(ending, messages, self._reader.cache)
+            if report is not None and _tells_of_memory(report):
+                found.append((attempt, report))
+        num_errors = Counter(
+            one.file.shown_path for _, one in endings if _is_likely(one)
+        )
+        return sorted(_numbered(found, num_errors), key=self._place)
+
+    def _place(self, told: _Told) -> _Place:
+        return _Place(
+            is_other_end=not told.is_out_of_memory,
+            was_survived=not told.is_last or _closed(told),
+            starts_after=len(self._run.attempts) - told.attempt.index,
+            time_ms=told.report.time_ns / 1e6,
+        )
+
+    def _of_report(self, told: _Told, ran_out: set[int], *, first: bool) -> Finding:
+        report, attempt = told.report, told.attempt
+        history = self._history_of(report)
+        error = None
+        if history is not None:
+            judged = self._judged(history, open_it=first)
+            error = _matching(judged, report)
+        peers = self._peers.get(attempt.index)
+        if peers is None:
+            reader = self._reader.facts
+            peers = Peers(self._run, reader, attempt, self._budget)
+            self._peers[attempt.index] = peers
+        others = peers.others(report.rank)
+        around = Around(
+            attempt=attempt.index,
+            peers=others,
+            ran_out=ran_out,
+            world_size=max(len(others) + 1, self._world_size(attempt)),
+            usual_non_torch_bytes=peers.usual_non_torch_bytes(report.rank),
+            growth=peers.growth(report.rank),
+            capacity_bytes=self._reader.capacity_bytes,
+            num_earlier=told.num_earlier,
+        )
+        return reported_error(report, around, history, error)
+
+    def _of_files(self, rank: int | None) -> list[tuple[_Place, Finding]]:
+        """Errors inside files of other tools; all ranks are asked, as peers."""
+        judged: list[tuple[FoundHistory, HistoryErrors]] = []
+        for place, history in enumerate(self._files()):
+            of_file = self._judged(history, open_it=place < MAX_UNASKED)
+            if of_file is not None and of_file.found is not None:
+                judged.append((history, of_file.found))
+        peaks: dict[int, int] = {}
+        ran_out: set[int] = set()
+        for history, errors in judged:
+            of_rank = history.reference.rank
+            if of_rank is not None:
+                peak = max(errors.peak_active_bytes.values(), default=0)
+                peaks[of_rank] = max(peaks.get(of_rank, 0), peak)
+                if errors.errors:
+                    ran_out.add(of_rank)
+        sizes = map(self._world_size, self._run.attempts)
+        world_size = max(self._run.snapshots.world_size, len(peaks), 1, *sizes)
+        found = []
+        for process in processes(judged):
+            for place, one in enumerate(process.errors):
+                of_rank = one.history.reference.rank
+                if rank not in (None, of_rank):
+                    continue
+                is_last = place == len(process.errors) - 1
+                around = Around(
+                    attempt=one.history.reference.attempt,
+                    peers=of_snapshots(peaks, of_rank),
+                    ran_out=ran_out,
+                    world_size=world_size,
+                    capacity_bytes=self._reader.capacity_bytes,
+                    num_earlier=process.num_errors - 1 if is_last else place,
+                )
+                entry = error_in_file(one.history, one.error, around)
+                # Of files that tell no rank, the latest is likely the end of them all.
+                sign = -1 if is_last and of_rank is None else 1
+                time_ms = sign * (entry.time_ms or 0.0)
+                found.append((_Place(False, not is_last, 0, time_ms), entry))
+        return found
+
+    def _files(self) -> list[FoundHistory]:
+        """Snapshots of other tools, those first whose name tells of an error."""
+        imported = any(
+            _is_import(file)
+            for attempt in self._run.attempts
+            for file in attempt.files.values()
+        )
+        if not (imported or self._run.snapshots):
+            return []
+        found = [
+            history
+            for history in listed(self._run, self._budget)
+            if not isinstance(history.source, OwnCapture)
+            or _is_import(history.source.file)
+        ]
+        return sorted(found, key=lambda one: "oom" not in one.reference.label.lower())
+
+    def _history_of(self, report: OomReport) -> FoundHistory | None:
+        if report.history is None:
+            return None
+        history_id = f"{report.rank}-{report.attempt}-{report.history.offset}"
+        try:
+            return history_of(self._run, history_id, self._budget)
+        except NotFoundError:
+            return None
+
+    def _judged(self, history: FoundHistory, *, open_it: bool) -> Judged | None:
+        judge = self._reader.judge
+        try:
+            judged = judge.ask(self._run, history, open_it=open_it)
+        except NotReadyError:
+            self._waits = True
+            return None
+        if judged is None:
+            self._waits |= judge.is_under_way(history)
+            judged = judge.known(history)  # it may have ended in between
+        if judged is not None and judged.problem is not None:
+            self._problems.setdefault(judged.problem.path, judged.problem)
+        return judged
+
+    def _world_size(self, attempt: AttemptFiles) -> int:
+        sizes = [file.header.world_size for file in attempt.files.values()]
+        return max(sizes, default=1)
+
+
+def _is_import(file: RankFile) -> bool:
+    """Whether a rank's file holds snapshots that other tools wrote."""
+    return file.header.job.startswith(IMPORT_JOB)
+
+
+def _numbered(
+    found: Iterable[tuple[AttemptFiles, OomReport]], num_errors: Mapping[str, int]
+) -> Iterator[_Told]:
+    """Reports with their place among the errors of their process.
+
+    `num_errors`: by file, of which some may not have been read.
+    """
+    by_file: dict[str, list[OomReport]] = {}
+    told = sorted(found, key=lambda one: one[1].time_ns)
+    for _, report in told:
+        if report.case.is_out_of_memory:
+            by_file.setdefault(report.file, []).append(report)
+    for attempt, report in told:
+        errors = by_file.get(report.file, [])
+        if not report.case.is_out_of_memory:
+            yield _Told(attempt, report, 0, is_last=True)
+        elif report is errors[-1]:
+            earlier = max(len(errors), num_errors[report.file]) - 1
+            yield _Told(attempt, report, earlier, is_last=True)
+        else:
+            yield _Told(attempt, report, errors.index(report), is_last=False)
+
+
+def _closed(told: _Told) -> bool:
+    """Whether the process closed its recording in order: it survived its errors."""
+    file = told.attempt.files.get(told.report.rank)
+    return file is not None and file.close is not None and file.close.how == "closed"
+
+
+def _is_likely(ending: Ending) -> bool:
+    """Whether it is of memory: known before its report is read."""
+    return ending.entry is None or ending.entry.label == "oom"
+
+
+def _tells_of_memory(report: OomReport) -> bool:
+    """An exception on a machine without a device says nothing of memory."""
+    known = report.case.facts.held_bytes is not None or bool(report.case.holders)
+    return report.case.is_out_of_memory or known
+
+
+def _notes_by_file(run: Run) -> FileNotes:
+    found: FileNotes = {}
+    for event in (*run.notes.events("oom"), *run.notes.events("oom_message")):
+        found.setdefault((event.rank, event.attempt), []).append(event)
+    return found
+
+
+def _matching(judged: Judged | None, report: OomReport) -> OomError | None:
+    """What a history says of the error it was taken at: the last one of the device.
+
+    Of another end, what was held at the last event.
+    """
+    if judged is None or judged.found is None:
+        return None
+    errors: Iterable[OomError] = judged.found.errors
+    own: Sequence[OomError] = [
+        one for one in errors if report.case.device in (None, one.device)
+    ]
+    if report.case.is_out_of_memory and own:
+        return max(own, key=lambda one: (one.time_us or 0, one.event))
+    return None if report.case.is_out_of_memory else judged.at_end

@@ -1,0 +1,161 @@
+"""Histories judged in the background: what each says of memory running out.
+
+Judging a long history takes seconds, and the Overview is polled: so it is done once, on
+a thread, and kept after the history itself was let go of.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tb_plugin.analysis.oom.errors import HistoryErrors, OomError, errors_of, state_at
+from tb_plugin.analysis.oom.holders import Lines
+from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
+
+if TYPE_CHECKING:
+    from tb_plugin.api.base import Problem
+    from tb_plugin.index.run import Run
+    from tb_plugin.jobs.histories import Histories, HistoryJob
+    from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.jobs.open_history import OpenHistory
+
+_logger = logging.getLogger(__name__)
+
+MAX_KEPT: Final = 512
+MAX_UNASKED_BYTES: Final = 256 << 20
+"""Histories up to here are opened for the verdict; larger ones once somebody opens
+them."""
+MAX_WAITING: Final = 8
+"""Histories that are being judged or wait for it: each is held in memory meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of it."""
+
+    found: HistoryErrors | None
+    at_end: OomError | None
+    """The last event of a history that has no error, on the device that held most."""
+    problem: Problem | None = None
+
+
+class HistoryJudge:
+    """Judges histories. Safe for threads."""
+
+    def __init__(self, histories: Histories) -> None:
+        self._histories = histories
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[object, ...], Judged] = OrderedDict()
+        self._under_way: dict[tuple[object, ...], threading.Thread] = {}
+        self._one = threading.Semaphore(1)
+        self._num_judged = 0
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Rises with each history that was judged, or opened by anybody."""
+        return self._num_judged, self._histories.num_ended
+
+    def known(self, found: FoundHistory) -> Judged | None:
+        """What is known of a history; None: nothing yet."""
+        with self._lock:
+            judged = self._known.get(found.key)
+            if judged is not None:
+                self._known.move_to_end(found.key)
+            return judged
+
+    def ask(
+        self, run: Run, found: FoundHistory, *, open_it: bool, seconds: float = 0.0
+    ) -> Judged | None:
+        """The same, and see to it that it becomes known.
+
+        `open_it`: also where nobody opened the history yet. `seconds`: how long to wait
+        for it; a run's lock must not be held then.
+
+        Raises:
+            NotReadyError: too many are being opened.
+        """
+        judged = self.known(found)
+        if judged is not None:
+            return judged
+        opening = self._histories.known(found.key)
+        if opening is None and open_it and _size(found) <= MAX_UNASKED_BYTES:
+            opening = self._histories.open(run, found)
+        if opening is None:
+            return None
+        if seconds:
+            opening.wait(seconds)
+        if opening.state == "opening":
+            return None
+        thread = self._begin(opening)
+        if seconds and thread is not None:
+            thread.join(seconds)
+        return self.known(found)
+
+    def is_under_way(self, found: FoundHistory) -> bool:
+        """Whether more will be known of it without anybody doing anything."""
+        with self._lock:
+            if found.key in self._known:
+                return False
+            if found.key in self._under_way:
+                return True
+        # Whoever asks next has it judged, if it was opened by then.
+        return self._histories.known(found.key) is not None
+
+    def _begin(self, opening: HistoryJob) -> threading.Thread | None:
+        key = opening.found.key
+        with self._lock:
+            if key in self._known:
+                return None
+            thread = self._under_way.get(key)
+            if thread is None and len(self._under_way) < MAX_WAITING:
+                thread = threading.Thread(
+                    target=self._work,
+                    args=(opening,),
+                    name="memboard-verdict",
+                    daemon=True,
+                )
+                thread.start()
+                self._under_way[key] = thread
+            return thread
+
+    def _work(self, opening: HistoryJob) -> None:
+        """Thread: judge one."""
+        judged = Judged(None, None, opening.problem)
+        with self._one:
+            if opening.result is not None:
+                try:
+                    judged = judge(opening.result)
+                except Exception:
+                    _logger.exception("A history could not be judged")
+        with self._lock:
+            self._known[opening.found.key] = judged
+            self._num_judged += 1
+            self._under_way.pop(opening.found.key, None)
+            while len(self._known) > MAX_KEPT:
+                self._known.popitem(last=False)
+
+
+def judge(history: OpenHistory) -> Judged:
+    """What an open history says."""
+    devices: Any = history.devices.values()
+    found = errors_of(history.snapshot, devices)
+    at_end = None
+    number = history.default_device
+    if not found.errors and number is not None:
+        device: Any = history.devices[number]
+        if device.num_events:
+            lines = Lines.of(history.snapshot.stacks)
+            last = device.num_events - 1
+            at_end = state_at(history.snapshot, device, lines, last)
+    return Judged(found, at_end)
+
+
+def _size(found: FoundHistory) -> int:
+    source = found.source
+    if isinstance(source, FoundSnapshot):
+        return source.num_bytes
+    return source.entry.num_bytes

@@ -1,0 +1,222 @@
+"""The finding of one error, from everything known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import structs
+
+from tb_plugin.analysis.findings.finding import Finding, MemoryState, Place
+from tb_plugin.analysis.findings.render import markdown_lines
+from tb_plugin.analysis.oom.full import held_text
+from tb_plugin.analysis.oom.judge import held_by, judged, survived_text
+from tb_plugin.pages.findings.peers import peak_sizes, shown_peers
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from tb_plugin.analysis.findings.finding import OomOrigin, PeerState
+    from tb_plugin.analysis.oom.case import Case
+    from tb_plugin.analysis.oom.error import Growth
+    from tb_plugin.analysis.oom.errors import OomError
+    from tb_plugin.formats.recording.oom import OomReport
+    from tb_plugin.jobs.history_list import FoundHistory
+
+_MAX_TEXT: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known beside the error itself."""
+
+    attempt: int
+    peers: Sequence[PeerState]
+    ran_out: Collection[int]
+    """Other ranks that ran out of memory too."""
+    world_size: int
+    usual_non_torch_bytes: int | None = None
+    growth: Growth | None = None
+    """Of the recorded steps."""
+    capacity_bytes: int | None = None
+    """Size of the device as the user named it, where nothing recorded it."""
+    num_earlier: int = 0
+    """Errors before it that the program survived."""
+
+
+def reported_error(
+    report: OomReport,
+    around: Around,
+    history: FoundHistory | None,
+    error: OomError | None,
+) -> Finding:
+    """An error that the recorder reported; `error`: what its history says of it."""
+    case = report.case if error is None else error.case.with_report(report.case)
+    case = _case(case, around)
+    history_id = None if history is None else history.reference.id
+    lacks = [*_not_recorded(case, history_id, report.history_why_not)]
+    message = report.message[:_MAX_TEXT]
+    state = _state(case, around, report.origin, report.file.rpartition("/")[2], message)
+    return _finding(
+        case,
+        state,
+        id=report.id,
+        place=_place(case, history_id, error),
+        not_recorded=(*lacks, *_missing(report)),
+        rank=report.rank,
+        step=report.step,
+        time_ms=report.time_ns / 1e6,
+        during=report.during or ("" if error is None else error.phase),
+    )
+
+
+def error_in_file(history: FoundHistory, error: OomError, around: Around) -> Finding:
+    """An error inside a snapshot that another tool wrote."""
+    reference, case = history.reference, _case(error.case, around)
+    time_ms = reference.time_ms if error.time_us is None else error.time_us / 1e3
+    return _finding(
+        case,
+        _state(case, around, "file", reference.path or reference.label, ""),
+        num_later=error.num_later,
+        id=f"{reference.id}-{error.device}-{error.event}",
+        place=_place(case, reference.id, error),
+        not_recorded=tuple(_not_recorded(case, reference.id, "")),
+        rank=reference.rank,
+        step=reference.step if error.step is None else error.step,
+        time_ms=time_ms,
+        during=error.phase,
+    )
+
+
+def _state(
+    case: Case, around: Around, origin: OomOrigin, file: str, message: str
+) -> MemoryState:
+    return MemoryState(
+        origin=origin,
+        is_out_of_memory=case.is_out_of_memory,
+        analysed=case.replayed,
+        attempt=around.attempt,
+        file=file,
+        message=message,
+        num_earlier=around.num_earlier,
+        held_sentence=held_text(case),
+        held_by=held_by(case),
+        stack=case.stack,
+        peers=shown_peers(around.peers, around.ran_out),
+        report="",
+    )
+
+
+def _finding(
+    case: Case, state: MemoryState, *, num_later: int = 0, **where: Any
+) -> Finding:
+    """`where`: place, time and what is not recorded, see `Finding`."""
+    found = judged(case, state.message)
+    title, sentence = found.title, found.sentence
+    if case.is_out_of_memory:
+        sentence += survived_text(state.num_earlier, num_later)
+    else:
+        title = f"Ended by {'a signal' if state.origin == 'signal' else 'an exception'}"
+    made = Finding(
+        key=found.key,
+        severity="error",
+        title=title,
+        sentence=sentence,
+        device=case.device,
+        line=case.asked_at,
+        cost=found.cost,
+        also=found.also,
+        evidence=found.evidence,
+        advice=found.advice,
+        rule=found.rule,
+        state=state,
+        **where,
+    )
+    report = "\n".join(markdown_lines(made))
+    return structs.replace(made, state=structs.replace(state, report=report))
+
+
+def _case(case: Case, around: Around) -> Case:
+    facts = case.facts
+    is_given = facts.capacity_bytes is None and around.capacity_bytes is not None
+    return replace(
+        case,
+        facts=replace(
+            facts,
+            capacity_bytes=around.capacity_bytes if is_given else facts.capacity_bytes,
+            peers_peak_bytes=peak_sizes(around.peers),
+            usual_non_torch_bytes=around.usual_non_torch_bytes,
+            growth=_growth(facts.growth, around.growth),
+        ),
+        world_size=around.world_size,
+        capacity_is_given=is_given,
+    )
+
+
+def _growth(of_lines: Growth | None, of_steps: Growth | None) -> Growth | None:
+    """What a history says is kept, growing as fast as the step table says.
+
+    Growth per step is one number on all pages: that of the table, where there is one. A
+    history shows the last steps alone.
+    """
+    if of_lines is None or of_steps is None or of_lines.by != "steps":
+        return of_lines or of_steps
+    return replace(
+        of_lines,
+        bytes_per_round=of_steps.bytes_per_round,
+        is_run_rate=True,
+        late_bytes_per_round=of_steps.late_bytes_per_round,
+    )
+
+
+def _place(case: Case, history: str | None, error: OomError | None) -> Place | None:
+    if history is None:
+        return None
+    return Place(
+        "allocations",
+        "Open at the error",
+        history=history,
+        device=case.device,
+        moment=None if error is None else error.event,
+    )
+
+
+def _not_recorded(
+    case: Case, history: str | None, why_no_history: str
+) -> Iterator[str]:
+    """What would have made the verdict surer."""
+    if history is None:
+        why = f" ({why_no_history})" if why_no_history else ""
+        yield (
+            f"The allocator's history{why}: free blocks, growth by line and what lived"
+            " at the error. It is recorded by default on CUDA devices:"
+            " RecordConfig(oom=OomConfig(history=True))."
+        )
+    elif not case.replayed:
+        yield "The history was not read yet: open it for a surer verdict."
+    if case.facts.capacity_bytes is None:
+        yield (
+            "The device's size: memory outside torch is not known. A recording of"
+            " MemBoard's own holds it; for a file, give it with --capacity, as in"
+            " memboard report FILE --capacity 80GiB."
+        )
+    if case.replayed and case.facts.beginning_is_lost:
+        yield (
+            "The beginning of the history: older events were overwritten. More are kept"
+            " with a larger max_entries."
+        )
+    if case.replayed and not case.holders:
+        yield "Stacks of allocations: which lines hold the memory is not known."
+    if case.world_size > 1 and not case.facts.peers_peak_bytes:
+        yield "The other ranks: whether they held less is not known."
+
+
+def _missing(report: OomReport) -> Iterator[str]:
+    """What the report itself says that it lacks."""
+    if report.held_why_not and not report.case.holders:
+        why = report.held_why_not.rstrip(".")
+        yield f"Which lines held the memory, in the report: {why}."
+    if report.num_not_reported:
+        num = report.num_not_reported
+        words = "error has no report" if num == 1 else "errors have no report"
+        yield f"{num:,} more {words} of their own in this recording."

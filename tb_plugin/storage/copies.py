@@ -1,0 +1,51 @@
+"""Copies of what a store holds: files without a name, gone when they are closed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from tb_plugin.storage.contract import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PIECE: Final = 16 << 20
+_SPARE_BYTES: Final = 1 << 30
+"""Left free on the disk."""
+
+
+def nameless_copy(num_bytes: int, fetch: Callable[[int, int], bytes]) -> IO[Any]:
+    """A file of so many bytes, at its beginning; nothing is left where that fails.
+
+    `fetch` gives those from one offset to another; whatever it raises is raised.
+
+    Raises:
+        StorageError: there is no room for it, or fewer bytes are there.
+    """
+    if shutil.disk_usage(tempfile.gettempdir()).free < num_bytes + _SPARE_BYTES:
+        raise StorageError(
+            f"There is no room for a copy of its {num_bytes:,} bytes",
+            "Make room there, or point TMPDIR at another directory.",
+        )
+    file = tempfile.TemporaryFile(prefix="memboard-", buffering=0)  # noqa: SIM115
+    try:
+        for start in range(0, num_bytes, _PIECE):
+            end = min(start + _PIECE, num_bytes)
+            data = fetch(start, end)
+            if len(data) < end - start:
+                raise changed()  # noqa: TRY301  # the file is to be closed
+            file.write(data)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def changed() -> StorageError:
+    """Somebody wrote to it since it was listed."""
+    return StorageError(
+        "It changed while it was read", "Open it again when it is written whole."
+    )

@@ -1,0 +1,222 @@
+"""Programs that tests start: forked from a process that has imported torch already.
+
+A fork takes milliseconds where an interpreter and `import torch` take two seconds. Each
+program has its own arguments, environment, folder and pipes, imports MemBoard itself, and
+ends as any interpreter does. Only what it is called (`/proc/self/cmdline`) and the hash
+seed are those of the server. A test of start-up, imports or threads of torch's own starts
+a real interpreter instead.
+
+As a module it is the server: python -m tests.programs SOCKET
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ROOT = Path(__file__).resolve().parent.parent
+_SECONDS = 300.0
+_PRELOADED = (
+    *("torch", "numpy.random", "psutil", "msgspec", "google_crc32c", "fsspec", "yaml"),
+    "tensorboard.compat.proto.event_pb2",
+)
+_STREAMS = ("stdin", "stdout", "stderr")
+
+
+def run(
+    code: str,
+    *arguments: object,
+    check: bool = True,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run Python code to its end, from the root of the repository.
+
+    Raises:
+        subprocess.CalledProcessError: it ended with another code than 0, where
+            `check`.
+    """
+    program = Program(code, *arguments, env=env)
+    out, err = program.communicate()
+    done = subprocess.CompletedProcess([code], program.wait(), out, err)
+    if check and done.returncode:
+        sys.stderr.write(err)
+        done.check_returncode()
+    return done
+
+
+class Program:
+    """One that runs. `returncode` and methods are those of `subprocess.Popen`."""
+
+    def __init__(
+        self,
+        code: str,
+        *arguments: object,
+        env: Mapping[str, str] | None = None,
+        new_session: bool = False,
+    ) -> None:
+        pipes = [os.pipe(), os.pipe(), os.pipe()]
+        theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
+        ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
+        request = {
+            "code": code,
+            "arguments": ["-c", *map(str, arguments)],
+            "env": dict(os.environ if env is None else env),
+            "new_session": new_session,
+        }
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.connect(_server())
+        sent = json.dumps(request).encode()
+        socket.send_fds(self._server, [len(sent).to_bytes(4, "little")], theirs)
+        self._server.sendall(sent)
+        for descriptor in theirs:
+            os.close(descriptor)
+        self.stdin: IO[str]
+        self.stdout: IO[str]
+        self.stderr: IO[str]
+        self.stdin, self.stdout, self.stderr = (
+            os.fdopen(descriptor, mode, encoding="utf-8", errors="replace")
+            for descriptor, mode in zip(ours, "wrr", strict=True)
+        )
+        self._words = self._server.makefile("r")
+        self.pid = int(self._words.readline())
+        self.returncode: int | None = None
+
+    def communicate(self, timeout: float = _SECONDS) -> tuple[str, str]:
+        """Close its input and read its outputs to their ends."""
+        found: dict[str, str] = {}
+
+        def read(name: str, stream: IO[str]) -> None:
+            found[name] = stream.read()
+
+        if not self.stdin.closed:
+            self.stdin.close()
+        outputs = {"out": self.stdout, "err": self.stderr}
+        readers = [threading.Thread(target=read, args=one) for one in outputs.items()]
+        ends = time.monotonic() + timeout
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(max(ends - time.monotonic(), 0))
+            if reader.is_alive():
+                self.kill()
+                raise subprocess.TimeoutExpired(["-c"], timeout)
+        self.wait(timeout)
+        self.stdout.close()
+        self.stderr.close()
+        return found["out"], found["err"]
+
+    def wait(self, timeout: float = _SECONDS) -> int:
+        """Its exit code, or minus the signal that ended it."""
+        if self.returncode is None:
+            self._server.settimeout(timeout)
+            try:
+                self.returncode = int(self._words.readline())
+            except TimeoutError:
+                raise subprocess.TimeoutExpired(["-c"], timeout) from None
+            self._words.close()
+            self._server.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal."""
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+@cache
+def _server() -> str:
+    """The address of this process's server, which is started by the first program."""
+    folder = tempfile.TemporaryDirectory(prefix="memboard-programs-")
+    address = f"{folder.name}/socket"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.programs", address],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    )
+    assert server.stdout is not None
+    with server.stdout as ready:
+        ready.readline()
+
+    def stop() -> None:
+        server.terminate()
+        server.wait()
+        folder.cleanup()
+
+    atexit.register(stop)
+    return address
+
+
+def _served(address: str) -> dict[str, object]:
+    """Serve until this process is a program; what it shall run."""
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(address)
+    listening.listen(64)
+    os.write(1, b"ready\n")
+    os.close(1)
+    os.open(os.devnull, os.O_WRONLY)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the watchers
+    while True:
+        asked, _ = listening.accept()
+        if not os.fork():
+            break
+        asked.close()
+    listening.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    head, streams, _, _ = socket.recv_fds(asked, 4, len(_STREAMS))
+    with asked.makefile("rb") as body:
+        request = json.loads(body.read(int.from_bytes(head, "little")))
+    pid = os.fork()
+    if pid:  # the watcher, which says how the program ends
+        for descriptor in streams:
+            os.close(descriptor)
+        asked.sendall(f"{pid}\n".encode())
+        _, status = os.waitpid(pid, 0)
+        asked.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        os._exit(0)
+    asked.close()
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    return request
+
+
+def _become(request: dict[str, object]) -> ModuleType:
+    """Take on arguments and environment; the `__main__` module."""
+    if request["new_session"]:
+        os.setsid()
+    os.environ.clear()
+    os.environ.update(request["env"])
+    sys.argv[:] = request["arguments"]
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:] = dict.fromkeys(["", *filter(None, path), *sys.path])
+    main = ModuleType("__main__")
+    main.__builtins__ = __builtins__
+    sys.modules["__main__"] = main
+    return main
+
+
+if __name__ == "__main__":
+    for _name in _PRELOADED:
+        __import__(_name)
+    _request = _served(sys.argv[1])
+    _main = _become(_request)
+    exec(compile(_request["code"], "<string>", "exec"), _main.__dict__)

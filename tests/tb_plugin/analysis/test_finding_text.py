@@ -1,0 +1,79 @@
+"""Sizes, shares, lines and sentences of findings."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_plugin.analysis.findings.text import lines_text, share_text, size_text
+from tb_plugin.analysis.oom.case import NAMES, Case
+from tb_plugin.analysis.oom.error import FreeBlocks, Growth, OomFacts
+from tb_plugin.analysis.oom.judge import judged
+from tests.simulate import OOM_CAUSES
+
+GIB = 1 << 30
+
+
+def test_simulated_causes_are_known_ones():
+    assert set(OOM_CAUSES) < set(NAMES) - {"unsure"}
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (512, "512 B"),
+        (1023, "1.00 KiB"),
+        (1536, "1.50 KiB"),
+        (95_682_560, "91.3 MiB"),
+        (5_308_694_528, "4.94 GiB"),
+        (84_063_351_764, "78.3 GiB"),
+        (999.4 * GIB, "999 GiB"),
+        (2000 * GIB, "1.95 TiB"),
+        (-3 * GIB, "-3.00 GiB"),
+    ],
+)
+def test_sizes_have_three_digits(size, text):
+    assert size_text(size) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0.0 %"), (0.94745, "94.7 %"), (0.9999, "99.9 %"), (1, "100 %")],
+)
+def test_nothing_but_all_is_100_percent(share, text):
+    assert share_text(share) == text
+
+
+def test_lines_of_one_function_stand_together():
+    one, two = "models.py:174 update", "models.py:181 update"
+    assert lines_text([one]) == one
+    assert lines_text([one, "train.py:3 main"]) == f"{one} and train.py:3 main"
+    assert lines_text([one, two]) == "update in models.py, lines 174 and 181"
+    assert lines_text([one, "mm", two]) == (
+        "update in models.py, lines 174 and 181; mm"
+    )
+
+
+def test_each_sentence_says_what_was_asked_and_what_was_free():
+    held = {"reserved_bytes": 38 * GIB, "active_bytes": 37 * GIB}
+    facts = OomFacts(requested_bytes=2 * GIB, device_free_bytes=GIB, **held)
+    assert judged(Case(facts=facts)).sentence == (
+        "An allocation of 2.00 GiB failed with 1.00 GiB free on the device: it was full,"
+        " if this is all the device had; 37.0 GiB were live, 94.9 % of the 39.0 GiB that"
+        " torch had or could get (a guess: a card of 40 GB)."
+    )
+    pieces = OomFacts(requested_bytes=2 * GIB, free=FreeBlocks(5 * GIB, GIB, 412))
+    assert judged(Case(facts=pieces)).sentence == (
+        "An allocation of 2.00 GiB failed: the memory was fragmented, 5.00 GiB was free"
+        " in 412 pieces, the largest 1.00 GiB."
+    )
+    growth = Growth(8 * GIB, GIB, 8, "memory", lines=("loop.py:7 keep",))
+    found = judged(Case(facts=OomFacts(growth=growth)))
+    assert found.sentence == (
+        "Memory retained across rounds filled the GPU, 8.00 GiB by loop.py:7 keep,"
+        " growing 1.00 GiB per round."
+    )
+    assert "from round to round at loop.py:7 keep" in found.advice[0].text
+    assert judged(Case(facts=OomFacts())).sentence == (
+        "What was recorded does not tell why that failed."
+    )

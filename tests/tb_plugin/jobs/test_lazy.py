@@ -1,0 +1,79 @@
+"""What is made at the first question, and kept."""
+
+from __future__ import annotations
+
+import threading
+
+from tb_plugin.jobs.lazy import LazyCache
+
+SOON_S = 60.0
+
+
+def test_whoever_asks_meanwhile_gets_the_one_that_is_being_made():
+    kept, begun, may_end, made = LazyCache(), threading.Event(), threading.Event(), []
+
+    def slowly() -> object:
+        begun.set()
+        assert may_end.wait(SOON_S)
+        made.append(object())
+        return made[-1]
+
+    found: list[object] = []
+    askers = [
+        threading.Thread(target=lambda: found.append(kept.get("one", slowly)))
+        for _ in range(4)
+    ]
+    for asker in askers:
+        asker.start()
+    assert begun.wait(SOON_S)
+    may_end.set()
+    for asker in askers:
+        asker.join(SOON_S)
+    assert len(made) == 1
+    assert found == made * 4
+
+
+def test_one_that_takes_long_keeps_nobody_from_the_others():
+    kept, begun, may_end = LazyCache(), threading.Event(), threading.Event()
+
+    def slowly() -> str:
+        begun.set()
+        assert may_end.wait(SOON_S)
+        return "slow"
+
+    asker = threading.Thread(target=lambda: kept.get("slow", slowly))
+    asker.start()
+    assert begun.wait(SOON_S)
+    assert kept.get("other", lambda: "quick") == "quick"
+    may_end.set()
+    asker.join(SOON_S)
+    assert kept.get("slow", lambda: "again") == "slow"
+
+
+def test_what_is_made_of_others_may_ask_for_them():
+    kept = LazyCache()
+    assert kept.get("whole", lambda: kept.get("part", lambda: 1) + 1) == 2
+    assert kept.get("part", lambda: 7) == 1
+
+
+def test_what_could_not_be_made_is_tried_again():
+    kept, tries = LazyCache(), []
+
+    def once_failing() -> str:
+        tries.append(1)
+        if len(tries) == 1:
+            raise MemoryError
+        return "there"
+
+    try:
+        kept.get("one", once_failing)
+    except MemoryError:
+        assert kept.get("one", once_failing) == "there"
+
+
+def test_of_those_with_a_bound_the_oldest_go():
+    kept = LazyCache()
+    for name in "abc":
+        kept.get(name, lambda name=name: name, most=2)
+    assert kept.get("c", lambda: "new", most=2) == "c"
+    assert kept.get("a", lambda: "new", most=2) == "new"

@@ -1,0 +1,336 @@
+"""What replaying came to is the same from the cache, and anything else is made again."""
+
+from __future__ import annotations
+
+import errno
+import pickle
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
+
+import msgspec
+import numpy as np
+import pytest
+
+from collector.format.snapshots import tables_of
+from tb_plugin.analysis.snapshots.tables import snapshot_of
+from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
+from tb_plugin.jobs import replays as module
+from tb_plugin.jobs.histories import Histories
+from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
+from tb_plugin.jobs.open_history import OpenHistory
+from tb_plugin.jobs.replays import CACHED_AS, read_replays, write_replays
+from tb_plugin.jobs.worker.cache import ColumnCache, FileKey
+from tb_plugin.jobs.worker.columns import open_columns, write_columns
+from tb_plugin.jobs.worker.importer import Importer
+from tb_plugin.pages.histories.history import facts_of
+from tb_plugin.server.parameters import parse
+from tb_plugin.server.routes import query_of
+from tests.simulate import Form, oom_case
+from tests.tb_plugin.analysis.snapshots import (
+    EXPECTED,
+    Modelled,
+    needs_real,
+    operations,
+    real,
+)
+from tests.tb_plugin.jobs.replay_results import fresh, results, same
+from tests.tb_plugin.pages.history_runs import PICTURES, trained, view_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tb_plugin.analysis.snapshots.snapshot import Snapshot
+
+KEY = FileKey(1, 2, 3, 4)
+COLOURS = ("category", "module", "stack", "age", "stream", "pool")
+
+
+@pytest.fixture(autouse=True)
+def keeps_all(monkeypatch):
+    monkeypatch.setattr(module, "MIN_EVENTS", 0)
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return ColumnCache(tmp_path)
+
+
+def simulated() -> Snapshot:
+    return snapshot_of(tables_of(trained(3000, graph_pool=True).snapshot(Form())))
+
+
+def again(cache: ColumnCache, snapshot: Snapshot) -> OpenHistory:
+    """The same from what is kept."""
+    known = read_replays(cache, KEY, snapshot)
+    assert known or not snapshot.devices
+    return OpenHistory(snapshot, key=(), known=known)
+
+
+def compare(cache: ColumnCache, snapshot: Snapshot) -> None:
+    made = fresh(snapshot)
+    write_replays(cache, KEY, made)
+    mapped = again(cache, snapshot)
+    for one, other in zip(results(made), results(mapped), strict=True):
+        for mine, its in zip(one, other, strict=True):
+            same(mine, its)
+
+
+def test_a_simulated_training_is_the_same(cache):
+    compare(cache, simulated())
+
+
+def test_histories_with_errors_and_several_devices_are_the_same(cache):
+    for cause, seed in (("fragmented", 3), ("growth", 4)):
+        case = oom_case(cause, seed)  # type: ignore[arg-type]  # these words
+        compare(cache, snapshot_of(tables_of(case.snapshot())))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_an_allocator_did_is_the_same(cache, seed):
+    compare(cache, Modelled(operations(seed, 150), max_entries=60).snapshot)
+
+
+def test_a_snapshot_without_anything_is_the_same(cache):
+    compare(cache, snapshot_of(tables_of({"segments": [], "device_traces": []})))
+    event = {"action": "snapshot", "addr": 0, "size": 0, "stream": 0}
+    dump = {"segments": [], "device_traces": [[event], [event]]}
+    compare(cache, snapshot_of(tables_of(dump)))
+
+
+@needs_real
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_recorded_snapshots_are_the_same(cache, name):
+    compare(cache, real(name))
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_route_answers_the_same(cache, name):
+    snapshot = simulated()
+    made = fresh(snapshot)
+    write_replays(cache, KEY, made)
+    sizes = {"px": "200", "rows": "100"}
+    query = {**sizes, "moment": "1500", "life": "40", "e0": "100", "e1": "2500"}
+    queries = [query, {**query, "stream": "0", "axis": "time"}]
+    if name == "allocations":
+        queries += [{**query, "colour": colour} for colour in COLOURS]
+    for words in queries:
+        one = parse(query_of(name), words)
+        same(view_of(name)(made, one), view_of(name)(again(cache, snapshot), one))
+    same(facts_of(made), facts_of(again(cache, snapshot)))
+
+
+# -- what is not right ----------------------------------------------------------------
+
+
+def kept_file(cache: ColumnCache) -> Path:
+    return cache.path(KEY, CACHED_AS)
+
+
+def overwrite(path: Path, data: bytes) -> None:
+    """Put another file in its place: who has mapped this one keeps it."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(data)
+
+
+def rewritten(cache: ColumnCache, change: Any) -> None:
+    """The kept file as something else wrote it: whole, but with something changed."""
+    found = open_columns(kept_file(cache))
+    tables = {
+        name: {
+            key: np.array(c) if isinstance(c, np.ndarray) else c for key, c in t.items()
+        }
+        for name, t in found.items()
+    }
+    meta = msgspec.to_builtins(found.meta)
+    change(tables, meta)
+    write = partial(write_columns, tables=tables, meta=meta, as_they_are=True)
+    cache.put(KEY, CACHED_AS, write)
+
+
+def put(table: str, column: str, row: int, value: int) -> Any:
+    def change(tables: Any, meta: Any) -> None:
+        tables[table][column][row] = value
+
+    return change
+
+
+CHANGES = {
+    "of another file": lambda _, meta: meta.update(key=[9, 9, 9, 9]),
+    "of an older version": lambda _, meta: meta.update(version="0.0"),
+    "of another form": lambda _, meta: meta.pop("devices"),
+    "of another device": lambda _, meta: meta["devices"][0].update(device=3),
+    "of a device twice": lambda _, meta: meta["devices"].append(meta["devices"][0]),
+    "without a level": lambda tables, _: tables["levels 0"].pop("active"),
+    "without where levels begin": lambda _, meta: meta["devices"][0]["first"].clear(),
+    "without allocations": lambda tables, _: tables.pop("lives 0"),
+    "with texts for numbers": lambda tables, _: tables["lives 0"].update(
+        size=("x",) * len(tables["lives 0"]["size"])
+    ),
+    "with floats for numbers": lambda tables, _: tables["lives 0"].update(
+        size=tables["lives 0"]["size"].astype(np.float64)
+    ),
+    "with a column cut short": lambda tables, _: tables["lives 0"].update(
+        gone=tables["lives 0"]["gone"][:-1]
+    ),
+    "with levels cut short": lambda tables, _: tables["levels 0"].update(
+        active=tables["levels 0"]["active"][:-1]
+    ),
+    "with a birth behind the end": put("lives 0", "born", -1, 10**6),
+    "with a birth out of order": put("lives 0", "born", -1, 0),
+    "with an end before all": put("lives 0", "gone", 0, -2),
+    "with a stack that is not there": put("lives 0", "stack", 5, 10**6),
+    "with a mark behind the end": put("marks 0", "moment", 0, 10**6),
+    "with a label that is not there": put("marks 0", "label", 0, 10**6),
+    "with a category that is not there": put("attribution 0", "category", 0, 100),
+    "with evidence that is not there": put("attribution 0", "evidence", 0, -1),
+    "with a tensor that is not there": lambda tables, _: tables["attribution 0"].update(
+        tensor=np.zeros(len(tables["attribution 0"]["category"]), np.int64)
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_whole_file_that_does_not_fit_is_made_again(cache, what):
+    snapshot = simulated()
+    made = fresh(snapshot)
+    write_replays(cache, KEY, made)
+    assert len(made.device(0).marks) > 0
+    rewritten(cache, CHANGES[what])
+    assert read_replays(cache, KEY, snapshot) == {}
+    compare(cache, snapshot)
+
+
+def test_a_file_of_another_snapshot_is_made_again(cache):
+    write_replays(cache, KEY, fresh(simulated()))
+    other = snapshot_of(tables_of(trained(500).snapshot(Form())))
+    assert read_replays(cache, KEY, other) == {}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.9, 0.999])
+def test_a_torn_file_is_made_again(cache, share):
+    snapshot = simulated()
+    write_replays(cache, KEY, fresh(snapshot))
+    path = kept_file(cache)
+    data = path.read_bytes()
+    overwrite(path, data[: int(len(data) * share)])
+    assert read_replays(cache, KEY, snapshot) == {}
+    assert not path.exists()
+    compare(cache, snapshot)
+
+
+def test_a_flipped_bit_is_noticed_wherever_it_is(cache):
+    snapshot = simulated()
+    write_replays(cache, KEY, fresh(snapshot))
+    data = kept_file(cache).read_bytes()
+    mapped = open_columns(kept_file(cache))
+    inside = [
+        data.index(np.ascontiguousarray(mapped[f"{table} 0"][name]).tobytes())
+        for table, name in (("lives", "born"), ("levels", "active"), ("marks", "end"))
+    ]
+    for place in (*inside, 3, len(data) - 40, len(data) - 3):
+        torn = bytearray(data)
+        torn[place] ^= 4
+        overwrite(kept_file(cache), bytes(torn))
+        assert read_replays(cache, KEY, snapshot) == {}, place
+
+
+def test_another_version_is_another_file(cache, monkeypatch):
+    snapshot = simulated()
+    write_replays(cache, KEY, fresh(snapshot))
+    monkeypatch.setattr(module, "CACHED_AS", "replay next")
+    assert read_replays(cache, KEY, snapshot) == {}
+
+
+# -- a cache that does not work -------------------------------------------------------
+
+
+class ReadOnly(ColumnCache):
+    """Where nothing can be written."""
+
+    def put(self, key, made, write):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+
+def test_where_nothing_can_be_written_what_is_there_is_still_read(tmp_path):
+    snapshot = simulated()
+    cache = ReadOnly(tmp_path)
+    write_replays(cache, KEY, fresh(snapshot))
+    assert read_replays(cache, KEY, snapshot) == {}
+    write_replays(ColumnCache(tmp_path), KEY, fresh(snapshot))
+    assert read_replays(cache, KEY, snapshot)
+
+
+def test_the_bound_of_the_cache_is_that_of_all_its_files(tmp_path):
+    snapshot = simulated()
+    cache = ColumnCache(tmp_path)
+    write_replays(cache, KEY, fresh(snapshot))
+    size = kept_file(cache).stat().st_size
+    bounded = ColumnCache(tmp_path, max_bytes=int(2.5 * size))
+    for inode in range(10, 15):
+        write_replays(bounded, FileKey(1, inode, 3, 4), fresh(snapshot))
+    total = sum(path.stat().st_size for path in cache.directory().iterdir())
+    assert size < total <= 2.5 * size
+
+
+# -- the reader -----------------------------------------------------------------------
+
+
+def found_of(path: Path) -> FoundHistory:
+    status = path.stat()
+    file = FoundSnapshot(
+        id="f0123456789abcdef",
+        path=str(path),
+        shown_path=path.name,
+        key=FileKey.of(status),
+        rank=0,
+    )
+    return FoundHistory("run", reference_of_file(file), "file", file)
+
+
+def opened(folder: Path, found: FoundHistory) -> OpenHistory:
+    """By a reader of its own, as another start of the server opens it."""
+    importer = Importer(ColumnCache(folder))
+    try:
+        opening = Histories(lambda: importer).open(MagicMock(), found)
+        assert opening.wait(120)
+        assert opening.result is not None, opening.problem
+        return opening.result
+    finally:
+        importer.close()
+
+
+def until_kept(folder: Path, found: FoundHistory) -> Path:
+    """The file in the cache, which comes after the history is open."""
+    assert isinstance(found.source, FoundSnapshot)
+    path = ColumnCache(folder).path(found.source.key, CACHED_AS)
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return path
+
+
+def test_who_opens_a_file_again_is_spared_replaying_it(tmp_path):
+    path = tmp_path / "snapshot.pickle"
+    path.write_bytes(pickle.dumps(trained(3000).snapshot(Form()), 4))
+    found, folder = found_of(path), tmp_path / "cache"
+    first = opened(folder, found)
+    kept = until_kept(folder, found)
+    assert not first.is_known
+    second = opened(folder, found)
+    assert second.is_known
+    for one, other in zip(results(first), results(second), strict=True):
+        for mine, its in zip(one, other, strict=True):
+            same(mine, its)
+    overwrite(kept, kept.read_bytes()[:-9])
+    third = opened(folder, found)
+    assert not third.is_known
+    until_kept(folder, found)
+    # What is written to it anew is another content.
+    path.write_bytes(pickle.dumps(trained(500).snapshot(Form()), 4))
+    changed = opened(folder, found_of(path))
+    assert not changed.is_known
+    assert changed.device(None).num_events < first.device(None).num_events
+    until_kept(folder, found_of(path))

@@ -1,0 +1,27 @@
+"""Answers about a logdir of traces, once the trace that they are of is open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.tb_plugin.client import answered
+
+if TYPE_CHECKING:
+    from tests.tb_plugin.client import Page
+
+
+def run_of(page: Page) -> str:
+    (run,) = page.get("/runs")["runs"]
+    return run["id"]
+
+
+def ask(page: Page, route: str, **query):
+    """An answer, once the trace that it is of is open."""
+    run = run_of(page)
+
+    def is_open(answer) -> bool:
+        choice = answer.get("choice")
+        opening = answer.get("num_opening") if choice is None else 0
+        return not opening and (choice is None or choice["state"] != "opening")
+
+    return answered(lambda: page.get(f"/{route}", run=run, **query), is_open)

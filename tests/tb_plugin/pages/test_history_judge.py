@@ -1,0 +1,68 @@
+"""Histories judged in the background: once each, and few at a time."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
+from tb_plugin.jobs.history_list import FoundHistory, reference_of_file
+from tb_plugin.jobs.job import Job
+from tb_plugin.jobs.worker.cache import FileKey
+from tb_plugin.pages.findings import judge as module
+from tb_plugin.pages.findings.judge import HistoryJudge, Judged
+
+RUN: Any = None
+HISTORY: Any = object()
+
+
+def found(number: int) -> FoundHistory:
+    file = FoundSnapshot(
+        f"f{number}", f"/{number}", f"{number}", FileKey(1, number, 10, 1)
+    )
+    return FoundHistory("run", reference_of_file(file), "file", file)
+
+
+class Opened:
+    """A reader whose histories are all open already."""
+
+    num_ended = 0
+
+    def known(self, key: object) -> Job[Any, Any]:
+        opening: Any = Job(SimpleNamespace(key=key))  # type: ignore[type-var]
+        opening.end(HISTORY, None)
+        return opening
+
+
+@pytest.fixture
+def go_on(monkeypatch):
+    event = threading.Event()
+
+    def judge(_: object) -> Judged:
+        event.wait(300)
+        return Judged(None, None)
+
+    monkeypatch.setattr(module, "judge", judge)
+    yield event
+    event.set()
+
+
+def test_only_so_many_histories_are_held_while_they_wait(go_on):
+    judge: Any = HistoryJudge(Opened())  # type: ignore[arg-type]  # as far as it is asked
+    many = [found(number) for number in range(3 * module.MAX_WAITING)]
+    for history in many:
+        assert judge.ask(RUN, history, open_it=False) is None
+        assert judge.is_under_way(history)  # some wait to be asked for again
+    assert len(judge._under_way) == module.MAX_WAITING
+    go_on.set()
+    left = many
+    for _ in range(10):
+        left = [
+            one for one in left if not judge.ask(RUN, one, open_it=False, seconds=60)
+        ]
+    assert not left
+    assert not judge._under_way
+    assert not any(map(judge.is_under_way, many))
