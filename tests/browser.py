@@ -61,9 +61,11 @@ def tensorboard(
     try:
         yield _url(log, process)
     finally:
+        ended = process.poll()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
         process.wait(120)
+        assert ended is None, f"tensorboard ended with {ended}:\n{log.read_text()}"
 
 
 def _url(log: Path, process: subprocess.Popen, seconds: float = 240) -> str:
