@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 VERBS: Final = {
-    "demo": "collector.cli.demo",
+    "demo": "collector.cli.demo.command",
     "run": "tb_plugin.cli.run",
     "open": "tb_plugin.cli.open",
     "import": "tb_plugin.cli.import_snapshots",

@@ -229,7 +229,7 @@ def test_ranks_on_one_device_are_outside_of_each_other(tmp_path):
 
 
 def test_little_of_our_own_captures_is_unknown(tmp_path):
-    from collector.cli.demo_training import ON_GPU, Sequences, Transformer
+    from collector.cli.demo.training import ON_GPU, Sequences, Transformer
 
     torch.manual_seed(0)
     model = Transformer(ON_GPU).cuda()

@@ -18,7 +18,7 @@ LIMITS = {
     "collector.afterwards.detached": {"_START_SECONDS": 300.0, "_WAIT_SECONDS": 600},
     "collector.oom.report": {"REPORT_SECONDS": 60.0},
     "collector.oom.handler": {"SIGNAL_SECONDS": 60.0},
-    "collector.cli.demo_launch": {"_STOP_SECONDS": 300.0},
+    "collector.cli.demo.launch": {"_STOP_SECONDS": 300.0},
     "tb_plugin.cli.open": {"_SEARCH_SECONDS": 300.0},
     "collector.cli.tensorboard": {"START_SECONDS": 300.0},
 }

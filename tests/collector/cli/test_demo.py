@@ -19,8 +19,8 @@ import numpy as np
 import psutil
 import pytest
 
-from collector.cli import demo_launch
-from collector.cli.demo_launch import TrainingPlan, plan_training
+from collector.cli.demo import launch
+from collector.cli.demo.launch import TrainingPlan, plan_training
 from collector.cli.failure import Failure
 from tb_plugin.cli import main
 from tests.recordings import read_run
@@ -222,7 +222,7 @@ def test_gpus_are_used_where_every_rank_gets_one(
         get_device_name=lambda _: "Fake",
     )
     imported = fake_torch(cuda, SimpleNamespace(record_event=None))
-    monkeypatch.setattr(demo_launch, "_import_torch", lambda: imported)
+    monkeypatch.setattr(launch, "_import_torch", lambda: imported)
     plan = plan_training(asked, 10, 0)
     assert (plan.device, plan.num_ranks) == (device, num_ranks)
     assert words in plan.words
@@ -231,14 +231,14 @@ def test_gpus_are_used_where_every_rank_gets_one(
 def test_a_torch_whose_fsdp_needs_gpus_is_refused_before_it_trains(monkeypatch):
     cuda = SimpleNamespace(is_available=lambda: False)
     imported = fake_torch(cuda, SimpleNamespace())
-    monkeypatch.setattr(demo_launch, "_import_torch", lambda: imported)
+    monkeypatch.setattr(launch, "_import_torch", lambda: imported)
     with pytest.raises(Failure, match=r"\(2\.6\.0\) trains on GPUs only") as refused:
         plan_training(None, 10, 0)
     assert "pip install --upgrade torch" in str(refused.value)
 
 
 def test_without_torch_the_exact_command_is_given(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(demo_launch, "find_spec", lambda name: None)
+    monkeypatch.setattr(launch, "find_spec", lambda name: None)
     out = tmp_path / "logs"
     assert main(["demo", "--out", str(out)]) == 2
     said = capsys.readouterr().err

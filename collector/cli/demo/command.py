@@ -8,6 +8,7 @@ page; that needs no PyTorch.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,8 @@ from collector.core.run_dir import free_run_dir
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
+
+    from collector.simulate import Metrics
 
 _NO_START: Final = (
     "Choose another port with --port, or write the logdir alone with --no-serve."
@@ -140,17 +143,47 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _simulating(options: argparse.Namespace) -> Callable[[Path], None]:
-    from collector.cli.demo_simulated import write_simulated
-
     def write(logdir: Path) -> None:
         steps = options.steps or DEFAULT_SIMULATED_STEPS
-        write_simulated(logdir, options.simulate, steps, options.metrics, options.seed)
+        _write_simulated(logdir, options.simulate, steps, options.metrics, options.seed)
 
     return write
 
 
+def _write_simulated(
+    logdir: Path, num_ranks: int, num_steps: int, metrics: Metrics, seed: int
+) -> None:
+    from collector.simulate import SimulatedRun, available_processes, write_run
+
+    try:
+        run = SimulatedRun(
+            num_ranks=num_ranks, num_steps=num_steps, metrics=metrics, seed=seed
+        )
+    except ValueError as error:
+        raise Failure(str(error)) from error
+    directory = free_run_dir(logdir, f"simulated-{num_ranks}x{num_steps}")
+    what = f"{num_ranks} ranks x {num_steps} steps"
+    print(f"Simulating {what} into {directory} ...", flush=True)
+    started = time.perf_counter()
+    try:
+        written = write_run(run, directory, num_processes=available_processes())
+    except OSError as error:
+        raise Failure(
+            f"the simulated run could not be written: {error.strerror or error}",
+            where=str(error.filename or directory),
+            remedy="Free some space, or name another directory with --out.",
+        ) from error
+    seconds = time.perf_counter() - started
+    print(
+        f"Wrote {written.num_files} files, {written.num_bytes / (1 << 20):.0f} MiB,"
+        f" in {seconds:.1f} s. All of it is simulated. Planted faults:"
+    )
+    for words in written.planted:
+        print(f"  {words}")
+
+
 def _training(options: argparse.Namespace) -> Callable[[Path], None]:
-    from collector.cli.demo_launch import plan_training
+    from collector.cli.demo.launch import plan_training
 
     plan = plan_training(options.ranks, options.steps or DEFAULT_STEPS, options.seed)
 

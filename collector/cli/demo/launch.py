@@ -80,7 +80,7 @@ class TrainingPlan:
         return [
             sys.executable,
             "-m",
-            "collector.cli.demo_training",
+            "collector.cli.demo.training",
             f"--run-dir={run_dir}",
             f"--steps={self.num_steps}",
             f"--seed={self.seed}",

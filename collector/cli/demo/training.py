@@ -1,7 +1,7 @@
 """The demo's training: a small transformer sharded by FSDP2, one process per rank.
 
 Runs under any launcher that sets RANK, LOCAL_RANK, WORLD_SIZE and MASTER_*: the demo's
-own, or `torchrun -m collector.cli.demo_training --run-dir runs/demo`. The recording is
+own, or `torchrun -m collector.cli.demo.training --run-dir runs/demo`. The recording is
 what a user would write: `collector.record`, `collector.profiled`, `rec.loader`,
 `rec.epoch`, `rec.span`, `rec.step`. A few steps, and their calls of `training_step`, are looked at
 closely: memory at both ends, hooks, what autograd saved, and every module.

@@ -1,0 +1,1 @@
+"""`memboard demo`: a small real training, or a simulated run."""
