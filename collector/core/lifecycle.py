@@ -130,7 +130,7 @@ def _close_in_multiprocessing() -> None:
 
 def _at_process_exit() -> None:
     # Before Python 3.13 it is still on its way out of the process's function.
-    error = exit_code.ended_by() or sys.exc_info()[1]
+    error = sys.exc_info()[1] or exit_code.ended_by()
     for recorder in reversed(_live.copy()):
         recorder.close_for(error)
 
