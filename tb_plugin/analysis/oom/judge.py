@@ -20,6 +20,8 @@ from tb_plugin.analysis.oom.evidence import evidence_of
 from tb_plugin.analysis.oom.live_advice import category_of, live_advice
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tb_plugin.analysis.oom.case import Case, Cause, Suspect
     from tb_plugin.analysis.oom.error import OomFacts
 
@@ -81,6 +83,7 @@ class Judged(NamedTuple):
     key: str
     title: str
     sentence: str
+    line: str
     cost: float | None
     also: tuple[str, ...]
     evidence: tuple[Evidence, ...]
@@ -95,21 +98,39 @@ def judged(case: Case, message: str = "") -> Judged:
     """
     if not case.is_out_of_memory:
         evidence, sentence = evidence_of(case, ()), _ended_text(case.facts, message)
-        return Judged("ended", "Ended", sentence, None, (), evidence, (), "")
+        return Judged(
+            *("ended", "Ended", sentence, case.asked_at, None, (), evidence, (), "")
+        )
     found = verdict(case)
     leads = found.leads
-    asked = _asked_text(case.facts)
+    asked = _asked_text(case)
     why = leads.why if asked else leads.why[0].upper() + leads.why[1:]
     return Judged(
         key=leads.cause,
         title=f"Out of memory: {NAMES[leads.cause]}",
         sentence=asked + why,
+        line=_culprit(case, leads.cause),
         cost=float(leads.num_bytes) or None,
         also=tuple(NAMES[cause] for cause in found.also),
         evidence=evidence_of(case, leads.decisive),
         advice=_advice(case, found),
         rule=leads.rule,
     )
+
+
+def _culprit(case: Case, cause: Cause) -> str:
+    """The line that the memory went to; empty where no line is to blame."""
+    growth, pending = case.facts.growth, case.facts.pending
+    lines: Sequence[str] = ()
+    if cause in ("single_giant", "unsure"):
+        lines = (case.asked_at,)
+    elif cause == "growth" and growth is not None:
+        lines = growth.lines
+    elif cause == "pending_free" and pending is not None:
+        lines = pending.lines
+    elif cause in ("really_full", "process_limit", "imbalance"):
+        lines = [one.label for one in case.holders]
+    return next(iter(lines), "")
 
 
 def _advice(case: Case, found: Verdict) -> tuple[Advice, ...]:
@@ -126,12 +147,14 @@ def _advice(case: Case, found: Verdict) -> tuple[Advice, ...]:
 _LIMIT: Final = "torch.cuda.set_per_process_memory_fraction"
 
 
-def _asked_text(facts: OomFacts) -> str:
-    """What failed; a limit that is in force comes first."""
+def _asked_text(case: Case) -> str:
+    """What failed, and where; a limit that is in force comes first."""
+    facts = case.facts
     asked, unused = facts.requested_bytes, facts.device_free_bytes
     if asked is None:
         return ""
-    failed = f"n allocation of {size_text(asked)}"
+    where = f" at {case.asked_at}" if case.asked_at else ""
+    failed = f"n allocation of {size_text(asked)}{where}"
     if unused is None:
         return f"A{failed} failed: "
     if not facts.is_limited:

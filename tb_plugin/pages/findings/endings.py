@@ -87,7 +87,7 @@ def ending_findings(
         how = _how(run, files[-1][1]) if files and rank not in unread else None
         if how is not None:
             file = files[-1][1]
-            if not (rank in explained and _is_out_of_memory(file)):
+            if not (rank in explained and _may_be_out_of_memory(file)):
                 by_kind[how].append((rank, file))
     signals = {
         (event.rank, event.attempt): text_of(event.data, "signal")
@@ -111,9 +111,14 @@ def _how(run: Run, file: RankFile) -> How | None:
     return how if how in _KINDS else None
 
 
-def _is_out_of_memory(file: RankFile) -> bool:
-    message = "" if file.close is None else file.close.message
-    return any(part in message for part in _DEVICE_MEMORY)
+def _may_be_out_of_memory(file: RankFile) -> bool:
+    """An exception without a message is the error that the rank is known to have had."""
+    close = file.close
+    if close is None:
+        return False
+    if not close.message:
+        return close.how == "exception"
+    return any(part in close.message for part in _DEVICE_MEMORY)
 
 
 def _finding(how: How, ends: Sequence[_End], num: int) -> Finding:

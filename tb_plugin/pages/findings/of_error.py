@@ -61,7 +61,7 @@ def reported_error(
         case,
         state,
         id=report.id,
-        place=_place(case, history_id, error),
+        place=_place(case, report.rank, history_id, error),
         not_recorded=(*lacks, *_missing(report)),
         rank=report.rank,
         step=report.step,
@@ -79,7 +79,7 @@ def error_in_file(history: FoundHistory, error: OomError, around: Around) -> Fin
         _state(case, around, "file", reference.path or reference.label, ""),
         num_later=error.num_later,
         id=f"{reference.id}-{error.device}-{error.event}",
-        place=_place(case, reference.id, error),
+        place=_place(case, reference.rank, reference.id, error),
         not_recorded=tuple(_not_recorded(case, reference.id, "")),
         rank=reference.rank,
         step=reference.step if error.step is None else error.step,
@@ -123,7 +123,7 @@ def _finding(
         title=title,
         sentence=sentence,
         device=case.device,
-        line=case.asked_at,
+        line=found.line,
         cost=found.cost,
         also=found.also,
         evidence=found.evidence,
@@ -169,12 +169,15 @@ def _growth(of_lines: Growth | None, of_steps: Growth | None) -> Growth | None:
     )
 
 
-def _place(case: Case, history: str | None, error: OomError | None) -> Place | None:
+def _place(
+    case: Case, rank: int | None, history: str | None, error: OomError | None
+) -> Place | None:
     if history is None:
         return None
     return Place(
         "allocations",
         "Open at the error",
+        rank=rank,
         history=history,
         device=case.device,
         moment=None if error is None else error.event,

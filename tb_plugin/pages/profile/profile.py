@@ -137,7 +137,12 @@ def profile_response(
         devices=tuple(_devices(profile, _uses(profile, chosen))),
         devices_step=None if chosen is None else query.step,
         findings=tuple(
-            structs.replace(one, place=Place("trace", "Show the trace"))
+            structs.replace(
+                one,
+                place=Place(
+                    "trace", "Show the trace", rank=one.rank, source=choice.source
+                ),
+            )
             for one in trace_findings(profile)
         ),
         facts=tuple(_facts(profile)),

@@ -22,7 +22,7 @@ from tb_plugin.formats.recording.series import SeriesKey, schemas_of
 from tb_plugin.pages.overview.facts import STEP_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
 
@@ -87,9 +87,8 @@ class Rates:
 
     def _of_file(self, file: RankFile, budget: Budget) -> dict[str, Floats]:
         found: dict[str, Floats] = {}
-        ends = self._ends(file, STEP_TIME, ())
-        if ends is None:
-            return found
+        # The first step has an end, though no time.
+        ends = self._ends(file, STEP_TIME, all_rows=True)
         steps = found["steps"] = self._rate(ends, ends["step_last"])
         for name in COUNTERS:
             counted = self._counted(file, name, budget)
@@ -106,9 +105,7 @@ class Rates:
     def _per_step(self, file: RankFile, known: _Known) -> Floats | float:
         if known.origin == "trace":
             return known.per_step
-        columns = self._ends(file, FLOPS, (f"{FLOPS}:max",))
-        if columns is None:
-            return known.per_step
+        columns = self._ends(file, FLOPS)
         at = np.searchsorted(columns["step_last"], self._bounds[1:], "left")
         at = np.clip(at, 0, len(columns["step_last"]) - 1)
         values: Floats = np.asarray(columns[f"{FLOPS}:max"], np.float64)[at]
@@ -137,16 +134,17 @@ class Rates:
                 "ns_last": rows["time_ns"][inside],
                 f"{name}:max": values[inside],
             }
-        return self._ends(file, name, (f"{name}:max",))
+        return self._ends(file, name)
 
     def _ends(
-        self, file: RankFile, column: str, more: Sequence[str]
-    ) -> Mapping[str, Values] | None:
-        """The ends of a column's buckets; None where it has none, or they go back."""
-        key = SeriesKey(STEP_TABLE, column, self._phase)
-        wanted = ["step_last", "ns_last", *(more or (f"{column}:max",))]
-        columns, _ = self._reader.aggregates(file, key, wanted)
-        known = ~np.isnan(np.asarray(columns[wanted[2]], np.float64))
+        self, file: RankFile, column: str, *, all_rows: bool = False
+    ) -> Mapping[str, Values]:
+        """The ends of a column's buckets; without `all_rows` of those that have a value."""
+        key, value = SeriesKey(STEP_TABLE, column, self._phase), f"{column}:max"
+        columns, _ = self._reader.aggregates(file, key, ["step_last", "ns_last", value])
+        if all_rows:
+            return columns
+        known = ~np.isnan(np.asarray(columns[value], np.float64))
         return {name: values[known] for name, values in columns.items()}
 
     def _rate(self, ends: Mapping[str, Values], values: Values) -> Floats:

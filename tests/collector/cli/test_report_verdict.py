@@ -49,9 +49,9 @@ GOLDEN = """\
 
 ## Out of memory: really full; rank 1, device 0, step 40, backward, model.py:128 forward (FILE)
 
-An allocation of 2.00 GiB failed with 1.00 GiB free on the device: it was really full, \
-77.0 GiB were live, 97.5 % of what torch could have; 94.8 % of that came from two source \
-lines.
+An allocation of 2.00 GiB at model.py:128 forward failed with 1.00 GiB free on the device: \
+it was really full, 77.0 GiB were live, 97.5 % of what torch could have; 94.8 % of that \
+came from two source lines.
 
 94.8 % of the 77.0 GiB that were live came from two source lines: model.py:128 forward \
 and optim.py:40 step.

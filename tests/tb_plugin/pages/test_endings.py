@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.oom_reports import add_report
 from tests.tb_plugin.client import Page
 from tests.tb_plugin.pages.test_overview import GIB, overview
 
@@ -162,3 +163,18 @@ def test_odd_values_in_the_last_record_are_no_trouble(run, tmp_path):
     assert one["during"] == ""
     assert one["step"] == 4
     assert len(one["sentence"]) < 1000
+
+
+def test_an_error_that_is_told_of_is_no_second_finding(run, tmp_path):
+    for number in range(2):
+        rank = run.rank(number, device_total_bytes=80 * GIB)
+        rank.steps(range(5), rss_bytes=[300 * MIB] * 5)
+        if number == 1:
+            add_report(rank)
+        rank.close("exception")
+    found = Page(tmp_path).of_run("/findings", "exp")["findings"]
+    assert [(one["key"], one["rank"]) for one in found[:2]] == [
+        ("really_full", 1),
+        ("ended_exception", 0),
+    ]
+    assert found[1]["others"] == []

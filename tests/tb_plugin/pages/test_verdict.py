@@ -66,7 +66,9 @@ def test_a_report_alone_tells_what_it_can(run, tmp_path):
     assert "free_blocks" not in one["figures"]
     assert one["history"] is None
     assert one["moment"] is None
-    assert "allocation of 2.00 GiB failed with 1.00 GiB free" in one["sentence"]
+    assert (
+        "2.00 GiB at model.py:128 forward failed with 1.00 GiB free" in one["sentence"]
+    )
     assert any("history" in text for text in one["not_recorded"])
 
 
