@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -25,8 +25,7 @@ from tb_plugin.server.routes import Asked, route
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.findings.finding import Finding
     from tb_plugin.analysis.ranks.distributed import (
         CollectiveRow,
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from tb_plugin.api.base import F64Column, RunSummary
     from tb_plugin.formats.recording.profiles import RankSummary
     from tb_plugin.jobs.trace_sources import TraceJob
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 _MS: Final = 1e6
 MAX_ROWS: Final = 2_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 from msgspec import Meta
@@ -18,13 +18,9 @@ from tb_plugin.server.routes import Asked, route
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Floats, Ints
     from tb_plugin.api.base import RunSummary
     from tb_plugin.formats.recording.profiles import RankSummary
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
-    Ints: TypeAlias = npt.NDArray[Any]
 
 Step = Annotated[float, Meta(ge=-1e12, le=1e12, description="a step")]
 

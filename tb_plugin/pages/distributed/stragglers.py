@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -41,16 +41,13 @@ from tb_plugin.pages.timeline.selection import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.findings.finding import Finding
     from tb_plugin.analysis.ranks.stragglers import Straggler
     from tb_plugin.analysis.series.step_parts import StepRows
     from tb_plugin.api.base import RunSummary
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 MAX_ROWS: Final = 64
 _STAMP: Final = "step times"

@@ -33,8 +33,6 @@ from tb_plugin.server.routes import Asked, route
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.comparison import Joined
     from tb_plugin.analysis.allocator.live import StackSums
     from tb_plugin.api.base import RunSummary
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
     from tb_plugin.server.state import State
 
-    Ints: TypeAlias = npt.NDArray[Any]
     Rows: TypeAlias = Iterator[tuple[str, int, int]]
 
 MAX_STACKS: Final = 10_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -24,13 +24,10 @@ from tb_plugin.pages.histories.marks import marks_of_device
 from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.lifetimes import Levels
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.api.histories import HistoryLevel
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 OPEN_SECONDS: Final = 1.0
 """How long an answer waits for a history before it says how far it is."""

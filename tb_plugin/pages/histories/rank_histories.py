@@ -8,7 +8,7 @@ stays the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -26,16 +26,12 @@ from tb_plugin.server.routes import Asked, route
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
     from tb_plugin.api.base import RunSummary
     from tb_plugin.cache import Cache
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.histories import Histories
     from tb_plugin.jobs.history_list import FoundHistory
     from tb_plugin.jobs.open_history import OpenHistory
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_RANKS: Final = 4_096
 MAX_LINES: Final = 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -29,15 +29,12 @@ from tb_plugin.pages.histories.marks import marks_of_window
 from tb_plugin.server.parameters import Number, Pixels, Whole
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.groups import Groups
     from tb_plugin.analysis.allocator.lifetimes import Lifetimes
     from tb_plugin.analysis.allocator.stacking import Stacking
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.api.modules import CategoryGroup
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 Axis: TypeAlias = Literal["event", "time"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from tb_plugin.server.errors import NotFoundError
 from tb_plugin.server.parameters import Whole
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 _MAX_TEXT: Final = 1000
 

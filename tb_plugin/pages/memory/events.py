@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, get_args
 
 import numpy as np
 
@@ -17,11 +17,8 @@ from tb_plugin.server.parameters import Moment, Whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 DEFAULT_COUNT: Final = 200
 MAX_COUNT: Final = 2_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,11 +15,7 @@ from tb_plugin.pages.histories.asked import of_history
 from tb_plugin.pages.memory.allocations import WindowQuery, columns_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.jobs.open_history import OpenHistory
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_STACKS: Final = 256
 OTHERS: Final = -2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -28,11 +28,7 @@ from tb_plugin.pages.memory.allocations import lives_of
 from tb_plugin.pages.memory.moments import moment_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_STACKS: Final = 20_000
 MAX_LARGEST: Final = 100

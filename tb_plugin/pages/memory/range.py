@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,11 +15,8 @@ from tb_plugin.pages.memory.allocations import WindowQuery
 from tb_plugin.pages.memory.moments import moment_words
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_STACKS: Final = 20_000
 

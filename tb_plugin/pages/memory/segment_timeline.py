@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -29,12 +29,9 @@ from tb_plugin.pages.memory.allocations import (
 )
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.segment_spans import Spans
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 _MAX_TEXT: Final = 200
 

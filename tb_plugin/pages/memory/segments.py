@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 from msgspec import Meta
@@ -30,13 +30,10 @@ from tb_plugin.pages.histories.asked import MomentQuery, of_history
 from tb_plugin.pages.memory.moments import moment_of, moment_words
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.api.segments import AllocatorAction
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_SEGMENTS: Final = 2_000
 MAX_BLOCKS: Final = 200_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,13 +22,10 @@ from tb_plugin.contract.wire import f64, i32, u8
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.analysis.trace_memory.attribution import TraceLives
     from tb_plugin.api.base import I32Column
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 _MS: Final = 1e6
 MAX_ALLOCATIONS: Final = 1_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
 import numpy as np
 from msgspec import Meta
@@ -25,14 +25,11 @@ from tb_plugin.pages.profile.asked import TableQuery, of_profile
 from tb_plugin.server.parameters import Pixels
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.analysis.trace_memory.events import MemoryDevices
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.profile import ProfileChoice
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 Milliseconds = Annotated[
     float, Meta(ge=-1e12, le=1e12, description="a number of milliseconds")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,13 +21,10 @@ from tb_plugin.pages.profile.asked import SourceQuery, TableQuery, of_profile
 from tb_plugin.server.parameters import Text
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.profile import ProfileChoice
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 _MS: Final = 1e6
 MAX_CALLS: Final = 2_000

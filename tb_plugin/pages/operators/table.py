@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.pages.profile.asked import TableQuery
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_TEXT: Final = 2_000
 """Letters of a text that are sent; of operators the page sends them back to ask of one."""

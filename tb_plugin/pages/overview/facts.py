@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.records import Schema
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.formats.recording.series import SeriesReader
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 Aggregate: TypeAlias = Literal["max", "mean"]
 

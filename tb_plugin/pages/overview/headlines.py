@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -27,17 +27,14 @@ from tb_plugin.pages.overview.sparklines import Sparklines
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import numpy.typing as npt
-
     from collector.format.prediction import Prediction
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.api.base import Unit
     from tb_plugin.api.overview import HeadlineCaveat, HeadlineKey
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
     from tb_plugin.pages.overview.rank_numbers import PerRank, RankNumbers
     from tb_plugin.pages.overview.strip import Strip
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 _EXACT_SECONDS: Final = 0.1
 

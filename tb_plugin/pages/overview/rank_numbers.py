@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,13 +11,10 @@ from tb_plugin.analysis.series.growth import MIN_ROWS, warmup_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.budget import Budget
     from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.pages.overview.facts import FactsReader, FileFacts, Reading
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 class PerRank(NamedTuple):

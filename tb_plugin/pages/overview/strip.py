@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,15 +15,11 @@ from tb_plugin.pages.overview.facts import OOMS, RETRIES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from collector.format.records import Header
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.api.base import CapacityKind
     from tb_plugin.index.run import Run
     from tb_plugin.pages.overview.rank_numbers import RankNumbers
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
-
 
 NOTHING: Final = np.empty(0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import structs
@@ -26,8 +26,7 @@ from tb_plugin.storage import is_remote
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.time.device_use import DeviceUse
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.analysis.trace.trace import TraceFacts
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from tb_plugin.formats.recording.profiles import RankSummary
     from tb_plugin.jobs.trace_sources import FoundSource
     from tb_plugin.server.state import State
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_BESIDE: Final = 64 << 20
 """Bytes of the files of a cycle's ranks that are opened to tell who of them comes last;

@@ -6,7 +6,7 @@ cell that covers several ranks or steps, the one that is furthest behind is show
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 from msgspec import Meta
@@ -44,15 +44,12 @@ from tb_plugin.pages.timeline.selection import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.api.base import RunSummary
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 MOST_PCT: Final = 1000.0
 """Cells are cut there, or one wild step would take all the shades."""

@@ -8,7 +8,7 @@ does for who waits for the training. A restart ends a rate; the next one begins 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -24,15 +24,12 @@ from tb_plugin.pages.overview.facts import STEP_TIME
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    import numpy.typing as npt
-
     from collector.format.numeric import Values
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 COUNTERS: Final = ("samples", "tokens")
 FLOPS: Final = "flops"

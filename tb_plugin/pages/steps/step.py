@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -27,15 +27,12 @@ from tb_plugin.server.parameters import Count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.series.step_parts import StepRows
     from tb_plugin.api.base import RunSummary
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 MAX_RANKS: Final = 1024
 

@@ -9,7 +9,7 @@ clock of one rank.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -47,13 +47,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tb_plugin.analysis.arrays import Floats, Indices
     from tb_plugin.analysis.series.step_parts import StepRows
     from tb_plugin.api.base import RunSummary
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
-    Indices: TypeAlias = npt.NDArray[np.intp]
 
 MAX_COLUMNS: Final = 1000
 """Twenty columns of so many numbers stay below 200 KB."""

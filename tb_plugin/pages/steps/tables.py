@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.numeric import Values
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.pages.timeline.selection import XAxis
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 COLUMNS: Final = tuple(f"{part}_seconds" for part in PARTS)
 _AXES: Final = ("step_first", "step_last", "ns_first", "ns_last")

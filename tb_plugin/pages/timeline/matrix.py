@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -13,13 +13,10 @@ from tb_plugin.analysis.series.buckets import pooled, windows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.budget import Budget
     from tb_plugin.pages.timeline.selection import RankRows
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 _NUM_PROBES: Final = 3
 """Ranks whose reading tells what all would take."""

@@ -32,14 +32,11 @@ from tb_plugin.rank_set import RankSet
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.api.base import RunSummary
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 Why: TypeAlias = Literal["selected", "pinned", "high", "low", "oom"]
 

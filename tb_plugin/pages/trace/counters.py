@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
 
-    Ints: TypeAlias = npt.NDArray[Any]
     Floats: TypeAlias = npt.NDArray[Any]
 
 COLUMNS: Final = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -29,14 +29,11 @@ from tb_plugin.server.routes import Asked, route
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.analysis.trace.tiles import Tile
     from tb_plugin.analysis.trace.trace import Trace
     from tb_plugin.api.trace import TraceInstantKind, TraceLine
     from tb_plugin.pages.trace.axis import Placed
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 NO_NAME: Final = 0xFFFF
 MAX_NAME: Final = 160

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -20,11 +20,8 @@ from tb_plugin.server.routes import Asked, route
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy.typing as npt
-
+    from tb_plugin.analysis.arrays import Ints
     from tb_plugin.pages.trace.axis import Placed
-
-    Ints: TypeAlias = npt.NDArray[Any]
 
 MAX_HITS: Final = 10_000
 MAX_NAMES: Final = 20_000
