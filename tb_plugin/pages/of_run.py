@@ -54,18 +54,16 @@ def of_run(
         @route(name, query)
         def answer(asked: Asked[Q]) -> object:
             state, query = asked.state, asked.query
-            run = state.store.run(query.run)
-            with run.lock:
-                budget = Budget(REQUEST_SECONDS)
-                run.update(budget, _prefetch(state, prefetches, query))
+            prefetch = _prefetch(state, prefetches, query)
+            with state.reading(query.run, REQUEST_SECONDS, prefetch) as reading:
+                run = reading.run
                 if prefetches == "facts":
                     # A little at each poll, so that damage inside is named soon.
                     rank = query.rank if isinstance(query, RanksQuery) else None
                     run.check(Budget(CHECK_SECONDS), rank=rank)
                 asked.decided_by(run.version, version(state))
                 faults = run.num_faults
-                if seconds is not None:
-                    budget = Budget(seconds())
+                budget = reading.budget if seconds is None else Budget(seconds())
                 made = view(*reads(state), run, state.summary(run), query, budget)
                 is_short = budget.put_off if seconds is None else budget.exhausted
                 if is_short and comes_again:

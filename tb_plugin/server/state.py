@@ -6,8 +6,9 @@ themselves when they are first asked, and keep it here (`State.kept`).
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tb_plugin.budget import Budget
@@ -24,7 +25,7 @@ from tb_plugin.server.respond import fresh_answer
 from tb_plugin.server.routes import respond
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from werkzeug.wrappers import Request, Response
 
@@ -37,6 +38,20 @@ if TYPE_CHECKING:
 
 PICKER_SECONDS: Final = 0.5
 """What the run picker may spend on reading."""
+FIND_SECONDS: Final = 2.0
+"""What looking for a run's histories, traces or reports may take at a time."""
+
+
+class Reading(NamedTuple):
+    """A run whose lock is held, read as far as the budget allowed."""
+
+    run: Run
+    budget: Budget
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether something is left to be read."""
+        return self.budget.exhausted or self.run.unfinished
 
 
 class State:
@@ -120,6 +135,24 @@ class State:
                 glance(run, budget, Budget(CHECK_SECONDS / len(found)))
                 summaries.append(self.summary(run))
         return summaries
+
+    @contextmanager
+    def reading(
+        self,
+        run_id: str,
+        seconds: float = FIND_SECONDS,
+        prefetch: Callable[[RankFile], object] | None = None,
+    ) -> Iterator[Reading]:
+        """Hold a run's lock, and bring it up to date first; `prefetch`: see `Run.update`.
+
+        Raises:
+            NotFoundError: there is no such run.
+        """
+        run = self.store.run(run_id)
+        with run.lock:
+            budget = Budget(seconds)
+            run.update(budget, prefetch)
+            yield Reading(run, budget)
 
     def read_first(self, file: RankFile) -> None:
         """Decode what the page shows first of a file, while its bytes are at hand."""

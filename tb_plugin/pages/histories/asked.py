@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 from msgspec import Meta
 
-from tb_plugin.budget import Budget
-from tb_plugin.jobs.history_list import (
-    default_of,
-    history_of,
-    listed,
-)
+from tb_plugin.jobs.history_list import default_of, history_of, listed
 from tb_plugin.server.errors import NotFoundError, NotReadyError, UnreadableError
 from tb_plugin.server.parameters import Moment, Query, Text, Whole
 from tb_plugin.server.routes import Asked, route
@@ -23,14 +18,13 @@ from tb_plugin.server.routes import Asked, route
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tb_plugin.budget import Budget
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.histories import HistoryJob
     from tb_plugin.jobs.history_list import FoundHistory
     from tb_plugin.jobs.open_history import OpenHistory
-    from tb_plugin.server.state import State
+    from tb_plugin.server.state import Reading, State
 
-FIND_SECONDS: Final = 2.0
-"""What looking for histories may take at a time."""
 PICTURE_SECONDS: Final = 3.0
 """How long a picture waits for a history that is being opened."""
 
@@ -114,27 +108,25 @@ def begin_opening(state: State, query: HistoryQuery) -> tuple[FoundHistory, Hist
         NotFoundError: there is no such history.
         NotReadyError: the run was not read so far.
     """
-    run = state.store.run(query.run)
-    with run.lock:
-        found = find(run, query)
-    return found, state.histories.open(run, found, query.again)
+    with state.reading(query.run) as reading:
+        found = find(reading, query)
+    return found, state.histories.open(reading.run, found, query.again)
 
 
-def find(run: Run, query: HistoryQuery) -> FoundHistory:
-    """The history of a query; hold the run's lock.
+def find(reading: Reading, query: HistoryQuery) -> FoundHistory:
+    """The history of a query.
 
     Raises:
         NotFoundError: there is no such history.
         NotReadyError: the run was not read so far.
     """
-    budget = Budget(FIND_SECONDS)
-    run.update(budget)
+    run, budget = reading
     try:
         if query.history is not None:
             return history_of(run, query.history, budget)
         return _newest(run, budget)
     except NotFoundError as error:
-        if not (budget.exhausted or run.unfinished):
+        if not reading.goes_on:
             raise
         raise NotReadyError(
             "The run is still being read: the history was not met yet.",
@@ -160,9 +152,7 @@ def begin(state: State, path: str) -> None:
         listing = run.found.snapshots
         for file in () if listing is None else listing.found.files:
             if file.path == path:
-                with run.lock:
-                    budget = Budget(FIND_SECONDS)
-                    run.update(budget)
+                with state.reading(run.found.id) as (_, budget):
                     found = history_of(run, file.id, budget)
                 state.histories.open(run, found)
                 return

@@ -165,9 +165,8 @@ def _side(
     state: State, query: HistoryQuery, device: int | None, moment: int | None
 ) -> Compared:
     history = open_history(state, query)
-    run = state.store.run(query.run)
-    with run.lock:
-        summary, found = state.summary(run), find(run, query)
+    with state.reading(query.run) as reading:
+        summary, found = state.summary(reading.run), find(reading, query)
     return Compared(summary, found, history, device, moment)
 
 

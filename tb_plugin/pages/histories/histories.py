@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tb_plugin.api.histories import HistoriesResponse, HistoryChoice
 from tb_plugin.api.overview import Recorded
-from tb_plugin.budget import Budget
 from tb_plugin.jobs.history_list import default_of, listed, of_rank
-from tb_plugin.pages.histories.asked import FIND_SECONDS
 from tb_plugin.server.parameters import Query, Rank
 from tb_plugin.server.routes import Asked, route
 
@@ -39,10 +37,8 @@ class HistoriesQuery(Query, frozen=True):
 def histories(asked: Asked[HistoriesQuery]) -> HistoriesResponse:
     """Those that are asked for, by time."""
     state, query = asked.state, asked.query
-    run = state.store.run(query.run)
-    with run.lock:
-        budget = Budget(FIND_SECONDS)
-        run.update(budget)
+    with state.reading(query.run) as reading:
+        run, budget = reading
         found = listed(run, budget)
         if budget.exhausted:
             run.expect_more()
@@ -51,7 +47,6 @@ def histories(asked: Asked[HistoriesQuery]) -> HistoriesResponse:
         openings = [state.histories.known(one.key) for one in shown]
         asked.decided_by(run.version, [one and one.state for one in openings])
         default = default_of(wanted)
-        still_reading = budget.exhausted or run.unfinished
         ranks = {one.reference.rank for one in found}
         return HistoriesResponse(
             run=state.summary(run),
@@ -59,8 +54,8 @@ def histories(asked: Asked[HistoriesQuery]) -> HistoriesResponse:
             num_histories=len(wanted),
             ranks=tuple(sorted(rank for rank in ranks if rank is not None)),
             default=None if default is None else default.reference.id,
-            still_reading=still_reading,
-            absent=() if still_reading else _absent(run, found),
+            still_reading=reading.goes_on,
+            absent=() if reading.goes_on else _absent(run, found),
             problems=run.problems,
         )
 

@@ -19,7 +19,7 @@ from tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64
 from tb_plugin.jobs.history_list import listed
-from tb_plugin.pages.histories.asked import FIND_SECONDS, HistoryQuery, find
+from tb_plugin.pages.histories.asked import HistoryQuery, find
 from tb_plugin.server.errors import NotReadyError
 from tb_plugin.server.routes import Asked, route
 
@@ -37,6 +37,7 @@ MAX_RANKS: Final = 4_096
 MAX_LINES: Final = 20
 OPEN_AT_ONCE: Final = 4
 """Of other ranks: more would keep the history that is being looked at waiting."""
+OPEN_SECONDS: Final = 2.0
 WAIT_SECONDS: Final = 0.3
 
 _KEPT_LINES: Final = 200
@@ -159,20 +160,18 @@ def belonging(
 def answer(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
     """The histories that belong to the one asked for, as far as facts are known."""
     state = asked.state
-    run = state.store.run(asked.query.run)
-    with run.lock:
-        budget = Budget(FIND_SECONDS)
-        run.update(budget)
-        every = listed(run, budget)
-        found = find(run, asked.query)
+    with state.reading(asked.query.run) as reading:
+        run = reading.run
+        every = listed(*reading)
+        found = find(reading, asked.query)
         summary, version = state.summary(run), run.version
-        still_reading = budget.exhausted or run.unfinished
+        still_reading = reading.goes_on
     title, chosen = belonging(every, found)
     ranks = {one.reference.rank for one in every} - {None}
     reader = state.kept.get(
         "rank histories", lambda: RankHistories(state.histories, state.store.cache)
     )
-    facts, problems = reader.read(run, chosen, Budget(FIND_SECONDS))
+    facts, problems = reader.read(run, chosen, Budget(OPEN_SECONDS))
     # Of thousands of ranks the answer takes long to make, and is polled.
     keys = [one.key for one in chosen]
     asked.decided_by(version, title, keys, [*facts], problems, still_reading)

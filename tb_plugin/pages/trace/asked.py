@@ -11,7 +11,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.budget import Budget
 from tb_plugin.formats.traces.files.sources import TraceFiles
 from tb_plugin.jobs.trace_sources import TraceSources, span_sources
 from tb_plugin.pages.trace.axis import (
@@ -34,12 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tb_plugin.api.base import Problem, RunSummary
+    from tb_plugin.budget import Budget
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.trace_sources import FoundSource, OpenSource
     from tb_plugin.server.routes import Asked
     from tb_plugin.server.state import State
 
-FIND_SECONDS: Final = 2.0
 PICTURE_SECONDS: Final = 3.0
 """How long a picture waits for each source that is being opened."""
 _LISTED_SECONDS: Final = 1.0
@@ -93,10 +92,8 @@ class RunTraces:
             known = self._lists.get(run_id)
         if known is not None and not fresh and now - known[0] < _LISTED_SECONDS:
             return known[1]
-        run = self._state.store.run(run_id)
-        with run.lock:
-            budget = Budget(FIND_SECONDS)
-            run.update(budget)
+        with self._state.reading(run_id) as reading:
+            run, budget = reading
             sources = [*span_sources(run, budget), *self._files(run, budget)]
             sources.sort(key=lambda one: (one.rank is None, one.rank or 0, one.kind))
             listing = run.found.traces
@@ -106,7 +103,7 @@ class RunTraces:
                 run_clocks(run),
                 self._state.summary(run),
                 run.version,
-                budget.exhausted or run.unfinished,
+                reading.goes_on,
             )
         with self._lock:
             if len(self._lists) > _MAX_LISTS:

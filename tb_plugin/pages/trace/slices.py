@@ -10,9 +10,8 @@ from tb_plugin.analysis.trace.families import FAMILIES, family_of
 from tb_plugin.analysis.trace.instants import marks
 from tb_plugin.analysis.trace.tiles import MAX_PIECES, Lane, zoom_of
 from tb_plugin.api.trace import TraceInstants, TraceLane, TraceSlicesResponse
-from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32, u8, u16
-from tb_plugin.pages.trace.asked import FIND_SECONDS, places_of
+from tb_plugin.pages.trace.asked import places_of
 from tb_plugin.pages.trace.axis import (
     COUNTERS,
     TracksQuery,
@@ -63,10 +62,8 @@ def _lines(asked: Asked[SlicesQuery]) -> list[TraceLine]:
     if not wanted:
         return []
     window = window_of(query)
-    run = asked.state.store.run(query.run)
     lines: list[TraceLine] = []
-    with run.lock:
-        budget = Budget(FIND_SECONDS)
+    with asked.state.reading(query.run) as (run, budget):
         clocks = run_clocks(run)
         for source_id, indices in wanted:
             text = source_id.removeprefix(COUNTERS)

@@ -18,7 +18,6 @@ from tb_plugin.api.trace_reports import (
     TraceReportResponse,
     TraceReportsResponse,
 )
-from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.trace_reports import (
     TraceReports,
@@ -31,6 +30,7 @@ from tb_plugin.server.parameters import Number, Pixels, Query, Rank, Text
 from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
+    from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.trace_reports import FoundReport, ReportTables
     from tb_plugin.index.run import Run
     from tb_plugin.server.state import State
@@ -43,7 +43,6 @@ ReportId = Annotated[
     ),
 ]
 
-FIND_SECONDS: Final = 2.0
 SOURCE: Final = "torch_profiler"
 _MOST: Final = 2**62
 _MOST_FLOPS: Final = 1e30
@@ -75,19 +74,16 @@ def _reports(state: State) -> TraceReports:
 def trace_reports(asked: Asked[ReportsQuery]) -> TraceReportsResponse:
     """What the recordings of a run say of their traces."""
     state, query = asked.state, asked.query
-    run = state.store.run(query.run)
-    with run.lock:
-        budget = Budget(FIND_SECONDS)
-        run.update(budget)
+    with state.reading(query.run) as reading:
+        run, budget = reading
         found = [
             one
             for one in _reports(state).of(run, budget)
             if query.rank in (None, one.file.rank)
             and (query.ranks is None or one.file.rank in query.ranks)
         ]
-        still_reading = budget.exhausted or run.unfinished
         shown = [(one.id, one.entry.offset) for one in found]
-        asked.decided_by(run.version, shown, still_reading)
+        asked.decided_by(run.version, shown, reading.goes_on)
         return TraceReportsResponse(
             run=state.summary(run),
             reports=tuple(map(_report, found)),
@@ -98,7 +94,7 @@ def trace_reports(asked: Asked[ReportsQuery]) -> TraceReportsResponse:
                 and said.source.partition(".")[0] == SOURCE
                 and not (said.status == "off" and found)
             ),
-            still_reading=still_reading,
+            still_reading=reading.goes_on,
         )
 
 
@@ -106,10 +102,7 @@ def trace_reports(asked: Asked[ReportsQuery]) -> TraceReportsResponse:
 def trace_report(asked: Asked[ReportQuery]) -> TraceReportResponse:
     """One report in full."""
     state, query = asked.state, asked.query
-    run = state.store.run(query.run)
-    with run.lock:
-        budget = Budget(FIND_SECONDS)
-        run.update(budget)
+    with state.reading(query.run) as (run, budget):
         found = _named(state, run, query, budget)
         asked.decided_by(found.file.identity, found.entry.offset)
         try:

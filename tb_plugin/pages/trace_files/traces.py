@@ -11,9 +11,7 @@ from werkzeug.wsgi import wrap_file
 
 from tb_plugin import storage
 from tb_plugin.api.traces import TraceFile, TracesResponse
-from tb_plugin.budget import Budget
 from tb_plugin.jobs.worker.cache import FileKey
-from tb_plugin.pages.trace.asked import FIND_SECONDS
 from tb_plugin.server.errors import NotFoundError
 from tb_plugin.server.parameters import Query, SourceId
 from tb_plugin.server.routes import Asked, route
@@ -41,22 +39,19 @@ class FileQuery(Query, frozen=True):
 def traces(asked: Asked[Query]) -> TracesResponse:
     """All files, and how far each is."""
     state, sources = asked.state, asked.state.traces.sources
-    run = state.store.run(asked.query.run)
-    with run.lock:
-        budget = Budget(FIND_SECONDS)
-        run.update(budget)
+    with state.reading(asked.query.run) as reading:
+        run, budget = reading
         found = list(state.traces.files.of(run, budget))
-        still_reading = budget.exhausted or run.unfinished
         listing = run.found.traces
         known = [sources.known((asked.query.run, one.id, *one.key)) for one in found]
         states = [one and one.state for one in known]
-        asked.decided_by(run.version, found, states, still_reading)
+        asked.decided_by(run.version, found, states, reading.goes_on)
         return TracesResponse(
             run=state.summary(run),
             files=tuple(map(_file, found[:MAX_FILES], known)),
             num_files=len(found),
             problems=() if listing is None else listing.problems,
-            still_reading=still_reading,
+            still_reading=reading.goes_on,
         )
 
 
