@@ -21,8 +21,13 @@ from tb_plugin.formats.recording.oom import (
 )
 from tb_plugin.jobs.history_list import OwnCapture, history_of, listed
 from tb_plugin.pages.findings.judge import HistoryJudge
-from tb_plugin.pages.findings.of_error import Around, error_in_file, reported_error
-from tb_plugin.pages.findings.peers import Peers, of_snapshots
+from tb_plugin.pages.findings.of_error import (
+    Around,
+    Peers,
+    error_in_file,
+    of_snapshots,
+    reported_error,
+)
 from tb_plugin.pages.findings.processes import processes
 from tb_plugin.server.errors import NotFoundError, NotReadyError
 

@@ -13,8 +13,7 @@ from tb_plugin.pages.findings.endings import ending_findings
 from tb_plugin.pages.findings.errors import ErrorsReader
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.overview.facts import ALLOCATED, RSS
-from tb_plugin.pages.overview.rank_numbers import RankNumbers
-from tb_plugin.pages.overview.strip import standing_of, strip_of
+from tb_plugin.pages.overview.rank_numbers import RankNumbers, standing_of, strip_of
 from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:

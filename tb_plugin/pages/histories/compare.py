@@ -26,7 +26,7 @@ from tb_plugin.api.compare import (
 )
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, find, open_history
-from tb_plugin.pages.memory.moments import moment_of, moment_words
+from tb_plugin.pages.histories.history import moment_of, moment_words
 from tb_plugin.server.parameters import Moment, Text, Whole
 from tb_plugin.server.routes import Asked, route
 

@@ -1,21 +1,40 @@
-"""The route of histories: every one of a run."""
+"""The routes of all histories: every one of a run, and each rank's peak beside the median.
+
+Opening thousands of histories takes long, so a few are opened at each question; what
+was found of one, or why nothing can be, is small and kept for as long as its content
+stays the same.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from tb_plugin.analysis.allocator.lifetimes import OOM
+from tb_plugin.analysis.allocator.live import by_stack, live_rows
+from tb_plugin.analysis.categories.frames import NO_STACK, stack_label
+from tb_plugin.api.compare import RankHistoriesResponse, RankHistory
 from tb_plugin.api.histories import HistoriesResponse, HistoryChoice
 from tb_plugin.api.overview import Recorded
+from tb_plugin.budget import Budget
+from tb_plugin.contract.wire import f64
 from tb_plugin.jobs.history_list import default_of, listed, of_rank
+from tb_plugin.pages.histories.asked import HistoryQuery, find
+from tb_plugin.server.errors import NotReadyError
 from tb_plugin.server.parameters import Query, Rank
 from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from tb_plugin.api.base import RunSummary
+    from tb_plugin.cache import Cache
     from tb_plugin.index.run import Run
-    from tb_plugin.jobs.histories import HistoryJob
+    from tb_plugin.jobs.histories import Histories, HistoryJob
     from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.jobs.open_history import OpenHistory
 
 MAX_HISTORIES: Final = 1000
 
@@ -89,3 +108,262 @@ def _absent(run: Run, found: Sequence[FoundHistory]) -> tuple[Recorded, ...]:
             cost=_COST,
         ),
     )
+
+
+MAX_RANKS: Final = 4_096
+MAX_LINES: Final = 20
+OPEN_AT_ONCE: Final = 4
+"""Of other ranks: more would keep the history that is being looked at waiting."""
+OPEN_SECONDS: Final = 2.0
+WAIT_SECONDS: Final = 0.3
+
+_KEPT_LINES: Final = 200
+_MAX_TEXT: Final = 500
+_FACTS_BYTES: Final = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class RankFacts:
+    """What is kept of one rank's history."""
+
+    device: int
+    peak_bytes: int
+    peak_moment: int
+    reserved_bytes: int
+    lines: Mapping[str, int]
+    """Bytes at the peak by line, of those that hold most."""
+    num_ooms: int
+
+
+def facts_of(history: OpenHistory) -> RankFacts | None:
+    """The numbers of the history's default device; None where it has no device."""
+    number = history.default_device
+    if number is None:
+        return None
+    device = history.device(number)
+    peak_bytes, moment = device.active.peak
+    stacks, user_frames = history.snapshot.stacks, history.user_frames
+    sums = by_stack(device.lives, live_rows(device.lives, moment))
+    lines: dict[str, int] = {}
+    for stack, num_bytes in zip(
+        sums.stack.tolist(), sums.num_bytes.tolist(), strict=True
+    ):
+        label = NO_STACK
+        if stack >= 0:
+            label = stack_label(stacks, stack, int(user_frames[stack]))
+        lines[label] = lines.get(label, 0) + num_bytes
+    largest = sorted(lines.items(), key=lambda line: -line[1])[:_KEPT_LINES]
+    return RankFacts(
+        device=number,
+        peak_bytes=peak_bytes,
+        peak_moment=moment,
+        reserved_bytes=int(device.reserved.at(np.array([moment]))[0]),
+        lines=dict(largest),
+        num_ooms=len(device.replay.device.events.of_action(OOM)),
+    )
+
+
+class RankHistories:
+    """Facts of histories, found a few at a time."""
+
+    def __init__(self, reader: Histories, cache: Cache) -> None:
+        self._reader = reader
+        self._cache = cache
+
+    def read(
+        self, run: Run, chosen: Sequence[FoundHistory], budget: Budget
+    ) -> tuple[dict[int, RankFacts], dict[int, str]]:
+        """By place in `chosen`: the facts that are known, and why others never will be."""
+        facts: dict[int, RankFacts] = {}
+        problems: dict[int, str] = {}
+        num_opening = 0
+        for place, found in enumerate(chosen):
+            known = self._cache.get(("rank facts", found.key))
+            if known is None and num_opening < OPEN_AT_ONCE and budget.allows():
+                known = self._opened(run, found)
+                num_opening += known is None
+            if isinstance(known, RankFacts):
+                facts[place] = known
+            elif known is not None:
+                problems[place] = known
+        return facts, problems
+
+    def _opened(self, run: Run, found: FoundHistory) -> RankFacts | str | None:
+        """What is found of one, or why nothing can be; None: it is still being opened."""
+        try:
+            opening = self._reader.open(run, found)
+        except NotReadyError:
+            return None
+        opening.wait(WAIT_SECONDS)
+        known: RankFacts | str | None = None
+        if opening.result is not None:
+            known = facts_of(opening.result) or "It holds nothing of any device."
+            self._reader.tidy()
+        elif opening.problem is not None:
+            known = opening.problem.what
+        if known is not None:
+            self._cache.put(("rank facts", found.key), known, _FACTS_BYTES)
+        return known
+
+
+def belonging(
+    listed: Sequence[FoundHistory], asked: FoundHistory
+) -> tuple[str, list[FoundHistory]]:
+    """What the histories have in common, and one of each rank, by rank.
+
+    Of a rank the last one of the same origin, label, call and side as the one asked
+    for; where a rank has none, its newest.
+    """
+    best: dict[int, tuple[bool, float, FoundHistory]] = {}
+    for found in listed:
+        rank = found.reference.rank
+        if rank is None:
+            continue
+        key = (_alike(found) == _alike(asked), found.reference.time_ms)
+        known = best.get(rank)
+        if known is None or key >= known[:2]:
+            best[rank] = (*key, found)
+    asked_rank = asked.reference.rank
+    if asked_rank is not None:
+        best[asked_rank] = (True, 0.0, asked)
+    ranks = sorted(best)
+    if len(ranks) > MAX_RANKS:
+        spread = np.linspace(0, len(ranks) - 1, MAX_RANKS).astype(np.int64)
+        ranks = [ranks[place] for place in spread.tolist()]
+    return _title(asked), [best[rank][2] for rank in ranks]
+
+
+@route("rank_histories", HistoryQuery)
+def answer(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
+    """The histories that belong to the one asked for, as far as facts are known."""
+    state = asked.state
+    with state.reading(asked.query.run) as reading:
+        run = reading.run
+        every = listed(*reading)
+        found = find(reading, asked.query)
+        summary, version = state.summary(run), run.version
+        still_reading = reading.goes_on
+    title, chosen = belonging(every, found)
+    ranks = {one.reference.rank for one in every} - {None}
+    reader = state.kept.get(
+        "rank histories", lambda: RankHistories(state.histories, state.store.cache)
+    )
+    facts, problems = reader.read(run, chosen, Budget(OPEN_SECONDS))
+    # Of thousands of ranks the answer takes long to make, and is polled.
+    keys = [one.key for one in chosen]
+    asked.decided_by(version, title, keys, [*facts], problems, still_reading)
+    return rank_histories(
+        summary,
+        title,
+        chosen,
+        len(ranks),
+        facts,
+        problems,
+        still_reading=still_reading,
+    )
+
+
+def rank_histories(
+    summary: RunSummary,
+    title: str,
+    chosen: Sequence[FoundHistory],
+    num_ranks: int,
+    facts: Mapping[int, RankFacts],
+    problems: Mapping[int, str],
+    *,
+    still_reading: bool,
+) -> RankHistoriesResponse:
+    """The answer, as far as facts are known.
+
+    `still_reading`: the run may have more histories than `chosen` was chosen of.
+    """
+    ranks = tuple(
+        _rank(found, facts.get(place), problems.get(place, ""))
+        for place, found in enumerate(chosen)
+    )
+    known = [facts[place] for place in sorted(facts)]
+    lines = _lines(known)
+    amounts = np.full((len(lines), len(chosen)), np.nan)
+    for place, known_of in facts.items():
+        amounts[:, place] = [known_of.lines.get(line, 0) for line in lines]
+    return RankHistoriesResponse(
+        run=summary,
+        title=title,
+        ranks=ranks,
+        num_ranks=num_ranks,
+        num_ready=len(facts),
+        median_history_peak_bytes=_median([one.peak_bytes for one in known]),
+        median_fragmentation_bytes=_median(
+            [one.reserved_bytes - one.peak_bytes for one in known]
+        ),
+        lines=tuple(line[:_MAX_TEXT] for line in lines),
+        line_bytes=f64(amounts.reshape(-1)),
+        still_reading=still_reading or len(facts) + len(problems) < len(chosen),
+        problems=(),
+    )
+
+
+def _alike(found: FoundHistory) -> tuple[object, ...]:
+    of = found.reference
+    return (
+        found.origin,
+        of.label if found.origin == "by_hand" else "",
+        of.function,
+        of.phase,
+        of.iteration,
+        of.context,
+        of.step if found.origin == "file" else None,
+    )
+
+
+def _title(asked: FoundHistory) -> str:
+    of = asked.reference
+    if of.function:
+        words = f"{of.function}, call {of.iteration}"
+        return f"{words}, {of.context}" if of.context else words
+    if of.label:
+        return of.label
+    return "newest" if of.step is None else f"step {of.step}"
+
+
+def _rank(found: FoundHistory, facts: RankFacts | None, problem: str) -> RankHistory:
+    label, top = "", None
+    if facts is not None and facts.lines:
+        label, top = next(iter(facts.lines.items()))
+    rank = found.reference.rank
+    return RankHistory(
+        rank=0 if rank is None else rank,
+        reference=found.reference,
+        origin=found.origin,
+        state="ready" if facts is not None else "failed" if problem else "closed",
+        problem=problem,
+        device=None if facts is None else facts.device,
+        peak_active_bytes=None if facts is None else float(facts.peak_bytes),
+        peak_moment=None if facts is None else facts.peak_moment,
+        reserved_bytes=None if facts is None else float(facts.reserved_bytes),
+        fragmentation_bytes=(
+            None if facts is None else float(facts.reserved_bytes - facts.peak_bytes)
+        ),
+        top_label=label[:_MAX_TEXT],
+        top_bytes=None if top is None else float(top),
+        num_ooms=None if facts is None else facts.num_ooms,
+    )
+
+
+def _lines(facts: Sequence[RankFacts]) -> list[str]:
+    """Lines by how much ranks differ in them, then by how much they hold."""
+    held: dict[str, list[int]] = {}
+    for one in facts:
+        for line, num_bytes in one.lines.items():
+            held.setdefault(line, []).append(num_bytes)
+
+    def importance(line: str) -> tuple[int, int]:
+        of_ranks = held[line]
+        least = min(of_ranks) if len(of_ranks) == len(facts) else 0
+        return max(of_ranks) - least, max(of_ranks)
+
+    return sorted(held, key=importance, reverse=True)[:MAX_LINES]
+
+
+def _median(values: Sequence[int]) -> float | None:
+    return float(np.median(values)) if values else None

@@ -9,23 +9,26 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.allocator.stacking import columns
+from tb_plugin.analysis.snapshots.marks import KINDS
+from tb_plugin.api.allocations import AllocationMoment
 from tb_plugin.api.histories import (
     HistoryCurve,
     HistoryDevice,
     HistoryFacts,
+    HistoryMarks,
     HistoryOddity,
     HistoryPeak,
     HistoryResponse,
     HistorySetting,
 )
-from tb_plugin.contract.wire import f64, i32
+from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import HistoryQuery, begin_opening
-from tb_plugin.pages.histories.marks import marks_of_device
 from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.lifetimes import Levels
     from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.analysis.snapshots.marks import Marks
     from tb_plugin.api.histories import HistoryLevel
     from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
 
@@ -150,3 +153,53 @@ def _highest(levels: Levels, starts: Ints) -> Ints:
     if not len(levels.after):
         return np.full(len(starts), levels.first)
     return np.maximum.reduceat(levels.after, starts)
+
+
+MAX_MARKS: Final = 2000
+"""Of a whole history."""
+MAX_TILE_MARKS: Final = 600
+"""Of a part of it, which is as wide as a screen or two."""
+
+
+def marks_of_device(device: OpenDevice) -> HistoryMarks:
+    """All, or those that stand for all."""
+    marks = device.marks
+    return _shown(device, marks.within(0, device.num_events, MAX_MARKS))
+
+
+def marks_of_window(device: OpenDevice, start: int, stop: int) -> HistoryMarks | None:
+    """Those of a window of events; None where those of the device are all there are."""
+    marks = device.marks
+    if len(marks) <= MAX_MARKS:
+        return None
+    return _shown(device, marks.within(start, stop, MAX_TILE_MARKS))
+
+
+def _shown(device: OpenDevice, marks: Marks) -> HistoryMarks:
+    used, label = np.unique(marks.label, return_inverse=True)
+    return HistoryMarks(
+        kind=u8(marks.kind),
+        kinds=KINDS,
+        moment=i32(marks.moment),
+        end=i32(marks.end),
+        label=i32(label),
+        labels=tuple(marks.labels[row][:_MAX_TEXT] for row in used.tolist()),
+        bytes=f64(marks.num_bytes),
+        device_free=f64(marks.device_free),
+        step=f64(marks.step),
+        num_marks=len(device.marks),
+    )
+
+
+def moment_of(device: OpenDevice, asked: int | None, otherwise: int) -> int:
+    """The moment that is asked for; one behind the end is the end."""
+    moment = otherwise if asked is None else asked
+    return max(-1, min(moment, device.num_events - 1))
+
+
+def moment_words(device: OpenDevice, moment: int) -> AllocationMoment:
+    """Where an event lies, as people speak of it."""
+    step, phase = device.step(moment)
+    return AllocationMoment(
+        moment=moment, time_ms=device.time_ms(moment), step=step, phase=phase
+    )

@@ -25,7 +25,7 @@ from tb_plugin.api.allocations import (
 )
 from tb_plugin.contract.wire import f64, i32, u16
 from tb_plugin.pages.histories.asked import DeviceQuery, of_history
-from tb_plugin.pages.histories.marks import marks_of_window
+from tb_plugin.pages.histories.history import marks_of_window
 from tb_plugin.server.parameters import Number, Pixels, Whole
 
 if TYPE_CHECKING:

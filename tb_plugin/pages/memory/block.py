@@ -13,7 +13,7 @@ from tb_plugin.analysis.categories.attribution import EVIDENCE
 from tb_plugin.analysis.snapshots.snapshot import INACTIVE, NOTHING
 from tb_plugin.api.allocations import AllocationBlockResponse
 from tb_plugin.pages.histories.asked import MomentQuery, of_history
-from tb_plugin.pages.memory.moments import moment_of, moment_words
+from tb_plugin.pages.histories.history import moment_of, moment_words
 from tb_plugin.server.errors import NotFoundError
 from tb_plugin.server.parameters import Whole
 

@@ -1,4 +1,4 @@
-"""The route of what lives at one moment, exactly."""
+"""The routes of what lives: at a moment, over a range, in the columns of a tile; and stacks."""
 
 from __future__ import annotations
 
@@ -7,28 +7,36 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_plugin.analysis.allocator.groups import FOLDED
+from tb_plugin.analysis.allocator.holders import holders
 from tb_plugin.analysis.allocator.ledger import ledger
 from tb_plugin.analysis.allocator.live import (
+    born_in,
     by_stack,
     heaviest_groups,
     largest,
     live_rows,
     live_totals,
+    range_sums,
     summed,
 )
+from tb_plugin.analysis.allocator.stacking import band_bytes, pending_bytes, seen
 from tb_plugin.api.allocations import (
     AllocationCategory,
+    AllocationHoldersResponse,
     AllocationLedger,
     AllocationLiveResponse,
+    AllocationRangeResponse,
     LedgerEntry,
+    StacksResponse,
 )
-from tb_plugin.contract.wire import f64, i32, u8
-from tb_plugin.pages.histories.asked import MomentQuery, of_history
-from tb_plugin.pages.memory.allocations import lives_of
-from tb_plugin.pages.memory.moments import moment_of
+from tb_plugin.contract.wire import f64, i32, u8, u16
+from tb_plugin.pages.histories.asked import HistoryQuery, MomentQuery, of_history
+from tb_plugin.pages.histories.history import moment_of, moment_words
+from tb_plugin.pages.memory.allocations import WindowQuery, columns_of, lives_of
 
 if TYPE_CHECKING:
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
+    from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
 
 MAX_STACKS: Final = 20_000
 MAX_LARGEST: Final = 100
@@ -112,3 +120,152 @@ def _float_or_none(value: int | None) -> float | None:
 
 def _or_none(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+@of_history("allocation_range", WindowQuery)
+def allocation_range(
+    history: OpenHistory, query: WindowQuery
+) -> AllocationRangeResponse:
+    """What the events `e0` up to, without, `e1` allocated; all, where none are named.
+
+    Raises:
+        NotFoundError: the history has no such device, stream or pool.
+    """
+    device = history.device(query.device)
+    shown = device.shown(query.stream, query.pool)
+    num = device.num_events
+    start = min(query.e0 or 0, num)
+    stop = min(num if query.e1 is None else query.e1, num)
+    last = stop - 1
+    lives = device.lives
+    rows = shown.rows(born_in(lives, start, last))
+    # Rows of stacks among those that occur, so that few are summed however many exist.
+    stack, place = np.unique(lives.stack[rows], return_inverse=True)
+    group = np.full(len(lives), len(stack), np.int64)
+    group[rows] = place.reshape(-1)
+    sums = range_sums(lives, start, last, group, len(stack) + 1)
+    order = np.lexsort((-sums.allocated.num_bytes[:-1], -sums.live.num_bytes[:-1]))
+    order = order[:MAX_STACKS]
+    earlier = shown.rows(_gone_earlier(device, start, last))
+    highest, moment = _highest(shown, start, stop)
+    return AllocationRangeResponse(
+        device=device.number,
+        e0=start,
+        e1=stop,
+        first=moment_words(device, min(start, num - 1)),
+        last=moment_words(device, last),
+        allocated_bytes=float(sums.allocated.num_bytes[:-1].sum()),
+        num_allocated=int(sums.allocated.num[:-1].sum()),
+        freed_bytes=float(sums.freed.num_bytes[:-1].sum()),
+        num_freed=int(sums.freed.num[:-1].sum()),
+        live_bytes=float(sums.live.num_bytes[:-1].sum()),
+        num_live=int(sums.live.num[:-1].sum()),
+        earlier_freed_bytes=float(lives.size[earlier].sum()),
+        num_earlier_freed=len(earlier),
+        highest_bytes=float(highest),
+        highest_moment=moment,
+        stack=i32(stack[order]),
+        stack_category=u8(
+            heaviest_groups(
+                lives, rows, stack[order], device.categories.of_life, len(FOLDED)
+            )
+        ),
+        categories=FOLDED,  # type: ignore[arg-type]  # these words
+        stack_allocated_bytes=f64(sums.allocated.num_bytes[order]),
+        stack_num_allocated=i32(sums.allocated.num[order]),
+        stack_freed_bytes=f64(sums.freed.num_bytes[order]),
+        stack_num_freed=i32(sums.freed.num[order]),
+        stack_live_bytes=f64(sums.live.num_bytes[order]),
+        stack_num_live=i32(sums.live.num[order]),
+    )
+
+
+def _gone_earlier(device: OpenDevice, start: int, last: int) -> Ints:
+    """Rows of what went in the range and was born before it."""
+    lives = device.lives
+    born = int(np.searchsorted(lives.born, start, "left"))
+    gone = lives.gone[:born]
+    return np.flatnonzero((gone >= start) & (gone <= last))
+
+
+def _highest(shown: Shown, start: int, stop: int) -> tuple[int, int]:
+    """The highest known bytes in a range, and where; before it, if it is empty."""
+    if stop <= start:
+        at = np.array([min(start, len(shown.level.after)) - 1])
+        return int(shown.known_at(at)[0]), int(at[0])
+    moment = start + int(np.argmax(shown.level.after[start:stop]))
+    return int(shown.known_at(np.array([moment]))[0]), moment
+
+
+MAX_HOLDERS: Final = 256
+OTHERS: Final = -2
+"""Stands for all other stacks in the column of stacks."""
+
+
+@of_history("allocation_holders", WindowQuery)
+def allocation_holders(
+    history: OpenHistory, query: WindowQuery
+) -> AllocationHoldersResponse:
+    """Live bytes by stack at the columns of a tile, as changes.
+
+    Raises:
+        NotFoundError: the history has no such device, stream or pool.
+    """
+    device = history.device(query.device)
+    shown = device.shown(query.stream, query.pool)
+    at = columns_of(device, shown, query).at
+    lives = device.lives
+    # Once for all sums below: of a long history most is in no column.
+    rows = shown.rows(seen(lives, at).rows)
+    lives = lives.take(rows)
+    # Row 0 is for what has no stack, so that it has a slot like any other.
+    held = holders(
+        lives, lives.stack + 1, len(history.snapshot.stacks) + 1, at, MAX_HOLDERS
+    )
+    category = device.categories.of_life[rows]
+    by_category = band_bytes(lives, category, len(FOLDED), at)
+    occurring = np.unique(lives.stack)
+    return AllocationHoldersResponse(
+        device=device.number,
+        moment=i32(at),
+        stack=i32(np.append(held.group - 1, OTHERS)),
+        column=u16(held.column),
+        slot=u16(held.slot),
+        change=f64(held.delta),
+        num_others=len(occurring) - len(held.group),
+        categories=FOLDED,  # type: ignore[arg-type]  # these words
+        category_bytes=f64(by_category),
+        allocated=f64(held.total - pending_bytes(lives, at)),
+    )
+
+
+MAX_LISTED: Final = 200_000
+MAX_FRAMES: Final = 4_000_000
+_MAX_TEXT: Final = 1000
+
+
+@of_history("stacks", HistoryQuery)
+def stacks(history: OpenHistory, _query: HistoryQuery) -> StacksResponse:
+    """All stacks, as far as they are not too many."""
+    found = history.snapshot.stacks
+    within = int(np.searchsorted(found.start, MAX_FRAMES, "right")) - 1
+    num_stacks = max(0, min(len(found), MAX_LISTED, within))
+    num_frames = int(found.start[num_stacks]) if len(found.start) else 0
+    place: dict[str, int] = {}
+    names = [place.setdefault(text[:_MAX_TEXT], len(place)) for text in found.name]
+    files = [place.setdefault(text[:_MAX_TEXT], len(place)) for text in found.filename]
+    modules = history.modules
+    labels = [place.setdefault(text[:_MAX_TEXT], len(place)) for text in modules.labels]
+    of_label = np.array([*labels, -1], np.int64)  # the last: where none looks
+    return StacksResponse(
+        strings=tuple(place),
+        name=i32(names),
+        filename=i32(files),
+        line=i32(found.line),
+        kind=u8(history.frame_kinds),
+        start=i32(found.start[: num_stacks + 1]),
+        frame=i32(found.frame[:num_frames]),
+        user_frame=i32(history.user_frames[:num_stacks]),
+        module=i32(of_label[modules.of_stack[:num_stacks]]),
+        num_stacks=len(found),
+    )

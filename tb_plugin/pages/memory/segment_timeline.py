@@ -17,7 +17,7 @@ from tb_plugin.api.allocations import (
 from tb_plugin.api.segments import SegmentTimelineResponse, SizeClass
 from tb_plugin.contract.wire import f64, i32, u16
 from tb_plugin.pages.histories.asked import of_history
-from tb_plugin.pages.histories.marks import marks_of_window
+from tb_plugin.pages.histories.history import marks_of_window
 from tb_plugin.pages.memory.allocations import (
     HIDDEN,
     PictureQuery,

@@ -27,7 +27,7 @@ from tb_plugin.api.segments import (
 from tb_plugin.api.segments import SegmentRows as ApiSegmentRows
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import MomentQuery, of_history
-from tb_plugin.pages.memory.moments import moment_of, moment_words
+from tb_plugin.pages.histories.history import moment_of, moment_words
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState

@@ -1,13 +1,15 @@
-"""The route `/operators`: calls and times by operator. And `/operator`: one of them."""
+"""The routes of a trace's tables: operators, one of them, kernels and module times."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from tb_plugin.analysis.time.operators import callees, is_eligible
+from tb_plugin.analysis.time.slice_roles import Role
+from tb_plugin.api.kernels import KernelsResponse
 from tb_plugin.api.operators import (
     OperatorResponse,
     OperatorsBy,
@@ -15,7 +17,8 @@ from tb_plugin.api.operators import (
     OperatorStack,
     OperatorTotals,
 )
-from tb_plugin.contract.wire import u8
+from tb_plugin.api.profile import ModuleTimesResponse
+from tb_plugin.contract.wire import i32, u8
 from tb_plugin.pages.operators.table import MAX_TEXT, Number, Table, text_of
 from tb_plugin.pages.profile.asked import SourceQuery, TableQuery, of_profile
 from tb_plugin.server.parameters import Text
@@ -34,7 +37,7 @@ MAX_CALLEES: Final = 300
 """Paths below an operator that are sent: the longest."""
 _MAX_FRAMES: Final = 200
 _MAX_NAME: Final = 200
-_TABLE: Final = Table(
+_OPERATORS: Final = Table(
     texts=("name", "shapes"),
     numbers=(
         Number("num_calls"),
@@ -70,12 +73,14 @@ def operators(
     strings = profile.trace.strings
     table = profile.operators_by_shapes if query.by == "shapes" else profile.operators
     default = "device_self_ms" if profile.devices else "host_self_ms"
-    rows, num_rows = _TABLE.rows(table, strings, query, default, np.arange(len(table)))
+    rows, num_rows = _OPERATORS.rows(
+        table, strings, query, default, np.arange(len(table))
+    )
     return OperatorsResponse(
         run=run,
         choice=choice,
         by=query.by,
-        **_TABLE.sent(table, strings, rows),
+        **_OPERATORS.sent(table, strings, rows),
         is_eligible=u8(
             [is_eligible(strings[row]) for row in table.name[rows].tolist()]
         ),
@@ -198,3 +203,103 @@ def _written_stacks(profile: TraceProfile, calls: Ints) -> Ints:
         return np.full(len(calls), -1)
     at = np.minimum(np.searchsorted(known.row, calls), len(known.row) - 1)
     return np.where(known.row[at] == calls, known.call_stack[at], -1)
+
+
+_US: Final = 1e3
+_KERNELS: Final = Table(
+    texts=("name", "operator", "grid", "block"),
+    searched=("name", "operator"),
+    max_text=1_000,
+    numbers=(
+        Number("registers", wire=i32, negative_is_unknown=True),
+        Number("shared_memory_bytes", negative_is_unknown=True),
+        Number("num_calls"),
+        Number("total_ms", "total_ns", _MS),
+        Number("min_us", "min_ns", _US),
+        Number("mean_us", "mean_ns", _US),
+        Number("max_us", "max_ns", _US),
+        Number("blocks_per_sm"),
+        Number("occupancy"),
+        Number("uses_tensor_cores", wire=u8),
+    ),
+)
+
+
+class KernelsQuery(TableQuery, frozen=True):
+    """Kernels by name, or apart by their properties of launch."""
+
+    by: Literal["name", "properties"] = "name"
+
+
+@of_profile("kernels", KernelsQuery)
+def kernels(
+    run: RunSummary, choice: ProfileChoice, profile: TraceProfile, query: KernelsQuery
+) -> KernelsResponse:
+    """The table of a trace."""
+    every, strings = profile.kernels, profile.trace.strings
+    table = profile.kernels_by_properties if query.by == "properties" else every
+    rows, num_rows = _KERNELS.rows(
+        table, strings, query, "total_ms", np.arange(len(table))
+    )
+    on_cores_ns = every.total_ns[every.uses_tensor_cores]
+    return KernelsResponse(
+        run=run,
+        choice=choice,
+        by=query.by,
+        **_KERNELS.sent(table, strings, rows),
+        is_communication=u8(profile.roles[table.example[rows]] == Role.COMMUNICATION),
+        num_rows=num_rows,
+        total_all_ms=int(every.total_ns.sum()) / _MS,
+        tensor_core_ms=int(on_cores_ns.sum()) / _MS,
+        has_kernels=len(table) > 0,
+    )
+
+
+MAX_MODULES: Final = 5_000
+"""Rows that are sent; a parent's row comes before its own, so these are a whole tree."""
+_MAX_MODULE: Final = 500
+_KNOWN: Final = ("arrows", "sequence_numbers")
+_FORWARD: Final = Table(
+    (
+        Number("parent", wire=i32),
+        Number("num_calls"),
+        Number("num_operators"),
+        Number("host_ms", "host_ns", _MS),
+        Number("host_self_ms", "host_self_ns", _MS),
+        Number("device_ms", "device_ns", _MS),
+        Number("device_self_ms", "device_self_ns", _MS),
+    )
+)
+
+
+_BACKWARD: Final = Table(
+    (
+        Number("backward_host_ms", "backward_host_ns", _MS),
+        Number("backward_host_self_ms", "backward_host_self_ns", _MS),
+        Number("backward_device_ms", "backward_device_ns", _MS),
+        Number("backward_device_self_ms", "backward_device_self_ns", _MS),
+    )
+)
+
+
+@of_profile("module_times", SourceQuery)
+def module_times(
+    run: RunSummary, choice: ProfileChoice, profile: TraceProfile, _query: SourceQuery
+) -> ModuleTimesResponse:
+    """The modules of a trace."""
+    table, strings = profile.modules, profile.trace.strings
+    rows = np.arange(min(len(table), MAX_MODULES))
+    backward = _BACKWARD.sent(table, strings, rows)
+    if table.backward_by not in _KNOWN:
+        backward = dict.fromkeys(backward, np.full(len(rows), np.nan))
+    return ModuleTimesResponse(
+        run=run,
+        choice=choice,
+        name=tuple(name[:_MAX_MODULE] for name in table.name[:MAX_MODULES]),
+        **_FORWARD.sent(table, strings, rows),
+        **backward,
+        backward=table.backward_by,
+        has_devices=len(profile.trace.device_work.row) > 0,
+        has_modules=len(table) > 0,
+        num_modules=len(table),
+    )

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from tb_plugin.api.overview import HeadlineCaveat, HeadlineKey
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
-    from tb_plugin.pages.overview.rank_numbers import PerRank, RankNumbers
-    from tb_plugin.pages.overview.strip import Strip
+    from tb_plugin.pages.overview.rank_numbers import PerRank, RankNumbers, Strip
 
 _EXACT_SECONDS: Final = 0.1
 

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tb_plugin.api.overview import Attempt, OverviewResponse, RunFact
+from collector.format.prediction import NOTE, order, prediction_of, together
+from tb_plugin.api.overview import (
+    Attempt,
+    Estimate,
+    OverviewResponse,
+    PredictedDevice,
+    RunFact,
+)
+from tb_plugin.api.overview import Prediction as ApiPrediction
 from tb_plugin.index.catalogue import said_instead
 from tb_plugin.index.notes import text_of
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.overview.facts import ALLOCATED, RSS
 from tb_plugin.pages.overview.headlines import Headlines
-from tb_plugin.pages.overview.predictions import prediction_response, predictions_of
-from tb_plugin.pages.overview.rank_numbers import RankNumbers
-from tb_plugin.pages.overview.strip import strip_of, strip_response
+from tb_plugin.pages.overview.rank_numbers import RankNumbers, strip_of, strip_response
 from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
+    from collector.format.prediction import Prediction
     from collector.format.records import Header
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.overview import Recorded
@@ -176,3 +183,60 @@ def _num_dropped(run: Run, rank: int | None) -> int:
             known = by_file.get((of_rank, attempt), 0)
             by_file[of_rank, attempt] = max(known, file.close.num_dropped)
     return sum(by_file.values())
+
+
+def predictions_of(run: Run, ranks: Container[int]) -> dict[int, Prediction]:
+    """What the last attempt says of each rank; empty where the devices were real."""
+    files = run.attempts[-1].files if run.attempts else {}
+    found = {}
+    for event in run.notes.events(NOTE):
+        file = files.get(event.rank)
+        if file is not None and file.attempt == event.attempt:
+            prediction = prediction_of(event.data)
+            if prediction is not None:
+                found[event.rank] = prediction
+    complete = together(list(found.values()))
+    return {
+        rank: one for rank, one in zip(found, complete, strict=True) if rank in ranks
+    }
+
+
+def prediction_response(found: Mapping[int, Prediction]) -> ApiPrediction | None:
+    """The answer for all of them, with the figures of the rank that decides it."""
+    if not found:
+        return None
+    rank = min(sorted(found), key=lambda rank: order(found[rank]))
+    prediction = found[rank]
+    judged = prediction.judged()
+    low, high = prediction.outside
+    has_run = prediction.has_run
+    return ApiPrediction(
+        fit=judged.fit,
+        reason=judged.reason,
+        decides=judged.decides,
+        rank=rank,
+        num_ranks=len(found),
+        estimates=tuple(
+            Estimate(
+                name=one.name,
+                low_bytes=float(one.low),
+                high_bytes=float(one.high),
+                source=one.source,
+            )
+            for one in prediction.estimates
+        ),
+        outside_low_bytes=float(low),
+        outside_high_bytes=float(high),
+        capacity_bytes=float(prediction.capacity),
+        devices=tuple(
+            PredictedDevice(
+                device=one.index,
+                peak_reserved_bytes=float(one.reserved_peak),
+                others_low_bytes=float(prediction.others[one.index][0]),
+                others_high_bytes=float(prediction.others[one.index][1]),
+                needed_low_bytes=float(prediction.needed(one)[0]) if has_run else None,
+                needed_high_bytes=float(prediction.needed(one)[1]) if has_run else None,
+            )
+            for one in prediction.devices
+        ),
+    )

@@ -30,8 +30,8 @@ from tb_plugin.contract.wire import i32, u16
 from tb_plugin.formats.recording.series import SeriesKey
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.overview.facts import STEP_TIME
+from tb_plugin.pages.timeline.heatmap import matrix, refined_rows
 from tb_plugin.pages.timeline.marks import marks_of
-from tb_plugin.pages.timeline.matrix import matrix, refined_rows
 from tb_plugin.pages.timeline.selection import (
     MatrixQuery,
     RankRows,

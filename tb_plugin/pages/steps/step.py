@@ -12,9 +12,8 @@ from tb_plugin.api.steps import StepPart, StepResponse
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
 from tb_plugin.pages.of_run import of_run
-from tb_plugin.pages.steps.absent import absent_parts
 from tb_plugin.pages.steps.steps import memory_series
-from tb_plugin.pages.steps.tables import StepTables
+from tb_plugin.pages.steps.tables import StepTables, absent_parts
 from tb_plugin.pages.timeline.selection import (
     RankRows,
     RanksQuery,

@@ -29,11 +29,10 @@ from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.overview.facts import ALLOCATED, RSS
-from tb_plugin.pages.steps.absent import absent_parts
 from tb_plugin.pages.steps.rates import Rates, as_rates, summed
-from tb_plugin.pages.steps.tables import StepTables
+from tb_plugin.pages.steps.tables import StepTables, absent_parts
+from tb_plugin.pages.timeline.heatmap import matrix, refined_rows
 from tb_plugin.pages.timeline.marks import marks_of
-from tb_plugin.pages.timeline.matrix import matrix, refined_rows
 from tb_plugin.pages.timeline.selection import (
     DrawnQuery,
     RankRows,

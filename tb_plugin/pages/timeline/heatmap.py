@@ -1,17 +1,19 @@
-"""Route `/heatmap`: ranks by steps, the highest value of each cell."""
+"""Ranks by columns: what bands and heatmaps are made of; and the route `/heatmap`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import random
+import time
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tb_plugin.analysis.series.buckets import pooled, windows
 from tb_plugin.analysis.series.heatmap import pooled_ranks, quantized, step_edges
 from tb_plugin.api.timeline import HeatmapResponse
 from tb_plugin.contract.wire import i32, u16
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.timeline.marks import marks_of
-from tb_plugin.pages.timeline.matrix import matrix, refined_rows
 from tb_plugin.pages.timeline.selection import (
     MatrixQuery,
     RankRows,
@@ -23,11 +25,88 @@ from tb_plugin.pages.timeline.selection import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tb_plugin.analysis.arrays import Floats
+    from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.timeline import Mark
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
+
+_NUM_PROBES: Final = 3
+"""Ranks whose reading tells what all would take."""
+
+_FEW: Final = 32
+"""Of so many ranks, a few at each poll, all are read before long."""
+
+_AT_ONCE: Final = 256
+"""Ranks stacked at a time; more would only hold more memory."""
+
+
+def matrix(rows: Sequence[Rows | None], edges: Floats) -> Floats:
+    """Highest value of each rank in each column; NaN where there is none."""
+    result = np.full((len(rows), len(edges) - 1), np.nan)
+    groups: dict[tuple[int, int], list[int]] = {}
+    found = {index: row for index, row in enumerate(rows) if row is not None}
+    for index, row in found.items():
+        if len(row):
+            groups.setdefault((id(row.first), id(row.last)), []).append(index)
+    for members in groups.values():
+        shared = found[members[0]]
+        start, stop = windows(shared.first, shared.last, edges)
+        for at in range(0, len(members), _AT_ONCE):
+            part = members[at : at + _AT_ONCE]
+            values = np.stack([found[index].high for index in part])
+            result[part] = pooled(values, start, stop)
+    return result
+
+
+def refined_rows(
+    source: RankRows,
+    ranks: Sequence[int],
+    rows: Sequence[Rows | None],
+    low: float,
+    high: float,
+    px: int | None,
+    budget: Budget,
+) -> list[Rows | None]:
+    """Rows themselves in place of buckets wider than a pixel, if that can be paid for.
+
+    Without `px`, in place of all buckets.
+
+    All ranks or none, judged by what a few take: a picture half of which is
+    finer than the other half would show differences that are not there.
+    """
+    wide = [
+        index
+        for index, row in enumerate(rows)
+        if row is not None
+        and row.width > 1
+        and (px is None or _num_visible(row, low, high) < px)
+    ]
+    result = list(rows)
+    # Drawn by lot: the first ranks would be cached from the last time they were tried.
+    probes = random.sample(wide, min(_NUM_PROBES, len(wide)))
+    costs = []
+    for index in probes:
+        began = time.monotonic()
+        result[index] = source.refined(ranks[index], rows[index], low, high, budget)
+        costs.append(time.monotonic() - began)
+    others = [index for index in wide if index not in probes]
+    if others and not budget.allows(sorted(costs)[len(costs) // 2] * len(others)):
+        if len(wide) <= _FEW:
+            budget.come_back()  # what was read is kept: soon the others cost less
+        return list(rows)
+    for index in others:
+        result[index] = source.refined(ranks[index], rows[index], low, high, budget)
+    return result
+
+
+def _num_visible(rows: Rows, low: float, high: float) -> int:
+    start = int(np.searchsorted(rows.last, low, "left"))
+    return max(0, int(np.searchsorted(rows.first, high, "right")) - start)
 
 
 @of_run("heatmap", MatrixQuery, prefetches="series", seconds=None)

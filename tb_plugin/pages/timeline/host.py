@@ -12,8 +12,8 @@ from tb_plugin.api.host import HostLine, HostResponse, HostTrack
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.series import SeriesKey
 from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.timeline.heatmap import refined_rows
 from tb_plugin.pages.timeline.marks import marks_of
-from tb_plugin.pages.timeline.matrix import refined_rows
 from tb_plugin.pages.timeline.selection import (
     DrawnQuery,
     RankRows,

@@ -16,8 +16,8 @@ from tb_plugin.api.timeline import RankBand, RankLine, TimelineResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.timeline.heatmap import matrix, refined_rows
 from tb_plugin.pages.timeline.marks import marks_of, ranks_with_oom
-from tb_plugin.pages.timeline.matrix import matrix, refined_rows
 from tb_plugin.pages.timeline.selection import (
     DrawnQuery,
     RankRows,

@@ -21,8 +21,8 @@ from tb_plugin.jobs.worker.cache import FileKey
 from tb_plugin.pages.findings.judge import judge
 from tb_plugin.pages.findings.of_error import Around, error_in_file
 from tb_plugin.pages.histories.compare import Compared, CompareQuery, compare
+from tb_plugin.pages.histories.histories import facts_of as rank_facts_of
 from tb_plugin.pages.histories.history import facts_of
-from tb_plugin.pages.histories.rank_histories import facts_of as rank_facts_of
 from tb_plugin.server.errors import RequestError
 from tb_plugin.server.parameters import parse
 from tb_plugin.server.routes import query_of
