@@ -41,6 +41,11 @@ U16Column: TypeAlias = npt.NDArray[np.uint16]
 
 U8Column: TypeAlias = npt.NDArray[np.uint8]
 
+NO_F64: Final[F64Column] = np.empty(0, np.float64)
+NO_I32: Final[I32Column] = np.empty(0, np.int32)
+NO_U16: Final[U16Column] = np.empty(0, np.uint16)
+NO_U8: Final[U8Column] = np.empty(0, np.uint8)
+
 
 class ErrorResponse(Struct, frozen=True):
     """What went wrong, where, and what to do about it."""

@@ -6,7 +6,16 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary, U8Column
+from tb_plugin.api.base import (
+    NO_F64,
+    NO_I32,
+    NO_U8,
+    F64Column,
+    I32Column,
+    Problem,
+    RunSummary,
+    U8Column,
+)
 from tb_plugin.api.overview import Recorded
 
 ModuleState: TypeAlias = Literal[
@@ -118,24 +127,24 @@ class ModuleCategory(Struct, frozen=True):
     """The same of what is compared with; NaN where that has no such module or state."""
 
 
-class ModuleTree(Struct, frozen=True):
+class ModuleTree(Struct, frozen=True, kw_only=True):
     """The modules, parents before children; all columns have one value per module.
 
     A module's fqn is its parent's, a dot, and its name; a root's is its name.
     """
 
-    names: tuple[str, ...]
-    name: I32Column
+    names: tuple[str, ...] = ()
+    name: I32Column = NO_I32
     """Index into `names`."""
-    types: tuple[str, ...]
-    type: I32Column
+    types: tuple[str, ...] = ()
+    type: I32Column = NO_I32
     """Index into `types`; -1 where unknown."""
-    parent: I32Column
+    parent: I32Column = NO_I32
     """Row of the parent; -1 for a root."""
-    is_fsdp: U8Column
-    param_bytes: F64Column
+    is_fsdp: U8Column = NO_U8
+    param_bytes: F64Column = NO_F64
     """This rank's part of the module's own parameters, not its children's; NaN: unknown."""
-    buffer_bytes: F64Column
+    buffer_bytes: F64Column = NO_F64
 
 
 class ModuleUnattributed(Struct, frozen=True):
@@ -291,25 +300,25 @@ class ModuleResponse(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-class ModuleSpans(Struct, frozen=True):
+class ModuleSpans(Struct, frozen=True, kw_only=True):
     """Forwards and backwards of modules on the x axis, outer ones first.
 
     Those narrower than about two pixels are left out, with all inside them.
     """
 
-    modules: tuple[str, ...]
+    modules: tuple[str, ...] = ()
     """Fqns that occur."""
-    module: I32Column
+    module: I32Column = NO_I32
     """Index into `modules`."""
     kinds: tuple[Literal["forward", "backward", "recompute"], ...]
-    kind: U8Column
+    kind: U8Column = NO_U8
     """Index into `kinds`."""
-    call: I32Column
-    depth: I32Column
+    call: I32Column = NO_I32
+    depth: I32Column = NO_I32
     """Row: spans of one row do not overlap, and lie inside those of the rows above."""
-    x0: F64Column
-    x1: F64Column
-    num_left_out: int
+    x0: F64Column = NO_F64
+    x1: F64Column = NO_F64
+    num_left_out: int = 0
 
 
 class ModuleMark(Struct, frozen=True):

@@ -17,7 +17,14 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tb_plugin.analysis.findings.finding import Finding
-from tb_plugin.api.base import F64Column, I32Column, Problem, RunSummary
+from tb_plugin.api.base import (
+    NO_F64,
+    NO_I32,
+    F64Column,
+    I32Column,
+    Problem,
+    RunSummary,
+)
 from tb_plugin.api.trace import TraceState
 
 ProfileRole: TypeAlias = Literal[
@@ -103,29 +110,29 @@ class ProfileFact(Struct, frozen=True):
     value: str
 
 
-class ProfileResponse(Struct, frozen=True):
+class ProfileResponse(Struct, frozen=True, kw_only=True):
     """Route `/profile` (run, source, step): step time by role, devices, findings."""
 
     run: RunSummary
     choice: ProfileChoice
-    step: I32Column
+    step: I32Column = NO_I32
     """Numbers of the profiled steps; 0 where the trace marks none and counts as one."""
-    are_marked: bool
-    start_ms: F64Column
+    are_marked: bool = False
+    start_ms: F64Column = NO_F64
     """Since the first step's start."""
-    duration_ms: F64Column
-    parts: tuple[ProfilePart, ...]
-    computation_ms: F64Column
+    duration_ms: F64Column = NO_F64
+    parts: tuple[ProfilePart, ...] = ()
+    computation_ms: F64Column = NO_F64
     """Kernels; without a device what computes on the host: not what waits for others."""
-    communication_ms: F64Column
-    overlap_ms: F64Column
+    communication_ms: F64Column = NO_F64
+    overlap_ms: F64Column = NO_F64
     """Of communication, what computation hides."""
-    devices: tuple[ProfiledDevice, ...]
-    devices_step: int | None
+    devices: tuple[ProfiledDevice, ...] = ()
+    devices_step: int | None = None
     """Of which profiled step they tell; null: of all, from the first one's start to the
     last one's end."""
-    findings: tuple[Finding, ...]
-    facts: tuple[ProfileFact, ...]
+    findings: tuple[Finding, ...] = ()
+    facts: tuple[ProfileFact, ...] = ()
 
 
 ModuleBackward: TypeAlias = Literal[

@@ -7,7 +7,14 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tb_plugin.analysis.findings.finding import Finding
-from tb_plugin.api.base import F64Column, I32Column, RunSummary, XKind
+from tb_plugin.api.base import (
+    NO_F64,
+    NO_I32,
+    F64Column,
+    I32Column,
+    RunSummary,
+    XKind,
+)
 from tb_plugin.api.timeline import HeatmapResponse, Mark
 
 StepsOf: TypeAlias = Literal["rank", "worst", "median"]
@@ -46,21 +53,21 @@ class StepRate(Struct, frozen=True):
     summed_median: float | None
 
 
-class StepFlops(Struct, frozen=True):
+class StepFlops(Struct, frozen=True, kw_only=True):
     """Where the number of floating point operations comes from."""
 
-    origin: Literal["settings", "trace", "nothing"]
+    origin: Literal["settings", "trace", "nothing"] = "nothing"
     """settings: `flops.per_step`, `.per_sample` and `.per_token` of the recording; trace:
     counted by torch's profiler, of the steps of one trace."""
-    per_step: float | None
+    per_step: float | None = None
     """Of one step on the rank, at the median."""
-    device_peak: float | None
+    device_peak: float | None = None
     """Operations per second that the device could do, as the settings say."""
-    missing: str
+    missing: str = ""
     """What has to be set for an MFU; empty: nothing is missing."""
 
 
-class StepsResponse(Struct, frozen=True):
+class StepsResponse(Struct, frozen=True, kw_only=True):
     """Route `/steps` (run, rank, ranks, x, x0, x1, px, phase, of): the steps' time by part.
 
     A column holds `steps_per_column` steps and shows the slowest of them: none is ever
@@ -70,35 +77,35 @@ class StepsResponse(Struct, frozen=True):
     run: RunSummary
     x: XKind
     of: StepsOf
-    rank: int | None
+    rank: int | None = None
     """Whose times place the columns and whose throughput is shown; None: no steps."""
-    x_low: float
-    x_high: float
+    x_low: float = 0.0
+    x_high: float = 0.0
     """Full extent of the data."""
-    edges: F64Column
+    edges: F64Column = NO_F64
     """Borders of the columns on the x axis: one more than there are columns."""
-    steps_per_column: int
-    first_step: F64Column
-    shown_step: F64Column
+    steps_per_column: int = 1
+    first_step: F64Column = NO_F64
+    shown_step: F64Column = NO_F64
     """The step shown, where one was kept by itself; else the first that it may be."""
-    column_rank: I32Column
+    column_rank: I32Column = NO_I32
     """Whose step is shown; -1: nothing was recorded."""
-    seconds: F64Column
+    seconds: F64Column = NO_F64
     """Of the step shown: the sum of all parts where any was recorded."""
-    parts: tuple[StepPart, ...]
+    parts: tuple[StepPart, ...] = ()
     """Those that were recorded, and other; empty where none was."""
-    exact: bool
+    exact: bool = True
     """False where parts of the slowest step had to be told from means and maxima."""
-    num_ranks: int
+    num_ranks: int = 0
     """Ranks that were looked at."""
-    num_summed: int
+    num_summed: int = 0
     """Ranks of which the throughputs over all ranks are made."""
-    rates: tuple[StepRate, ...]
-    flops: StepFlops
+    rates: tuple[StepRate, ...] = ()
+    flops: StepFlops = StepFlops()
     absent: tuple[AbsentPart, ...]
     memory_series: str | None
     """`SeriesInfo.key` of the step's memory peak: allocated, else resident."""
-    marks: tuple[Mark, ...]
+    marks: tuple[Mark, ...] = ()
     phases: tuple[str, ...]
 
 
@@ -141,28 +148,28 @@ class StepPartMean(Struct, frozen=True):
     """Of the step's time; 0 to 1."""
 
 
-class StragglersResponse(Struct, frozen=True):
+class StragglersResponse(Struct, frozen=True, kw_only=True):
     """Route `/stragglers` (run, rank, ranks, phase): who is waited for, and what is slow.
 
     Of all steps. With `rank` or `ranks`, those alone are compared.
     """
 
     run: RunSummary
-    num_ranks: int
+    num_ranks: int = 0
     num_left_out: int
     """Ranks without step times, or not read for lack of time."""
-    num_steps: int
-    steps_per_column: int
+    num_steps: int = 0
+    steps_per_column: int = 1
     """1 where each step counts by itself; else means of so many are compared."""
-    step_seconds: float | None
+    step_seconds: float | None = None
     """The middle rank's step, at the median."""
-    parts: tuple[StepPartMean, ...]
-    rows: tuple[StragglerRow, ...]
+    parts: tuple[StepPartMean, ...] = ()
+    rows: tuple[StragglerRow, ...] = ()
     """At most 64, those that cost most first."""
-    num_standing_out: int
-    part: str
+    num_standing_out: int = 0
+    part: str = "step"
     """What tells the ranks apart: step, or the part that the others wait for."""
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = ()
 
 
 class StepResponse(Struct, frozen=True):

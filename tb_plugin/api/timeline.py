@@ -7,6 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 from tb_plugin.api.base import (
+    NO_I32,
+    NO_U16,
     CapacityKind,
     F64Column,
     I32Column,
@@ -102,7 +104,7 @@ class TimelineResponse(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-class HeatmapResponse(Struct, frozen=True):
+class HeatmapResponse(Struct, frozen=True, kw_only=True):
     """Route `/heatmap` (run, ranks, series, x0, x1, px, rows, phase): rank by step.
 
     `values` is row-major: `num_rows` rows of `num_columns` cells; 0 means nothing was
@@ -111,22 +113,22 @@ class HeatmapResponse(Struct, frozen=True):
     """
 
     run: RunSummary
-    series: SeriesInfo | None
-    x_low: float
-    x_high: float
+    series: SeriesInfo | None = None
+    x_low: float = 0.0
+    x_high: float = 0.0
     """Full extent in steps."""
-    x0: float
-    steps_per_column: float
+    x0: float = 0.0
+    steps_per_column: float = 1.0
     """Column c covers steps x0 + c * steps_per_column and the following."""
-    num_rows: int
-    num_columns: int
-    ranks_per_row: int
-    row_rank: I32Column
-    values: U16Column
-    value_low: float
-    value_high: float
-    capacity_bytes: float | None
-    exact: bool
+    num_rows: int = 0
+    num_columns: int = 0
+    ranks_per_row: int = 1
+    row_rank: I32Column = NO_I32
+    values: U16Column = NO_U16
+    value_low: float = 0.0
+    value_high: float = 0.0
+    capacity_bytes: float | None = None
+    exact: bool = True
     """False while the cells come from pre-aggregated buckets wider than a column."""
-    marks: tuple[Mark, ...]
-    absent: tuple[AbsentSeries, ...]
+    marks: tuple[Mark, ...] = ()
+    absent: tuple[AbsentSeries, ...] = ()

@@ -1,22 +1,4 @@
-"""What a request can get instead of an answer.
-
-RequestError             what, where, what to do; answered as JSON with its status
-├── NotFoundError        404: no such run, rank or file
-├── BadRequestError      400: a parameter that means nothing
-├── UnreadableError      422: what is there cannot be opened
-├── NotReadyError        503: it is still being opened: ask again
-├── MethodError          405: anything but GET, or but POST where files are dropped
-├── HostError            403: under a name that is not the server's
-├── TokenError           403: without the token of `memboard open`
-└── DropError            a dropped file that is not taken
-    ├── ForbiddenError   403: not from our own page, or dropping is off
-    ├── StalledError     408: it stopped coming
-    ├── LengthError      411: nobody says how large it is
-    ├── TooLargeError    413: larger than is taken
-    ├── NoSnapshotError  422: it holds nothing that MemBoard opens
-    ├── BusyError        503: others are on their way
-    └── NoRoomError      507: the disk is too full
-"""
+"""What a request can get instead of an answer."""
 
 from __future__ import annotations
 
@@ -24,7 +6,7 @@ from typing import ClassVar
 
 
 class RequestError(Exception):
-    """A request that cannot be answered."""
+    """A request that cannot be answered: the client gets what, where and what to do."""
 
     status: ClassVar[int] = 500
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 from msgspec import Meta
+from msgspec.structs import replace
 
-from tb_plugin.analysis.series.heatmap import quantized, size_of, step_edges
+from tb_plugin.analysis.series.heatmap import size_of, step_edges
 from tb_plugin.api.distributed import DistributedHeatmapResponse, DistributedPart
 from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
-from tb_plugin.contract.wire import i32, u16
 from tb_plugin.pages.distributed.distributed import Cycle, CycleQuery, cycle_of
+from tb_plugin.pages.timeline.heatmap import cells_response
 from tb_plugin.server.parameters import Pixels
 from tb_plugin.server.routes import Asked, route
 
@@ -72,8 +73,6 @@ def _cells(
     num_rows, px = size_of(len(shown), width, query.rows)
     edges, per_column = step_edges(x0, x1, px)
     values = _matrix(shown, steps, query.part, edges, per_column)
-    ranks_per_row = max(1, -(-len(shown) // num_rows))
-    cells = quantized(farthest_ranks(values, ranks_per_row))
     series = SeriesInfo(
         key=f"profile/{query.part}_seconds",
         unit="seconds",
@@ -81,25 +80,14 @@ def _cells(
         headline=False,
         num_ranks=len(shown),
     )
-    return HeatmapResponse(
-        run=run,
-        series=series if cells.values.any() else None,
+    cells = cells_response(
+        *(run, series, [one.rank for one in shown], values, edges, num_rows),
+        farthest_ranks,
         x_low=low,
         x_high=high,
-        x0=float(edges[0]),
-        steps_per_column=float(per_column),
-        num_rows=cells.values.shape[0],
-        num_columns=cells.values.shape[1],
-        ranks_per_row=ranks_per_row,
-        row_rank=i32(np.array([one.rank for one in shown], np.int64)[::ranks_per_row]),
-        values=u16(cells.values),
-        value_low=cells.low,
-        value_high=cells.high,
-        capacity_bytes=None,
         exact=num_opening == 0,
-        marks=(),
-        absent=(),
     )
+    return cells if cells.values.any() else replace(cells, series=None)
 
 
 def farthest_ranks(values: Floats, ranks_per_row: int) -> Floats:

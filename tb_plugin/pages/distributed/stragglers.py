@@ -86,7 +86,7 @@ def stragglers_view(
             read[rank] = held
             widest = max(widest, rows.width)
     if not read:
-        return _empty(summary, len(wanted))
+        return StragglersResponse(run=summary, num_left_out=len(wanted))
     times = _times(read, len(edges) - 1, len(coarse) - 1)
     found = stragglers(times)
     usual = step_seconds(times)
@@ -232,19 +232,3 @@ def _telling_part(late: Sequence[Straggler]) -> str:
 
 def _host(run: Run, rank: int) -> str:
     return run.rank_files(rank)[-1][1].header.host
-
-
-def _empty(summary: RunSummary, num_ranks: int) -> StragglersResponse:
-    return StragglersResponse(
-        run=summary,
-        num_ranks=0,
-        num_left_out=num_ranks,
-        num_steps=0,
-        steps_per_column=1,
-        step_seconds=None,
-        parts=(),
-        rows=(),
-        num_standing_out=0,
-        part=STEP,
-        findings=(),
-    )

@@ -49,18 +49,6 @@ def tree_columns(tree: ModuleTree) -> ApiModuleTree:
     )
 
 
-NO_TREE: Final = ApiModuleTree(
-    names=(),
-    name=i32([]),
-    types=(),
-    type=i32([]),
-    parent=i32([]),
-    is_fsdp=u8([]),
-    param_bytes=f64([]),
-    buffer_bytes=f64([]),
-)
-
-
 def group_of(category: str) -> CategoryGroup:
     """The category whose colour it has."""
     return FOLDS_INTO.get(category, "unknown")  # type: ignore[return-value]

@@ -14,6 +14,7 @@ from tb_plugin.api.modules import (
     ModuleSplit,
     ModulesResponse,
     ModuleState,
+    ModuleTree,
     ModuleUnattributed,
 )
 from tb_plugin.contract.wire import f64, i32
@@ -28,7 +29,6 @@ from tb_plugin.pages.modules.choice import (
     window_list,
 )
 from tb_plugin.pages.modules.columns import (
-    NO_TREE,
     column_of,
     group_of,
     in_order,
@@ -39,7 +39,6 @@ from tb_plugin.pages.of_run import of_run
 if TYPE_CHECKING:
     from tb_plugin.analysis.modules.states import ModuleMemory, StateTable
     from tb_plugin.api.base import RunSummary
-    from tb_plugin.api.modules import ModuleTree
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.modules import (
         ModulesReader,
@@ -110,7 +109,7 @@ def modules(
         measure="total" if shown is None else shown.measure,
         facts=None if choice is None else facts_of(choice),
         baseline=None if baseline is None else baseline.described,
-        tree=NO_TREE if shown is None else shown.tree,
+        tree=ModuleTree() if shown is None else shown.tree,
         num_calls=i32([] if table is None else table.num_calls),
         call_shown=i32([] if table is None else table.call),
         time_us=f64([] if table is None else table.time_us),

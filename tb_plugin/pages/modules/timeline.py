@@ -42,18 +42,6 @@ MAX_MARKS: Final = 100
 _SPAN_PX: Final = 2
 """Narrower calls cannot be told from their neighbours."""
 
-_NO_SPANS: Final = ModuleSpans(
-    modules=(),
-    module=i32([]),
-    kinds=analysis.SPAN_KINDS,
-    kind=u8([]),
-    call=i32([]),
-    depth=i32([]),
-    x0=f64([]),
-    x1=f64([]),
-    num_left_out=0,
-)
-
 
 class ModuleTimelineQuery(WindowQuery, frozen=True):
     """A range of a window's times in milliseconds, or of its events."""
@@ -82,7 +70,7 @@ def module_timeline(
     x0 = low if query.x0 is None else min(max(query.x0, low), high)
     x1 = high if query.x1 is None else min(max(query.x1, x0), high)
     columns = None
-    spans = _NO_SPANS
+    spans = ModuleSpans(kinds=analysis.SPAN_KINDS)
     marks: tuple[ModuleMark, ...] = ()
     if choice is not None and log is not None:
         columns = analysis.columns(log, choice.device, axis, x0, x1, query.px)

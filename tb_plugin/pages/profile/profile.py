@@ -98,24 +98,8 @@ def profile_response(
 
     Devices tell of `query.step` alone where the trace has it.
     """
-    none = np.empty(0)
     if profile is None:
-        return ProfileResponse(
-            run=run,
-            choice=choice,
-            step=i32(none),
-            are_marked=False,
-            start_ms=f64(none),
-            duration_ms=f64(none),
-            parts=(),
-            computation_ms=f64(none),
-            communication_ms=f64(none),
-            overlap_ms=f64(none),
-            devices=(),
-            devices_step=None,
-            findings=(),
-            facts=(),
-        )
+        return ProfileResponse(run=run, choice=choice)
     steps, parts = profile.steps, profile.parts
     shown = slice(MAX_STEPS)
     chosen = _step_at(profile, query.step)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 from msgspec import Meta
+from msgspec.structs import replace
 
 from tb_plugin.analysis.series.heatmap import (
-    pooled_ranks,
-    quantized,
     size_of,
     step_edges,
 )
@@ -26,11 +25,10 @@ from tb_plugin.analysis.series.step_parts import (
 )
 from tb_plugin.api.steps import StepHeatmapResponse
 from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
-from tb_plugin.contract.wire import i32, u16
 from tb_plugin.formats.recording.series import SeriesKey
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.pages.overview.facts import STEP_TIME
-from tb_plugin.pages.timeline.heatmap import matrix, refined_rows
+from tb_plugin.pages.timeline.heatmap import cells_response, matrix, refined_rows
 from tb_plugin.pages.timeline.marks import marks_of
 from tb_plugin.pages.timeline.selection import (
     MatrixQuery,
@@ -109,29 +107,16 @@ def _cells(
     seconds = matrix(rows, edges)
     values = _values(reader, run, query, phase, ranks, seconds, edges, budget)
     pct = np.clip(relative_pct(values, seconds), -MOST_PCT, MOST_PCT)
-    ranks_per_row = max(1, -(-len(ranks) // num_rows))
-    cells = quantized(pooled_ranks(pct, ranks_per_row))
     widest = max([1, *(row.width for row in rows if row is not None)])
-    has_cells = bool(cells.values.any())
-    return HeatmapResponse(
-        run=summary,
-        series=_series(query.part, len(ranks)) if has_cells else None,
+    series = _series(query.part, len(ranks))
+    cells = cells_response(
+        *(summary, series, ranks, pct, edges, num_rows),
         x_low=low,
         x_high=high,
-        x0=float(edges[0]),
-        steps_per_column=float(per_column),
-        num_rows=cells.values.shape[0],
-        num_columns=cells.values.shape[1],
-        ranks_per_row=ranks_per_row,
-        row_rank=i32(np.asarray(ranks, np.int64)[::ranks_per_row]),
-        values=u16(cells.values),
-        value_low=cells.low,
-        value_high=cells.high,
-        capacity_bytes=None,
         exact=widest <= per_column and not run.unfinished,
         marks=marks_of(reader, run, axis, ranks),
-        absent=(),
     )
+    return cells if cells.values.any() else replace(cells, series=None)
 
 
 def _series(part: str, num_ranks: int) -> SeriesInfo:

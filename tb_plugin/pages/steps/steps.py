@@ -24,7 +24,7 @@ from tb_plugin.analysis.series.step_parts import (
     slowest_parts,
     worst_ranks,
 )
-from tb_plugin.api.steps import StepFlops, StepPart, StepsOf, StepsResponse
+from tb_plugin.api.steps import StepPart, StepsOf, StepsResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.pages.of_run import of_run
@@ -100,7 +100,14 @@ def steps(
     rolled = [rows for _, rows in found if rows is not None and len(rows)]
     own = tables.rollup(ranks[0], keep=True) if ranks else None
     if own is None:
-        return _empty(run, summary, query, phase)
+        return StepsResponse(
+            run=summary,
+            x=query.x,
+            of=query.of or "worst",
+            absent=absent_parts(run, None, set()),
+            memory_series=memory_series(run, phase),
+            phases=run.catalogue.phases,
+        )
     low, high = extent(rolled)
     s0, s1 = _visible(query, own, low, high)
     edges, per_column = step_edges(s0, s1, min(query.px, MAX_COLUMNS))
@@ -247,33 +254,3 @@ def _together(
             return len(found), {}
         found.append(rates.of_rank(rank, budget if finely else Budget(0)))
     return len(found), summed(found)
-
-
-def _empty(
-    run: Run, summary: RunSummary, query: StepsQuery, phase: str
-) -> StepsResponse:
-    nothing = f64([])
-    return StepsResponse(
-        run=summary,
-        x=query.x,
-        of=query.of or "worst",
-        rank=None,
-        x_low=0.0,
-        x_high=0.0,
-        edges=nothing,
-        steps_per_column=1,
-        first_step=nothing,
-        shown_step=nothing,
-        column_rank=i32([]),
-        seconds=nothing,
-        parts=(),
-        exact=True,
-        num_ranks=0,
-        num_summed=0,
-        rates=(),
-        flops=StepFlops("nothing", None, None, ""),
-        absent=absent_parts(run, None, set()),
-        memory_series=memory_series(run, phase),
-        marks=(),
-        phases=run.catalogue.phases,
-    )

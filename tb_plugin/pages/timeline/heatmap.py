@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -25,12 +25,12 @@ from tb_plugin.pages.timeline.selection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.api.base import RunSummary
-    from tb_plugin.api.timeline import Mark
+    from tb_plugin.api.timeline import SeriesInfo
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
@@ -123,7 +123,8 @@ def heatmap(
     axis = x_axis(run, "step")
     marks = marks_of(reader, run, axis, ranks)
     if key is None:
-        return _empty(run, summary, marks)
+        absent = run.catalogue.absent()
+        return HeatmapResponse(run=summary, marks=marks, absent=absent)
     info = run.catalogue.info(key.table, key.column)
     source = RankRows(reader, run, key, axis)
     rolled = [source.rollup(rank) for rank in ranks]
@@ -133,23 +134,11 @@ def heatmap(
         source, ranks, rolled, x0, x1, min(query.px, int(x1 - x0) + 1), budget
     )
     edges, per_column = step_edges(x0, x1, query.px)
-    ranks_per_row = -(-len(ranks) // query.rows)
-    cells = quantized(pooled_ranks(matrix(rows, edges), ranks_per_row))
     widest = max([1, *(row.width for row in rows if row is not None)])
-    return HeatmapResponse(
-        run=summary,
-        series=info,
+    return cells_response(
+        *(summary, info, ranks, matrix(rows, edges), edges, query.rows),
         x_low=low,
         x_high=high,
-        x0=float(edges[0]),
-        steps_per_column=float(per_column),
-        num_rows=cells.values.shape[0],
-        num_columns=cells.values.shape[1],
-        ranks_per_row=ranks_per_row,
-        row_rank=i32(np.asarray(ranks)[::ranks_per_row]),
-        values=u16(cells.values),
-        value_low=cells.low,
-        value_high=cells.high,
         capacity_bytes=capacity_of(
             run, ranks, info.group if info.unit == "bytes" else ""
         ).size_bytes,
@@ -159,23 +148,33 @@ def heatmap(
     )
 
 
-def _empty(run: Run, summary: RunSummary, marks: tuple[Mark, ...]) -> HeatmapResponse:
+def cells_response(
+    run: RunSummary,
+    series: SeriesInfo,
+    ranks: Sequence[int],
+    values: Floats,
+    edges: Floats,
+    num_rows: int,
+    pooled: Callable[[Floats, int], Floats] = pooled_ranks,
+    **more: Any,
+) -> HeatmapResponse:
+    """A picture of at most `num_rows` rows, of the `values` of ranks between edges.
+
+    `pooled` makes one row of several ranks; `more`: fields of the response.
+    """
+    ranks_per_row = max(1, -(-len(ranks) // num_rows))
+    cells = quantized(pooled(values, ranks_per_row))
     return HeatmapResponse(
-        run=summary,
-        series=None,
-        x_low=0.0,
-        x_high=0.0,
-        x0=0.0,
-        steps_per_column=1.0,
-        num_rows=0,
-        num_columns=0,
-        ranks_per_row=1,
-        row_rank=i32([]),
-        values=u16([]),
-        value_low=0.0,
-        value_high=0.0,
-        capacity_bytes=None,
-        exact=True,
-        marks=marks,
-        absent=run.catalogue.absent(),
+        run=run,
+        series=series,
+        x0=float(edges[0]),
+        steps_per_column=float(edges[1] - edges[0]),
+        num_rows=cells.values.shape[0],
+        num_columns=cells.values.shape[1],
+        ranks_per_row=ranks_per_row,
+        row_rank=i32(np.asarray(ranks, np.int64)[::ranks_per_row]),
+        values=u16(cells.values),
+        value_low=cells.low,
+        value_high=cells.high,
+        **more,
     )
