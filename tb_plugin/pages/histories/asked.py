@@ -6,7 +6,7 @@ lock of a run is taken, so panning stays smooth while a run is being read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypeVar
 
 from msgspec import Meta
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.histories import HistoryJob
     from tb_plugin.jobs.history_list import FoundHistory
-    from tb_plugin.jobs.open_history import OpenHistory
+    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
     from tb_plugin.server.state import Reading, State
 
 PICTURE_SECONDS: Final = 3.0
@@ -68,6 +68,27 @@ def of_history(
             found = open_history(asked.state, asked.query)
             asked.decided_by(found.key)
             return view(found, asked.query)
+
+        return view
+
+    return declare
+
+
+D = TypeVar("D", bound=DeviceQuery)
+DeviceView: TypeAlias = "Callable[[OpenDevice, Shown, D], object]"
+
+
+def of_device(name: str, query: type[D]) -> Callable[[DeviceView[D]], DeviceView[D]]:
+    """Declare what is made of a device, and of what is shown of it, as the route `name`.
+
+    It is answered NotFoundError where there is no such device, stream or pool.
+    """
+
+    def declare(view: DeviceView[D]) -> DeviceView[D]:
+        @of_history(name, query)
+        def of_its_history(history: OpenHistory, asked: D) -> object:
+            device = history.device(asked.device)
+            return view(device, device.shown(asked.stream, asked.pool), asked)
 
         return view
 

@@ -24,7 +24,7 @@ from tb_plugin.api.allocations import (
     AllocationsResponse,
 )
 from tb_plugin.contract.wire import f64, i32, u16
-from tb_plugin.pages.histories.asked import DeviceQuery, of_history
+from tb_plugin.pages.histories.asked import DeviceQuery, of_device
 from tb_plugin.pages.histories.history import marks_of_window
 from tb_plugin.server.parameters import Number, Pixels, Whole
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.stacking import Stacking
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.api.modules import CategoryGroup
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory, Shown
+    from tb_plugin.jobs.open_history import OpenDevice, Shown
 
 Axis: TypeAlias = Literal["event", "time"]
 
@@ -74,15 +74,11 @@ class AllocationsQuery(PictureQuery, frozen=True):
     colour: AllocationColour = "category"
 
 
-@of_history("allocations", AllocationsQuery)
-def allocations(history: OpenHistory, query: AllocationsQuery) -> AllocationsResponse:
-    """One tile of the picture.
-
-    Raises:
-        NotFoundError: the history has no such device, stream or pool.
-    """
-    device = history.device(query.device)
-    shown = device.shown(query.stream, query.pool)
+@of_device("allocations", AllocationsQuery)
+def allocations(
+    device: OpenDevice, shown: Shown, query: AllocationsQuery
+) -> AllocationsResponse:
+    """One tile of the picture."""
     found = columns_of(device, shown, query)
     groups, bands = device.groups(query.colour), _bands(device, query)
     known = shown.known_at(found.at)
@@ -101,7 +97,9 @@ def allocations(history: OpenHistory, query: AllocationsQuery) -> AllocationsRes
             active=f64(picture.total),
             reserved=f64(shown.reserved(found.at)),
         ),
-        lives=lives_of(device, picture.life[begins], groups, bands),
+        lives=lives_of(
+            device.lives, picture.life[begins], groups.of_life, bands.of_life
+        ),
         runs=runs_of(picture, begins),
         groups=_groups(device, groups, moment, shown),
         bands=_groups(device, bands, moment, shown),
@@ -175,19 +173,18 @@ def of_shown(group: Ints, shown: Shown) -> Ints:
 
 
 def lives_of(
-    device: OpenDevice, rows: Ints, groups: Groups, bands: Groups
+    lives: Lifetimes, rows: Ints, group: Ints, band: Ints, number: Ints | None = None
 ) -> AllocationLives:
-    """Some lives, as the page needs them."""
-    lives = device.lives
+    """Some lives, as the page needs them; `number`: what it calls each, else its row."""
     return AllocationLives(
-        life=i32(rows),
+        life=i32(rows if number is None else number[rows]),
         size=f64(lives.size[rows]),
         born=i32(lives.born[rows]),
         freed=i32(lives.freed[rows]),
         gone=i32(lives.gone[rows]),
         stack=i32(lives.stack[rows]),
-        group=u16(groups.of_life[rows]),
-        band=u16(bands.of_life[rows]),
+        group=u16(group[rows]),
+        band=u16(band[rows]),
     )
 
 

@@ -30,7 +30,12 @@ from tb_plugin.api.allocations import (
     StacksResponse,
 )
 from tb_plugin.contract.wire import f64, i32, u8, u16
-from tb_plugin.pages.histories.asked import HistoryQuery, MomentQuery, of_history
+from tb_plugin.pages.histories.asked import (
+    HistoryQuery,
+    MomentQuery,
+    of_device,
+    of_history,
+)
 from tb_plugin.pages.histories.history import moment_of, moment_words
 from tb_plugin.pages.memory.allocations import WindowQuery, columns_of, lives_of
 
@@ -42,15 +47,11 @@ MAX_STACKS: Final = 20_000
 MAX_LARGEST: Final = 100
 
 
-@of_history("allocation_live", MomentQuery)
-def allocation_live(history: OpenHistory, query: MomentQuery) -> AllocationLiveResponse:
-    """What lives just after an event; at the peak, where none is asked for.
-
-    Raises:
-        NotFoundError: the history has no such device, stream or pool.
-    """
-    device = history.device(query.device)
-    shown = device.shown(query.stream, query.pool)
+@of_device("allocation_live", MomentQuery)
+def allocation_live(
+    device: OpenDevice, shown: Shown, query: MomentQuery
+) -> AllocationLiveResponse:
+    """What lives just after an event; at the peak, where none is asked for."""
     moment = moment_of(device, query.moment, shown.level.peak[1])
     lives = device.lives
     rows = shown.rows(live_rows(lives, moment))
@@ -86,7 +87,10 @@ def allocation_live(history: OpenHistory, query: MomentQuery) -> AllocationLiveR
             heaviest_groups(lives, rows, shown_stacks, categories.of_life, len(FOLDED))
         ),
         largest=lives_of(
-            device, largest(lives, rows, MAX_LARGEST), categories, categories
+            lives,
+            largest(lives, rows, MAX_LARGEST),
+            categories.of_life,
+            categories.of_life,
         ),
         ledger=_ledger(device, moment) if is_all else None,
     )
@@ -122,17 +126,11 @@ def _or_none(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-@of_history("allocation_range", WindowQuery)
+@of_device("allocation_range", WindowQuery)
 def allocation_range(
-    history: OpenHistory, query: WindowQuery
+    device: OpenDevice, shown: Shown, query: WindowQuery
 ) -> AllocationRangeResponse:
-    """What the events `e0` up to, without, `e1` allocated; all, where none are named.
-
-    Raises:
-        NotFoundError: the history has no such device, stream or pool.
-    """
-    device = history.device(query.device)
-    shown = device.shown(query.stream, query.pool)
+    """What the events `e0` up to, without, `e1` allocated; all, where none are named."""
     num = device.num_events
     start = min(query.e0 or 0, num)
     stop = min(num if query.e1 is None else query.e1, num)
@@ -202,17 +200,11 @@ OTHERS: Final = -2
 """Stands for all other stacks in the column of stacks."""
 
 
-@of_history("allocation_holders", WindowQuery)
+@of_device("allocation_holders", WindowQuery)
 def allocation_holders(
-    history: OpenHistory, query: WindowQuery
+    device: OpenDevice, shown: Shown, query: WindowQuery
 ) -> AllocationHoldersResponse:
-    """Live bytes by stack at the columns of a tile, as changes.
-
-    Raises:
-        NotFoundError: the history has no such device, stream or pool.
-    """
-    device = history.device(query.device)
-    shown = device.shown(query.stream, query.pool)
+    """Live bytes by stack at the columns of a tile, as changes."""
     at = columns_of(device, shown, query).at
     lives = device.lives
     # Once for all sums below: of a long history most is in no column.
@@ -220,7 +212,7 @@ def allocation_holders(
     lives = lives.take(rows)
     # Row 0 is for what has no stack, so that it has a slot like any other.
     held = holders(
-        lives, lives.stack + 1, len(history.snapshot.stacks) + 1, at, MAX_HOLDERS
+        lives, lives.stack + 1, len(device.history.snapshot.stacks) + 1, at, MAX_HOLDERS
     )
     category = device.categories.of_life[rows]
     by_category = band_bytes(lives, category, len(FOLDED), at)

@@ -11,18 +11,18 @@ from tb_plugin.analysis.allocator.lifetimes import Lifetimes
 from tb_plugin.api.allocations import (
     AllocationColumns,
     AllocationGroup,
-    AllocationLives,
     AllocationsResponse,
 )
 from tb_plugin.api.segments import SegmentTimelineResponse, SizeClass
-from tb_plugin.contract.wire import f64, i32, u16
-from tb_plugin.pages.histories.asked import of_history
+from tb_plugin.contract.wire import f64, i32
+from tb_plugin.pages.histories.asked import of_device
 from tb_plugin.pages.histories.history import marks_of_window
 from tb_plugin.pages.memory.allocations import (
     HIDDEN,
     PictureQuery,
     axis_of,
     columns_of,
+    lives_of,
     picture_of,
     runs_of,
     window_of,
@@ -31,7 +31,7 @@ from tb_plugin.pages.memory.allocations import (
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.segment_spans import Spans
     from tb_plugin.analysis.arrays import Ints
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
+    from tb_plugin.jobs.open_history import OpenDevice, Shown
 
 _MAX_TEXT: Final = 200
 
@@ -42,20 +42,15 @@ class SegmentTimelineQuery(PictureQuery, frozen=True):
     size_class: SizeClass | None = None
 
 
-@of_history("segment_timeline", SegmentTimelineQuery)
+@of_device("segment_timeline", SegmentTimelineQuery)
 def segment_timeline(
-    history: OpenHistory, query: SegmentTimelineQuery
+    device: OpenDevice, shown: Shown, query: SegmentTimelineQuery
 ) -> SegmentTimelineResponse:
     """One tile: what the allocator held of the device, piece by piece.
 
     A life here is a segment, or a part of an expandable one, from the event that brought
     it to the one that took it back.
-
-    Raises:
-        NotFoundError: the history has no such device, stream or pool.
     """
-    device = history.device(query.device)
-    shown = device.shown(query.stream, query.pool)
     order = np.argsort(device.replay.spans.opened, kind="stable")
     lives = _as_lives(device.replay.spans, order)
     names, kind = _kinds(device, order)
@@ -79,7 +74,7 @@ def segment_timeline(
             active=f64(picture.total),
             reserved=f64(shown.reserved(found.at)),
         ),
-        lives=_drawn(lives, picture.life[begins], order, kind, band),
+        lives=lives_of(lives, picture.life[begins], kind, band, order),
         runs=runs_of(picture, begins),
         groups=groups,
         bands=_groups(("all",), [sum(of.bytes for of in groups)]) if is_one else groups,
@@ -92,22 +87,6 @@ def segment_timeline(
         marks=marks_of_window(device, *window_of(device, found, query)),
     )
     return SegmentTimelineResponse(tile)
-
-
-def _drawn(
-    lives: Lifetimes, rows: Ints, order: Ints, kind: Ints, band: Ints
-) -> AllocationLives:
-    """Spans that have a run; `order`: which row of the device's each is."""
-    return AllocationLives(
-        life=i32(order[rows]),
-        size=f64(lives.size[rows]),
-        born=i32(lives.born[rows]),
-        freed=i32(lives.freed[rows]),
-        gone=i32(lives.gone[rows]),
-        stack=i32(lives.stack[rows]),
-        group=u16(kind[rows]),
-        band=u16(band[rows]),
-    )
 
 
 def _as_lives(spans: Spans, order: Ints) -> Lifetimes:

@@ -26,14 +26,14 @@ from tb_plugin.api.segments import (
 )
 from tb_plugin.api.segments import SegmentRows as ApiSegmentRows
 from tb_plugin.contract.wire import f64, i32, u8
-from tb_plugin.pages.histories.asked import MomentQuery, of_history
+from tb_plugin.pages.histories.asked import MomentQuery, of_device
 from tb_plugin.pages.histories.history import moment_of, moment_words
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState
     from tb_plugin.analysis.arrays import Ints
     from tb_plugin.api.segments import AllocatorAction
-    from tb_plugin.jobs.open_history import OpenDevice, OpenHistory
+    from tb_plugin.jobs.open_history import OpenDevice, Shown
 
 MAX_SEGMENTS: Final = 2_000
 MAX_BLOCKS: Final = 200_000
@@ -50,15 +50,11 @@ class SegmentsQuery(MomentQuery, frozen=True):
     request: Annotated[int, Meta(ge=0, le=1 << 60)] | None = None
 
 
-@of_history("segments", SegmentsQuery)
-def segments(history: OpenHistory, query: SegmentsQuery) -> SegmentsResponse:
-    """Segments and blocks of a device just after an event.
-
-    Raises:
-        NotFoundError: the history has no such device, stream or pool.
-    """
-    device = history.device(query.device)
-    device.shown(query.stream, query.pool)  # raises where there is no such row
+@of_device("segments", SegmentsQuery)
+def segments(
+    device: OpenDevice, _shown: Shown, query: SegmentsQuery
+) -> SegmentsResponse:
+    """Segments and blocks of a device just after an event."""
     moment = moment_of(device, query.moment, default_moment(device))
     state = device.replay.at(moment)
     chosen = _chosen(state.segments, query)
@@ -82,7 +78,7 @@ def segments(history: OpenHistory, query: SegmentsQuery) -> SegmentsResponse:
         free_sizes=_free_sizes(in_sight),
         arenas=_arenas(state),
         request=_request(device, state, query),
-        **_pins(history, device, in_sight),
+        **_pins(device, in_sight),
         oddities=tuple(
             HistoryOddity(what, count) for what, count in state.oddities.items()
         ),
@@ -234,11 +230,9 @@ def _request(
     )
 
 
-def _pins(
-    history: OpenHistory, device: OpenDevice, state: SegmentState
-) -> dict[str, Any]:
+def _pins(device: OpenDevice, state: SegmentState) -> dict[str, Any]:
     # Stacks of one line are one: the first of them stands for all.
-    of_line = np.append(stacks_by_line(history.user_frames), NOTHING)
+    of_line = np.append(stacks_by_line(device.history.user_frames), NOTHING)
     pinned, pinners = pins(state, of_line[device.lives.stack], MAX_PINS)
     return {
         "pins": SegmentPins(
