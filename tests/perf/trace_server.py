@@ -34,12 +34,12 @@ from tb_plugin.analysis.trace.trace import (  # noqa: E402
 from tb_plugin.contract.wire import envelope  # noqa: E402
 from tb_plugin.jobs.trace_sources import FoundSource, OpenSource  # noqa: E402
 from tb_plugin.pages.trace.axis import Tracks, placed  # noqa: E402
-from tb_plugin.pages.trace.slices import SlicesQuery, trace_slices  # noqa: E402
-from tb_plugin.pages.trace.totals import (  # noqa: E402
+from tb_plugin.pages.trace.slice import (  # noqa: E402
     SearchQuery,
     trace_range,
     trace_search,
 )
+from tb_plugin.pages.trace.slices import SlicesQuery, trace_slices  # noqa: E402
 
 START_NS = 1_780_000_000 * 10**9
 LEVELS = 6

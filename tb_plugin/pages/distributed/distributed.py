@@ -1,31 +1,38 @@
-"""The route `/distributed`: ranks of one profiling cycle beside each other."""
+"""Routes `/distributed` and `/distributed_heatmap`: ranks of one profiling cycle together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
+from msgspec import Meta
+from msgspec.structs import replace
 
 from tb_plugin.analysis.findings.ranks import last_in_collectives
+from tb_plugin.analysis.series.heatmap import size_of, step_edges
 from tb_plugin.api.base import Problem
 from tb_plugin.api.distributed import (
     DistributedCollectives,
     DistributedGroups,
+    DistributedHeatmapResponse,
+    DistributedPart,
     DistributedResponse,
 )
+from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.profiles import world_size_of
 from tb_plugin.pages.profile.asked import profiler_traces, profiles
+from tb_plugin.pages.timeline.heatmap import cells_response
 from tb_plugin.rank_set import RankSet
-from tb_plugin.server.parameters import Count, Query
+from tb_plugin.server.parameters import Count, Pixels, Query
 from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tb_plugin.analysis.arrays import Floats
+    from tb_plugin.analysis.arrays import Floats, Ints
     from tb_plugin.analysis.findings.finding import Finding
     from tb_plugin.analysis.ranks.distributed import (
         CollectiveRow,
@@ -286,3 +293,125 @@ def straggler(
     """The rank that the others wait for."""
     steps_ns = {one.rank: int(one.duration_ns.sum()) for one in shown}
     return tuple(last_in_collectives(together, steps_ns))
+
+
+Step = Annotated[float, Meta(ge=-1e12, le=1e12, description="a step")]
+
+_SECOND: Final = 1e9
+
+
+class DistributedHeatmapQuery(CycleQuery, frozen=True):
+    """One part of the steps' time, in a range of steps."""
+
+    part: DistributedPart = "communication"
+    x0: Step | None = None
+    x1: Step | None = None
+    px: Pixels = 1200
+    rows: Pixels = 800
+
+
+@route("distributed_heatmap", DistributedHeatmapQuery)
+def answer_heatmap(asked: Asked[DistributedHeatmapQuery]) -> DistributedHeatmapResponse:
+    """The ranks whose traces are open."""
+    return distributed_heatmap(*cycle_of(asked), asked.query)
+
+
+def distributed_heatmap(
+    run: RunSummary, cycle: Cycle, query: DistributedHeatmapQuery
+) -> DistributedHeatmapResponse:
+    """Answer it, with the ranks whose traces are open."""
+    return DistributedHeatmapResponse(
+        part=query.part,
+        cycle=cycle.number,
+        cells=_cells(run, cycle.ranks, cycle.num_opening, query),
+        num_traces=cycle.num_traces,
+        num_opening=cycle.num_opening,
+        num_failed=len(cycle.failed),
+    )
+
+
+def _cells(
+    run: RunSummary,
+    shown: Sequence[RankSummary],
+    num_opening: int,
+    query: DistributedHeatmapQuery,
+) -> HeatmapResponse:
+    steps = np.concatenate([*(one.step for one in shown), np.empty(0, np.int64)])
+    low, high = (float(steps.min()), float(steps.max())) if len(steps) else (0.0, 0.0)
+    x0 = min(max(low, low if query.x0 is None else np.floor(query.x0)), high)
+    x1 = max(min(high, high if query.x1 is None else np.ceil(query.x1)), x0)
+    # No more columns than steps: a cycle has few, and ranks stay apart.
+    width = max(1, min(query.px, int(x1 - x0) + 1))
+    num_rows, px = size_of(len(shown), width, query.rows)
+    edges, per_column = step_edges(x0, x1, px)
+    values = _matrix(shown, steps, query.part, edges, per_column)
+    series = SeriesInfo(
+        key=f"profile/{query.part}_seconds",
+        unit="seconds",
+        group="timing",
+        headline=False,
+        num_ranks=len(shown),
+    )
+    cells = cells_response(
+        *(run, series, [one.rank for one in shown], values, edges, num_rows),
+        farthest_ranks,
+        x_low=low,
+        x_high=high,
+        exact=num_opening == 0,
+    )
+    return cells if cells.values.any() else replace(cells, series=None)
+
+
+def farthest_ranks(values: Floats, ranks_per_row: int) -> Floats:
+    """Of neighbouring ranks the value that is farthest from the column's middle.
+
+    (ranks, columns) to (rows, columns). Who comes last waits least: the longest of some
+    ranks would hide the one that is looked for.
+    """
+    if ranks_per_row <= 1 or not values.size:
+        return values
+    num_rows = -(-len(values) // ranks_per_row)
+    missing = num_rows * ranks_per_row - len(values)
+    padded = np.pad(values, ((0, missing), (0, 0)), constant_values=np.nan)
+    blocks = padded.reshape(num_rows, ranks_per_row, -1)
+    known = ~np.isnan(values)
+    middle = np.zeros(values.shape[1])
+    some = known.any(axis=0)
+    middle[some] = np.nanmedian(values[:, some], axis=0)
+    distance = np.abs(blocks - middle)
+    place = np.where(np.isnan(distance), -1.0, distance).argmax(axis=1, keepdims=True)
+    found: Floats = np.take_along_axis(blocks, place, axis=1)[:, 0]
+    return found
+
+
+def _matrix(
+    shown: Sequence[RankSummary],
+    steps: Ints,
+    part: DistributedPart,
+    edges: Floats,
+    per_column: int,
+) -> Floats:
+    """(ranks, columns): the longest of each rank in each column; NaN: it has none."""
+    found = np.full((len(shown), len(edges) - 1), np.nan)
+    if not len(steps):
+        return found
+    row = np.repeat(np.arange(len(shown)), [len(one.step) for one in shown])
+    column = (steps - int(edges[0])) // per_column
+    inside = (column >= 0) & (column < found.shape[1])
+    seconds = np.concatenate([_part(one, part) for one in shown]) / _SECOND
+    np.fmax.at(found, (row[inside], column[inside]), seconds[inside])
+    return found
+
+
+def _part(one: RankSummary, part: DistributedPart) -> Ints:
+    """Nanoseconds of each step; all parts but `step` add up to it."""
+    computation: Ints = one.computation_ns - one.overlap_ns
+    communication: Ints = one.communication_ns - one.overlap_ns
+    parts: dict[DistributedPart, Ints] = {
+        "step": one.duration_ns,
+        "computation": computation,
+        "overlap": one.overlap_ns,
+        "communication": communication,
+        "other": one.duration_ns - computation - communication - one.overlap_ns,
+    }
+    return parts[part]

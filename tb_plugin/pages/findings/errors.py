@@ -20,7 +20,7 @@ from tb_plugin.formats.recording.oom import (
     read_report,
 )
 from tb_plugin.jobs.history_list import OwnCapture, history_of, listed
-from tb_plugin.pages.findings.judge import HistoryJudge
+from tb_plugin.pages.findings.judge import HistoryJudge, processes
 from tb_plugin.pages.findings.of_error import (
     Around,
     Peers,
@@ -28,7 +28,6 @@ from tb_plugin.pages.findings.of_error import (
     of_snapshots,
     reported_error,
 )
-from tb_plugin.pages.findings.processes import processes
 from tb_plugin.server.errors import NotFoundError, NotReadyError
 
 if TYPE_CHECKING:

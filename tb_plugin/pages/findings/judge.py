@@ -1,7 +1,10 @@
-"""Histories judged in the background: what each says of memory running out.
+"""Histories judged in the background, and their errors by the process that made them.
 
 Judging a long history takes seconds, and the Overview is polled: so it is done once, on
-a thread, and kept after the history itself was let go of.
+a thread, and kept after the history itself was let go of. A program that tries again
+writes a snapshot at each error, and each tells of the errors before it as well, unless
+its history was cleared. Files that share an error, or a rank, are of one process; its
+last error is the one that may have ended it.
 """
 
 from __future__ import annotations
@@ -9,14 +12,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tb_plugin.analysis.oom.errors import HistoryErrors, OomError, errors_of, state_at
 from tb_plugin.analysis.oom.holders import Lines
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshot
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tb_plugin.analysis.oom.errors import HistoryErrors, OomError
     from tb_plugin.api.base import Problem
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.histories import Histories, HistoryJob
@@ -159,3 +165,73 @@ def _size(found: FoundHistory) -> int:
     if isinstance(source, FoundSnapshot):
         return source.num_bytes
     return source.entry.num_bytes
+
+
+class ErrorOfFile(NamedTuple):
+    """One error and the file that tells of it."""
+
+    history: FoundHistory
+    error: OomError
+
+
+@dataclass(slots=True)
+class Process:
+    """The errors of one process."""
+
+    errors: list[ErrorOfFile] = field(default_factory=list)
+    """Each once, in order of time, from the file that goes on longest behind it."""
+    num_errors: int = 0
+    """All there were, also those that were not judged."""
+
+
+def processes(
+    judged: Sequence[tuple[FoundHistory, HistoryErrors]],
+) -> list[Process]:
+    """The errors of some files, by process."""
+    found: list[Process] = []
+    of_error: dict[tuple[object, ...], Process] = {}
+    of_rank: dict[object, Process] = {}
+    told: dict[tuple[object, ...], ErrorOfFile] = {}
+    for history, errors in judged:
+        if not errors.errors:
+            continue
+        keys = [_key(history, error) for error in errors.errors]
+        rank = history.reference.rank
+        known = [of_error[key] for key in keys if key in of_error]
+        if rank is not None and rank in of_rank:
+            known.append(of_rank[rank])
+        process = known[0] if known else Process()
+        if not known:
+            found.append(process)
+        num_new = sum(key not in told for key in keys)
+        process.num_errors += num_new + errors.num_errors - len(keys)
+        if rank is not None:
+            of_rank[rank] = process
+        for key, error in zip(keys, errors.errors, strict=True):
+            of_error[key] = process
+            before = told.get(key)
+            if before is None or error.num_later > before.error.num_later:
+                told[key] = ErrorOfFile(history, error)
+    for key, one in told.items():
+        of_error[key].errors.append(one)
+    for process in found:
+        process.errors.sort(key=_when)
+    return found
+
+
+def _key(history: FoundHistory, error: OomError) -> tuple[object, ...]:
+    """The same for one error in two files; without a time no other file's is."""
+    asked = error.case.facts.requested_bytes
+    if error.time_us is None:
+        return (history.key, error.device, error.event)
+    return (history.reference.rank, error.device, error.time_us, asked)
+
+
+def _when(one: ErrorOfFile) -> tuple[float, float, int, int]:
+    time_us = one.error.time_us
+    return (
+        -1.0 if time_us is None else float(time_us),
+        one.history.reference.time_ms,
+        one.error.device,
+        one.error.event,
+    )

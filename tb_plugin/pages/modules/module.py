@@ -19,7 +19,6 @@ from tb_plugin.api.modules import (
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, finite, i32
 from tb_plugin.formats.recording.modules import KIND, ModulesError
-from tb_plugin.pages.modules.baseline import spread
 from tb_plugin.pages.modules.choice import (
     WindowQuery,
     absent_of,
@@ -29,7 +28,7 @@ from tb_plugin.pages.modules.choice import (
     problems_of,
     readers,
 )
-from tb_plugin.pages.modules.columns import in_order, module_series
+from tb_plugin.pages.modules.columns import in_order, module_series, spread
 from tb_plugin.pages.of_run import of_run
 from tb_plugin.server.errors import NotFoundError
 from tb_plugin.server.parameters import Text

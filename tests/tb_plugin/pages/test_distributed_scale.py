@@ -10,9 +10,11 @@ from tb_plugin.analysis.ranks.distributed import compared
 from tb_plugin.api.base import RunSummary
 from tb_plugin.contract.wire import envelope
 from tb_plugin.formats.recording.profiles import RankSummary
-from tb_plugin.pages.distributed.distributed import Cycle, DistributedQuery, distributed
-from tb_plugin.pages.distributed.heatmap import (
+from tb_plugin.pages.distributed.distributed import (
+    Cycle,
     DistributedHeatmapQuery,
+    DistributedQuery,
+    distributed,
     distributed_heatmap,
     farthest_ranks,
 )
