@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from tb_plugin.budget import Budget
 from tb_plugin.index.store import CHECK_SECONDS, REQUEST_SECONDS
 from tb_plugin.pages.timeline.selection import RanksQuery, prefetcher
-from tb_plugin.server.routes import Asked, Q, route
+from tb_plugin.server.routes import Asked, Q, Q_co, route
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tb_plugin.api.base import RunSummary
     from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.recording.series import SeriesReader
+    from tb_plugin.index.run import Run
     from tb_plugin.server.parameters import Query
     from tb_plugin.server.state import State
 
     V = TypeVar("V", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View(Generic[Q_co]):
+    """What a picture of a run is made of; its lock is held."""
+
+    series: SeriesReader
+    run: Run
+    summary: RunSummary
+    query: Q_co
+    budget: Budget
 
 
 def whole() -> float:
@@ -28,7 +43,7 @@ def of_run(
     name: str,
     query: type[Q],
     *,
-    reads: Callable[[State], tuple[Any, ...]] = lambda state: (state.store.series,),
+    reads: Callable[[State], tuple[Any, ...]] = lambda _: (),
     prefetches: Literal["series", "facts"] | None = None,
     seconds: Callable[[], float] | None = whole,
     comes_again: bool = True,
@@ -36,12 +51,12 @@ def of_run(
 ) -> Callable[[V], V]:
     """Declare a view as the route `name`.
 
-    It is called with what it `reads`, the run, its summary, the query and a budget.
+    It is called with a `View`, and what it `reads` beside series.
 
     Args:
         name: of the route.
         query: its parameters.
-        reads: the readers that the view asks.
+        reads: other readers that the view asks.
         prefetches: what is decoded of each file right after it was opened.
         seconds: the view's own, so that a run that takes long to open is shown all the
             same. None: it has what opening left, draws what takes too long more
@@ -64,7 +79,9 @@ def of_run(
                 asked.decided_by(run.version, version(state))
                 faults = run.num_faults
                 budget = reading.budget if seconds is None else Budget(seconds())
-                made = view(*reads(state), run, state.summary(run), query, budget)
+                summary = state.summary(run)
+                seen = View(state.store.series, run, summary, query, budget)
+                made = view(seen, *reads(state))
                 is_short = budget.put_off if seconds is None else budget.exhausted
                 if is_short and comes_again:
                     run.expect_more()  # what was read is kept: it comes to an end

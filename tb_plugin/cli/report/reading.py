@@ -25,6 +25,7 @@ from tb_plugin.pages.functions.functions import FunctionsQuery, functions
 from tb_plugin.pages.histories.figures import DeviceFigures, figures_of
 from tb_plugin.pages.histories.history import facts_of
 from tb_plugin.pages.modules.modules import ModulesQuery, modules
+from tb_plugin.pages.of_run import View
 from tb_plugin.pages.overview.facts import FactsReader
 from tb_plugin.pages.overview.overview import overview
 from tb_plugin.pages.overview.runs import summary_of
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from tb_plugin.index.store import Store
     from tb_plugin.jobs.histories import HistoryJob
     from tb_plugin.jobs.history_list import FoundHistory
+    from tb_plugin.server.routes import Q
 
 MAX_CAPTURES: Final = 20
 """Captures of a recording that are opened, the newest; files of other tools all are."""
@@ -127,14 +129,18 @@ class Reader:
         series = self._series
         summary = summary_of(series, run)
         ranks = RanksQuery(rank=rank)
-        first = overview(series, self._facts, run, summary, ranks, no_deadline())
+
+        def view(query: Q) -> View[Q]:
+            return View(series, run, summary, query, no_deadline())
+
+        first = overview(view(ranks), self._facts)
         by_module, passed_over = self._by_module(run, summary, rank)
         by_function = self._by_function(run, summary, rank)
         snapshots = tuple(self._snapshots(run, rank))
         self._errors.judge_all(run, rank, no_deadline(), _JUDGING_SECONDS)
         with run.lock:
-            found = findings(self._errors, series, run, summary, ranks, no_deadline())
-        course = steps(series, run, summary, StepsQuery(rank=rank), no_deadline())
+            found = findings(view(ranks), self._errors)
+        course = steps(view(StepsQuery(rank=rank)))
         has_steps = course.rank is not None
         problems = [one for one in run.problems if rank in (None, one.rank)]
         problems += [one for one in by_module.problems if one not in problems]
@@ -143,9 +149,7 @@ class Reader:
             overview=first,
             findings=found,
             steps=course if has_steps else None,
-            stragglers=stragglers_view(series, run, summary, ranks, no_deadline())
-            if has_steps
-            else None,
+            stragglers=stragglers_view(view(ranks)) if has_steps else None,
             modules=None if by_module.window is None else by_module,
             passed_over=tuple(passed_over),
             functions=tuple(by_function),
@@ -164,9 +168,8 @@ class Reader:
 
         def ask(window: str | None = None) -> ModulesResponse:
             query = ModulesQuery(rank=rank, window=window)
-            return modules(
-                self._modules, self._series, run, summary, query, no_deadline()
-            )
+            view = View(self._series, run, summary, query, no_deadline())
+            return modules(view, self._modules)
 
         def is_cut_short(answer: ModulesResponse) -> bool:
             return answer.facts is not None and answer.facts.incomplete
@@ -188,7 +191,8 @@ class Reader:
             function: str | None = None, phase: str | None = None
         ) -> FunctionsResponse:
             query = FunctionsQuery(rank=rank, function=function, phase=phase)
-            return functions(self._functions, run, summary, query, no_deadline())
+            view = View(self._series, run, summary, query, no_deadline())
+            return functions(view, self._functions)
 
         first = ask()
         return [ask(one.function, one.phase) for one in first.functions] or [first]

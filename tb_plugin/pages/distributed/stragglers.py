@@ -28,7 +28,7 @@ from tb_plugin.analysis.series.step_parts import (
 from tb_plugin.api.steps import StepPartMean, StragglerRow, StragglersResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import finite
-from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.steps.tables import StepTables
 from tb_plugin.pages.timeline.selection import (
     RankRows,
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.findings.finding import Finding
     from tb_plugin.analysis.ranks.stragglers import Straggler
     from tb_plugin.analysis.series.step_parts import StepRows
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
 
 MAX_ROWS: Final = 64
@@ -59,14 +57,9 @@ _NEWEST_STEPS: Final = 4096
 
 
 @of_run("stragglers", RanksQuery, prefetches="series")
-def stragglers_view(
-    reader: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: RanksQuery,
-    budget: Budget,
-) -> StragglersResponse:
+def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
     """Answer `/stragglers`."""
+    reader, run, query = view.series, view.run, view.query
     wanted = chosen_ranks(run, query)
     tables = StepTables(reader, run, run.catalogue.phase(query.phase))
     source = RankRows(reader, run, tables.key, x_axis(run, "step"))
@@ -77,7 +70,7 @@ def stragglers_view(
     read: dict[int, Floats] = {}
     widest = 1
     for rank, rows in steps.items():
-        if rows is None or not budget.allows():
+        if rows is None or not view.budget.allows():
             continue
         # Kept, so that a run of thousands of ranks comes to an end over a few polls.
         key = (_STAMP, _stamp(run, rank), tables.key, low, high)
@@ -86,7 +79,7 @@ def stragglers_view(
             read[rank] = held
             widest = max(widest, rows.width)
     if not read:
-        return StragglersResponse(run=summary, num_left_out=len(wanted))
+        return StragglersResponse(run=view.summary, num_left_out=len(wanted))
     times = _times(read, len(edges) - 1, len(coarse) - 1)
     found = stragglers(times)
     usual = step_seconds(times)
@@ -98,7 +91,7 @@ def stragglers_view(
         if one is not None
     ]
     return StragglersResponse(
-        run=summary,
+        run=view.summary,
         num_ranks=len(read),
         num_left_out=len(wanted) - len(read),
         num_steps=high - low + 1,

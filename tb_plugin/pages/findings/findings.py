@@ -19,7 +19,7 @@ from tb_plugin.api.findings import FindingsResponse
 from tb_plugin.index.notes import text_of
 from tb_plugin.pages.distributed.stragglers import stragglers_view
 from tb_plugin.pages.findings.errors import ErrorsReader
-from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import ALLOCATED, LIMIT_USED, RSS
 from tb_plugin.pages.overview.rank_numbers import RankNumbers, standing_of, strip_of
 from tb_plugin.pages.timeline.selection import RanksQuery, chosen_ranks
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from tb_plugin.analysis.findings.finding import Severity
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
-    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
     from tb_plugin.server.state import State
 
@@ -52,20 +49,14 @@ def _errors(state: State) -> ErrorsReader:
 @of_run(
     "findings",
     RanksQuery,
-    reads=lambda state: (_errors(state), state.store.series),
+    reads=lambda state: (_errors(state),),
     prefetches="facts",
     version=lambda state: _errors(state).judge.version,
 )
-def findings(
-    reader: ErrorsReader,
-    series: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: RanksQuery,
-    budget: Budget,
-) -> FindingsResponse:
+def findings(view: View[RanksQuery], reader: ErrorsReader) -> FindingsResponse:
     """Answer `/findings`; hold the run's lock."""
-    errors = reader.errors(run, query.rank, budget)
+    run = view.run
+    errors = reader.errors(run, view.query.rank, view.budget)
     others: Iterable[Finding] = ()
     if run.made_of == "recording":
         ran_out = {
@@ -74,11 +65,11 @@ def findings(
             if one.rank is not None and one.state and one.state.is_out_of_memory
         }
         others = [
-            *_of_ranks(reader, run, query, budget, ran_out),
-            *stragglers_view(series, run, summary, query, budget).findings,
+            *_of_ranks(reader, view, ran_out),
+            *stragglers_view(view).findings,
         ]
     return FindingsResponse(
-        run=summary,
+        run=view.summary,
         findings=ranked([*errors.found, *others]),
         num_errors=errors.num_errors,
         still_reading=errors.is_reading,
@@ -99,18 +90,15 @@ def ranked(found: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _of_ranks(
-    reader: ErrorsReader,
-    run: Run,
-    query: RanksQuery,
-    budget: Budget,
-    ran_out: set[int],
+    reader: ErrorsReader, view: View[RanksQuery], ran_out: set[int]
 ) -> Iterator[Finding]:
     """How ranks ended, and how their peaks compare."""
+    run, query = view.run, view.query
     chosen = chosen_ranks(run, query)
     everyone = chosen if query.rank is None else chosen_ranks(run, RanksQuery())
     phase = run.catalogue.phase(None)
     key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
-    numbers = RankNumbers(reader.facts, run, budget)
+    numbers = RankNumbers(reader.facts, run, view.budget)
     strip = strip_of(run, everyone, numbers, RSS if key is None else key.column)
     yield from ending_findings(run, chosen, numbers, ran_out)
     standing = standing_of(run, strip, numbers)

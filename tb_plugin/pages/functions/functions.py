@@ -41,7 +41,7 @@ from tb_plugin.pages.functions.captures import (
     hook_values,
     saved_activations,
 )
-from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.timeline.selection import RanksQuery
 from tb_plugin.server.parameters import Count, Text
 
@@ -50,9 +50,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tb_plugin.api.base import RunSummary
     from tb_plugin.api.functions import FunctionGroup, HistoryReference
-    from tb_plugin.budget import Budget
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.memprofiler.names import FunctionKey
     from tb_plugin.formats.recording.functions import Entry, Snaps
@@ -108,17 +106,12 @@ def _reader(state: State) -> tuple[FunctionsReader]:
 
 
 @of_run("functions", FunctionsQuery, reads=_reader)
-def functions(
-    reader: FunctionsReader,
-    run: Run,
-    summary: RunSummary,
-    query: FunctionsQuery,
-    budget: Budget,
-) -> FunctionsResponse:
+def functions(view: View[FunctionsQuery], reader: FunctionsReader) -> FunctionsResponse:
     """Answer `/functions`."""
+    run = view.run
     faults = run.num_faults
-    collected = reader.collected(run, budget)
-    shown = _shown(reader, run, collected, query, budget)
+    collected = reader.collected(run, view.budget)
+    shown = _shown(reader, view, collected)
     stats: tuple[FunctionStat, ...] = ()
     over_ranks, hooks, saved = None, None, None
     call = None if shown is None else shown.call
@@ -127,11 +120,11 @@ def functions(
         if call is not None:
             where = (shown.entries, shown.key, call[0], call[1])
             hooks, saved = hook_values(*where), saved_activations(*where)
-            over_ranks = _over_ranks(reader, run, shown, stats, query, budget)
+            over_ranks = _over_ranks(reader, view, shown, stats)
     run.note_new_faults(faults)  # reading may have found damage
     calls = _NOTHING if shown is None else shown.calls
     return FunctionsResponse(
-        run=summary,
+        run=view.summary,
         source="recorded" if run.made_of == "recording" else "imported",
         functions=_listed(collected),
         function=None if shown is None else shown.key.function,
@@ -146,7 +139,7 @@ def functions(
         over_ranks=over_ranks,
         hooks=hooks,
         activations=saved,
-        histories=_histories(reader, run, shown, query, budget),
+        histories=_histories(reader, view, shown),
         module_window=None if shown is None else _window(shown),
         absent=_absent(run, found=shown is not None),
         problems=run.problems,
@@ -155,11 +148,10 @@ def functions(
 
 def _shown(
     reader: FunctionsReader,
-    run: Run,
+    view: View[FunctionsQuery],
     collected: Mapping[FunctionKey, Mapping[int, int]],
-    query: FunctionsQuery,
-    budget: Budget,
 ) -> _Shown | None:
+    run, query, budget = view.run, view.query, view.budget
     key = _chosen(collected, query)
     if key is None:
         return None
@@ -322,17 +314,16 @@ def _group_of(name: str, group: str | None) -> FunctionGroup:
 
 def _over_ranks(
     reader: FunctionsReader,
-    run: Run,
+    view: View[FunctionsQuery],
     shown: _Shown,
     stats: Sequence[FunctionStat],
-    query: FunctionsQuery,
-    budget: Budget,
 ) -> FunctionOverRanks | None:
     """The chosen stat of the chosen call, as far as the budget allows."""
+    run, budget = view.run, view.budget
     call = shown.call
     if not stats or call is None:
         return None
-    stat = next((s for s in stats if s.name == query.stat), stats[0])
+    stat = next((s for s in stats if s.name == view.query.stat), stats[0])
     ranks, values = [], []
     for rank in shown.ranks:
         if rank != shown.rank and not budget.allows():
@@ -354,19 +345,16 @@ def _over_ranks(
 
 
 def _histories(
-    reader: FunctionsReader,
-    run: Run,
-    shown: _Shown | None,
-    query: FunctionsQuery,
-    budget: Budget,
+    reader: FunctionsReader, view: View[FunctionsQuery], shown: _Shown | None
 ) -> tuple[HistoryReference, ...]:
     """Of the rank shown; where no function is, of the one asked for or the lowest."""
+    run, rank = view.run, view.query.rank
     if shown is not None:
         return histories(run, shown.rank, shown.entries)
-    rank = query.rank if query.rank in run.ranks else min(run.ranks, default=None)
+    rank = rank if rank in run.ranks else min(run.ranks, default=None)
     if rank is None:
         return ()
-    return histories(run, rank, reader.entries(run, rank, budget))
+    return histories(run, rank, reader.entries(run, rank, view.budget))
 
 
 def _window(shown: _Shown) -> str | None:

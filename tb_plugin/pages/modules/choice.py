@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         WindowKey,
         Windows,
     )
-    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
+    from tb_plugin.pages.of_run import View
     from tb_plugin.server.state import State
 
 MAX_WINDOWS: Final = 1000
@@ -103,23 +103,18 @@ class WindowQuery(Query, frozen=True):
     """By its name."""
 
 
-def readers(state: State) -> tuple[ModulesReader, SeriesReader]:
+def readers(state: State) -> tuple[ModulesReader]:
     """What views of modules read."""
 
     def make() -> ModulesReader:
         return ModulesReader(Cache(MODULES_CACHE_BYTES))
 
-    return state.kept.get("modules", make), state.store.series
+    return (state.kept.get("modules", make),)
 
 
-def choose(
-    reader: ModulesReader,
-    series: SeriesReader,
-    run: Run,
-    query: WindowQuery,
-    budget: Budget,
-) -> Choice | None:
+def choose(reader: ModulesReader, view: View[WindowQuery]) -> Choice | None:
     """What is shown; None where the run has no module memory."""
+    run, query = view.run, view.query
     listing = Budget(LISTING_SECONDS)
     windows = reader.windows(run, listing)
     if listing.exhausted:
@@ -132,7 +127,7 @@ def choose(
     if query.rank is not None and query.rank in ranks:
         tried = [query.rank]
     else:
-        tried = _highest_first(series, run, sorted(ranks), budget)[:_MAX_TRIES]
+        tried = _highest_first(view, sorted(ranks))[:_MAX_TRIES]
     for rank in tried:
         opened = open_window(reader, ranks[rank], problems)
         if opened is not None:
@@ -315,18 +310,16 @@ def absent_of(
     return tuple(said)
 
 
-def _highest_first(
-    series: SeriesReader, run: Run, ranks: Sequence[int], budget: Budget
-) -> list[int]:
+def _highest_first(view: View[WindowQuery], ranks: Sequence[int]) -> list[int]:
     """Ranks by the peak that their step tables recorded; those without come last."""
-    catalogue = run.catalogue
-    key = catalogue.find("allocated_peak_bytes", TRAIN_PHASE)
+    run = view.run
+    key = run.catalogue.find("allocated_peak_bytes", TRAIN_PHASE)
     if key is None or len(ranks) == 1:
         return list(ranks)
-    rows = RankRows(series, run, key, x_axis(run, "step"))
+    rows = RankRows(view.series, run, key, x_axis(run, "step"))
     peaks: dict[int, float] = {}
     for rank in ranks:
-        if not budget.allows():
+        if not view.budget.allows():
             break
         found = rows.rollup(rank)
         if found is not None and not np.isnan(found.high).all():

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         RankWindow,
     )
     from tb_plugin.pages.modules.choice import Choice
+    from tb_plugin.pages.of_run import View
 
 _ORDER: Final = {name: index for index, name in enumerate(CATEGORIES)}
 
@@ -171,15 +172,14 @@ class BaselineQuery(WindowQuery, frozen=True):
 
 def baseline_of(
     reader: ModulesReader,
+    view: View[BaselineQuery],
     choice: Choice,
     opened: RankModules,
     state: str,
     measure: ModuleMeasure,
-    query: BaselineQuery,
-    budget: Budget,
 ) -> Baseline | None:
     """The baseline a request asks for; None where it asks for none, or has none."""
-    asked = query
+    asked = view.query
     of_state, key, rank = state, choice.key, choice.rank
     if asked.against == "state" and asked.against_state:
         of_state = asked.against_state
@@ -202,7 +202,7 @@ def baseline_of(
         of_ranks=len(ranks),
     )
     if asked.against == "median":
-        return comparison.median(list(ranks.values()), described, budget)
+        return comparison.median(list(ranks.values()), described, view.budget)
     if rank not in ranks:
         return None
     held = comparison.held(ranks[rank])

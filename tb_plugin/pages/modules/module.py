@@ -29,7 +29,7 @@ from tb_plugin.pages.modules.choice import (
     readers,
 )
 from tb_plugin.pages.modules.columns import in_order, module_series, spread
-from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.server.errors import NotFoundError
 from tb_plugin.server.parameters import Text
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.modules.states import ModuleMemory
     from tb_plugin.analysis.modules.tree import Floats
-    from tb_plugin.api.base import RunSummary
     from tb_plugin.api.modules import ModuleSeries
     from tb_plugin.formats.recording.modules import (
         ModulesReader,
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
         RankWindow,
         WindowKey,
     )
-    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
     from tb_plugin.pages.modules.choice import Choice
 
@@ -66,20 +64,14 @@ class ModuleQuery(WindowQuery, frozen=True):
 
 
 @of_run("module", ModuleQuery, reads=readers, seconds=lambda: MODULE_SECONDS)
-def module(
-    reader: ModulesReader,
-    series: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: ModuleQuery,
-    budget: Budget,
-) -> ModuleResponse:
+def module(view: View[ModuleQuery], reader: ModulesReader) -> ModuleResponse:
     """Answer `/module`.
 
     Raises:
         NotFoundError: the run has no module memory, or no such module.
     """
-    choice = choose(reader, series, run, query, budget)
+    run, query, budget = view.run, view.query, view.budget
+    choice = choose(reader, view)
     if choice is None or choice.opened is None:
         raise _nothing_to_show(reader, run, choice)
     memory = choice.opened.memory
@@ -96,7 +88,7 @@ def module(
     over_windows = one.over_windows(half := Budget(WINDOWS_SECONDS))
     budget.exhausted |= half.exhausted
     return ModuleResponse(
-        run=summary,
+        run=view.summary,
         module=tree.fqn[row],
         path=tree.path[row],
         type=tree.type[row],

@@ -42,7 +42,7 @@ from tb_plugin.pages.modules.columns import (
     in_order,
     tree_columns,
 )
-from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.server.parameters import Number, Pixels
 
 if TYPE_CHECKING:
@@ -50,15 +50,11 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.modules.states import ModuleMemory, StateTable
     from tb_plugin.analysis.modules.tree import Floats
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.modules import (
         ModulesReader,
         RankModules,
         RankWindow,
     )
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
     from tb_plugin.pages.modules.choice import Choice
     from tb_plugin.pages.modules.columns import Baseline
 
@@ -89,24 +85,18 @@ class ModulesQuery(BaselineQuery, frozen=True):
 
 
 @of_run("modules", ModulesQuery, reads=readers, comes_again=False)
-def modules(
-    reader: ModulesReader,
-    series: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: ModulesQuery,
-    budget: Budget,
-) -> ModulesResponse:
+def modules(view: View[ModulesQuery], reader: ModulesReader) -> ModulesResponse:
     """Answer `/modules`."""
-    choice = choose(reader, series, run, query, budget)
+    run = view.run
+    choice = choose(reader, view)
     shown = None
     if choice is not None and choice.opened is not None:
-        shown = _shown(reader, choice, choice.opened, query, budget)
+        shown = _shown(reader, view, choice, choice.opened)
     baseline = None if shown is None else shown.baseline
     table = None if shown is None else shown.table
     held = None if shown is None else shown.held
     return ModulesResponse(
-        run=summary,
+        run=view.summary,
         windows=() if choice is None else window_list(choice.windows),
         num_windows=0 if choice is None else len(choice.windows),
         window=None if choice is None else choice.key.id,
@@ -114,7 +104,7 @@ def modules(
         rank=None if choice is None else choice.rank,
         state=NO_STATE if shown is None else shown.state,  # type: ignore[arg-type]
         states=() if shown is None else shown.states,  # type: ignore[arg-type]
-        call=query.call,
+        call=view.query.call,
         max_calls=0 if shown is None else shown.max_calls,
         device="" if choice is None else choice.device_name,
         devices=() if choice is None else choice.devices,
@@ -140,12 +130,11 @@ def modules(
 
 def _shown(
     reader: ModulesReader,
+    view: View[ModulesQuery],
     choice: Choice,
     opened: RankModules,
-    query: ModulesQuery,
-    budget: Budget,
 ) -> _Shown:
-    memory, asked = opened.memory, query
+    memory, asked = opened.memory, view.query
     state = chosen_state(memory, choice.device, asked.state)
     table = memory.at(state, choice.device, asked.call)
     measure: ModuleMeasure = asked.measure if opened.facts.has_held else "total"
@@ -159,7 +148,7 @@ def _shown(
         table=table,
         held=held,
         split=_split(memory, table, state, choice.device),
-        baseline=baseline_of(reader, choice, opened, state, measure, query, budget),
+        baseline=baseline_of(reader, view, choice, opened, state, measure),
     )
 
 
@@ -229,15 +218,11 @@ class ModuleTimelineQuery(WindowQuery, frozen=True):
 
 @of_run("module_timeline", ModuleTimelineQuery, reads=readers, comes_again=False)
 def module_timeline(
-    reader: ModulesReader,
-    series: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: ModuleTimelineQuery,
-    budget: Budget,
+    view: View[ModuleTimelineQuery], reader: ModulesReader
 ) -> ModuleTimelineResponse:
     """Answer `/module_timeline`."""
-    choice = choose(reader, series, run, query, budget)
+    run, query = view.run, view.query
+    choice = choose(reader, view)
     memory = None if choice is None or choice.opened is None else choice.opened.memory
     log = memory if isinstance(memory, ModuleLog) else None
     axis = query.axis
@@ -252,7 +237,7 @@ def module_timeline(
         spans = _spans(log, axis, x0, x1, query.px)
         marks = tuple(_marks(log, choice.device, axis))
     return ModuleTimelineResponse(
-        run=summary,
+        run=view.summary,
         window=None if choice is None else choice.key.id,
         rank=None if choice is None else choice.rank,
         device="" if choice is None else choice.device_name,

@@ -15,7 +15,7 @@ from tb_plugin.api.overview import (
 from tb_plugin.api.overview import Prediction as ApiPrediction
 from tb_plugin.index.catalogue import said_instead
 from tb_plugin.index.notes import text_of
-from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import ALLOCATED, RSS
 from tb_plugin.pages.overview.headlines import Headlines
 from tb_plugin.pages.overview.rank_numbers import RankNumbers, strip_of, strip_response
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
     from collector.format.prediction import Prediction
     from collector.format.records import Header
-    from tb_plugin.api.base import RunSummary
     from tb_plugin.api.overview import Recorded
-    from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.pages.overview.facts import FactsReader
@@ -40,22 +38,16 @@ _MAX_VALUES: Final = 4
 @of_run(
     "overview",
     RanksQuery,
-    reads=lambda state: (state.store.series, state.facts),
+    reads=lambda state: (state.facts,),
     prefetches="facts",
 )
-def overview(
-    reader: SeriesReader,
-    facts: FactsReader,
-    run: Run,
-    summary: RunSummary,
-    query: RanksQuery,
-    budget: Budget,
-) -> OverviewResponse:
+def overview(view: View[RanksQuery], facts: FactsReader) -> OverviewResponse:
     """Answer `/overview`."""
+    reader, run, query = view.series, view.run, view.query
     ranks = chosen_ranks(run, query)
     phase = run.catalogue.phase(None)
     key = run.catalogue.find(ALLOCATED, phase) or run.catalogue.find(RSS, phase)
-    numbers = RankNumbers(facts, run, budget)
+    numbers = RankNumbers(facts, run, view.budget)
     strip = strip_of(run, ranks, numbers, RSS if key is None else key.column)
     headers = [
         file.header
@@ -65,10 +57,16 @@ def overview(
     ]
     predictions = predictions_of(run, ranks)
     return OverviewResponse(
-        run=summary,
+        run=view.summary,
         rank=query.rank,
         headlines=Headlines(
-            reader, run, ranks, numbers, strip, predictions, bool(summary.virtual_gpu)
+            reader,
+            run,
+            ranks,
+            numbers,
+            strip,
+            predictions,
+            bool(view.summary.virtual_gpu),
         ).all(),
         strip=strip_response(run, strip, numbers, "" if key is None else key.text),
         recorded=_recorded(run, query.rank),

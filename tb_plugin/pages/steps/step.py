@@ -29,7 +29,7 @@ from tb_plugin.api.steps import StepHeatmapResponse, StepPart, StepResponse
 from tb_plugin.api.timeline import HeatmapResponse, SeriesInfo
 from tb_plugin.contract.wire import f64, i32
 from tb_plugin.formats.recording.series import TRAIN_PHASE, SeriesKey
-from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import STEP_TIME
 from tb_plugin.pages.steps.steps import memory_series
 from tb_plugin.pages.steps.tables import StepTables, absent_parts
@@ -53,10 +53,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.analysis.series.step_parts import StepRows
-    from tb_plugin.api.base import RunSummary
     from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
 
 MAX_RANKS: Final = 1024
 
@@ -68,19 +65,14 @@ class StepQuery(RanksQuery, frozen=True):
 
 
 @of_run("step", StepQuery, prefetches="series")
-def step(
-    reader: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: StepQuery,
-    budget: Budget,
-) -> StepResponse:
+def step(view: View[StepQuery]) -> StepResponse:
     """Answer `/step`.
 
     Raises:
         BadRequestError: no step was named.
         NotFoundError: no rank has it.
     """
+    run, query = view.run, view.query
     number = query.step
     if number is None:
         raise BadRequestError(
@@ -90,7 +82,9 @@ def step(
         )
     ranks = chosen_ranks(run, query)
     phase = run.catalogue.phase(query.phase)
-    rows, num_unread = _rows_at(StepTables(reader, run, phase), ranks, number, budget)
+    rows, num_unread = _rows_at(
+        StepTables(view.series, run, phase), ranks, number, view.budget
+    )
     if not rows and num_unread == 0:
         raise NotFoundError(
             "No rank has recorded this step.",
@@ -105,7 +99,7 @@ def step(
     memory = memory_series(run, phase)
     parts = _parts(listed)
     return StepResponse(
-        run=summary,
+        run=view.summary,
         step=number,
         num_ranks=len(rows),
         num_unread=num_unread,
@@ -117,7 +111,7 @@ def step(
         end_ms=f64([one.end_ms[0] for _, one in listed]),
         parts=parts,
         memory_series=memory,
-        memory_bytes=f64(_memory(reader, run, memory, phase, listed, number, budget)),
+        memory_bytes=f64(_memory(view, memory, phase, listed, number)),
         absent=absent_parts(
             run, listed[0][0] if listed else None, {part.name for part in parts}
         ),
@@ -166,13 +160,11 @@ def _parts(listed: Sequence[tuple[int, StepRows]]) -> tuple[StepPart, ...]:
 
 
 def _memory(
-    reader: SeriesReader,
-    run: Run,
+    view: View[StepQuery],
     series: str | None,
     phase: str,
     listed: Sequence[tuple[int, StepRows]],
     number: int,
-    budget: Budget,
 ) -> Floats:
     """The step's memory peak; of what was rolled up, the highest of its bucket."""
     values = np.full(len(listed), np.nan)
@@ -180,11 +172,11 @@ def _memory(
         return values
     table, _, column = series.partition("/")
     key = SeriesKey(table, column, phase or TRAIN_PHASE)
-    source = RankRows(reader, run, key, x_axis(run, "step"))
+    source = RankRows(view.series, view.run, key, x_axis(view.run, "step"))
     for row, (rank, _) in enumerate(listed):
         rows = source.rollup(rank)
         if rows is not None and rows.width > 1:
-            rows = source.refined(rank, rows, number, number, budget)
+            rows = source.refined(rank, rows, number, number, view.budget)
         if rows is None:
             continue
         at = int(np.searchsorted(rows.last, number, "left"))
@@ -218,25 +210,13 @@ class StepHeatmapQuery(MatrixQuery, frozen=True):
 
 
 @of_run("step_heatmap", StepHeatmapQuery, prefetches="series", seconds=None)
-def step_heatmap(
-    reader: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: StepHeatmapQuery,
-    budget: Budget,
-) -> StepHeatmapResponse:
+def step_heatmap(view: View[StepHeatmapQuery]) -> StepHeatmapResponse:
     """Answer `/step_heatmap`."""
-    cells = _cells(reader, run, summary, query, budget)
-    return StepHeatmapResponse(part=query.part, cells=cells)
+    return StepHeatmapResponse(part=view.query.part, cells=_cells(view))
 
 
-def _cells(
-    reader: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: StepHeatmapQuery,
-    budget: Budget,
-) -> HeatmapResponse:
+def _cells(view: View[StepHeatmapQuery]) -> HeatmapResponse:
+    reader, run, query = view.series, view.run, view.query
     asked = chosen_ranks(run, query)
     phase = run.catalogue.phase(query.phase)
     axis = x_axis(run, "step")
@@ -249,16 +229,16 @@ def _cells(
     x0, x1 = visible_range(query, low, high)
     num_rows, px = size_of(len(ranks), query.px, query.rows)
     rows = refined_rows(
-        source, ranks, rolled, x0, x1, min(px, int(x1 - x0) + 1), budget
+        source, ranks, rolled, x0, x1, min(px, int(x1 - x0) + 1), view.budget
     )
     edges, per_column = step_edges(x0, x1, px)
     seconds = matrix(rows, edges)
-    values = _values(reader, run, query, phase, ranks, seconds, edges, budget)
+    values = _values(view, phase, ranks, seconds, edges)
     pct = np.clip(relative_pct(values, seconds), -MOST_PCT, MOST_PCT)
     widest = max([1, *(row.width for row in rows if row is not None)])
     series = _series(query.part, len(ranks))
     cells = cells_response(
-        *(summary, series, ranks, pct, edges, num_rows),
+        *(view.summary, series, ranks, pct, edges, num_rows),
         x_low=low,
         x_high=high,
         exact=widest <= per_column and not run.unfinished,
@@ -279,37 +259,32 @@ def _series(part: str, num_ranks: int) -> SeriesInfo:
 
 
 def _values(
-    reader: SeriesReader,
-    run: Run,
-    query: StepHeatmapQuery,
+    view: View[StepHeatmapQuery],
     phase: str,
     ranks: Sequence[int],
     seconds: Floats,
     edges: Floats,
-    budget: Budget,
 ) -> Floats:
     """What is compared: the step's time, or a part of it, in the same cells."""
-    part = query.part
+    part = view.query.part
     if part == STEP:
         return seconds
     if part != OTHER:
-        return _of_part(reader, run, part, phase, ranks, edges, budget)
-    parts = [_of_part(reader, run, name, phase, ranks, edges, budget) for name in PARTS]
+        return _of_part(view, part, phase, ranks, edges)
+    parts = [_of_part(view, name, phase, ranks, edges) for name in PARTS]
     return other_part(seconds, np.stack(parts))
 
 
 def _of_part(
-    reader: SeriesReader,
-    run: Run,
+    view: View[StepHeatmapQuery],
     part: str,
     phase: str,
     ranks: Sequence[int],
     edges: Floats,
-    budget: Budget,
 ) -> Floats:
     key = SeriesKey("step", f"{part}_seconds", phase)
-    source = RankRows(reader, run, key, x_axis(run, "step"))
+    source = RankRows(view.series, view.run, key, x_axis(view.run, "step"))
     rolled: list[Rows | None] = [source.rollup(rank) for rank in ranks]
     low, high = float(edges[0]), float(edges[-1] - 1)
-    rows = refined_rows(source, ranks, rolled, low, high, len(edges) - 1, budget)
+    rows = refined_rows(source, ranks, rolled, low, high, len(edges) - 1, view.budget)
     return matrix(rows, edges)

@@ -27,7 +27,7 @@ from tb_plugin.analysis.series.step_parts import (
 from tb_plugin.api.steps import StepPart, StepsOf, StepsResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32
-from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.overview.facts import ALLOCATED, RSS
 from tb_plugin.pages.steps.rates import Rates, as_rates, summed
 from tb_plugin.pages.steps.tables import StepTables, absent_parts
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.arrays import Floats, Indices
     from tb_plugin.analysis.series.step_parts import StepRows
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
 
 MAX_COLUMNS: Final = 1000
@@ -82,14 +80,9 @@ class StepsQuery(DrawnQuery, frozen=True):
 
 
 @of_run("steps", StepsQuery, prefetches="series", seconds=None)
-def steps(
-    reader: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: StepsQuery,
-    budget: Budget,
-) -> StepsResponse:
+def steps(view: View[StepsQuery]) -> StepsResponse:
     """Answer `/steps`."""
+    reader, run, query, budget = view.series, view.run, view.query, view.budget
     wanted = chosen_ranks(run, query)
     phase = run.catalogue.phase(query.phase)
     axis = x_axis(run, query.x)
@@ -101,7 +94,7 @@ def steps(
     own = tables.rollup(ranks[0], keep=True) if ranks else None
     if own is None:
         return StepsResponse(
-            run=summary,
+            run=view.summary,
             x=query.x,
             of=query.of or "worst",
             absent=absent_parts(run, None, set()),
@@ -125,7 +118,7 @@ def steps(
     num_summed, together = _together(run, rates, ranks, own_rates)
     parts = _as_parts(shown)
     return StepsResponse(
-        run=summary,
+        run=view.summary,
         x=query.x,
         of=of,
         rank=ranks[0],

@@ -12,7 +12,7 @@ from tb_plugin.analysis.series.buckets import pooled, windows
 from tb_plugin.analysis.series.heatmap import pooled_ranks, quantized, step_edges
 from tb_plugin.api.timeline import HeatmapResponse
 from tb_plugin.contract.wire import i32, u16
-from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.timeline.marks import marks_of
 from tb_plugin.pages.timeline.selection import (
     MatrixQuery,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from tb_plugin.api.base import RunSummary
     from tb_plugin.api.timeline import SeriesInfo
     from tb_plugin.budget import Budget
-    from tb_plugin.formats.recording.series import SeriesReader
-    from tb_plugin.index.run import Run
 
 _NUM_PROBES: Final = 3
 """Ranks whose reading tells what all would take."""
@@ -110,33 +108,28 @@ def _num_visible(rows: Rows, low: float, high: float) -> int:
 
 
 @of_run("heatmap", MatrixQuery, prefetches="series", seconds=None)
-def heatmap(
-    reader: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: MatrixQuery,
-    budget: Budget,
-) -> HeatmapResponse:
+def heatmap(view: View[MatrixQuery]) -> HeatmapResponse:
     """Answer `/heatmap`."""
+    reader, run, query = view.series, view.run, view.query
     ranks = chosen_ranks(run, query)
     key = run.catalogue.resolve(query.series, query.phase)
     axis = x_axis(run, "step")
     marks = marks_of(reader, run, axis, ranks)
     if key is None:
         absent = run.catalogue.absent()
-        return HeatmapResponse(run=summary, marks=marks, absent=absent)
+        return HeatmapResponse(run=view.summary, marks=marks, absent=absent)
     info = run.catalogue.info(key.table, key.column)
     source = RankRows(reader, run, key, axis)
     rolled = [source.rollup(rank) for rank in ranks]
     low, high = extent(rolled)
     x0, x1 = visible_range(query, low, high)
     rows = refined_rows(
-        source, ranks, rolled, x0, x1, min(query.px, int(x1 - x0) + 1), budget
+        source, ranks, rolled, x0, x1, min(query.px, int(x1 - x0) + 1), view.budget
     )
     edges, per_column = step_edges(x0, x1, query.px)
     widest = max([1, *(row.width for row in rows if row is not None)])
     return cells_response(
-        *(summary, info, ranks, matrix(rows, edges), edges, query.rows),
+        *(view.summary, info, ranks, matrix(rows, edges), edges, query.rows),
         x_low=low,
         x_high=high,
         capacity_bytes=capacity_of(

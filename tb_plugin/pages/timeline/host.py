@@ -11,7 +11,7 @@ from tb_plugin.analysis.series.buckets import thinned, visible
 from tb_plugin.api.host import HostLine, HostResponse, HostTrack
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.series import SeriesKey
-from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.timeline.heatmap import refined_rows
 from tb_plugin.pages.timeline.marks import marks_of
 from tb_plugin.pages.timeline.selection import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tb_plugin.analysis.series.rows import Rows
-    from tb_plugin.api.base import RunSummary, Unit
+    from tb_plugin.api.base import Unit
     from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
@@ -120,14 +120,9 @@ _TRACKS: Final = (
 
 
 @of_run("host", DrawnQuery, seconds=None)
-def host(
-    reader: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: DrawnQuery,
-    budget: Budget,
-) -> HostResponse:
+def host(view: View[DrawnQuery]) -> HostResponse:
     """Answer `/host`."""
+    reader, run, query = view.series, view.run, view.query
     known = sorted({rank for attempt in run.attempts for rank in attempt.files})
     rank = query.rank if query.rank is not None else next(iter(known), 0)
     if query.rank is not None and query.rank not in run.ranks:
@@ -140,7 +135,7 @@ def host(
     if query.rank is not None and query.rank in known:
         mine = _host_of(run, query.rank)
         speakers = {name: ranks for name, ranks in speakers.items() if name == mine}
-    drawing = _Drawing(reader, run, query, budget)
+    drawing = _Drawing(reader, run, query, view.budget)
     shown_hosts = drawing.fullest(speakers)
     lines = [
         (track, drawing.rows_of(track, rank, [speakers[name] for name in shown_hosts]))
@@ -160,7 +155,7 @@ def host(
     )
     shown = ("host", "process", "sensor")
     return HostResponse(
-        run=summary,
+        run=view.summary,
         rank=rank,
         hosts=shown_hosts,
         num_hosts=len(speakers),

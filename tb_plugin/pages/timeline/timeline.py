@@ -15,7 +15,7 @@ from tb_plugin.api.base import Problem
 from tb_plugin.api.timeline import RankBand, RankLine, TimelineResponse
 from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32
-from tb_plugin.pages.of_run import of_run
+from tb_plugin.pages.of_run import View, of_run
 from tb_plugin.pages.timeline.heatmap import matrix, refined_rows
 from tb_plugin.pages.timeline.marks import marks_of, ranks_with_oom
 from tb_plugin.pages.timeline.selection import (
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from tb_plugin.analysis.arrays import Floats
     from tb_plugin.analysis.series.rows import Rows
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.formats.recording.series import SeriesReader
     from tb_plugin.index.run import Run
 
 Why: TypeAlias = Literal["selected", "pinned", "high", "low", "oom"]
@@ -68,14 +66,9 @@ class TimelineQuery(DrawnQuery, frozen=True):
 
 
 @of_run("timeline", TimelineQuery, prefetches="series", seconds=None)
-def timeline(
-    reader: SeriesReader,
-    run: Run,
-    summary: RunSummary,
-    query: TimelineQuery,
-    budget: Budget,
-) -> TimelineResponse:
+def timeline(view: View[TimelineQuery]) -> TimelineResponse:
     """Answer `/timeline`."""
+    reader, run, query, budget = view.series, view.run, view.query, view.budget
     ranks = chosen_ranks(run, query)
     key = run.catalogue.resolve(query.series, query.phase)
     axis = x_axis(run, query.x)
@@ -92,7 +85,7 @@ def timeline(
     bytes_group = info.group if info is not None and info.unit == "bytes" else ""
     capacity = capacity_of(run, ranks, bytes_group)
     return TimelineResponse(
-        run=summary,
+        run=view.summary,
         series=info,
         x=query.x,
         x_low=drawing.low,
