@@ -12,6 +12,10 @@ from pathlib import Path
 
 import yaml
 
+from tb_plugin.formats.found_files import Candidate
+from tb_plugin.formats.memprofiler.listing import DumpListing
+from tb_plugin.formats.memprofiler.names import parse_file_name
+
 RULE = "-" * 80
 
 FSDP_LABELS = (
@@ -90,3 +94,15 @@ def printed_by_torch(folder: Path) -> dict:
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     subprocess.run([sys.executable, program, folder], check=True, env=environment)
     return json.loads((folder / "truth.json").read_text())
+
+
+def dumps_in(folder: Path, root: Path) -> DumpListing:
+    """The files of a directory below a logdir, listed."""
+    listing = DumpListing(folder.name, str(root))
+    names = sorted(path.name for path in folder.iterdir() if parse_file_name(path.name))
+    listing.put(
+        str(folder),
+        [Candidate(str(folder / name), f"{folder.name}/{name}") for name in names],
+    )
+    listing.list_files()
+    return listing

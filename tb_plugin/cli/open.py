@@ -22,8 +22,7 @@ from collector.cli.tensorboard import ending_in_order
 from tb_plugin.cli.opening import is_folder, open_files, path_or_url
 from tb_plugin.cli.options import add_capacity, port
 from tb_plugin.cli.text import complain
-from tb_plugin.formats.snapshots.files.heads import fault_of
-from tb_plugin.formats.traces.files.heads import looks_like_trace
+from tb_plugin.formats.registry import UnknownFormatError, format_of
 from tb_plugin.index.logdirs import Given
 from tb_plugin.server.standalone import Standalone
 from tb_plugin.storage import StorageError
@@ -136,9 +135,12 @@ def first_place(given: Given, store: Callable[[], Store]) -> str:
 def _is_broken(path: str) -> bool:
     """Whether both ends of a file suffice to see that it cannot be read."""
     try:
-        return fault_of(path) is not None and not looks_like_trace(path)
-    except StorageError:
-        return False  # its store has not sent it yet
+        format_of(path)
+    except UnknownFormatError:
+        return True
+    except StorageError:  # its store has not sent it yet
+        return False
+    return False
 
 
 def _places(runs: Iterable[FoundRun]) -> dict[str, str]:
@@ -151,7 +153,7 @@ def _places(runs: Iterable[FoundRun]) -> dict[str, str]:
         for file in run.snapshots.found.files
     }
     for run in runs:
-        if run.traces is not None and (run.only_traces or run.snapshots is not None):
+        if run.traces is not None and run.made_of != "recording":
             place = urlencode({"view": "trace", "run": run.id})
             places.update((file.path, place) for file in run.traces.found.files)
     return places

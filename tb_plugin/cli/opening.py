@@ -14,8 +14,7 @@ from collector.cli.failure import Failure
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
 from tb_plugin import storage
 from tb_plugin.budget import Budget
-from tb_plugin.formats.snapshots.files.heads import fault_of
-from tb_plugin.formats.traces.files.heads import looks_like_trace
+from tb_plugin.formats.registry import TRACES, UnknownFormatError, format_of
 from tb_plugin.index.listing import FoundRun
 from tb_plugin.index.logdirs import Logdir
 from tb_plugin.index.run import Run
@@ -85,7 +84,7 @@ def open_files(
         except Failure as failure:  # the others go on
             bad.append(failure)
             continue
-        if not traces and not is_folder(found) and fault_of(str(found)) is not None:
+        if not traces and not is_folder(found) and format_of(str(found)) is TRACES:
             remedy = "put it into the logdir as it is, or: memboard open FILE"
             what = "this is a trace, and snapshots are wanted"
             bad.append(Failure(what, where=found, remedy=remedy))
@@ -205,9 +204,10 @@ def run_of_file(path: Path) -> Run:
         )
     resolved = path.resolve()
     folder = resolved.parent
-    found = FoundRun("file", str(folder.parent.parent), str(folder), folder.name, "/")
+    name = str(folder.parent.parent)
+    found = FoundRun.recorded("file", name, str(folder), folder.name, "/")
     found.list_files()
-    found.files = {
+    found.listings["recording"].files = {
         key: parts
         for key, parts in found.files.items()
         if any(part.path.endswith(resolved.name) for part in parts)
@@ -326,10 +326,10 @@ def _open_file(place: Place, *, folders: bool) -> Place:
             "this is no plain file", where=place, remedy="save it as a file first"
         )
     try:
-        fault = fault_of(str(found))
-        if fault is not None and not looks_like_trace(str(found)):
-            what, remedy = fault
-            raise Failure(what[:1].lower() + what[1:], where=found, remedy=remedy)
+        format_of(str(found))
+    except UnknownFormatError as error:
+        what = error.what[:1].lower() + error.what[1:]
+        raise Failure(what, where=found, remedy=error.remedy) from error
     except storage.StorageError as error:
         raise refused(error, found) from error
     return found

@@ -13,7 +13,16 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeVar,
+)
 
 from tb_plugin import storage
 from tb_plugin.api.base import Problem
@@ -23,9 +32,14 @@ from tb_plugin.jobs.worker.cache import FileKey
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+Likelihood: TypeAlias = Literal["yes", "maybe", "no"]
+"""What a name tells. yes: what cannot be read is a problem then. maybe: the file's first
+bytes decide."""
+
 MAX_FILES: Final = 100_000
 """Of one run."""
-_MAX_PROBLEMS: Final = 50
+MAX_PROBLEMS: Final = 50
+"""Of one listing, and of all that belongs to no run."""
 _ID_DIGITS: Final = 16
 
 
@@ -172,8 +186,8 @@ class Listing(ABC, Generic[File, Files]):
         if total > MAX_FILES:
             what = f"Of {total:,} {self.plural}, {MAX_FILES:,} are listed."
             remedy = "Move some of them into another directory."
-            problems.append(problem_of(self._shown_folder, what, remedy))
-        self.problems = tuple(problems[:_MAX_PROBLEMS])
+            problems.append(problem(self._shown_folder, what, remedy))
+        self.problems = tuple(problems[:MAX_PROBLEMS])
         seen = (known, self.problems)
         if seen == self._seen:
             return False
@@ -181,8 +195,9 @@ class Listing(ABC, Generic[File, Files]):
         self.found = self._in_order(known.values())
         return True
 
+    @staticmethod
     @abstractmethod
-    def _rank_of(self, candidate: Candidate) -> int | None:
+    def rank_of(candidate: Candidate) -> int | None:
         """As its name says, or its folders'."""
 
     @abstractmethod
@@ -200,7 +215,7 @@ class Listing(ABC, Generic[File, Files]):
 
     @staticmethod
     @abstractmethod
-    def _is_of_kind(name: str) -> bool:
+    def is_of_kind(name: str) -> bool:
         """Whether a link may lead to a file of this base name, wherever that lies."""
 
     def _look_at(
@@ -209,30 +224,39 @@ class Listing(ABC, Generic[File, Files]):
         path = os.path.join(folder, os.path.basename(candidate.path))
         shown = candidate.shown_path
         try:
-            found = plain_file(path, self._root, self._is_of_kind)
+            found = plain_file(path, self._root, self.is_of_kind)
         except OSError:
             return None  # it vanished since it was found
         if isinstance(found, NotOpened):
-            rank = self._rank_of(candidate)
-            problems.append(problem_of(shown, found.sentence, found.remedy, rank))
+            rank = self.rank_of(candidate)
+            problems.append(problem(shown, found.sentence, found.remedy, rank=rank))
             return None
         file, key = self._known.get(candidate), FileKey.of(found.status)
         if file is None or (file.path, file.key) != (found.path, key):
             identity = candidate.id or file_id(self.letter, shown)
-            rank = self._rank_of(candidate)
+            rank = self.rank_of(candidate)
             plain = FoundFile(identity, found.path, shown, key, rank)
             file = self._file(candidate, plain)
         return self._looked_into(candidate, file)
 
 
-def problem_of(path: str, what: str, remedy: str, rank: int | None = None) -> Problem:
+def problem(
+    path: str,
+    what: str,
+    remedy: str,
+    *,
+    severity: Literal["warning", "error"] = "warning",
+    where: str = "",
+    salvaged: str = "",
+    rank: int | None = None,
+) -> Problem:
     """Why a file or directory is not all opened, and what to do."""
     return Problem(
-        severity="warning",
+        severity=severity,
         path=path,
         what=what,
-        where="",
-        salvaged="",
+        where=where,
+        salvaged=salvaged,
         remedy=remedy,
         rank=rank,
     )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from collector.format.columns import STEP_TABLE
 from tb_plugin.api.base import Unit
 from tb_plugin.api.overview import Recorded
 from tb_plugin.api.timeline import AbsentSeries, SeriesInfo
 from tb_plugin.formats.recording.series import DEFAULT_COLUMNS, TRAIN_PHASE, SeriesKey
+from tb_plugin.formats.registry import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Literal, TypeAlias
 
     from collector.format.columns import Column
@@ -210,65 +211,24 @@ def _most_common(words: Counter[SourceWords]) -> SourceWords:
     return words.most_common(1)[0][0]
 
 
-class _Words(NamedTuple):
-    source: str
-    reason: str
-    remedy: str
-    host: str
-    """What is said of the process and its host."""
-
-
-_WORDS: Final[Mapping[MadeOf, _Words]] = {
-    "memprofiler": _Words(
-        source="memprofiler",
-        reason="This run is made of MemProfiler's files: memory around calls and by"
-        " module is in Functions and Modules.",
-        remedy="Steps and hosts are recorded by MemBoard's own collector.",
-        host="MemProfiler's files say nothing of hosts.",
-    ),
-    "snapshots": _Words(
-        source="snapshots",
-        reason="This run is made of memory snapshots: what they hold is in Allocations"
-        " and Segments.",
-        remedy="Steps, modules and hosts are recorded by MemBoard's own collector.",
-        host="Memory snapshots say nothing of hosts.",
-    ),
-    "traces": _Words(
-        source="traces",
-        reason="This run is made of a profiler's traces: what they hold is in Trace.",
-        remedy="Steps, modules and hosts are recorded by MemBoard's own collector.",
-        host="Traces say nothing of hosts.",
-    ),
-}
-
-
 def said_instead(
     made_of: MadeOf,
     num_ranks: int,
     status: Literal["recorded", "absent", "off", "failed"] = "recorded",
 ) -> tuple[Recorded, ...]:
     """What an imported run says of itself; nothing where it was recorded."""
-    words = _WORDS.get(made_of)
-    if words is None:
+    if made_of == "recording":
         return ()
-    return (
-        Recorded(
-            source=words.source,
-            status=status,
-            num_ranks=num_ranks,
-            reason=words.reason,
-            remedy=words.remedy,
-            cost="",
-        ),
-    )
+    one = FORMATS[made_of]
+    return (Recorded(made_of, status, num_ranks, one.reason, one.remedy, ""),)
 
 
 def absent_instead(made_of: MadeOf) -> tuple[AbsentSeries, ...]:
     """Why an imported run has no series; nothing where it was recorded."""
-    words = _WORDS.get(made_of)
-    if words is None:
+    if made_of == "recording":
         return ()
+    one = FORMATS[made_of]
     return (
-        AbsentSeries("device", words.source, words.reason, words.remedy),
-        AbsentSeries("host", "host", words.host, words.remedy),
+        AbsentSeries("device", made_of, one.reason, one.remedy),
+        AbsentSeries("host", "host", one.about_hosts, one.remedy),
     )

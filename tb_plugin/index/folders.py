@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from collector.format.names import EXPORT_MARK, PLUGIN_NAME
 from tb_plugin import storage
-from tb_plugin.formats.memprofiler.names import parse_file_name
-from tb_plugin.formats.snapshots.files.names import alike, likelihood
-from tb_plugin.formats.traces.files.names import is_trace
-from tb_plugin.index.layout import OtherKind, relative
-from tb_plugin.index.listing import MAX_PROBLEMS, problem
+from tb_plugin.formats.found_files import MAX_PROBLEMS, problem
+from tb_plugin.formats.registry import FORMATS, SNAPSHOTS, format_by_name
+from tb_plugin.formats.snapshots.files.names import alike
+from tb_plugin.index.layout import relative
 
 if TYPE_CHECKING:
     from tb_plugin.api.base import Problem
-    from tb_plugin.formats.snapshots.files.walked import Looks
+    from tb_plugin.formats.registry import Kind
+    from tb_plugin.index.looks import Looks
     from tb_plugin.storage.contract import Entry, Status
 
     Place: TypeAlias = tuple[int, int]
@@ -31,11 +31,11 @@ MAX_DEPTH: Final = 16
 MAX_ENTRIES: Final = 1_000_000
 
 
-Kind: TypeAlias = Literal["tfevents", "memprofiler", "other"]
+ForeignKind: TypeAlias = Literal["tfevents", "memprofiler", "other"]
 """Of other tools' files that no run is made of: they are counted."""
 
 # Order matters: the first pattern that fits decides.
-_KINDS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
+_KINDS: Final[tuple[tuple[ForeignKind, re.Pattern[str]], ...]] = (
     ("tfevents", re.compile(r"tfevents")),
     (
         "memprofiler",
@@ -57,9 +57,9 @@ class Folder:
     listed_at: float
     num_entries: int
     subfolders: tuple[str, ...]
-    foreign: tuple[tuple[Kind, int, str], ...]
+    foreign: tuple[tuple[ForeignKind, int, str], ...]
     problems: tuple[Problem, ...]
-    files: dict[OtherKind, tuple[str, ...]] = field(default_factory=dict)
+    files: dict[Kind, tuple[str, ...]] = field(default_factory=dict)
     """Base names of other tools' files that runs are made of."""
     is_export: bool = False
     """Whether it was `memboard export` that wrote those of MemProfiler."""
@@ -111,12 +111,10 @@ class _Look:
 
     def __init__(self, path: str, root: str, looks: Looks) -> None:
         self.subfolders: list[str] = []
-        self.imports: list[str] = []
-        self.snapshots: list[str] = []
+        self.found: dict[Kind, list[str]] = {}
         self.others: list[str] = []
-        """What may have been meant to be one, by its ending alone."""
-        self.traces: list[str] = []
-        self.foreign: dict[Kind, tuple[int, str]] = {}
+        """What may have been meant to be a snapshot, by its ending alone."""
+        self.foreign: dict[ForeignKind, tuple[int, str]] = {}
         self.problems: list[Problem] = []
         self.num_entries = 0
         self.is_export = False
@@ -128,15 +126,15 @@ class _Look:
         above = os.path.basename(os.path.dirname(path))
         self._is_of_run = self._ours and above == "plugins"
 
-    def files(self) -> dict[OtherKind, tuple[str, ...]]:
+    def files(self) -> dict[Kind, tuple[str, ...]]:
         """Those that runs are made of."""
-        snapshots = [*self.snapshots, *alike(self.others, self.snapshots)]
-        found: dict[OtherKind, list[str]] = {
-            "memprofiler": self.imports,
-            "snapshots": snapshots,
-            "traces": self.traces,
+        if "snapshots" in self.found:
+            self.found["snapshots"] += alike(self.others, self.found["snapshots"])
+        return {
+            kind: tuple(sorted(self.found[kind]))
+            for kind in FORMATS
+            if kind in self.found
         }
-        return {kind: tuple(sorted(names)) for kind, names in found.items() if names}
 
     def take(self, entry: Entry) -> None:
         """Look at one entry."""
@@ -154,7 +152,7 @@ class _Look:
         if not is_folder:
             self._take_file(entry)
             return
-        if likelihood(entry.name) == "yes":
+        if SNAPSHOTS.match(entry.name) == "yes":
             self.say(
                 entry.path,
                 "This is a directory, and has the name of a memory snapshot.",
@@ -186,50 +184,30 @@ class _Look:
 
     def _take_file(self, entry: Entry) -> None:
         name = entry.name
-        if parse_file_name(name) is not None:
-            self.imports.append(name)
-        elif name == EXPORT_MARK:
+        one = format_by_name(name)
+        kind = None if one is None else one.kind
+        if name == EXPORT_MARK:
             self.is_export = True
-        elif is_trace(name):
-            if not self._ours:
-                self.traces.append(name)
-        elif kind_of(name) is not None:
-            _count_foreign(entry, self._root, self.foreign, ours=self._ours)
-        else:
-            is_snapshot = self._looks.is_snapshot(entry)
-            self.is_known &= is_snapshot is not None
-            if is_snapshot:
-                self.snapshots.append(name)
-            elif (self._ours or not self._take_trace(entry)) and (
-                self._looks.may_be_one(entry)
-            ):
-                self.others.append(name)
+            return
+        if kind is None or kind == "snapshots":  # its names are the vaguest
+            foreign = foreign_kind(name)
+            if foreign is not None:
+                self._count_foreign(entry, foreign)
+                return
+        if kind is None:
+            kind, is_known = self._looks.kind_of(entry, self._root, ours=self._ours)
+            self.is_known &= is_known
+        elif kind == "traces" and self._ours:
+            return  # recordings name them
+        if kind is not None:
+            self.found.setdefault(kind, []).append(name)
+        elif self._looks.may_be_snapshot(entry):
+            self.others.append(name)
 
-    def _take_trace(self, entry: Entry) -> bool:
-        """Whether a file that no name tells is a trace by what it holds."""
-        if entry.is_symlink():
-            target = storage.at(entry.path).realpath(entry.path)
-            if not storage.is_inside(target, self._root):
-                return False
-        is_found = self._looks.is_trace(entry)
-        self.is_known &= is_found is not None
-        if is_found:
-            self.traces.append(entry.name)
-        return bool(is_found)
-
-
-def _count_foreign(
-    entry: Entry,
-    root: str,
-    foreign: dict[Kind, tuple[int, str]],
-    *,
-    ours: bool,
-) -> None:
-    kind = kind_of(entry.name)
-    if kind is None or (ours and kind == "tfevents"):
-        return
-    count, example = foreign.get(kind, (0, relative(entry.path, root)))
-    foreign[kind] = (count + 1, example)
+    def _count_foreign(self, entry: Entry, kind: ForeignKind) -> None:
+        if not (self._ours and kind == "tfevents"):
+            known = self.foreign.get(kind, (0, relative(entry.path, self._root)))
+            self.foreign[kind] = (known[0] + 1, known[1])
 
 
 def _is_there(entry: Entry) -> bool:
@@ -247,7 +225,7 @@ def _is_folder(entry: Entry) -> bool:
         return False
 
 
-def kind_of(name: str) -> Kind | None:
+def foreign_kind(name: str) -> ForeignKind | None:
     """What a file is by its base name; None where it is nobody's we know."""
     if "." not in name:
         return None

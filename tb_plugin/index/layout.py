@@ -13,24 +13,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tb_plugin.formats.found_files import Candidate
-from tb_plugin.formats.memprofiler.listing import ImportListing
+from tb_plugin.formats.registry import FORMATS
 from tb_plugin.formats.snapshots.files.names import is_layout
 from tb_plugin.index.listing import FoundRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-OtherKind: TypeAlias = Literal["memprofiler", "snapshots", "traces"]
+    from tb_plugin.formats.registry import Kind
 
-_WORDS: Final[Mapping[OtherKind, str]] = {
-    "memprofiler": "MemProfiler",
-    "snapshots": "snapshots",
-    "traces": "traces",
-}
-"""Behind the name of a run whose directory has another one of a kind before it."""
 _NEAR: Final = 2
 """Directories between a recorded run's and one with traces of it."""
 _ID_DIGITS: Final = 16
@@ -89,12 +83,12 @@ class OtherRuns:
     def __init__(self, known: Mapping[str, FoundRun]) -> None:
         """`known`: runs found so far, in this walk or the one before, by id."""
         self._known = known
-        self._folders: dict[tuple[str, OtherKind], set[str]] = {}
+        self._folders: dict[tuple[str, Kind], set[str]] = {}
         """Directories met in this walk, by the run that they belong to."""
 
     def take(
         self,
-        kind: OtherKind,
+        kind: Kind,
         path: str,
         names: Sequence[str],
         *,
@@ -110,42 +104,37 @@ class OtherRuns:
         run = _recorded(folder, prefix, root, others) if kind == "traces" else None
         if run is None:
             run = self._own(kind, folder, prefix, root, others)
-        if kind != "memprofiler":
-            candidates = (
-                Candidate(at, relative(at, root), layout)
-                for at in (os.path.join(path, name) for name in names)
-            )
-            run.put(kind, path, candidates, root)
+        candidates = (
+            Candidate(at, relative(at, root), layout)
+            for at in (os.path.join(path, name) for name in names)
+        )
+        run.put(kind, path, candidates, root)
         self._folders.setdefault((run.id, kind), set()).add(path)
         return run
 
     def finish(self, runs: Mapping[str, FoundRun]) -> None:
         """The walk is over: what it did not meet is gone."""
         for run in runs.values():
-            if run.snapshots is not None:
-                run.snapshots.keep(self._folders.get((run.id, "snapshots"), ()))
-            if run.traces is not None:
-                run.traces.keep(self._folders.get((run.id, "traces"), ()))
+            for kind in FORMATS:
+                if kind in run.listings:
+                    run.listings[kind].keep(self._folders.get((run.id, kind), ()))
 
     def _own(
         self,
-        kind: OtherKind,
+        kind: Kind,
         folder: str,
         prefix: str,
         root: str,
         others: Mapping[str, FoundRun],
     ) -> FoundRun:
         shown, name, found_id = run_name(folder, prefix, root, kind)
-        kinds = list(_WORDS)
+        kinds = list(FORMATS)
         before = ("", *kinds[: kinds.index(kind)])
         if any(run_name(folder, prefix, root, one).id in others for one in before):
-            name = f"{name} ({_WORDS[kind]})"
+            name = f"{name} ({FORMATS[kind].title})"
         run = self._known.get(found_id)
         if run is None:
             run = FoundRun(found_id, name, folder, shown, root)
-            if kind == "memprofiler":
-                run.imports = ImportListing(folder, shown, root)
-            run.only_traces = kind == "traces"
         elif run.name != name:
             run.name = name
             run.version += 1

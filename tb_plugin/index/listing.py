@@ -1,35 +1,24 @@
-"""The files of one run as they lie in its directory: looked at, not opened."""
-
-# os.path: a listing of thousands of entries makes pathlib's cost felt.
+"""One run as its files lie in directories: looked at, not opened."""
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from collector.format.names import parse_rank_file_name
-from tb_plugin import storage
-from tb_plugin.api.base import Problem
-from tb_plugin.formats.plain_files import NotOpened, plain_file
-from tb_plugin.formats.recording.frames.parts import Part
-from tb_plugin.formats.snapshots.files.listing import SnapshotListing
-from tb_plugin.formats.traces.files.listing import TraceListing
+from tb_plugin.formats.recording.listing import FileKey, RankFileListing
+from tb_plugin.formats.registry import FORMATS, Kind, MadeOf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from tb_plugin.api.base import Problem
     from tb_plugin.formats.found_files import Candidate
-    from tb_plugin.formats.memprofiler.listing import ImportListing
-    from tb_plugin.storage.contract import Entry
+    from tb_plugin.formats.memprofiler.listing import DumpListing
+    from tb_plugin.formats.recording.frames.parts import Part
+    from tb_plugin.formats.snapshots.files.listing import SnapshotListing
+    from tb_plugin.formats.traces.files.listing import TraceListing
 
-MadeOf: TypeAlias = Literal["recording", "memprofiler", "snapshots", "traces"]
-
-FileKey = tuple[int, str]
-"""(rank, attempt) as the file's name says."""
-
-MAX_PROBLEMS: Final = 50
-"""Of one run, and of all that belongs to none."""
+__all__ = ("FileKey", "FoundRun", "MadeOf")
 
 
 @dataclass(slots=True)
@@ -43,171 +32,74 @@ class FoundRun:
     shown_folder: str
     """Relative to the logdir, for people."""
     root: str
-    files: dict[FileKey, tuple[Part, ...]] = field(default_factory=dict)
-    imports: ImportListing | None = None
-    """MemProfiler's files: the run is made of them, and has no rank files."""
-    snapshots: SnapshotListing | None = None
-    """Files of allocator snapshots: the run is made of them, and has no rank files."""
-    traces: TraceListing | None = None
-    """Files of traces that lie in the run's directory."""
-    only_traces: bool = False
-    """The run is made of its traces, and has no rank files."""
-    problems: tuple[Problem, ...] = ()
+    listings: dict[MadeOf, Any] = field(default_factory=dict)
+    """By kind of file: a `Listing`, of our own files a `RankFileListing`."""
     version: int = 0
-    """Raised when anything in the listing changes."""
-    _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Raised when anything in a listing changes."""
+
+    @classmethod
+    def recorded(
+        cls, identity: str, name: str, folder: str, shown_folder: str, root: str
+    ) -> FoundRun:
+        """A run of the rank files in a directory."""
+        listing = RankFileListing(folder, shown_folder, root)
+        own: dict[MadeOf, Any] = {"recording": listing}
+        return cls(identity, name, folder, shown_folder, root, own)
 
     @property
     def made_of(self) -> MadeOf:
-        """What its files are."""
-        if self.imports is not None:
-            return "memprofiler"
-        if self.only_traces:
-            return "traces"
-        return "recording" if self.snapshots is None else "snapshots"
+        """What its files are; traces may lie beside others."""
+        kinds: tuple[MadeOf, ...] = ("recording", *FORMATS)
+        return next(kind for kind in kinds if kind in self.listings)
+
+    @property
+    def files(self) -> Mapping[FileKey, tuple[Part, ...]]:
+        """The rank files."""
+        own = self.listings.get("recording")
+        found: Mapping[FileKey, tuple[Part, ...]] = {} if own is None else own.files
+        return found
+
+    @property
+    def imports(self) -> DumpListing | None:
+        """MemProfiler's files: the run is made of them, and has no rank files."""
+        return self.listings.get("memprofiler")
+
+    @property
+    def snapshots(self) -> SnapshotListing | None:
+        """Files of allocator snapshots: the run is made of them."""
+        return self.listings.get("snapshots")
+
+    @property
+    def traces(self) -> TraceListing | None:
+        """Files of traces that lie in the run's directory."""
+        return self.listings.get("traces")
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Why some of the files that it is made of are not opened."""
+        found: tuple[Problem, ...] = self.listings[self.made_of].problems
+        return found
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing (more) lies there."""
-        if self.snapshots is not None:
-            return self.snapshots.is_empty and not self._has_traces
-        if self.only_traces:
-            return self.traces is None or self.traces.is_empty
-        return not (self.files if self.imports is None else self.imports.files)
-
-    @property
-    def _has_traces(self) -> bool:
-        return self.traces is not None and not self.traces.is_empty
+        """Whether nothing (more) lies there; a recording's traces alone are none."""
+        own = self.listings.get("recording")
+        every = self.listings.values() if own is None else (own,)
+        return all(listing.is_empty for listing in every)
 
     def put(
         self,
-        kind: Literal["snapshots", "traces"],
+        kind: Kind,
         folder: str,
         candidates: Iterable[Candidate],
         root: str | None,
     ) -> None:
         """Say which files of a kind one directory holds; `root`: see `Listing`."""
-        if kind == "traces":
-            if self.traces is None:
-                self.traces = TraceListing(self.shown_folder, root)
-            self.traces.put(folder, candidates)
-        else:
-            if self.snapshots is None:
-                self.snapshots = SnapshotListing(self.shown_folder, root)
-            self.snapshots.put(folder, candidates)
+        if kind not in self.listings:
+            self.listings[kind] = FORMATS[kind].listing(self.shown_folder, root)
+        self.listings[kind].put(folder, candidates)
 
     def list_files(self) -> None:
-        """Stat every file; `files` and `version` change where something did."""
-        if self.traces is not None and self.traces.list_files():
-            self.version += 1
-        if self.only_traces:
-            self.problems = () if self.traces is None else self.traces.problems
-            return
-        listing = self.imports if self.snapshots is None else self.snapshots
-        if listing is not None:
-            if listing.list_files():
-                self.problems = listing.problems
-                self.version += 1
-            return
-        parts: dict[FileKey, list[Part]] = {}
-        seen: dict[str, tuple[int, int, int]] = {}
-        problems: list[Problem] = []
-        files = storage.at(self.folder)
-        with contextlib.suppress(OSError), files.scandir(self.folder) as entries:
-            for entry in entries:
-                self._look_at(entry, parts, seen, problems)
-        found = tuple(problems[:MAX_PROBLEMS])
-        if seen == self._seen and found == self.problems:
-            return
-        self._seen, self.problems = seen, found
-        parts = _joined(parts)
-        self.files = {
-            key: self._in_order(key, files) for key, files in sorted(parts.items())
-        }
-        self.version += 1
-
-    def _in_order(self, key: FileKey, files: list[Part]) -> tuple[Part, ...]:
-        """The parts by number, none older than the one that follows it.
-
-        A segment may have grown between the look at it and the listing of the next one.
-        """
-        files.sort(key=lambda part: part.segment or 0)
-        if len(files) > 1 and len(files) != len(self.files.get(key, ())):
-            finished = files[-2]
-            with contextlib.suppress(OSError):
-                status = storage.at(finished.path).stat(finished.path)
-                files[-2] = finished._replace(
-                    size_bytes=status.st_size, mtime_ns=status.st_mtime_ns
-                )
-        return tuple(files)
-
-    def _look_at(
-        self,
-        entry: Entry,
-        parts: dict[FileKey, list[Part]],
-        seen: dict[str, tuple[int, int, int]],
-        problems: list[Problem],
-    ) -> None:
-        parsed = parse_rank_file_name(entry.name)
-        if parsed is None:
-            return
-        try:
-            found = plain_file(entry.path, self.root, _is_rank_file)
-        except OSError:
-            return  # it vanished between the listing and the look
-        if isinstance(found, NotOpened):
-            path = f"{self.shown_folder}/{entry.name}"
-            problems.append(
-                problem(path, found.sentence, found.remedy, rank=parsed.rank)
-            )
-            return
-        path, status = found
-        part = Part(
-            path,
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_dev,
-            status.st_ino,
-            parsed.segment,
-        )
-        seen[entry.name] = (part.size_bytes, part.mtime_ns, part.inode)
-        parts.setdefault((parsed.rank, parsed.attempt), []).append(part)
-
-
-def _joined(parts: dict[FileKey, list[Part]]) -> dict[FileKey, list[Part]]:
-    """Parts by key: a process that turned out to be another rank went on under its name."""
-    firsts, ends = [], {}
-    for key, files in parts.items():
-        numbers = [part.segment or 0 for part in files]
-        firsts.append((min(numbers), key))
-        ends[key[1], max(numbers)] = key
-    joined = dict(parts)
-    for number, key in sorted(firsts):
-        before = ends.get((key[1], number - 1))
-        if before in joined and before != key:
-            joined[key] = [*joined.pop(before), *joined[key]]
-    return joined
-
-
-def _is_rank_file(name: str) -> bool:
-    return parse_rank_file_name(name) is not None
-
-
-def problem(
-    path: str,
-    what: str,
-    remedy: str,
-    *,
-    severity: str = "warning",
-    rank: int | None = None,
-) -> Problem:
-    """Something in the logdir that is not read."""
-    return Problem(
-        severity="error" if severity == "error" else "warning",
-        path=path,
-        what=what,
-        where="",
-        salvaged="",
-        remedy=remedy,
-        rank=rank,
-    )
+        """Stat every file; `version` changes where anything did."""
+        for listing in tuple(self.listings.values()):
+            self.version += listing.list_files()

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlparse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tb_plugin.formats.registry import Kind
     from tb_plugin.index.listing import FoundRun
     from tb_plugin.storage.urls import Url
 
@@ -120,26 +121,27 @@ class Given:
 def runs_of(files: Iterable[str]) -> tuple[FoundRun, ...]:
     """Runs of single files, one for each directory with the files of its layout."""
     from tb_plugin.formats.found_files import Candidate
-    from tb_plugin.formats.snapshots.files.heads import fault_of
-    from tb_plugin.formats.traces.files.heads import looks_like_trace
+    from tb_plugin.formats.registry import SNAPSHOTS, UnknownFormatError, format_of
     from tb_plugin.index.layout import run_folder, run_id
     from tb_plugin.index.listing import FoundRun
 
     root = os.sep
-    found: dict[str, dict[tuple[bool, str], list[Candidate]]] = {}
+    found: dict[str, dict[tuple[Kind, str], list[Candidate]]] = {}
     for path in files:
         parent = os.path.dirname(path)
         folder, layout = run_folder(parent, root)
-        is_trace = fault_of(path) is not None and looks_like_trace(path)
-        of_kind = found.setdefault(folder, {}).setdefault((is_trace, parent), [])
+        try:
+            kind = format_of(path).kind
+        except UnknownFormatError:  # said once it is listed
+            kind = SNAPSHOTS.kind
+        of_kind = found.setdefault(folder, {}).setdefault((kind, parent), [])
         of_kind.append(Candidate(path, path, layout))
     names = [os.path.basename(folder) or root for folder in found]
     runs = []
     for (folder, parents), base in zip(found.items(), names, strict=True):
         name = folder if names.count(base) > 1 else base
         run = FoundRun(run_id(root, folder, "given"), name, folder, folder, root)
-        for (is_trace, parent), candidates in parents.items():
-            run.put("traces" if is_trace else "snapshots", parent, candidates, None)
-        run.only_traces = run.snapshots is None
+        for (kind, parent), candidates in parents.items():
+            run.put(kind, parent, candidates, None)
         runs.append(run)
     return tuple(runs)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import time
+from typing import TYPE_CHECKING, Final, Literal
 
 from tb_plugin import storage
-from tb_plugin.api.base import Problem
+from tb_plugin.formats.found_files import problem
 from tb_plugin.formats.recording.tail import named
-from tb_plugin.index.listing import problem
+from tb_plugin.formats.registry import fault_of
+from tb_plugin.storage import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from tb_plugin.api.base import Problem
+    from tb_plugin.budget import Budget
     from tb_plugin.formats.recording.rank_file import RankFile
+    from tb_plugin.formats.snapshots.files.listing import (
+        FoundSnapshot,
+        FoundSnapshots,
+    )
     from tb_plugin.index.logdirs import Logdir
 
+_WRITING_SECONDS: Final = 10.0
+"""A file changed this recently may still be on its way to the disk."""
 _FRESH_SECONDS: Final = 10.0
 """A file may be empty or headless for a moment after it was created."""
 
@@ -106,17 +116,17 @@ def _problem(
     file: RankFile,
     what: str,
     *,
-    severity: str = "warning",
+    severity: Literal["warning", "error"] = "warning",
     where: str = "",
     remedy: str,
 ) -> Problem:
-    return Problem(
-        severity="error" if severity == "error" else "warning",
-        path=file.shown_path,
-        what=what,
+    return problem(
+        file.shown_path,
+        what,
+        remedy,
+        severity=severity,
         where=where,
         salvaged=_salvaged(file),
-        remedy=remedy,
         rank=file.rank,
     )
 
@@ -167,3 +177,65 @@ def _at_store(root: str) -> Iterator[Problem]:
             " as `..`; they are not shown.",
             "Nothing is to be done if they are not yours.",
         )
+
+
+class SnapshotFaults:
+    """Faults of the snapshot files of one run, as far as they were looked at."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.problems: tuple[Problem, ...] = ()
+        self._clock = clock
+        self._looked_at: dict[str, tuple[FoundSnapshot, Problem | None]] = {}
+        """By the file's id: what it was like, and what was wrong."""
+
+    def keep(self, found: FoundSnapshots) -> None:
+        """Forget files that are not in this listing, or not as they were."""
+        self._looked_at = {
+            key: seen
+            for key, seen in self._looked_at.items()
+            if found.by_id(key) is seen[0]  # listings keep what did not change
+        }
+        self._tell()
+
+    def note(self, file: FoundSnapshot, problem: Problem | None) -> bool:
+        """What reading a file found; whether that is news."""
+        before = self.problems
+        self._looked_at[file.id] = file, problem
+        self._tell()
+        return self.problems != before
+
+    def check(self, found: FoundSnapshots, budget: Budget) -> bool:
+        """Look at the ends of files; True when all are done."""
+        done = True
+        for file in found.files:
+            if file.id in self._looked_at:
+                continue
+            if not budget.allows():
+                done = False
+                break
+            if self._clock() - file.key.mtime_ns / 1e9 < _WRITING_SECONDS:
+                done = False
+                continue
+            try:
+                self._looked_at[file.id] = file, _fault(file)
+            except StorageError:
+                done = False
+        self._tell()
+        return done
+
+    def _tell(self) -> None:
+        found = (problem for _, problem in self._looked_at.values())
+        self.problems = tuple(problem for problem in found if problem is not None)
+
+
+def _fault(file: FoundSnapshot) -> Problem | None:
+    fault = fault_of(file.path)
+    if fault is None:
+        return None
+    return problem(
+        file.shown_path,
+        *fault,
+        severity="error",
+        salvaged="nothing",
+        rank=file.rank,
+    )

@@ -15,19 +15,24 @@ from typing import TYPE_CHECKING, Final
 
 from tb_plugin import storage
 from tb_plugin.analysis.ranks.attempts import Start, grouped
-from tb_plugin.api.base import Problem
-from tb_plugin.formats.snapshots.files.heads import Faults
+from tb_plugin.formats.found_files import problem
 from tb_plugin.formats.snapshots.files.listing import FoundSnapshots
 from tb_plugin.formats.traces.files.listing import FoundTraces
 from tb_plugin.index.catalogue import Catalogue
 from tb_plugin.index.notes import RunNotes
-from tb_plugin.index.problems import overlap_problem, problems_of, settled_at
+from tb_plugin.index.problems import (
+    SnapshotFaults,
+    overlap_problem,
+    problems_of,
+    settled_at,
+)
 from tb_plugin.jobs.history_list import HistoryList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Literal
 
+    from tb_plugin.api.base import Problem
     from tb_plugin.budget import Budget
     from tb_plugin.formats.memprofiler.imports import Imports
     from tb_plugin.formats.recording.frames.parts import Part
@@ -89,7 +94,7 @@ class Run:
         self.snapshots = FoundSnapshots()
         """Allocator snapshots in files of their own, of any tool; by id and by rank."""
         self.histories: Final = HistoryList()
-        self._snapshot_faults = Faults()
+        self._snapshot_faults = SnapshotFaults()
         self._notes = RunNotes()
         self._stale_notes = True
         self._was_live = False
@@ -130,7 +135,7 @@ class Run:
                     self._listing, self._go_on_at = version, (0, "")
             self.is_whole = self.files.keys() == listing.keys()
         if self.imported is not None and self.found.imports is not None:
-            changed |= self.imported.update(self.found.imports.files)
+            changed |= self.imported.update(self.found.imports.found)
             self.snapshots = self.imported.snapshots
         elif self.found.snapshots is not None:
             found = self.found.snapshots.found
@@ -174,7 +179,7 @@ class Run:
 
     def _check_imported(self, imported: Imports, budget: Budget) -> None:
         before = self._num_faults()
-        size = sum(file.size_bytes for file in imported.files)
+        size = sum(file.num_bytes for file in imported.found.files)
         done = size > _CHECKED_BYTES or imported.check(budget)
         if self._num_faults() != before:
             self._changed()
@@ -255,13 +260,10 @@ class Run:
     @property
     def ranks(self) -> list[int]:
         """All ranks of all attempts, ascending."""
-        if self.imported is not None:
-            return self.imported.ranks
-        if self.found.snapshots is not None:
-            return self.snapshots.ranks
-        if self.found.only_traces:
-            return self.traces.ranks
-        return sorted({rank for rank, _ in self.found.files})
+        if self.made_of == "recording":
+            return sorted({rank for rank, _ in self.found.files})
+        ranks: list[int] = self.found.listings[self.made_of].found.ranks
+        return ranks
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -406,14 +408,10 @@ class Run:
             left_out = len(found) - _MAX_PROBLEMS + 1
             found = found[: _MAX_PROBLEMS - 1]
             found.append(
-                Problem(
-                    severity="warning",
-                    path=self.found.shown_folder,
-                    what=f"{left_out} more problems are not listed.",
-                    where="",
-                    salvaged="",
-                    remedy="Choose one rank to see its own.",
-                    rank=None,
+                problem(
+                    self.found.shown_folder,
+                    f"{left_out} more problems are not listed.",
+                    "Choose one rank to see its own.",
                 )
             )
         return tuple(found)

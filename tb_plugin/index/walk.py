@@ -23,17 +23,18 @@ from typing import TYPE_CHECKING, Final
 from collector.format.names import RANK_FILES_DIR, parse_rank_file_name
 from tb_plugin import storage
 from tb_plugin.api.base import ForeignFiles
-from tb_plugin.formats.snapshots.files.walked import Looks
+from tb_plugin.formats.found_files import MAX_PROBLEMS, problem
 from tb_plugin.index.folders import MAX_ENTRIES, Folder, list_folder
 from tb_plugin.index.layout import OtherRuns, relative, run_name
-from tb_plugin.index.listing import MAX_PROBLEMS, FoundRun, problem
+from tb_plugin.index.listing import FoundRun
+from tb_plugin.index.looks import Looks
 from tb_plugin.index.problems import problems_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tb_plugin.api.base import Problem
-    from tb_plugin.index.folders import Kind, Place
+    from tb_plugin.index.folders import ForeignKind, Place
     from tb_plugin.index.logdirs import Logdir
 
 MAX_DIRECTORIES: Final = 100_000
@@ -123,7 +124,7 @@ class Index:
 
     def foreign(self) -> tuple[ForeignFiles, ...]:
         """Other tools' files, by kind."""
-        counts: dict[Kind, tuple[int, str]] = {}
+        counts: dict[ForeignKind, tuple[int, str]] = {}
         for path in sorted(self._folders):
             for kind, count, example in self._folders[path].foreign:
                 known = counts.get(kind)
@@ -252,12 +253,12 @@ class Index:
         if not _holds_rank_files(folder):
             return None
         shown = relative(folder, root)
-        return FoundRun(run_id, name, folder, shown, root)
+        return FoundRun.recorded(run_id, name, folder, shown, root)
 
 
 def _lies_in_run(path: str, root: str, runs: Iterable[FoundRun]) -> bool:
     """Whether a directory is, or lies below, one that was recorded."""
-    rank_folders = {run.folder for run in runs if run.imports is None}
+    rank_folders = {run.folder for run in runs if "recording" in run.listings}
     while os.path.join(path, *RANK_FILES_DIR) not in rank_folders:
         if path == root:
             return False

@@ -13,17 +13,12 @@ import secrets
 import shutil
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from tb_plugin.api.drop import DropResponse
 from tb_plugin.formats.found_files import Candidate, file_id
-from tb_plugin.formats.snapshots.files import names as snapshot_names
-from tb_plugin.formats.snapshots.files.heads import fault_of
-from tb_plugin.formats.snapshots.files.listing import SnapshotListing
-from tb_plugin.formats.traces.files import names as trace_names
-from tb_plugin.formats.traces.files.heads import looks_like_trace
-from tb_plugin.formats.traces.files.listing import TraceListing
+from tb_plugin.formats.registry import FORMATS, UnknownFormatError, format_of
 from tb_plugin.index.layout import run_id
 from tb_plugin.index.listing import FoundRun
 from tb_plugin.server.errors import (
@@ -43,11 +38,13 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Request
 
+    from tb_plugin.formats.registry import Kind
+
 
 class Dropped(NamedTuple):
     """A file that was received."""
 
-    kind: Literal["snapshots", "traces"]
+    kind: Kind
     file: Candidate
 
 
@@ -143,7 +140,6 @@ class Drops:
         self._files.append(dropped)
         of_kind = [one.file for one in self._files if one.kind == dropped.kind]
         run.put(dropped.kind, folder, of_kind, None)
-        run.only_traces = run.snapshots is None
         run.list_files()
         return run
 
@@ -154,13 +150,12 @@ class Drops:
     def response(self, dropped: Dropped, run: FoundRun) -> DropResponse:
         """What the page is told."""
         file, is_trace = dropped.file, dropped.kind == "traces"
-        said = (trace_names if is_trace else snapshot_names).parse_names(file.name, ())
         return DropResponse(
             run=run.id,
             view="trace" if is_trace else "allocations",
             history="" if is_trace else file.id,
             name=file.shown_path,
-            rank=said.rank,
+            rank=FORMATS[dropped.kind].listing.rank_of(file),
         )
 
     def _received(self, request: Request, length: int) -> Dropped:
@@ -173,7 +168,7 @@ class Drops:
             try:
                 with path.open("xb") as file:
                     num_bytes = _copy(request, file, length)
-                is_trace = _check(path, name, num_bytes, length)
+                kind = _kind_of(path, name, num_bytes, length)
             except BaseException:
                 with suppress(OSError):
                     path.unlink()
@@ -184,11 +179,8 @@ class Drops:
                 "the directory for temporary files",
                 "Make room there, or point TMPDIR at another directory.",
             ) from error
-        if is_trace:
-            identity = file_id(TraceListing.letter, path.name)
-            return Dropped("traces", Candidate(str(path), name, id=identity))
-        identity = file_id(SnapshotListing.letter, path.name)
-        return Dropped("snapshots", Candidate(str(path), name, id=identity))
+        identity = file_id(FORMATS[kind].listing.letter, path.name)
+        return Dropped(kind, Candidate(str(path), name, id=identity))
 
 
 def check_origin(request: Request) -> None:
@@ -234,12 +226,12 @@ def _copy(request: Request, target: IO[bytes], length: int) -> int:
     return sum(target.write(piece) for piece in pieces_of(request, length))
 
 
-def _check(path: Path, name: str, num_bytes: int, length: int) -> bool:
-    """Whether a file that arrived is a trace, and no snapshot.
+def _kind_of(path: Path, name: str, num_bytes: int, length: int) -> Kind:
+    """What a file that arrived is.
 
     Raises:
         BadRequestError: it is not whole.
-        NoSnapshotError: it is neither.
+        NoSnapshotError: it is nothing that is shown.
     """
     if num_bytes != length:
         raise BadRequestError(
@@ -247,12 +239,10 @@ def _check(path: Path, name: str, num_bytes: int, length: int) -> bool:
             name,
             "Drop it again.",
         )
-    fault = fault_of(str(path))
-    if fault is None:
-        return False
-    if not looks_like_trace(str(path)):
-        raise NoSnapshotError(fault[0], name, fault[1])
-    return True
+    try:
+        return format_of(str(path)).kind
+    except UnknownFormatError as error:
+        raise NoSnapshotError(error.what, name, error.remedy) from error
 
 
 def _no_room(folder: Path) -> NoRoomError:

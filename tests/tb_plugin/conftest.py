@@ -50,7 +50,7 @@ def _patient():
             "server.read_ahead._MOST_SECONDS",
             "server.read_ahead._WALKING_SECONDS",
             "formats.traces.files.listing.LOOK_SECONDS",
-            "formats.snapshots.files.walked.LOOK_SECONDS",
+            "index.looks.LOOK_SECONDS",
             "storage.blocks.WAIT_SECONDS",
             "pages.trace.asked.PICTURE_SECONDS",
         ):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tb_plugin.index.folders import kind_of
+from tb_plugin.index.folders import foreign_kind
 from tb_plugin.index.logdirs import logdirs_of
 from tb_plugin.index.walk import Index
 from tests.builders import RunBuilder
@@ -167,7 +167,7 @@ def test_a_logdir_that_does_not_exist_yet_fills_when_it_does(tmp_path):
     ],
 )
 def test_other_tools_files_are_told_apart_by_name(name, kind):
-    assert kind_of(name) == kind
+    assert foreign_kind(name) == kind
 
 
 def test_foreign_files_are_counted_and_our_own_are_not(tmp_path):

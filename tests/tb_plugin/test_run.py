@@ -33,7 +33,7 @@ class Steps(Budget):
 
 def opened(builder) -> tuple[FoundRun, Run]:
     folder = str(builder.files)
-    found = FoundRun("id", "exp", folder, "exp", str(builder.folder))
+    found = FoundRun.recorded("id", "exp", folder, "exp", str(builder.folder))
     found.list_files()
     return found, Run(found)
 

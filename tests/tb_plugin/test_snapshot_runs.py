@@ -17,7 +17,7 @@ import fsspec
 import pytest
 
 from tb_plugin.formats.found_files import file_id
-from tb_plugin.formats.snapshots.files import walked
+from tb_plugin.index import looks
 from tb_plugin.index.logdirs import logdirs_of
 from tb_plugin.index.walk import Index
 from tests.builders import RunBuilder
@@ -207,8 +207,8 @@ def test_names_that_tell_nothing_are_looked_into_once(tmp_path, monkeypatch):
     write(tmp_path / "memory_timeline.json", json.dumps([1]).encode())
     write(tmp_path / "labels.json", PLAIN)
     looked = []
-    look = walked.look
-    monkeypatch.setattr(walked, "look", lambda path: looked.append(path) or look(path))
+    look = looks.look
+    monkeypatch.setattr(looks, "look", lambda path: looked.append(path) or look(path))
     index = index_of(tmp_path)
     assert shown(index) == {".": ["dump.pickle", "memory.json"]}
     names = sorted(Path(path).name for path in looked)
@@ -258,8 +258,8 @@ def test_a_stub_beside_snapshots_of_the_same_program_is_named(tmp_path, data, wh
 
 
 def test_looks_are_bounded_and_go_on_at_the_next_walk(tmp_path, monkeypatch):
-    monkeypatch.setattr(walked, "MAX_LOOKS", 10)
-    monkeypatch.setattr(walked, "LOOK_SECONDS", 1e9)
+    monkeypatch.setattr(looks, "MAX_LOOKS", 10)
+    monkeypatch.setattr(looks, "LOOK_SECONDS", 1e9)
     for number in range(25):
         write(tmp_path / f"d{number:02d}.pickle")
     index = index_of(tmp_path)
@@ -270,7 +270,7 @@ def test_looks_are_bounded_and_go_on_at_the_next_walk(tmp_path, monkeypatch):
 
 
 def test_too_many_unknown_files_are_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(walked, "MAX_REMEMBERED", 3)
+    monkeypatch.setattr(looks, "MAX_REMEMBERED", 3)
     for number in range(5):
         write(tmp_path / f"d{number}.pickle")
     write(tmp_path / "memory_snapshot.pickle")

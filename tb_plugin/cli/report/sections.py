@@ -19,6 +19,7 @@ from tb_plugin.cli.text import (
     counted,
     problem_lines,
 )
+from tb_plugin.formats.registry import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
 _MAX_STRAGGLERS: Final = 5
 _MAX_TRACES: Final = 10
 
-_FILES: Final = {
-    "memprofiler": "MemProfiler's files",
-    "snapshots": "memory snapshots",
-    "traces": "a profiler's traces",
-}
 _HEADLINES: Final = {
     "peak_allocated": "peak allocated",
     "peak_reserved": "peak reserved",
@@ -73,14 +69,13 @@ _RATES: Final = {
 def run_section(report: RunReport, name: str) -> Section:
     """Everything that is reported of a run."""
     run = report.run
-    is_recorded = run.made_of == "recording"
     marks = ["live"] if run.live else []
     if run.simulated:
         marks.append("simulated")
     elif run.virtual_gpu:
         marks.append(run.virtual_gpu)
-    if not is_recorded:
-        marks.append(f"imported from {_FILES.get(run.made_of, 'files')}")
+    if run.made_of != "recording":
+        marks.append(f"imported from {FORMATS[run.made_of].shown}")
     section = Section(f"{name} ({', '.join(marks)})" if marks else name)
     if run.simulated:
         section.add("Simulated data: no training produced these numbers.")
@@ -91,7 +86,7 @@ def run_section(report: RunReport, name: str) -> Section:
         )
     section.add(_prediction(report.overview.prediction))
     section.add(*_findings(report))
-    if is_recorded:
+    if run.made_of == "recording":
         section.add(_numbers(report))
     elif run.num_ranks:
         section.add(counted(run.num_ranks, "rank"))

@@ -5,11 +5,11 @@ Nothing here raises for what a file holds: what is wrong with it becomes a probl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tb_plugin import storage
 from tb_plugin.analysis.series.functions import CONTEXTS, Snap, SnapTable, table_of
-from tb_plugin.api.base import Problem
+from tb_plugin.formats.found_files import problem
 from tb_plugin.formats.memprofiler.dumps import read_pickle, read_yaml
 from tb_plugin.formats.memprofiler.modules_yaml import find_calls, read_call
 from tb_plugin.formats.memprofiler.names import FunctionKey, split_phase
@@ -19,7 +19,8 @@ from tb_plugin.formats.memprofiler.stats import UnreadableError, our_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tb_plugin.formats.memprofiler.listing import ImportFile
+    from tb_plugin.api.base import Problem
+    from tb_plugin.formats.memprofiler.listing import FoundDump
     from tb_plugin.formats.memprofiler.modules_yaml import Call, Calls
     from tb_plugin.formats.memprofiler.names import SnapKey
     from tb_plugin.formats.memprofiler.rows import Report
@@ -42,9 +43,9 @@ class Found(NamedTuple):
 
 
 def read_file(
-    file: ImportFile,
+    file: FoundDump,
     most_bytes: int,
-    read: Callable[[ImportFile, bytes], tuple[Any, list[Problem]]],
+    read: Callable[[FoundDump, bytes], tuple[Any, list[Problem]]],
 ) -> Found:
     """What `read` makes of the bytes of a file, or why they cannot be read."""
     try:
@@ -59,7 +60,7 @@ def read_file(
     return Found(value, tuple(problems))
 
 
-def _bytes_of(file: ImportFile, most: int) -> bytes:
+def _bytes_of(file: FoundDump, most: int) -> bytes:
     with storage.at(file.path).ranges(file.path) as opened:
         size = opened.status().st_size
         data = opened.pread(most + 1, 0)
@@ -73,13 +74,13 @@ def _bytes_of(file: ImportFile, most: int) -> bytes:
 
 
 def snaps_in(
-    file: ImportFile, data: bytes
+    file: FoundDump, data: bytes
 ) -> tuple[dict[FunctionKey, SnapTable], list[Problem]]:
     """Snaps by function and phase, in order of their iterations."""
-    stats = read_yaml(data) if file.name.kind == "yaml" else read_pickle(data)
+    stats = read_yaml(data) if file.said.kind == "yaml" else read_pickle(data)
     by_function: dict[FunctionKey, list[Snap]] = {}
     for key in sorted(stats.snaps, key=_order):
-        if key.rank != file.name.rank:
+        if key.rank != file.said.rank:
             stats.leave_out(f"{key.text} is of another rank than the file's name")
             continue
         function, phase = split_phase(key.function)
@@ -101,7 +102,7 @@ def _order(key: SnapKey) -> tuple[str, int, int]:
     return key.function, key.iteration, CONTEXTS.index(key.context)
 
 
-def _stats_problems(file: ImportFile, stats: Stats) -> Iterator[Problem]:
+def _stats_problems(file: FoundDump, stats: Stats) -> Iterator[Problem]:
     salvaged = f"{len(stats.snaps):,} snaps" if stats.snaps else "nothing"
     if stats.error is not None:
         yield _problem(file, stats.error, severity="error", salvaged=salvaged)
@@ -118,7 +119,7 @@ def _stats_problems(file: ImportFile, stats: Stats) -> Iterator[Problem]:
         )
 
 
-def report_in(file: ImportFile, data: bytes) -> tuple[Report, list[Problem]]:
+def report_in(file: FoundDump, data: bytes) -> tuple[Report, list[Problem]]:
     """A report of one call."""
     report = read_report(data)
     salvaged = f"{len(report.states.state):,} states of modules"
@@ -135,7 +136,7 @@ def report_in(file: ImportFile, data: bytes) -> tuple[Report, list[Problem]]:
     return report, problems
 
 
-def call_in(call: Call, file: ImportFile, data: bytes) -> tuple[Report, list[Problem]]:
+def call_in(call: Call, file: FoundDump, data: bytes) -> tuple[Report, list[Problem]]:
     """One call of a file of many."""
     report = read_call(data, call)
     salvaged = f"{len(report.states.state):,} states of modules"
@@ -153,9 +154,9 @@ def call_in(call: Call, file: ImportFile, data: bytes) -> tuple[Report, list[Pro
     return report, problems
 
 
-def calls_in(file: ImportFile, data: bytes) -> tuple[dict[Window, Call], list[Problem]]:
+def calls_in(file: FoundDump, data: bytes) -> tuple[dict[Window, Call], list[Problem]]:
     """Where the calls of a file of many stand in it."""
-    found = find_calls(data, file.name.rank)
+    found = find_calls(data, file.said.rank)
     calls = {Window(*call.function, call.iteration): call for call in found.calls}
     problems = []
     if found.num_left_out:
@@ -175,20 +176,20 @@ def _left_out(found: Stats | Report | Calls) -> UnreadableError:
 
 
 def _problem(
-    file: ImportFile,
+    file: FoundDump,
     error: UnreadableError,
     *,
-    severity: str = "warning",
+    severity: Literal["warning", "error"] = "warning",
     salvaged: str = "nothing",
 ) -> Problem:
-    return Problem(
-        severity="error" if severity == "error" else "warning",
-        path=file.shown_path,
-        what=error.what,
+    return problem(
+        file.shown_path,
+        error.what,
+        error.remedy,
+        severity=severity,
         where=error.where,
         salvaged=salvaged,
-        remedy=error.remedy,
-        rank=file.name.rank,
+        rank=file.rank,
     )
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tb_plugin.cache import Cache
-from tb_plugin.formats.found_files import file_id
+from tb_plugin.formats.found_files import FoundFiles
 from tb_plugin.formats.memprofiler.contents import (
     Window,
     call_in,
@@ -29,7 +29,6 @@ from tb_plugin.formats.snapshots.files.listing import (
     FoundSnapshot,
     FoundSnapshots,
 )
-from tb_plugin.jobs.worker.cache import FileKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.series.functions import SnapTable
     from tb_plugin.api.base import Problem
     from tb_plugin.budget import Budget
-    from tb_plugin.formats.memprofiler.listing import ImportFile
+    from tb_plugin.formats.memprofiler.listing import FoundDump
     from tb_plugin.formats.memprofiler.modules_yaml import Call
     from tb_plugin.formats.memprofiler.names import FunctionKey
     from tb_plugin.formats.memprofiler.rows import Report
@@ -53,7 +52,7 @@ _cache: Final = Cache(_CACHE_BYTES)
 class _Part(NamedTuple):
     """What is read at once: a file, or of a file of many calls one."""
 
-    file: ImportFile
+    file: FoundDump
     window: Window | None = None
 
 
@@ -61,30 +60,30 @@ class Imports:
     """The files of one directory by what they hold."""
 
     def __init__(self) -> None:
-        self.files: tuple[ImportFile, ...] = ()
-        self._stats: dict[int, list[ImportFile]] = {}
+        self.found: FoundFiles[FoundDump] = FoundFiles()
+        self._stats: dict[int, list[FoundDump]] = {}
         """By rank; YAML before pickle: where the first is whole, the other is a copy."""
-        self._reports: dict[Window, dict[int, ImportFile]] = {}
-        self._modules: dict[int, ImportFile] = {}
+        self._reports: dict[Window, dict[int, FoundDump]] = {}
+        self._modules: dict[int, FoundDump] = {}
         """By rank: many calls in one file."""
-        self._calls: dict[ImportFile, dict[Window, Call]] = {}
+        self._calls: dict[FoundDump, dict[Window, Call]] = {}
         """Of such files as were looked into."""
-        self._windows: dict[Window, dict[int, ImportFile]] | None = None
-        self._histories: dict[int, list[ImportFile]] = {}
+        self._windows: dict[Window, dict[int, FoundDump]] | None = None
+        self._histories: dict[int, list[FoundDump]] = {}
         self.snapshots = FoundSnapshots()
         """The captures of the allocator of all ranks: named, not opened."""
         self._problems: dict[_Part, tuple[Problem, ...]] = {}
         """Of what was read so far."""
 
-    def update(self, files: tuple[ImportFile, ...]) -> bool:
+    def update(self, found: FoundFiles[FoundDump]) -> bool:
         """Take a new listing; whether it differs from the last."""
-        if files == self.files:
+        if found is self.found:
             return False
-        self.files = files
+        self.found = found
         self._stats, self._reports, self._histories = {}, {}, {}
         self._modules, self._windows = {}, None
-        for file in files:
-            name = file.name
+        for file in found.files:
+            name = file.said
             if name.kind == "report":
                 function, phase = split_phase(name.function)
                 window = Window(function, phase, name.iteration)
@@ -99,26 +98,11 @@ class Imports:
             _snapshot(file) for _, of in sorted(self._histories.items()) for file in of
         )
         for of_rank in self._stats.values():
-            of_rank.sort(key=lambda file: file.name.kind, reverse=True)
-        kept = set(files)
+            of_rank.sort(key=lambda file: file.said.kind, reverse=True)
+        kept = set(found.files)
         self._problems = {p: w for p, w in self._problems.items() if p.file in kept}
         self._calls = {f: c for f, c in self._calls.items() if f in kept}
         return True
-
-    @property
-    def ranks(self) -> list[int]:
-        """Ranks that any file is of, ascending."""
-        return sorted({file.name.rank for file in self.files})
-
-    @property
-    def newest_ns(self) -> int:
-        """When the newest file was written."""
-        return max((file.mtime_ns for file in self.files), default=0)
-
-    @property
-    def oldest_ns(self) -> int:
-        """When the oldest file was written."""
-        return min((file.mtime_ns for file in self.files), default=0)
 
     @property
     def problems(self) -> Iterator[Problem]:
@@ -132,7 +116,7 @@ class Imports:
         return sum(map(len, self._problems.values()))
 
     @property
-    def windows(self) -> Mapping[Window, Mapping[int, ImportFile]]:
+    def windows(self) -> Mapping[Window, Mapping[int, FoundDump]]:
         """Calls whose modules' memory was reported, and by rank the file that has it.
 
         A report of one call, as its name says; where there is none, the file of many, of
@@ -146,7 +130,7 @@ class Imports:
             self._windows = found
         return self._windows
 
-    def histories(self, rank: int) -> Sequence[ImportFile]:
+    def histories(self, rank: int) -> Sequence[FoundDump]:
         """A rank's captures of the allocator: named, not opened."""
         return self._histories.get(rank, ())
 
@@ -168,7 +152,7 @@ class Imports:
             found = self._of_many(self._modules[rank], window)
         return found
 
-    def _of_many(self, file: ImportFile, window: Window) -> Report | None:
+    def _of_many(self, file: FoundDump, window: Window) -> Report | None:
         call = self._calls_of(file).get(window)
         if call is None:
             return None
@@ -180,7 +164,7 @@ class Imports:
         )
         return found
 
-    def _calls_of(self, file: ImportFile) -> Mapping[Window, Call]:
+    def _calls_of(self, file: FoundDump) -> Mapping[Window, Call]:
         """The calls of a file of many: kept, as there is no listing without them."""
         found = self._calls.get(file)
         if found is None:
@@ -191,35 +175,35 @@ class Imports:
 
     def check(self, budget: Budget) -> bool:
         """Read what nobody has asked for yet, so that damage is named; True when done."""
-        for file in self.files:
-            if file.name.kind == "history":
+        for file in self.found.files:
+            if file.said.kind == "history":
                 continue
             for part in self._parts(file):
                 if part in self._problems:
                     continue
                 if not budget.allows():
                     return False
-                if file.name.kind == "report":
+                if file.said.kind == "report":
                     self._once(part, MAX_REPORT_BYTES, report_in, size_of_report)
                 elif part.window is not None:
                     self._of_many(file, part.window)
-                elif file.name.kind != "modules":  # else it was looked into just now
+                elif file.said.kind != "modules":  # else it was looked into just now
                     self._once(part, MAX_STATS_BYTES, snaps_in, size_of_tables)
         return True
 
-    def _parts(self, file: ImportFile) -> Iterator[_Part]:
+    def _parts(self, file: FoundDump) -> Iterator[_Part]:
         """What of a file is read by itself: of a file of many calls, each that it is for."""
         yield _Part(file)
-        if file.name.kind == "modules":
+        if file.said.kind == "modules":
             for window in self._calls_of(file):
-                if self.windows[window][file.name.rank] is file:
+                if self.windows[window][file.said.rank] is file:
                     yield _Part(file, window)
 
     def _once(
         self,
         part: _Part,
         most_bytes: int,
-        read: Callable[[ImportFile, bytes], tuple[Any, list[Problem]]],
+        read: Callable[[FoundDump, bytes], tuple[Any, list[Problem]]],
         size_of: Callable[[Any], int],
     ) -> Any:
         """What `read` makes of a file's bytes: kept while there is room for it."""
@@ -231,15 +215,15 @@ class Imports:
         return found.value
 
 
-def _snapshot(file: ImportFile) -> FoundSnapshot:
-    name = file.name
+def _snapshot(file: FoundDump) -> FoundSnapshot:
+    name = file.said
     function, phase = split_phase(name.function)
     by_hand = not name.context  # ours: the label and the training step
     return FoundSnapshot(
-        id=file_id("f", file.shown_path),
+        id=file.id,
         path=file.path,
         shown_path=file.shown_path,
-        key=FileKey(file.device, file.inode, file.size_bytes, file.mtime_ns),
+        key=file.key,
         rank=name.rank,
         step=name.iteration if by_hand else None,
         label=function if by_hand else "",

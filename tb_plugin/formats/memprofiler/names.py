@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tb_plugin.formats.found_files import Likelihood
+
 FileKind: TypeAlias = Literal["yaml", "pickle", "report", "modules", "history"]
 
 MAX_NAME: Final = 255
@@ -83,6 +85,12 @@ def parse_file_name(name: str) -> FileName | None:
         context = match[4] or ""  # ours leaves it out where `rec.snapshot` was called
         return FileName("history", int(match[1]), match[2], int(match[3]), context)
     return None
+
+
+def likelihood(name: str, *, is_remote: bool = False) -> Likelihood:
+    """Whether a file of this base name is one of MemProfiler's."""
+    del is_remote
+    return "no" if parse_file_name(name) is None else "yes"
 
 
 def parse_snap_key(text: str) -> SnapKey | None:

@@ -316,11 +316,11 @@ def _add_imported(
         ranks = found.setdefault(FunctionKey(function, phase), {})
         ranks[rank] = ranks.get(rank, 0) | bit_of(kind)
 
-    for rank in imports.ranks:
+    for rank in imports.found.ranks:
         for key in imports.snaps(rank) if budget.allows() else ():
             add(key.function, key.phase, rank, "snaps")
         for file in imports.histories(rank):
-            key = imported_key(file.name.function)
+            key = imported_key(file.said.function)
             add(key.function, key.phase, rank, "history")
     for window, files in imports.windows.items():
         for rank in files:

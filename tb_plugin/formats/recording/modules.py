@@ -190,7 +190,7 @@ def _imported(imports: Imports) -> Iterator[RankWindow]:
                 rank=rank,
                 key=WindowKey(1, window.function, window.phase, window.iteration),
                 step=None,
-                time_ns=file.mtime_ns,
+                time_ns=file.key.mtime_ns,
                 path=file.shown_path,
                 identity=(file, "modules", window),  # a file may hold many
                 open=_ReportOpener(imports, window, rank),

@@ -236,9 +236,9 @@ def _reported(imports: Imports, rank: int, key: FunctionKey) -> list[CapturedCal
         if rank in files and (window.function, window.phase) == key
     ]
     found += [
-        (file.name.iteration, "history")
+        (file.said.iteration, "history")
         for file in imports.histories(rank)
-        if file.name.context and imported_key(file.name.function) == key
+        if file.said.context and imported_key(file.said.function) == key
     ]
     return [
         CapturedCall(1, iteration, NO_STEP, NO_TIME, bit_of(kind))

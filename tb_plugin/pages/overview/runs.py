@@ -41,12 +41,9 @@ def summary_of(reader: SeriesReader, run: Run) -> RunSummary:
     device_types.sort(key="cpu".__eq__)  # an accelerator first, where any rank has one
     started = min((a.started_ns for a in attempts), default=0)
     newest = max((a.last_ns for a in attempts), default=0)
-    if run.imported is not None:  # such files say no times but their own
-        started, newest = run.imported.oldest_ns, run.imported.newest_ns
-    elif run.made_of == "snapshots":
-        started, newest = run.snapshots.oldest_ns, run.snapshots.newest_ns
-    elif run.made_of == "traces":
-        started, newest = run.traces.oldest_ns, run.traces.newest_ns
+    if run.made_of != "recording":  # such files say no times but their own
+        files = run.found.listings[run.made_of].found
+        started, newest = files.oldest_ns, files.newest_ns
     return RunSummary(
         id=run.found.id,
         name=run.found.name,

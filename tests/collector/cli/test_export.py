@@ -21,7 +21,6 @@ from collector.format.names import EXPORT_MARK
 from tb_plugin.analysis.series.functions import calls_of, sides
 from tb_plugin.cli import main
 from tb_plugin.formats.memprofiler.imports import Imports, Window
-from tb_plugin.formats.memprofiler.listing import ImportListing
 from tb_plugin.formats.memprofiler.names import FunctionKey
 from tests.builders import RunBuilder, flip_bit
 from tests.collector.cli.recorded import (
@@ -30,7 +29,7 @@ from tests.collector.cli.recorded import (
     add_modules,
     add_snaps,
 )
-from tests.memprofiler_files import write_stats
+from tests.memprofiler_files import dumps_in, write_stats
 
 ALL = ("--yaml", "--modules", "--history", "--config")
 
@@ -44,10 +43,8 @@ def names_in(folder: Path) -> set[str]:
 
 
 def opened(folder: Path) -> Imports:
-    listing = ImportListing(str(folder), folder.name, str(folder.parent))
-    listing.list_files()
     imports = Imports()
-    imports.update(listing.files)
+    imports.update(dumps_in(folder, folder.parent).found)
     return imports
 
 
@@ -128,7 +125,7 @@ def test_what_is_exported_is_imported_as_it_was(run, tmp_path):
     out = tmp_path / "out"
     assert export(tmp_path, "--yaml", "--modules", "-o", out) == 0
     imports = opened(out)
-    assert imports.ranks == [0, 1]
+    assert imports.found.ranks == [0, 1]
     for number in (0, 1):
         tables = imports.snaps(number)
         assert set(tables) == {

@@ -42,7 +42,7 @@ class Listing:
 
     def __init__(self, builder) -> None:
         folder, parent = str(builder.files), str(builder.folder)
-        self.found = FoundRun("id", "exp", folder, "exp", parent)
+        self.found = FoundRun.recorded("id", "exp", folder, "exp", parent)
         self.run = Run(self.found)
 
     def __call__(self, rank: int | None = None, budget: Budget | None = None):

@@ -31,7 +31,7 @@ def run(tmp_path):
 
 
 def inputs(run, **options):
-    found = FoundRun("id", "exp", str(run.files), "exp", str(run.folder))
+    found = FoundRun.recorded("id", "exp", str(run.files), "exp", str(run.folder))
     found.list_files()
     recorded = Run(found)
     recorded.update(Budget(float("inf")))

@@ -23,6 +23,7 @@ from tb_plugin.formats.recording.frames.parts import (
     end_to_end,
     lay_out,
 )
+from tb_plugin.formats.recording.listing import RankFileListing
 from tb_plugin.formats.recording.rank_file import RankFile
 from tb_plugin.formats.recording.series import SeriesKey, SeriesReader
 from tb_plugin.index.listing import FoundRun
@@ -36,7 +37,7 @@ SEGMENT_BYTES = 20_000
 def listed(run_dir):
     """The parts of the one rank, as the index finds them."""
     folder = run_dir / "plugins" / "memboard"
-    found = FoundRun("run", "run", str(folder.resolve()), "run", "/")
+    found = FoundRun.recorded("run", "run", str(folder.resolve()), "run", "/")
     found.list_files()
     assert found.problems == ()
     (parts,) = found.files.values()
@@ -258,11 +259,11 @@ def test_a_listing_that_met_a_segment_while_it_grew_looks_at_it_again(
 ):
     run = Written(tmp_path, segment_bytes=SEGMENT_BYTES).steps(100)
     folder = tmp_path / "plugins" / "memboard"
-    found = FoundRun("run", "run", str(folder.resolve()), "run", "/")
+    found = FoundRun.recorded("run", "run", str(folder.resolve()), "run", "/")
     found.list_files()
     file = RankFile(0, ATTEMPT, "run")
     file.update(*found.files.values(), Budget(30))
-    real = FoundRun._look_at
+    real = RankFileListing._look_at
 
     def look_at(self, entry, parts, seen, problems):
         """The first segment as it was; the second one as it is later."""
@@ -274,7 +275,7 @@ def test_a_listing_that_met_a_segment_while_it_grew_looks_at_it_again(
                 entry = next(e for e in entries if ".0001." in e.name)
         real(self, entry, parts, seen, problems)
 
-    monkeypatch.setattr(FoundRun, "_look_at", look_at)
+    monkeypatch.setattr(RankFileListing, "_look_at", look_at)
     found.list_files()
     (parts,) = found.files.values()
     assert [p.size_bytes for p in parts] == [p.stat().st_size for p in run.paths]

@@ -55,7 +55,9 @@ class SnapshotListing(Listing[FoundSnapshot, FoundSnapshots]):
     plural = "snapshot files"
     letter = "f"
 
-    def _rank_of(self, candidate: Candidate) -> int | None:
+    @staticmethod
+    def rank_of(candidate: Candidate) -> int | None:
+        """As its name says, or its folders'."""
         return parse_names(candidate.name, candidate.folders).rank
 
     def _file(self, candidate: Candidate, file: FoundFile) -> FoundSnapshot:
@@ -72,9 +74,10 @@ class SnapshotListing(Listing[FoundSnapshot, FoundSnapshots]):
         )
 
     @staticmethod
-    def _is_of_kind(name: str) -> bool:
+    def is_of_kind(name: str) -> bool:
+        """Any: it is read as a snapshot or not at all."""
         del name
-        return True  # it is read as a snapshot or not at all
+        return True
 
     def _in_order(self, files: Iterable[FoundSnapshot]) -> FoundSnapshots:
         return FoundSnapshots(sorted(files, key=_place))

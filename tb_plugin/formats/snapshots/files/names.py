@@ -21,13 +21,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-Likelihood: TypeAlias = Literal["yes", "maybe", "no"]
-"""yes: what cannot be read is a problem then. maybe: the file's first bytes decide."""
+    from tb_plugin.formats.found_files import Likelihood
 
 MAX_NAME: Final = 255
 """No file's name is longer."""
@@ -103,8 +102,9 @@ class SnapshotName:
     label: str = ""
 
 
-def likelihood(name: str) -> Likelihood:
+def likelihood(name: str, *, is_remote: bool = False) -> Likelihood:
     """Whether a file of this base name holds an allocator snapshot."""
+    del is_remote
     if len(name) > MAX_NAME:
         return "no"
     stem = stem_of(name)

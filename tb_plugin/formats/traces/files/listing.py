@@ -11,7 +11,7 @@ from tb_plugin.formats.found_files import (
     FoundFile,
     FoundFiles,
     Listing,
-    problem_of,
+    problem,
 )
 from tb_plugin.formats.traces.files.heads import TraceHead, head_of
 from tb_plugin.formats.traces.files.names import is_trace, parse_names
@@ -114,7 +114,9 @@ class TraceListing(Listing[FoundTrace, FoundTraces]):
             self.problems += tuple(_not_counted(one) for one in merged)
         return changed
 
-    def _rank_of(self, candidate: Candidate) -> int | None:
+    @staticmethod
+    def rank_of(candidate: Candidate) -> int | None:
+        """As its name says, or its folders'."""
         return parse_names(candidate.name, candidate.folders).rank
 
     def _file(self, candidate: Candidate, file: FoundFile) -> FoundTrace:
@@ -145,15 +147,16 @@ class TraceListing(Listing[FoundTrace, FoundTraces]):
         return file if head.rank is None else replace(file, rank=head.rank)
 
     @staticmethod
-    def _is_of_kind(name: str) -> bool:
-        return is_trace(name)  # files are given as they are
+    def is_of_kind(name: str) -> bool:
+        """As the name says: files are given as they are."""
+        return is_trace(name)
 
     def _in_order(self, files: Iterable[FoundTrace]) -> FoundTraces:
         return FoundTraces(_numbered(files))
 
 
 def _not_counted(merged: FoundTrace) -> Problem:
-    return problem_of(
+    return problem(
         merged.shown_path,
         "This trace was merged from ranks' traces; beside other traces it is not shown.",
         "Open it alone.",

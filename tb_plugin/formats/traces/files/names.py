@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tb_plugin.formats.found_files import Likelihood
+
 MAX_NAME: Final = 255
 _TORCH: Final = re.compile(
     r"(?P<worker>.*?)(?:\.(?P<time>\d{1,30}))?\.pt\.trace\.json(?:\.gz)?", re.DOTALL
@@ -90,14 +92,16 @@ def is_trace(name: str) -> bool:
     return bool(_TRACE.search(stem) or _ONLY_RANK.fullmatch(stem))
 
 
-def may_be_trace(name: str) -> bool:
-    """Whether a file of this base name is worth a look whether it is a trace."""
-    return len(name) <= MAX_NAME and _stem(name) is not None
+def likelihood(name: str, *, is_remote: bool = False) -> Likelihood:
+    """Whether a file of this base name holds a trace or a memory timeline.
 
-
-def is_likely_trace(name: str) -> bool:
-    """The same where a look costs much; files of settings seldom have such names."""
-    return may_be_trace(name) and _LIKELY.search(name) is not None
+    At a store a look costs much; files of settings seldom have names that are worth it.
+    """
+    if is_trace(name):
+        return "yes"
+    if len(name) > MAX_NAME or _stem(name) is None:
+        return "no"
+    return "no" if is_remote and not _LIKELY.search(name) else "maybe"
 
 
 def parse_names(name: str, folders: Sequence[str] = ()) -> TraceName:

@@ -12,20 +12,17 @@ from collector.format.names import EXPORT_MARK
 from tb_plugin.analysis.series.functions import calls_of, sides
 from tb_plugin.budget import Budget
 from tb_plugin.formats.memprofiler.imports import Imports, Window
-from tb_plugin.formats.memprofiler.listing import ImportListing
 from tb_plugin.formats.memprofiler.names import FunctionKey
 from tests.builders import RunBuilder
-from tests.memprofiler_files import sizes_of, write_report, write_stats
+from tests.memprofiler_files import dumps_in, sizes_of, write_report, write_stats
 from tests.tb_plugin.client import Page, refresh
 
 TRAINING = FunctionKey("training_step", "train")
 
 
 def opened(folder: Path) -> Imports:
-    listing = ImportListing(str(folder), folder.name, str(folder.parent))
-    listing.list_files()
     imports = Imports()
-    imports.update(listing.files)
+    imports.update(dumps_in(folder, folder.parent).found)
     return imports
 
 
@@ -34,7 +31,7 @@ def test_snaps_of_a_rank_pair_into_calls(tmp_path, kinds):
     for rank in (0, 3):
         write_stats(tmp_path, rank, kinds=kinds, iterations=(2, 3, 10))
     imports = opened(tmp_path)
-    assert imports.ranks == [0, 3]
+    assert imports.found.ranks == [0, 3]
     tables = imports.snaps(3)
     assert tables.keys() == {TRAINING}
     snaps = tables[TRAINING]
@@ -98,8 +95,8 @@ def test_captures_of_the_allocator_are_named_and_never_opened(tmp_path):
     path.write_bytes(b"\x80\x04not a pickle")
     imports = opened(tmp_path)
     (file,) = imports.histories(0)
-    assert file.name.function == "training_step"
-    assert file.size_bytes == path.stat().st_size
+    assert file.said.function == "training_step"
+    assert file.num_bytes == path.stat().st_size
     assert imports.check(Budget(10))
     assert list(imports.problems) == []
 
@@ -163,9 +160,8 @@ def test_links_are_followed_to_files_of_such_names_alone(tmp_path):
     (inside / "rank_3_memory_stats.yaml").symlink_to(secret)
     os.mkfifo(inside / "rank_1_memory_stats.yaml")
     (inside / "rank_2_memory_stats.yaml").mkdir()
-    listing = ImportListing(str(inside), "memprofiler", str(tmp_path / "logdir"))
-    assert listing.list_files()
-    assert [file.name.rank for file in listing.files] == [0]
+    listing = dumps_in(inside, tmp_path / "logdir")
+    assert [file.rank for file in listing.found.files] == [0]
     assert sorted(problem.rank for problem in listing.problems) == [1, 2, 3]
     assert not listing.list_files()
 
@@ -229,7 +225,7 @@ def test_a_check_gives_way(tmp_path):
     imports = opened(tmp_path)
     assert not imports.check(Budget(-1))
     assert imports.check(Budget(60))
-    assert np.isfinite(imports.newest_ns)
+    assert np.isfinite(imports.found.newest_ns)
 
 
 def test_reports_open_in_the_modules_view(tmp_path):
@@ -280,3 +276,13 @@ def test_snaps_open_in_the_functions_view(tmp_path):
     assert history["path"].endswith("cuda_alloc_rank_1.training_step.3.end.pickle")
     assert (history["rank"], history["num_bytes"]) == (1, 5)
     assert shown["module_window"] == "training_step/train/3"
+
+
+def test_a_directory_of_nothing_that_can_be_opened_is_named(tmp_path):
+    (tmp_path / "memprofiler").mkdir()
+    (tmp_path / "memprofiler" / "rank_0_memory_stats.yaml").symlink_to("gone.yaml")
+    page = Page(tmp_path)
+    (run,) = page.get("/runs")["runs"]
+    assert (run["name"], run["num_ranks"]) == ("memprofiler", 0)
+    (problem,) = page.get("/overview", run=run["id"])["problems"]
+    assert "leads to nothing" in problem["what"]

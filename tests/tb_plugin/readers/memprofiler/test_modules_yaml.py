@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from tb_plugin.budget import Budget
 from tb_plugin.formats.memprofiler.imports import Imports, Window
-from tb_plugin.formats.memprofiler.listing import ImportListing
 from tb_plugin.formats.memprofiler.modules_yaml import find_calls, read_call
 from tb_plugin.formats.memprofiler.stats import UnreadableError
-from tests.memprofiler_files import sizes_of, write_report
+from tests.memprofiler_files import dumps_in, sizes_of, write_report
 from tests.tb_plugin.client import Page
 
 if TYPE_CHECKING:
@@ -49,10 +48,8 @@ def write_modules(folder: Path, rank: int, iterations: tuple[int, ...]) -> Path:
 
 
 def opened(folder: Path) -> Imports:
-    listing = ImportListing(str(folder), folder.name, str(folder.parent))
-    listing.list_files()
     imports = Imports()
-    imports.update(listing.files)
+    imports.update(dumps_in(folder, folder.parent).found)
     return imports
 
 
@@ -68,7 +65,7 @@ def test_the_calls_of_a_file_are_windows_with_exact_bytes(tmp_path):
     for rank in (0, 1):
         write_modules(tmp_path, rank, (2, 3))
     imports = opened(tmp_path)
-    assert imports.ranks == [0, 1]
+    assert imports.found.ranks == [0, 1]
     assert {w: set(ranks) for w, ranks in imports.windows.items()} == {
         Window("training_step", "train", 2): {0, 1},
         Window("training_step", "train", 3): {0, 1},

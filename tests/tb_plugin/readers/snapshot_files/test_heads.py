@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_plugin.formats.snapshots.files.heads import (
+from tb_plugin.formats.registry import (
     HEAD_BYTES,
     Verdict,
     fault_of,
     look,
-    verdict_of,
+    sniff,
 )
 from tests.made_snapshots import everything, long_history
 
@@ -31,20 +31,20 @@ def test_snapshots_are_told_in_every_form(tmp_path):
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         for made in (everything(), everything()["segments"], long_history(50)):
             data = pickle.dumps(made, protocol)
-            assert verdict_of(data[:HEAD_BYTES]) == "snapshot"
+            assert sniff(data[:HEAD_BYTES]) == "snapshots"
             packed = gzip.compress(data)
-            assert verdict_of(packed[:HEAD_BYTES]) == "snapshot"
+            assert sniff(packed[:HEAD_BYTES]) == "snapshots"
     plain = {"segments": [], "device_traces": [[]]}
-    assert verdict_of(pickle.dumps(plain)) == "snapshot"
+    assert sniff(pickle.dumps(plain)) == "snapshots"
     text = json.dumps(plain, indent=1).encode()
-    assert verdict_of(b"\n " + text) == "snapshot"
-    assert verdict_of(gzip.compress(text)) == "snapshot"
+    assert sniff(b"\n " + text) == "snapshots"
+    assert sniff(gzip.compress(text)) == "snapshots"
 
 
 @pytest.mark.skipif(not FILES, reason="MEMBOARD_REAL_DATA holds no snapshots")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_recorded_file_is_told_and_has_no_fault(path):
-    assert look(str(path)) == "snapshot"
+    assert look(str(path)) == "snapshots"
     assert fault_of(str(path)) is None
 
 
@@ -58,31 +58,31 @@ def test_every_recorded_file_is_told_and_has_no_fault(path):
     ],
 )
 def test_other_pickles_are_not_taken_for_snapshots(other):
-    assert verdict_of(pickle.dumps(other)) == "other"
+    assert sniff(pickle.dumps(other)) == "other"
 
 
 @pytest.mark.parametrize(
     "text", [b"[1]", b'{"segments": [], "blocks": 3}', b"device_traces segments"]
 )
 def test_other_json_is_not_taken_for_snapshots(text):
-    assert verdict_of(text) == "other"
+    assert sniff(text) == "other"
 
 
 def test_what_holds_nothing_yet_is_unclear(tmp_path):
-    assert verdict_of(b"") == "unclear"
+    assert sniff(b"") == "unclear"
     assert look(str(tmp_path / "missing.pickle")) == "unclear"
 
 
 def test_what_is_cut_off_in_its_first_bytes_is_a_stub():
     whole = pickle.dumps(long_history(50))
-    verdicts = [verdict_of(whole[:length]) for length in range(1, 400)]
-    first = verdicts.index("snapshot")
+    verdicts = [sniff(whole[:length]) for length in range(1, 400)]
+    first = verdicts.index("snapshots")
     assert set(verdicts[:first]) == {"stub"}
-    assert set(verdicts[first:]) == {"snapshot"}
-    assert verdict_of(gzip.compress(b"x" * 100)[:11]) == "stub"
-    assert verdict_of(pickle.dumps([1, 2])) == "other", "it has its end"
-    assert verdict_of(b"\x80\x04" + bytes(1000)) == "other", "words come earlier"
-    assert verdict_of(b"{") == "unfinished", "JSON is everywhere"
+    assert set(verdicts[first:]) == {"snapshots"}
+    assert sniff(gzip.compress(b"x" * 100)[:11]) == "stub"
+    assert sniff(pickle.dumps([1, 2])) == "other", "it has its end"
+    assert sniff(b"\x80\x04" + bytes(1000)) == "other", "words come earlier"
+    assert sniff(b"{") == "unfinished", "JSON is everywhere"
 
 
 def test_a_bomb_is_not_inflated(tmp_path):
@@ -94,7 +94,7 @@ def test_a_bomb_is_not_inflated(tmp_path):
 @given(st.binary(max_size=300))
 def test_any_bytes_get_a_verdict(data):
     for head in (data, b"\x1f\x8b" + data):
-        assert verdict_of(head) in get_args(Verdict)
+        assert sniff(head) in get_args(Verdict)
 
 
 def test_what_is_plainly_wrong_is_named(tmp_path):

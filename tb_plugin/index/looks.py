@@ -1,4 +1,4 @@
-"""Which entries of a directory are snapshots or traces that no name tells: by a look inside.
+"""Looks into files whose names do not tell which format they are of.
 
 Looks are remembered by size and time, and bounded in number: what was not looked at
 this time is at the next walk.
@@ -10,15 +10,13 @@ import stat
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tb_plugin.formats.snapshots.files.heads import look
-from tb_plugin.formats.snapshots.files.names import likelihood
-from tb_plugin.formats.traces.files.names import is_likely_trace, may_be_trace
-from tb_plugin.storage import StorageError, is_remote
+from tb_plugin.formats.registry import FORMATS, SNAPSHOTS, TRACES, look
+from tb_plugin.storage import StorageError, at, is_inside, is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tb_plugin.formats.snapshots.files.heads import Verdict
+    from tb_plugin.formats.registry import Kind, Verdict
     from tb_plugin.storage.contract import Entry
 
 MAX_REMEMBERED: Final = 100_000
@@ -65,23 +63,28 @@ class Looks:
             return MAX_REMOTE
         return MAX_REMEMBERED if self.is_full else None
 
-    def is_snapshot(self, entry: Entry) -> bool | None:
-        """Whether a plain file is one; None: not known yet, ask again."""
-        said = likelihood(entry.name)
-        if said != "maybe":
-            return said == "yes"
-        verdict = self._verdict(entry)
-        return None if verdict in (None, "unclear", "stub") else verdict == "snapshot"
+    def kind_of(
+        self, entry: Entry, root: str, *, ours: bool
+    ) -> tuple[Kind | None, bool]:
+        """The kind of a file whose name does not tell it; whether that is known yet.
 
-    def is_trace(self, entry: Entry) -> bool | None:
-        """Whether a plain file whose name does not tell it is a trace; None: ask again."""
-        may_be = is_likely_trace if is_remote(entry.path) else may_be_trace
-        if not may_be(entry.name):
-            return False
+        Traces in directories of `ours` are no run's own. A link that leads out of `root`
+        is followed where its format says so.
+        """
+        at_store = is_remote(entry.path)
+        able = [
+            one
+            for one in FORMATS.values()
+            if one.match(entry.name, is_remote=at_store) == "maybe"
+            and not (ours and one is TRACES)
+            and (one.listing.is_of_kind(entry.name) or not _leads_out(entry, root))
+        ]
+        if not able:
+            return None, True
         verdict = self._verdict(entry)
-        if verdict in (None, "unclear", "stub", "unfinished"):
-            return None
-        return verdict == "trace"
+        kind = next((one.kind for one in able if one.kind == verdict), None)
+        unsure = verdict in (None, "unclear", "stub")
+        return kind, not (unsure or (verdict == "unfinished" and TRACES in able))
 
     def _verdict(self, entry: Entry) -> Verdict | None:
         """What a file is; None: it was not looked into."""
@@ -110,13 +113,13 @@ class Looks:
             self._num_remote += is_at_store
         return seen.verdict
 
-    def may_be_one(self, entry: Entry) -> bool:
+    def may_be_snapshot(self, entry: Entry) -> bool:
         """Whether a file that is none, or not yet, may have been meant to be one.
 
         It is a plain file whose name does not tell; what it was to be, others beside it
         may: see `names.alike`.
         """
-        if likelihood(entry.name) != "maybe":
+        if SNAPSHOTS.match(entry.name) != "maybe":
             return False
         seen = self._seen.get(entry.path)
         if seen is not None:
@@ -126,3 +129,9 @@ class Looks:
         except OSError:
             return False
         return stat.S_ISREG(status.st_mode) and not status.st_size
+
+
+def _leads_out(entry: Entry, root: str) -> bool:
+    if not entry.is_symlink():
+        return False
+    return not is_inside(at(entry.path).realpath(entry.path), root)

@@ -1,0 +1,217 @@
+"""The registry of other tools' formats: each declares its names, first bytes and listing.
+
+The index, the command line and the drop-in upload ask here what a file is. A file that
+matches by its name and cannot be opened is a problem with a name.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from tb_plugin import storage
+from tb_plugin.formats.memprofiler import names as dump_names
+from tb_plugin.formats.memprofiler.listing import DumpListing
+from tb_plugin.formats.snapshots.files import names as snapshot_names
+from tb_plugin.formats.snapshots.files.heads import (
+    PICKLES,
+    begins_like_snapshot,
+    is_cut_off,
+    is_json,
+)
+from tb_plugin.formats.snapshots.files.listing import SnapshotListing
+from tb_plugin.formats.traces.files import names as trace_names
+from tb_plugin.formats.traces.files.heads import begins_like_trace, looks_like_trace
+from tb_plugin.formats.traces.files.listing import TraceListing
+from tb_plugin.jobs.worker.limits import GZIP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tb_plugin.formats.found_files import Likelihood, Listing
+
+    Names: TypeAlias = Callable[..., Likelihood]
+
+Kind: TypeAlias = Literal["memprofiler", "snapshots", "traces"]
+MadeOf: TypeAlias = Literal["recording", "memprofiler", "snapshots", "traces"]
+"""What a run's files are: our own, or another tool's."""
+
+Verdict: TypeAlias = Literal[
+    "snapshots", "traces", "other", "unfinished", "unclear", "stub"
+]
+"""unfinished: JSON without an end, which may become a trace. unclear: the file holds nothing
+yet, or cannot be read now. stub: a pickle or a gzip that was cut off before anything tells
+what of."""
+
+HEAD_BYTES: Final = 1 << 16
+_AUTO_HEADER: Final = 31
+"""zlib: a gzip header is expected."""
+_STUB_BYTES: Final = 256
+"""The words of a snapshot begin earlier."""
+_STOP: Final = b"."
+"""The last byte of every whole pickle."""
+_TAKE_AGAIN: Final = (
+    "Take the snapshot again, or copy the file again, whole: a full disk and a killed"
+    " process leave such files."
+)
+_WHAT_IS_ONE: Final = (
+    "Snapshots are what `torch.cuda.memory._dump_snapshot` writes, or the same as JSON,"
+    " gzipped or not; traces of torch's profiler are shown too."
+)
+_COLLECTOR: Final = "Steps, modules and hosts are recorded by MemBoard's own collector."
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Files of one kind, of which runs are made."""
+
+    kind: Kind
+    title: str
+    """Behind the name of a run whose directory has another one."""
+    shown: str
+    """In a sentence."""
+    match: Names
+    """How likely a file is one, by its base name and whether it is at a store."""
+    listing: type[Listing[Any, Any]]
+    reason: str
+    """Why a run of such files has no series."""
+    about_hosts: str
+    sniff: Callable[[bytes], bool] | None = None
+    """Whether a file of any name is one, by its first bytes, inflated."""
+    remedy: str = _COLLECTOR
+
+
+MEMPROFILER: Final = Format(
+    kind="memprofiler",
+    title="MemProfiler",
+    shown="MemProfiler's files",
+    match=dump_names.likelihood,
+    listing=DumpListing,
+    reason="This run is made of MemProfiler's files: memory around calls and by"
+    " module is in Functions and Modules.",
+    about_hosts="MemProfiler's files say nothing of hosts.",
+    remedy="Steps and hosts are recorded by MemBoard's own collector.",
+)
+SNAPSHOTS: Final = Format(
+    kind="snapshots",
+    title="snapshots",
+    shown="memory snapshots",
+    match=snapshot_names.likelihood,
+    listing=SnapshotListing,
+    reason="This run is made of memory snapshots: what they hold is in Allocations"
+    " and Segments.",
+    about_hosts="Memory snapshots say nothing of hosts.",
+    sniff=begins_like_snapshot,
+)
+TRACES: Final = Format(
+    kind="traces",
+    title="traces",
+    shown="a profiler's traces",
+    match=trace_names.likelihood,
+    listing=TraceListing,
+    reason="This run is made of a profiler's traces: what they hold is in Trace.",
+    about_hosts="Traces say nothing of hosts.",
+    sniff=begins_like_trace,
+)
+FORMATS: Final[dict[Kind, Format]] = {
+    one.kind: one for one in (MEMPROFILER, SNAPSHOTS, TRACES)
+}
+_BY_NAME: Final = (MEMPROFILER, TRACES, SNAPSHOTS)
+"""Names of traces say more: `memory_snapshot.pt.trace.json` is one."""
+
+
+def format_by_name(name: str) -> Format | None:
+    """The format that a base name tells for sure."""
+    return next((one for one in _BY_NAME if one.match(name) == "yes"), None)
+
+
+def sniff(head: bytes) -> Verdict:
+    """What the first bytes of a file, packed or not, tell."""
+    if not head:
+        return "unclear"
+    if head[: len(GZIP)] == GZIP:
+        try:
+            head = zlib.decompressobj(_AUTO_HEADER).decompress(head, HEAD_BYTES)
+        except zlib.error:
+            return "other"
+        if not head:
+            return "stub"
+    for kind, one in FORMATS.items():
+        if kind != "memprofiler" and one.sniff is not None and one.sniff(head):
+            return kind
+    if is_json(head):
+        is_whole = head.rstrip()[-1:] in (b"}", b"]")
+        return "other" if is_whole or len(head) >= HEAD_BYTES else "unfinished"
+    return "stub" if len(head) < _STUB_BYTES and is_cut_off(head) else "other"
+
+
+def look(path: str) -> Verdict:
+    """What a file is; `unclear` where it cannot be read.
+
+    Raises:
+        StorageError: a store has not sent it yet, or refused: ask again.
+    """
+    try:
+        return sniff(storage.at(path).peek(path, 0, HEAD_BYTES))
+    except storage.StorageError:
+        raise
+    except OSError:
+        return "unclear"
+
+
+class UnknownFormatError(Exception):
+    """A file that nothing here opens."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        """`what` is a sentence."""
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+
+
+def format_of(path: str) -> Format:
+    """The format as which a file that a person named is opened, whatever its name.
+
+    Raises:
+        UnknownFormatError: it is none, or plainly damaged.
+        StorageError: a store has not sent it yet, or refused: ask again.
+    """
+    fault = fault_of(path)
+    if fault is None:
+        return SNAPSHOTS
+    if looks_like_trace(path):
+        return TRACES
+    raise UnknownFormatError(*fault)
+
+
+def fault_of(path: str) -> tuple[str, str] | None:
+    """What is plainly wrong with a snapshot's file, and what to do; None: nothing seen.
+
+    Only its two ends are looked at: damage inside is found by reading it.
+
+    Raises:
+        StorageError: a store has not sent it yet, or refused: ask again.
+    """
+    try:
+        head = storage.at(path).peek(path, 0, HEAD_BYTES)
+        if not head:
+            return "The file is empty.", _TAKE_AGAIN
+        verdict, is_packed = sniff(head), head[: len(GZIP)] == GZIP
+        if verdict == "stub" and is_packed:
+            return "The file was cut off while it was written.", _TAKE_AGAIN
+        if verdict in ("other", "traces", "unfinished"):
+            return "This is no snapshot of torch's allocator.", _WHAT_IS_ONE
+        if head[:1] not in PICKLES and not is_packed and not is_json(head):
+            return "The pickle's first bytes are damaged.", _TAKE_AGAIN
+        if head[:1] in PICKLES and storage.at(path).peek(path, -1, 1) != _STOP:
+            what = "The pickle has no end: it was cut off while it was written."
+            return what, _TAKE_AGAIN
+    except storage.StorageError:
+        raise
+    except OSError as error:
+        what = f"The file cannot be read: {error.strerror or error}."
+        return what, str(
+            getattr(error, "remedy", "Check its permissions and the disk.")
+        )
+    return None
