@@ -113,9 +113,8 @@ describe("decode", () => {
     expect(() => decode("host", body)).toThrow(VersionError);
   });
 
-  it("refuses another route's answer", () => {
-    expect(() => decode("host", runsBody())).toThrow(/Expected a HostResponse/);
-  });
+  it("refuses another route's answer", () =>
+    expect(() => decode("host", runsBody())).toThrow(/Expected a HostResponse/));
 
   it.each([
     ["no data", [], COLUMNS, /no data/],

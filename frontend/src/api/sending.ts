@@ -39,9 +39,7 @@ export async function sendDrop(file: File, sending: Sending): Promise<DropRespon
   const upload = (sending.makeUpload ?? (() => new XMLHttpRequest()))();
   signal.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
-    const abort = (): void => {
-      upload.abort();
-    };
+    const abort = (): void => upload.abort();
     const settle = (end: () => void): (() => void) => {
       return () => {
         signal.removeEventListener("abort", abort);
@@ -50,10 +48,10 @@ export async function sendDrop(file: File, sending: Sending): Promise<DropRespon
     };
     signal.addEventListener("abort", abort);
     upload.onload = settle(resolve);
-    upload.onabort = settle(() => {
-      reject(new DOMException("The upload was called off.", "AbortError"));
-    });
-    upload.onerror = settle(() => {
+    upload.onabort = settle(() =>
+      reject(new DOMException("The upload was called off.", "AbortError")),
+    );
+    upload.onerror = settle(() =>
       reject(
         new ApiError(
           "The file did not reach TensorBoard.",
@@ -62,8 +60,8 @@ export async function sendDrop(file: File, sending: Sending): Promise<DropRespon
             "it lies: memboard open FILE",
           "network",
         ),
-      );
-    });
+      ),
+    );
     upload.upload.onprogress = (event) => {
       if (event.lengthComputable) onProgress(event.loaded / Math.max(1, event.total));
     };

@@ -56,9 +56,9 @@ export function envelope(
   const body = new Uint8Array(end).fill(0);
   new DataView(body.buffer).setUint32(0, headerLength, true);
   body.set(new TextEncoder().encode(header(offsets).padEnd(headerLength)), 4);
-  columns.forEach((column, i) => {
-    body.set(packed ? planesOf(column) : new Uint8Array(column.buffer), offsets[i]);
-  });
+  columns.forEach((column, i) =>
+    body.set(packed ? planesOf(column) : new Uint8Array(column.buffer), offsets[i]),
+  );
   return body.buffer;
 }
 

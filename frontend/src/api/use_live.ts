@@ -22,9 +22,7 @@ export function useLive<R extends Route>(
   useEffect(() => {
     const created = new Watch(client, route, setLive, pagePulse);
     watch.current = created;
-    return () => {
-      created.close();
-    };
+    return () => created.close();
   }, [client, route]);
   const path = query === null ? null : requestPath(route, query);
   useEffect(() => {

@@ -16,8 +16,6 @@ export function useOnce<R extends Route>(
 ): Live<Responses[R]> {
   const [failed, setFailed] = useState(false);
   const live = useLive(client, route, query, failed ? AGAIN_MS : Infinity);
-  useEffect(() => {
-    setFailed(live.error !== null);
-  }, [live.error]);
+  useEffect(() => setFailed(live.error !== null), [live.error]);
   return live;
 }

@@ -36,9 +36,9 @@ class Stage {
       (url, init) =>
         new Promise((resolve, reject) => {
           const signal = init.signal ?? null;
-          signal?.addEventListener("abort", () => {
-            reject(new DOMException("stopped", "AbortError"));
-          });
+          signal?.addEventListener("abort", () =>
+            reject(new DOMException("stopped", "AbortError")),
+          );
           this.asked.push({ url, signal, answer: resolve });
         }),
     ),

@@ -43,9 +43,7 @@ export interface Timers {
 
 const pageTimers: Timers = {
   start: (callback, delayMs) => window.setTimeout(callback, delayMs),
-  stop: (timer) => {
-    window.clearTimeout(timer);
-  },
+  stop: (timer) => window.clearTimeout(timer),
 };
 
 interface Flight {
@@ -72,9 +70,7 @@ export class Watch<R extends Route> {
     private readonly pulse: Pulse,
     private readonly timers: Timers = pageTimers,
   ) {
-    this.#unsubscribe = pulse.onShown(() => {
-      this.refresh();
-    });
+    this.#unsubscribe = pulse.onShown(() => this.refresh());
   }
 
   get live(): Live<Responses[R]> {
@@ -135,24 +131,22 @@ export class Watch<R extends Route> {
     };
     this.#flight = flight;
     this.client.get(this.route, query, flight.abort.signal).then(
-      (data) => {
+      (data) =>
         this.#land(flight, () => {
           this.#failures = 0;
           this.#changed = data !== this.#live.data;
           this.#answered = flight.path;
           const stale = flight.path !== this.#path(this.#query);
           this.#publish({ data, stale, error: null });
-        });
-      },
-      (error: unknown) => {
+        }),
+      (error: unknown) =>
         this.#land(flight, () => {
           if (isAbort(error)) return;
           this.#failures += 1;
           this.#changed = false;
           const stale = this.#answered !== flight.path;
           this.#publish({ data: this.#live.data, stale, error: asApiError(error) });
-        });
-      },
+        }),
     );
   }
 

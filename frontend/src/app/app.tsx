@@ -90,14 +90,12 @@ export function App({
   const [said, say] = useSaid();
   const [railShown, toggleRail] = useRail();
 
-  const chooseRank = (rank: number | null): void => {
-    show({ ...here(), rank }, "push");
-  };
+  const chooseRank = (rank: number | null): void => show({ ...here(), rank }, "push");
   const neighbours = neighbourRanks(strip?.rank ?? null, place.rank);
   const copyLink = (): void => {
-    void copyText(host.link({ ...here(), run: run?.id ?? "" })).then((copied) => {
-      say(copied ? "Link copied" : "The browser refused to copy; use the address bar");
-    });
+    void copyText(host.link({ ...here(), run: run?.id ?? "" })).then((copied) =>
+      say(copied ? "Link copied" : "The browser refused to copy; use the address bar"),
+    );
   };
   useKeyboard(commands, overlay === null, [
     ...PAGES.map((one, i) => {
@@ -107,9 +105,7 @@ export function App({
         label: one.title,
         group: "Go to",
         ...(key === null ? {} : { key }),
-        run: () => {
-          show({ ...here(), view: one.name }, "push");
-        },
+        run: () => show({ ...here(), view: one.name }, "push"),
       };
     }),
     ...shellCommands({
@@ -117,39 +113,28 @@ export function App({
         if (!railShown) toggleRail();
         setSearchFocused((times) => times + 1);
       },
-      allRanks: () => {
-        show({ ...here(), rank: null, ranks: "" }, "push");
-      },
+      allRanks: () => show({ ...here(), rank: null, ranks: "" }, "push"),
       before: () => {
         if (neighbours.before !== null) chooseRank(neighbours.before);
       },
       after: () => {
         if (neighbours.after !== null) chooseRank(neighbours.after);
       },
-      help: () => {
-        setOverlay("help");
-      },
-      palette: () => {
-        setOverlay("palette");
-      },
+      help: () => setOverlay("help"),
+      palette: () => setOverlay("palette"),
       clear: () => {
         cursor.value = null;
       },
       copyLink,
-      exportMenu: () => {
-        setExportOpened((times) => times + 1);
-      },
-      openFiles: () => {
-        setOpenAsked((times) => times + 1);
-      },
+      exportMenu: () => setExportOpened((times) => times + 1),
+      openFiles: () => setOpenAsked((times) => times + 1),
       nextTheme,
     }),
   ]);
 
   const choice = { rank: place.rank, filter: place.ranks, pinned: place.pinned };
-  const setPinned = (pinned: readonly number[]): void => {
+  const setPinned = (pinned: readonly number[]): void =>
     show({ ...here(), pinned }, "replace");
-  };
   const view: Omit<ViewProps, "run"> = {
     client,
     ranks: choice,
@@ -162,9 +147,8 @@ export function App({
       // Two changes within one frame must not undo each other.
       show(withParams(here(), changes), how);
     },
-    showPage: (name, changes) => {
-      show(withParams({ ...here(), view: name }, changes), "push");
-    },
+    showPage: (name, changes) =>
+      show(withParams({ ...here(), view: name }, changes), "push"),
     say,
     cursor,
     pollMs: run?.live === true ? LIVE_POLL_MS : RESTING_POLL_MS,
@@ -179,12 +163,10 @@ export function App({
         runs={runs.data?.runs ?? []}
         run={run}
         page={page}
-        chooseRun={(id) => {
-          show({ ...here(), run: id, rank: null, ranks: "", pinned: [] }, "push");
-        }}
-        choosePage={(name) => {
-          show({ ...here(), view: name }, "push");
-        }}
+        chooseRun={(id) =>
+          show({ ...here(), run: id, rank: null, ranks: "", pinned: [] }, "push")
+        }
+        choosePage={(name) => show({ ...here(), view: name }, "push")}
         ranks={
           run === null || run.numRanks === 0
             ? null
@@ -194,9 +176,7 @@ export function App({
                 choice,
                 notes,
                 chooseRank,
-                setFilter: (ranks) => {
-                  show({ ...here(), rank: null, ranks }, "push");
-                },
+                setFilter: (ranks) => show({ ...here(), rank: null, ranks }, "push"),
                 setPinned,
                 focused: searchFocused,
               }
@@ -210,21 +190,15 @@ export function App({
           choice={choice}
           chooseRank={chooseRank}
           neighbours={neighbours}
-          clearFilter={() => {
-            show({ ...here(), ranks: "" }, "push");
-          }}
+          clearFilter={() => show({ ...here(), ranks: "" }, "push")}
           byteUnit={place.unit}
-          setByteUnit={(unit) => {
-            show({ ...here(), unit }, "replace");
-          }}
+          setByteUnit={(unit) => show({ ...here(), unit }, "replace")}
           themeChoice={themeChoice}
           nextTheme={nextTheme}
           exports={commands.all.value.filter((command) => command.group === "Export")}
           exportOpened={exportOpened}
           copyLink={copyLink}
-          showHelp={() => {
-            setOverlay("help");
-          }}
+          showHelp={() => setOverlay("help")}
           toggleRail={toggleRail}
         />
         <Banners run={run} error={runs.data === null ? null : runs.error} />
@@ -233,12 +207,10 @@ export function App({
             runs={runs}
             run={run}
             missingRank={missingRank(strip?.rank ?? null, place.rank)}
-            showAllRanks={() => {
-              chooseRank(null);
-            }}
-            showNewest={() => {
-              show({ ...here(), run: "", rank: null, ranks: "" }, "push");
-            }}
+            showAllRanks={() => chooseRank(null)}
+            showNewest={() =>
+              show({ ...here(), run: "", rank: null, ranks: "" }, "push")
+            }
           >
             {run !== null && (
               <ViewFrame key={page.name} page={page} view={{ ...view, run }} />
@@ -260,20 +232,10 @@ export function App({
         {said}
       </p>
       {overlay === "help" && (
-        <Help
-          commands={commands.all.value}
-          close={() => {
-            setOverlay(null);
-          }}
-        />
+        <Help commands={commands.all.value} close={() => setOverlay(null)} />
       )}
       {overlay === "palette" && (
-        <Palette
-          commands={commands.all.value}
-          close={() => {
-            setOverlay(null);
-          }}
-        />
+        <Palette commands={commands.all.value} close={() => setOverlay(null)} />
       )}
     </div>
   );

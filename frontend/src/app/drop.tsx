@@ -40,9 +40,9 @@ export function DropTarget(props: DropTargetProps) {
     const abort = new AbortController();
     aborter.current = abort;
     setStage({ kind: "sending", progress: null });
-    void send(items, limitBytes ?? 0, abort.signal, (progress) => {
-      setStage({ kind: "sending", progress });
-    }).then(({ taken, faults }) => {
+    void send(items, limitBytes ?? 0, abort.signal, (progress) =>
+      setStage({ kind: "sending", progress }),
+    ).then(({ taken, faults }) => {
       aborter.current = null;
       setStage(faults.length > 0 ? { kind: "faults", faults } : IDLE);
       if (taken[0] !== undefined) setArrived(taken[0]);
@@ -76,20 +76,10 @@ export function DropTarget(props: DropTargetProps) {
       />
       {stage.kind === "over" && <Over isOff={limitBytes === 0} />}
       {stage.kind === "sending" && (
-        <Progress
-          progress={stage.progress}
-          cancel={() => {
-            aborter.current?.abort();
-          }}
-        />
+        <Progress progress={stage.progress} cancel={() => aborter.current?.abort()} />
       )}
       {stage.kind === "faults" && (
-        <Faults
-          faults={stage.faults}
-          close={() => {
-            setStage(IDLE);
-          }}
-        />
+        <Faults faults={stage.faults} close={() => setStage(IDLE)} />
       )}
     </>
   );

@@ -46,9 +46,7 @@ export async function sendAll(
     const at = { name: item.name, index: i + 1, count: items.length };
     onProgress({ ...at, share: 0 });
     try {
-      const answer = await send(item.file, (share) => {
-        onProgress({ ...at, share });
-      });
+      const answer = await send(item.file, (share) => onProgress({ ...at, share }));
       taken.push(answer);
     } catch (error) {
       if (isAbort(error)) break;

@@ -97,16 +97,12 @@ function watchTheme(
   if (!embedded) {
     const query = window.matchMedia(DARK_QUERY);
     query.addEventListener("change", callback);
-    return () => {
-      query.removeEventListener("change", callback);
-    };
+    return () => query.removeEventListener("change", callback);
   }
   const observer = new MutationObserver(callback);
   observer.observe(outer.document.body, {
     attributes: true,
     attributeFilter: ["class"],
   });
-  return () => {
-    observer.disconnect();
-  };
+  return () => observer.disconnect();
 }

@@ -69,7 +69,6 @@ describe("withParams", () => {
     expect(FULL.params.size).toBe(2);
   });
 
-  it("refuses a word of the shell", () => {
-    expect(() => withParams(START, { rank: "1" })).toThrow(/rank/);
-  });
+  it("refuses a word of the shell", () =>
+    expect(() => withParams(START, { rank: "1" })).toThrow(/rank/));
 });

@@ -15,9 +15,7 @@ export function Modal(props: {
   useEffect(() => {
     const element = dialog.current;
     element?.showModal();
-    return () => {
-      element?.close();
-    };
+    return () => element?.close();
   }, []);
   return (
     <dialog
@@ -136,9 +134,7 @@ export function Palette(props: {
             id={`palette-${command.id}`}
             role="option"
             aria-selected={i === chosen}
-            onClick={() => {
-              run(command);
-            }}
+            onClick={() => run(command)}
           >
             <span class="quiet">{command.group}</span>
             <span>{command.label}</span>

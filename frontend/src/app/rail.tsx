@@ -30,9 +30,7 @@ export function Rail(props: RailProps) {
           id="run-picker"
           value={run?.id ?? ""}
           disabled={props.runs.length === 0}
-          onChange={(event) => {
-            props.chooseRun(event.currentTarget.value);
-          }}
+          onChange={(event) => props.chooseRun(event.currentTarget.value)}
         >
           {props.runs.length === 0 && <option value="">none yet</option>}
           {props.runs.map((one) => (
@@ -106,9 +104,7 @@ function PageList({ page, choosePage }: RailProps) {
                     class="page-link"
                     aria-current={one === page ? "page" : undefined}
                     title={`Key ${pageKey(PAGES.indexOf(one)) ?? "–"}`}
-                    onClick={() => {
-                      choosePage(one.name);
-                    }}
+                    onClick={() => choosePage(one.name)}
                   >
                     {one.title}
                     <PageKey index={PAGES.indexOf(one)} />

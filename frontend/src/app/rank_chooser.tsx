@@ -78,9 +78,7 @@ export function RankChooser(props: RankChooserProps) {
           aria-invalid={problem !== null}
           aria-describedby="rank-search-help"
           value={draft}
-          onInput={(event) => {
-            setDraft(event.currentTarget.value);
-          }}
+          onInput={(event) => setDraft(event.currentTarget.value)}
           onBlur={() => {
             if (draft !== shown) apply();
           }}
@@ -129,9 +127,7 @@ function RankChips({ notes, choice, chooseRank, setPinned }: RankChooserProps) {
             class={`chip ${reasons.includes("oom") ? "bad" : ""}`}
             aria-pressed={choice.rank === rank}
             title={`Rank ${rank} ${reasons.map((r) => REASON_SENTENCES[r]).join(", ")}`}
-            onClick={() => {
-              chooseRank(choice.rank === rank ? null : rank);
-            }}
+            onClick={() => chooseRank(choice.rank === rank ? null : rank)}
           >
             <b>{rank}</b> {reasons[0] !== undefined && REASON_WORDS[reasons[0]]}
           </button>
@@ -143,9 +139,7 @@ function RankChips({ notes, choice, chooseRank, setPinned }: RankChooserProps) {
             type="button"
             class="chip"
             aria-pressed={choice.rank === rank}
-            onClick={() => {
-              chooseRank(choice.rank === rank ? null : rank);
-            }}
+            onClick={() => chooseRank(choice.rank === rank ? null : rank)}
           >
             <b>{rank}</b> pinned
           </button>
@@ -154,9 +148,7 @@ function RankChips({ notes, choice, chooseRank, setPinned }: RankChooserProps) {
             class="icon-button small"
             aria-label={`Unpin rank ${rank}`}
             title={`Unpin rank ${rank}`}
-            onClick={() => {
-              setPinned(choice.pinned.filter((other) => other !== rank));
-            }}
+            onClick={() => setPinned(choice.pinned.filter((other) => other !== rank))}
           >
             <Icon name="cross" sizePx={12} />
           </button>

@@ -88,9 +88,8 @@ describe("readDraft", () => {
     expect(readDraft("9", null).problem).toBeNull();
   });
 
-  it("explains the grammar", () => {
-    expect(readDraft("all", known).problem).toContain("0-7,64");
-  });
+  it("explains the grammar", () =>
+    expect(readDraft("all", known).problem).toContain("0-7,64"));
 });
 
 describe("commands", () => {

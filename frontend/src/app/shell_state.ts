@@ -68,9 +68,7 @@ export function useSaid(): readonly [string, (sentence: string) => void] {
   const say = (sentence: string): void => {
     window.clearTimeout(timer.current);
     setSaid(sentence);
-    timer.current = window.setTimeout(() => {
-      setSaid("");
-    }, SAID_FOR_MS);
+    timer.current = window.setTimeout(() => setSaid(""), SAID_FOR_MS);
   };
   return [said, say];
 }
@@ -83,12 +81,8 @@ export function useElapsed(subject: string | null, delayMs: number): boolean {
   const [elapsed, setElapsed] = useState<string | null>(null);
   useEffect(() => {
     if (subject === null) return undefined;
-    const timer = window.setTimeout(() => {
-      setElapsed(subject);
-    }, delayMs);
-    return () => {
-      window.clearTimeout(timer);
-    };
+    const timer = window.setTimeout(() => setElapsed(subject), delayMs);
+    return () => window.clearTimeout(timer);
   }, [subject, delayMs]);
   return subject !== null && elapsed === subject;
 }

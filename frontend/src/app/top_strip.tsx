@@ -125,9 +125,7 @@ function Crumbs(props: TopStripProps) {
             type="button"
             aria-label="Show all ranks"
             title="Show all ranks"
-            onClick={() => {
-              props.chooseRank(null);
-            }}
+            onClick={() => props.chooseRank(null)}
           >
             <Icon name="cross" sizePx={12} />
           </button>
@@ -165,9 +163,7 @@ function Step(props: {
       disabled={props.to === null}
       aria-label={label}
       title={props.to === null ? label : `${label}: ${props.to}`}
-      onClick={() => {
-        props.chooseRank(props.to);
-      }}
+      onClick={() => props.chooseRank(props.to)}
     >
       <Icon name={props.icon} sizePx={12} />
     </button>

@@ -30,9 +30,7 @@ export function useKeyboard(
       command.run();
     };
     document.addEventListener("keydown", pressed);
-    return () => {
-      document.removeEventListener("keydown", pressed);
-    };
+    return () => document.removeEventListener("keydown", pressed);
   }, [commands, listening]);
 }
 

@@ -20,9 +20,7 @@ export function useTheme(host: HostPage): ThemeState {
   );
   const [around, setAround] = useState(host.theme);
   useEffect(() => {
-    const read = (): void => {
-      setAround(host.theme());
-    };
+    const read = (): void => setAround(host.theme());
     // It may have changed between the first drawing and now.
     read();
     return host.onTheme(read);

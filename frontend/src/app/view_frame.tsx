@@ -49,9 +49,7 @@ export function ViewFrame({
   useEffect(() => {
     if (!ready) return undefined;
     const timer = window.setTimeout(loadOthers, OTHERS_DELAY_MS);
-    return () => {
-      window.clearTimeout(timer);
-    };
+    return () => window.clearTimeout(timer);
   }, [ready]);
   if (loaded.kind === "loading") return <Skeleton heightPx={320} />;
   if (loaded.kind === "failed") {
@@ -64,13 +62,7 @@ export function ViewFrame({
             "TensorBoard was stopped or updated meanwhile: start it again, then reload.",
         }}
         action={
-          <button
-            type="button"
-            class="button"
-            onClick={() => {
-              window.location.reload();
-            }}
-          >
+          <button type="button" class="button" onClick={() => window.location.reload()}>
             Reload
           </button>
         }

@@ -28,7 +28,7 @@ describe("Commands", () => {
   });
 });
 
-describe("a key with Shift", () => {
+describe("a key with Shift", () =>
   it("is a command of its own where there is one, else the same as without", () => {
     const commands = new Commands();
     commands.register([
@@ -40,8 +40,7 @@ describe("a key with Shift", () => {
     expect(commands.forKey("ArrowLeft", true)?.id).toBe("ten");
     expect(commands.forKey("f", true)?.id).toBe("fit");
     expect(commands.forKey("g", true)).toBeUndefined();
-  });
-});
+  }));
 
 describe("keyName", () => {
   it("names keys as commands write them", () => {
@@ -51,7 +50,6 @@ describe("keyName", () => {
     expect(keyName({ key: "ArrowLeft", ...NO_MODIFIERS })).toBe("ArrowLeft");
   });
 
-  it("leaves Alt to the browser", () => {
-    expect(keyName({ key: "d", ...NO_MODIFIERS, altKey: true })).toBeNull();
-  });
+  it("leaves Alt to the browser", () =>
+    expect(keyName({ key: "d", ...NO_MODIFIERS, altKey: true })).toBeNull());
 });

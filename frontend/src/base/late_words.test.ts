@@ -38,12 +38,8 @@ describe("words on their way to the address", () => {
     const bar = address();
     const range = new LateWords();
     const moment = new LateWords();
-    range.put(() => {
-      bar.write("range");
-    });
-    moment.put(() => {
-      bar.write("moment");
-    });
+    range.put(() => bar.write("range"));
+    moment.put(() => bar.write("moment"));
     bar.write("page");
     expect(bar.seen.at(-1)).toBe("page");
     expect([...bar.seen].sort()).toEqual(["moment", "page", "range"]);
@@ -54,9 +50,7 @@ describe("words on their way to the address", () => {
   it("are not written where a link has said another", () => {
     const bar = address();
     const late = new LateWords();
-    late.put(() => {
-      bar.write("old");
-    });
+    late.put(() => bar.write("old"));
     late.drop();
     writeLateWords();
     vi.advanceTimersByTime(1000);
@@ -67,9 +61,7 @@ describe("words on their way to the address", () => {
     const bar = address();
     const late = new LateWords();
     late.put(() => {
-      late.put(() => {
-        bar.write("second");
-      });
+      late.put(() => bar.write("second"));
       bar.seen.push("first");
     });
     writeLateWords();

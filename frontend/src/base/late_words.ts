@@ -20,9 +20,7 @@ export class LateWords {
     this.drop();
     this.#write = write;
     waiting.add(this);
-    this.#timer = setTimeout(() => {
-      this.writeNow();
-    }, this.pauseMs);
+    this.#timer = setTimeout(() => this.writeNow(), this.pauseMs);
   }
 
   /** What was on its way is not written any more. */

@@ -14,9 +14,7 @@ describe("parseRankSet", () => {
     ["0-3,64", [0, 1, 2, 3, 64]],
     [" 7 , 3 - 4 ,", [3, 4, 7]],
     ["5,5,4-6", [4, 5, 6]],
-  ])("reads “%s”", (text, ranks) => {
-    expect(ranksOf(text)).toEqual(ranks);
-  });
+  ])("reads “%s”", (text, ranks) => expect(ranksOf(text)).toEqual(ranks));
 
   it.each(["x", "-3", "3-", "1.5", "7-3", "0-999999999", "1 2", "<b>", "٣"])(
     "refuses “%s” and says which part",
@@ -31,9 +29,7 @@ describe("parseRankSet", () => {
 describe("formatRankSet", () => {
   it.each(["", "0", "0-7,64", "1,3,5", "0-1", "4-6,9-12,4095"])(
     "gives back “%s”",
-    (text) => {
-      expect(formatRankSet(ranksOf(text))).toBe(text);
-    },
+    (text) => expect(formatRankSet(ranksOf(text))).toBe(text),
   );
 
   it("names exactly the ranks it was given, in any order", () => {

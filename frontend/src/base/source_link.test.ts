@@ -29,9 +29,9 @@ describe("parseFrame", () => {
       "_call_impl",
     ],
     ["a.py(0): <module>", "a.py", 1, "<module>"],
-  ])("%s", (frame, filename, line, name) => {
-    expect(parseFrame(frame)).toEqual({ filename, line, name });
-  });
+  ])("%s", (frame, filename, line, name) =>
+    expect(parseFrame(frame)).toEqual({ filename, line, name }),
+  );
 
   it.each([
     "nn.Module: Linear_0",
@@ -41,12 +41,10 @@ describe("parseFrame", () => {
     "",
     "(3): f",
     "a.py(99999999999999): f",
-  ])("%s stands in no file", (frame) => {
-    expect(parseFrame(frame)).toBeNull();
-  });
+  ])("%s stands in no file", (frame) => expect(parseFrame(frame)).toBeNull());
 });
 
-describe("mappings", () => {
+describe("mappings", () =>
   it("take the longest beginning that fits, and say which line is wrong", () => {
     const mapping = parseMapping(
       "/w/=>/home/me/\n/w/torch/ => /opt/torch/\n\nnonsense",
@@ -62,8 +60,7 @@ describe("mappings", () => {
     expect(mappedPath("C:\\a.py", relative)).toBe("C:\\a.py");
     expect(mappingProblem("/w/=>/home/me/\n")).toBeNull();
     expect(mappingProblem("nonsense")).toContain('"nonsense"');
-  });
-});
+  }));
 
 describe("linkOf", () => {
   it.each([
@@ -71,15 +68,13 @@ describe("linkOf", () => {
     ["C:\\repo\\train.py", "vscode://file/C:/repo/train.py:12"],
     ["/a/#?&%2e%2e/b.py", "vscode://file/a/%23%3F%26%252e%252e/b.py:12"],
     ["/a/$&/\ud800.py", "vscode://file/a/%24%26/%EF%BF%BD.py:12"],
-  ])("%s opens in VS Code", (filename, link) => {
-    expect(linkOf({ ...PLACE, filename }, USUAL_SETTINGS)).toBe(link);
-  });
+  ])("%s opens in VS Code", (filename, link) =>
+    expect(linkOf({ ...PLACE, filename }, USUAL_SETTINGS)).toBe(link),
+  );
 
   it.each(["train.py", "/a/../../etc/passwd", "/a/./b.py", "\\..\\x", "/"])(
     "%s opens nowhere",
-    (filename) => {
-      expect(linkOf({ ...PLACE, filename }, USUAL_SETTINGS)).toBeNull();
-    },
+    (filename) => expect(linkOf({ ...PLACE, filename }, USUAL_SETTINGS)).toBeNull(),
   );
 
   it("goes to a web page, and cannot leave its host", () => {
@@ -128,11 +123,9 @@ describe("a place whose line is not known", () => {
   });
 });
 
-describe("editorMessage", () => {
-  it("counts lines from 0 and maps the path", () => {
+describe("editorMessage", () =>
+  it("counts lines from 0 and maps the path", () =>
     expect(editorMessage(PLACE, parseMapping("/repo/=>/here/"))).toEqual({
       filename: "/here/my model/train.py",
       line: 11,
-    });
-  });
-});
+    })));

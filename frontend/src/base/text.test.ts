@@ -18,9 +18,9 @@ describe("formatBytes", () => {
     [73.24 * GIB, "73.2 GiB"],
     [1e21, "888,178 PiB"],
     [-38 * 1024 ** 2, "−38.0 MiB"],
-  ])("writes %d with three digits", (bytes, text) => {
-    expect(formatBytes(bytes)).toBe(text);
-  });
+  ])("writes %d with three digits", (bytes, text) =>
+    expect(formatBytes(bytes)).toBe(text),
+  );
 
   it("steps up where rounding would reach the next unit", () => {
     expect(formatBytes(1024 * KIB - 1)).toBe("1.00 MiB");
@@ -53,7 +53,7 @@ describe("formatBytes", () => {
   });
 });
 
-describe("threeDigits", () => {
+describe("threeDigits", () =>
   it.each([
     [0, "0"],
     [0.0004, "0.0004"],
@@ -62,10 +62,7 @@ describe("threeDigits", () => {
     [99.94, "99.9"],
     [99.95, "100"],
     [1234567, "1,234,567"],
-  ])("writes %d", (value, text) => {
-    expect(threeDigits(value)).toBe(text);
-  });
-});
+  ])("writes %d", (value, text) => expect(threeDigits(value)).toBe(text)));
 
 describe("formatSeconds", () => {
   it.each([
@@ -79,23 +76,16 @@ describe("formatSeconds", () => {
     [7620, "2 h 07 m"],
     [200_000, "2 d 7 h"],
     [-90, "−1 m 30 s"],
-  ])("writes %d s", (seconds, text) => {
-    expect(formatSeconds(seconds)).toBe(text);
-  });
+  ])("writes %d s", (seconds, text) => expect(formatSeconds(seconds)).toBe(text));
 
-  it("knows absence", () => {
-    expect(formatSeconds(null)).toBe("–");
-  });
+  it("knows absence", () => expect(formatSeconds(null)).toBe("–"));
 });
 
-describe("formatAgo", () => {
+describe("formatAgo", () =>
   it.each([
     [0, "just now"],
     [4_000, "4 s ago"],
     [180_000, "3 min ago"],
     [7_200_000, "2 h ago"],
     [-5_000, "just now"],
-  ])("%d ms", (age, text) => {
-    expect(formatAgo(1e12 - age, 1e12)).toBe(text);
-  });
-});
+  ])("%d ms", (age, text) => expect(formatAgo(1e12 - age, 1e12)).toBe(text)));

@@ -38,7 +38,7 @@ describe("valueTicks", () => {
 });
 
 describe("xTicks", () => {
-  it("counts whole steps", () => {
+  it("counts whole steps", () =>
     expect(texts(xTicks(0, 10_000, 5, "step"))).toEqual([
       "0",
       "2,000",
@@ -46,8 +46,7 @@ describe("xTicks", () => {
       "6,000",
       "8,000",
       "10,000",
-    ]);
-  });
+    ]));
 
   it("tells every tick of time apart at every zoom", () => {
     const start = Date.UTC(2026, 10, 20, 12, 0, 0);
@@ -62,10 +61,9 @@ describe("xTicks", () => {
   });
 });
 
-describe("xText", () => {
+describe("xText", () =>
   it("says the step, or the moment to the millisecond", () => {
     expect(xText(1203.9999, "step")).toBe("step 1,204");
     expect(xText(90_500, "relative")).toContain("after start");
     expect(xText(1_700_000_000_123, "wall")).toMatch(/:\d\d\.123$/);
-  });
-});
+  }));

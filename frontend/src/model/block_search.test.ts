@@ -26,9 +26,7 @@ describe("sizes", () => {
     ["MiB", null],
     ["1e9", null],
     ["12XB", null],
-  ])("%s", (text, bytes) => {
-    expect(parseSize(text)).toBe(bytes);
-  });
+  ])("%s", (text, bytes) => expect(parseSize(text)).toBe(bytes));
 
   test("both ends, and which of them are included", () => {
     const between = parseSearch(">100 <=1KiB");
@@ -71,12 +69,11 @@ describe("words", () => {
     );
   });
 
-  test("quotes hold spaces together; an unclosed one ends with the text", () => {
+  test("quotes hold spaces together; an unclosed one ends with the text", () =>
     expect(parseSearch('frame:"my fn" "x y').terms.map(({ text }) => text)).toEqual([
       "my fn",
       "x y",
-    ]);
-  });
+    ]));
 
   test("nothing typed finds everything and is no search", () => {
     expect(isEmptySearch(parseSearch("  "))).toBe(true);

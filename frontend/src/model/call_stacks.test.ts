@@ -18,9 +18,8 @@ describe("call stacks", () => {
     expect(labels(stacks.path(0, "all")).at(-1)).toBe("mm");
   });
 
-  test("a stack without a frame of the kind is shown by what stands for it", () => {
-    expect(labels(stacks.path(3, "user"))).toEqual(["autograd.py:8 backward"]);
-  });
+  test("a stack without a frame of the kind is shown by what stands for it", () =>
+    expect(labels(stacks.path(3, "user"))).toEqual(["autograd.py:8 backward"]));
 
   test("memory without a stack, and the sum of the others, have a name of their own", () => {
     expect(labels(stacks.path(NO_STACK, "user"))).toEqual(["no stack recorded"]);
@@ -34,11 +33,10 @@ describe("call stacks", () => {
     expect(stacks.module(2)).toBe("");
   });
 
-  test("the text names file, line and function, innermost first", () => {
+  test("the text names file, line and function, innermost first", () =>
     expect(stacks.text(2)).toBe(
       "/torch/adam.py:44 in step\n/home/me/train.py:12 in main",
-    );
-  });
+    ));
 
   test("only real paths become links, and nothing in them can break out", () => {
     const frame = { name: "f", line: 7 };

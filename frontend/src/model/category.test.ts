@@ -16,19 +16,17 @@ describe("categoryColours", () => {
     for (const colour of colours) expect(colour).toMatch(/^#[0-9a-f]{6}$/);
   });
 
-  it("never runs out, however many names a group has", () => {
-    expect(categoryColour("dark", "comm", 99)).toMatch(/^#[0-9a-f]{6}$/);
-  });
+  it("never runs out, however many names a group has", () =>
+    expect(categoryColour("dark", "comm", 99)).toMatch(/^#[0-9a-f]{6}$/));
 });
 
-describe("categoryLabel", () => {
+describe("categoryLabel", () =>
   it("has words for what is known and reads the rest", () => {
     expect(categoryLabel("unsharded_param")).toBe("Unsharded params");
     expect(categoryLabel("kv_cache")).toBe("Kv cache");
-  });
-});
+  }));
 
-describe("formatSigned", () => {
+describe("formatSigned", () =>
   it("always says which way", () => {
     expect(formatSigned(2 ** 20, "bytes")).toBe("+1.00 MiB");
     expect(formatSigned(-(2 ** 20), "bytes")).toBe("−1.00 MiB");
@@ -36,5 +34,4 @@ describe("formatSigned", () => {
     expect(formatSigned(NaN, "bytes")).toBe("–");
     expect(formatSigned(3, "count")).toBe("+3");
     expect(formatSignedExact(1234, "bytes")).toBe("+1,234 bytes");
-  });
-});
+  }));

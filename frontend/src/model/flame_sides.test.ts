@@ -37,7 +37,7 @@ describe("sandwich", () => {
   });
 });
 
-describe("difference", () => {
+describe("difference", () =>
   test("stacks of either side, the largest change first, the rest absent as zero", () => {
     const found = difference(
       { stack: [7, 8, 9], bytes: [100, 50, 5] },
@@ -47,5 +47,4 @@ describe("difference", () => {
     expect([...found.before]).toEqual([100, 0, 50, 5]);
     expect([...found.after]).toEqual([0, 70, 10, 5]);
     expect([...found.larger]).toEqual([100, 70, 50, 5]);
-  });
-});
+  }));

@@ -14,9 +14,7 @@ describe("columnLabel", () => {
     ["cpu_user_pct", "CPU user"],
     ["step_time_seconds", "Step time"],
     ["something_new", "Something new"],
-  ])("%s", (name, label) => {
-    expect(columnLabel(name)).toBe(label);
-  });
+  ])("%s", (name, label) => expect(columnLabel(name)).toBe(label));
 
   it("has an answer for anything", () => {
     expect(columnLabel("")).toBe("");
@@ -49,19 +47,15 @@ describe("formatQuantity", () => {
   });
 });
 
-describe("asSentence", () => {
+describe("asSentence", () =>
   it.each([
     ["this host has no swap", "This host has no swap."],
     ["Set it: yes.", "Set it: yes."],
     ["", ""],
-  ])("%s", (text, sentence) => {
-    expect(asSentence(text)).toBe(sentence);
-  });
-});
+  ])("%s", (text, sentence) => expect(asSentence(text)).toBe(sentence)));
 
-describe("sourceLabel", () => {
+describe("sourceLabel", () =>
   it("has words for sources whose name says little, and a name for new ones", () => {
     expect(sourceLabel("device_free")).toBe("Device memory free");
     expect(sourceLabel("new_gpu_thing")).toBe("New GPU thing");
-  });
-});
+  }));

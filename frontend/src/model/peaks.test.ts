@@ -9,13 +9,11 @@ function peaks(...y: readonly number[]): readonly number[] {
 }
 
 describe("localPeaks", () => {
-  it("finds every peak that stands out on both sides", () => {
-    expect(peaks(0, 10, 0, 8, 0, 10, 2)).toEqual([1, 3, 5]);
-  });
+  it("finds every peak that stands out on both sides", () =>
+    expect(peaks(0, 10, 0, 8, 0, 10, 2)).toEqual([1, 3, 5]));
 
-  it("passes over ripples and gaps", () => {
-    expect(peaks(0, 10, 9.9, 10, 9.8, NaN, 0, 5, NaN, 0)).toEqual([1, 7]);
-  });
+  it("passes over ripples and gaps", () =>
+    expect(peaks(0, 10, 9.9, 10, 9.8, NaN, 0, 5, NaN, 0)).toEqual([1, 7]));
 
   it("counts ends that are higher than what is beside them", () => {
     expect(peaks(10, 0, 10)).toEqual([0, 2]);
@@ -30,11 +28,10 @@ describe("localPeaks", () => {
   });
 });
 
-describe("nextPeak", () => {
+describe("nextPeak", () =>
   it("steps to either side and stops at the ends", () => {
     expect(nextPeak([1, 3, 5], 3, 1)).toBe(5);
     expect(nextPeak([1, 3, 5], 3, -1)).toBe(1);
     expect(nextPeak([1, 3, 5], 5, 1)).toBeNull();
     expect(nextPeak([1, 3, 5], 0.5, -1)).toBeNull();
-  });
-});
+  }));

@@ -55,7 +55,7 @@ describe("polyline", () => {
   });
 });
 
-describe("area", () => {
+describe("area", () =>
   it("closes one outline per unbroken run", () => {
     const x = Float64Array.of(0, 10, 20, 30);
     const outlines = area(
@@ -71,10 +71,9 @@ describe("area", () => {
       [0, 1, 10, 1, 10, 3, 0, 2],
       [30, 1, 30, 2],
     ]);
-  });
-});
+  }));
 
-describe("nearestIndex", () => {
+describe("nearestIndex", () =>
   it("agrees with a search of every point", () => {
     const x = Float64Array.of(1, 2, 2, 7, 11, 30);
     for (let at = -3; at < 40; at += 0.7) {
@@ -83,14 +82,12 @@ describe("nearestIndex", () => {
     }
     expect(nearestIndex(new Float64Array(), 3)).toBe(-1);
     expect(lowerBound(x, 2)).toBe(1);
-  });
-});
+  }));
 
-describe("valueRange", () => {
+describe("valueRange", () =>
   it("ignores absence and infinities, and says when nothing is there", () => {
     const x = Float64Array.of(0, 1, 2, 3);
     const y = Float64Array.of(NaN, 4, Infinity, 2);
     expect(valueRange(x, [y], 0, 3)).toEqual([2, 4]);
     expect(valueRange(x, [Float64Array.of(NaN, NaN, NaN, NaN)], 0, 3)).toBeNull();
-  });
-});
+  }));

@@ -17,9 +17,7 @@ describe("sortedRows", () => {
     expect(sortedRows(2, undefined, true)).toEqual([0, 1]);
   });
 
-  it("sorts texts", () => {
-    expect(sortedRows(2, ["b", "a"], false)).toEqual([1, 0]);
-  });
+  it("sorts texts", () => expect(sortedRows(2, ["b", "a"], false)).toEqual([1, 0]));
 });
 
 describe("the word of the URL", () => {

@@ -5,13 +5,12 @@ import { testStacks, TRAINING } from "./test_stacks";
 const stacks = testStacks(TRAINING);
 const HELD = { stack: [0, 1, -1, 2, 0], bytes: [100, 50, 7, 0, 1] };
 
-test("folded: one line for each path, equal ones summed up, nothing of zero bytes", () => {
+test("folded: one line for each path, equal ones summed up, nothing of zero bytes", () =>
   expect(foldedStacks(stacks, HELD, "user")).toBe(
     "train.py:9 main;model.py:3 forward 101\n" +
       "train.py:9 main;model.py:5 forward 50\n" +
       "no stack recorded 7\n",
-  );
-});
+  ));
 
 test("folded: what parts frames and lines cannot stand in a name", () => {
   const odd = testStacks([{ frames: ["/x.py:1 a;b\nc"] }]);

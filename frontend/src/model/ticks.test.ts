@@ -23,11 +23,10 @@ describe("byteTicks", () => {
     }
   });
 
-  it("puts 16 GiB steps on an 80 GiB card", () => {
+  it("puts 16 GiB steps on an 80 GiB card", () =>
     expect(byteTicks(0, 80 * GIB, 6).values.map((v) => v / GIB)).toEqual([
       0, 16, 32, 48, 64, 80,
-    ]);
-  });
+    ]));
 });
 
 describe("decimalTicks", () => {
@@ -50,11 +49,9 @@ describe("decimalTicks", () => {
   });
 });
 
-describe("wholeTicks", () => {
-  it("never marks part of a step", () => {
-    expect(wholeTicks(0.5, 3.5, 30).values).toEqual([1, 2, 3]);
-  });
-});
+describe("wholeTicks", () =>
+  it("never marks part of a step", () =>
+    expect(wholeTicks(0.5, 3.5, 30).values).toEqual([1, 2, 3])));
 
 describe("timeTicks", () => {
   it("uses steps of the clock", () => {
@@ -70,12 +67,11 @@ describe("timeTicks", () => {
   });
 });
 
-describe("logTicks", () => {
+describe("logTicks", () =>
   it("marks powers only, thinned to what fits", () => {
     expect(logTicks(1, 1000, 10, 10).values).toEqual([1, 10, 100, 1000]);
     const { values } = logTicks(1, 2 ** 40, 5, 2);
     expect(values.length).toBeLessThanOrEqual(5);
     expect(values.every((v) => Number.isInteger(Math.log2(v)))).toBe(true);
     expect(logTicks(0, 10, 5, 10).values).toEqual([]);
-  });
-});
+  }));

@@ -63,9 +63,8 @@ describe("treeRows", () => {
     expect(shut[1]).toMatchObject({ numChildren: 2, expanded: false });
   });
 
-  it("shows nothing where nothing matches", () => {
-    expect(treeRows(TREE, { ...shown, matches: matching() })).toEqual([]);
-  });
+  it("shows nothing where nothing matches", () =>
+    expect(treeRows(TREE, { ...shown, matches: matching() })).toEqual([]));
 
   it("stands trees as deep as they are long", () => {
     const deep = new Tree(Int32Array.from({ length: 50_000 }, (_, i) => i - 1));
@@ -73,20 +72,18 @@ describe("treeRows", () => {
   });
 });
 
-describe("flatRows", () => {
+describe("flatRows", () =>
   it("lists every node once, down to a depth, in order", () => {
     const order = orderBy([5, 1, 9, NaN, 2, 2, 0], false);
     const all = flatRows(TREE, { order, matches: null }, null);
     expect(ids(all)).toEqual([6, 1, 4, 5, 0, 2, 3]);
     const shallow = flatRows(TREE, { order: null, matches: matching(1, 6) }, 1);
     expect(ids(shallow)).toEqual([1]);
-  });
-});
+  }));
 
-describe("orderBy", () => {
+describe("orderBy", () =>
   it("puts absence last in both directions", () => {
     const values = [NaN, 1, 2];
     expect([0, 1, 2].sort(orderBy(values, true))).toEqual([2, 1, 0]);
     expect([0, 1, 2].sort(orderBy(values, false))).toEqual([1, 2, 0]);
-  });
-});
+  }));

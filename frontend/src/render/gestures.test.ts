@@ -25,20 +25,18 @@ describe("viewAfterKey", () => {
   });
 });
 
-describe("wheelFactor", () => {
+describe("wheelFactor", () =>
   it("is symmetric, bounded, and alike for lines and pixels", () => {
     expect(wheelFactor(50, 0) * wheelFactor(-50, 0)).toBeCloseTo(1, 12);
     expect(wheelFactor(1e6, 0)).toBe(wheelFactor(240, 0));
     expect(wheelFactor(3, 1)).toBeCloseTo(wheelFactor(99, 0), 12);
     expect(wheelFactor(-10, 0)).toBeLessThan(1);
-  });
-});
+  }));
 
-describe("boxOf", () => {
+describe("boxOf", () =>
   it("is the same whichever corner came first, and stays inside the plot", () => {
     const size = { widthPx: 100, heightPx: 50 };
     const box = boxOf({ x: 80, y: 40 }, { x: -20, y: 10 }, size);
     expect(box).toEqual({ x: 0, y: 10, width: 80, height: 30 });
     expect(boxOf({ x: -20, y: 10 }, { x: 80, y: 40 }, size)).toEqual(box);
-  });
-});
+  }));

@@ -223,20 +223,8 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
   target.addEventListener("pointermove", onMove, { signal });
   target.addEventListener("wheel", onWheel, { signal, passive: false });
   target.addEventListener("dblclick", host.onFit, { signal });
-  target.addEventListener(
-    "pointerup",
-    (event) => {
-      end(event, false);
-    },
-    { signal },
-  );
-  target.addEventListener(
-    "pointercancel",
-    (event) => {
-      end(event, true);
-    },
-    { signal },
-  );
+  target.addEventListener("pointerup", (event) => end(event, false), { signal });
+  target.addEventListener("pointercancel", (event) => end(event, true), { signal });
   target.addEventListener(
     "pointerleave",
     () => {
@@ -244,7 +232,5 @@ export function attachGestures(target: HTMLElement, host: GestureHost): () => vo
     },
     { signal },
   );
-  return () => {
-    stop.abort();
-  };
+  return () => stop.abort();
 }

@@ -31,9 +31,8 @@ describe("palettes", () => {
     }
   });
 
-  it("round-trips colours through pixels", () => {
-    expect(hexOf(pixelOf("#12ab9f"))).toBe("#12ab9f");
-  });
+  it("round-trips colours through pixels", () =>
+    expect(hexOf(pixelOf("#12ab9f"))).toBe("#12ab9f"));
 });
 
 describe("buildLut", () => {

@@ -42,7 +42,7 @@ describe("part colours", () => {
   });
 });
 
-describe("diverging palettes", () => {
+describe("diverging palettes", () =>
   it.each(["light", "dark"] as const)(
     "fade into the background in %s",
     (theme: Theme) => {
@@ -59,5 +59,4 @@ describe("diverging palettes", () => {
       }
       expect(worst([at(0), at(0.5), at(1)])).toBeGreaterThan(20);
     },
-  );
-});
+  ));

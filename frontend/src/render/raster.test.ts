@@ -87,12 +87,11 @@ describe("drawQuads", () => {
   });
 });
 
-describe("createRaster", () => {
+describe("createRaster", () =>
   it("clears an id buffer it reuses, and does not reuse one of another size", () => {
     const spent = new Int32Array(6).fill(42);
     const raster = createRaster(3, 2, WHITE, spent);
     expect(raster.ids).toBe(spent);
     expect([...raster.ids]).toEqual(new Array(6).fill(NO_ID));
     expect(createRaster(4, 2, WHITE, spent).ids).not.toBe(spent);
-  });
-});
+  }));

@@ -46,9 +46,7 @@ export class RasterSurface {
     this.#events = events;
     this.#marginShare = marginShare;
     this.#client = createRasterClient({
-      onFrame: (frame) => {
-        this.#take(frame);
-      },
+      onFrame: (frame) => this.#take(frame),
       onFailure: events.onFailure,
     });
   }

@@ -43,7 +43,7 @@ describe("zoomAt", () => {
   });
 });
 
-describe("panBy", () => {
+describe("panBy", () =>
   it("stops at the edge without changing the span", () => {
     const view = { x0: 100, x1: 200, y0: 0, y1: 10 };
     expect(panBy(view, LIMITS, -1e9, 1e9)).toEqual({
@@ -52,14 +52,11 @@ describe("panBy", () => {
       y0: 4086,
       y1: 4096,
     });
-  });
-});
+  }));
 
-describe("clampView", () => {
-  it("shows the whole world when asked for more than it", () => {
-    expect(clampView({ x0: -5, x1: 1e9, y0: -5, y1: 1e9 }, LIMITS)).toEqual(WORLD);
-  });
-});
+describe("clampView", () =>
+  it("shows the whole world when asked for more than it", () =>
+    expect(clampView({ x0: -5, x1: 1e9, y0: -5, y1: 1e9 }, LIMITS)).toEqual(WORLD)));
 
 describe("frameRect", () => {
   it("is where the old frame's corners lie in the new viewport", () => {

@@ -80,16 +80,12 @@ export function BlockDrawer(props: BlockDrawerProps) {
           <ChartButton
             label="The allocation before it"
             icon="left"
-            onClick={() => {
-              props.onLife(Math.max(0, life - 1));
-            }}
+            onClick={() => props.onLife(Math.max(0, life - 1))}
           />
           <ChartButton
             label="The allocation after it"
             icon="right"
-            onClick={() => {
-              props.onLife(Math.min(device.numAllocations - 1, life + 1));
-            }}
+            onClick={() => props.onLife(Math.min(device.numAllocations - 1, life + 1))}
           />
         </>
       }
@@ -201,9 +197,7 @@ function Moment({
         type="button"
         class="text-button"
         title="Go to this moment"
-        onClick={() => {
-          onMoment(of.moment);
-        }}
+        onClick={() => onMoment(of.moment)}
       >
         {momentText(of.moment)}
       </button>
@@ -270,9 +264,7 @@ function Stack(props: PartProps) {
               type="button"
               class="text-button"
               aria-pressed={litStack === stack}
-              onClick={() => {
-                onStack(litStack === stack ? null : stack);
-              }}
+              onClick={() => onStack(litStack === stack ? null : stack)}
             >
               {formatInteger(block.numSiblings)} other{" "}
               {block.numSiblings === 1 ? "block" : "blocks"} of this stack live,{" "}
@@ -292,9 +284,7 @@ function Stack(props: PartProps) {
               <input
                 type="checkbox"
                 checked={all}
-                onChange={(event) => {
-                  setAll(event.currentTarget.checked);
-                }}
+                onChange={(event) => setAll(event.currentTarget.checked)}
               />{" "}
               torch’s and native frames
             </label>

@@ -13,9 +13,7 @@ export function Choice(props: {
       <span class="quiet">{props.label}</span>{" "}
       <select
         value={props.value}
-        onChange={(event) => {
-          props.onChange(event.currentTarget.value);
-        }}
+        onChange={(event) => props.onChange(event.currentTarget.value)}
       >
         {props.children}
       </select>
@@ -47,9 +45,7 @@ export function Segmented<T extends string>(props: {
             aria-pressed={option === props.chosen}
             title={hint}
             disabled={props.disabled?.(option) === true}
-            onClick={() => {
-              props.onChoose(option);
-            }}
+            onClick={() => props.onChoose(option)}
           >
             {text}
           </button>
@@ -71,9 +67,7 @@ export function RowChoice(props: {
     <Choice
       label={props.label}
       value={props.chosen?.toString() ?? ""}
-      onChange={(value) => {
-        props.onChoose(value === "" ? null : value);
-      }}
+      onChange={(value) => props.onChoose(value === "" ? null : value)}
     >
       <option value="">all</option>
       {props.names.map((name, row) => (

@@ -37,9 +37,7 @@ export function EventField(props: EventFieldProps) {
       aria-label={props.label}
       placeholder={props.placeholder}
       value={draft ?? props.shown}
-      onInput={(event) => {
-        setDraft(event.currentTarget.value);
-      }}
+      onInput={(event) => setDraft(event.currentTarget.value)}
       onBlur={confirm}
       onKeyDown={(event) => {
         if (event.key === "Enter") confirm();

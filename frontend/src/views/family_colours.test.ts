@@ -4,7 +4,7 @@ import { worst } from "../render/test_sight";
 import { familyColour } from "./family_colours";
 import { ROLE_WORDS, roleColour } from "./profile_roles";
 
-describe("family colours", () => {
+describe("family colours", () =>
   it.each([
     ["light", 10.6],
     ["dark", 9],
@@ -21,5 +21,4 @@ describe("family colours", () => {
       least,
     );
     expect(roleColour(theme, "kernel")).toBe(familyColour(theme, "kernel"));
-  });
-});
+  }));

@@ -31,9 +31,7 @@ export function HistoryChooser(props: ChooserProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const current = histories.histories.find(({ reference }) => reference.id === chosen);
-  useOutside(root, open, () => {
-    setOpen(false);
-  });
+  useOutside(root, open, () => setOpen(false));
   const close = (): void => {
     setOpen(false);
     root.current?.querySelector("button")?.focus();
@@ -48,9 +46,7 @@ export function HistoryChooser(props: ChooserProps) {
         aria-expanded={open}
         disabled={only}
         title={only ? "The only history of this run" : "Choose a history"}
-        onClick={() => {
-          setOpen(!open);
-        }}
+        onClick={() => setOpen(!open)}
       >
         {current === undefined ? (
           <span>Choose a history</span>
@@ -98,11 +94,13 @@ function List(props: ChooserProps & { readonly close: () => void }) {
     if (searched) box.current?.focus();
     else list.current?.focus();
   }, [searched]);
-  useEffect(() => {
-    list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({
-      block: "nearest",
-    });
-  }, [marked]);
+  useEffect(
+    () =>
+      list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({
+        block: "nearest",
+      }),
+    [marked],
+  );
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === "ArrowDown") mark(marked + 1);
     else if (event.key === "ArrowUp") mark(marked - 1);
@@ -140,9 +138,7 @@ function List(props: ChooserProps & { readonly close: () => void }) {
             aria-selected={i === marked}
             class={one.reference.id === chosen ? "is-chosen" : ""}
             title={one.reference.path}
-            onClick={() => {
-              onChoose(one.reference.id);
-            }}
+            onClick={() => onChoose(one.reference.id)}
           >
             <span class="history-rank">{rankWords(one)}</span>
             <span class="history-title">

@@ -66,9 +66,7 @@ export function HistoryFrame(props: HistoryFrameProps) {
         <NoHistory
           histories={data}
           rank={ranks.rank}
-          showAllRanks={() => {
-            view.chooseRank(null);
-          }}
+          showAllRanks={() => view.chooseRank(null)}
         />
       )}
       {data !== null && data.histories.length > 0 && (
@@ -88,9 +86,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
   const { answer, error, again } = useHistory(view.client, view.run.id, id);
   const facts = answer?.facts ?? null;
   const device = chosenDevice(facts, props.device);
-  const choose = (wanted: string): void => {
-    setParams(historyWords(wanted), "push");
-  };
+  const choose = (wanted: string): void => setParams(historyWords(wanted), "push");
   const next = nextHistory(histories, id);
   return (
     <>
@@ -105,9 +101,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
           <DeviceChoice
             facts={facts}
             chosen={device?.device ?? null}
-            onChoose={(wanted) => {
-              setParams(deviceWords(wanted), "push");
-            }}
+            onChoose={(wanted) => setParams(deviceWords(wanted), "push")}
           />
         )}
         {props.tools}
@@ -125,9 +119,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
               ? null
               : {
                   history: next,
-                  open: () => {
-                    choose(next.reference.id);
-                  },
+                  open: () => choose(next.reference.id),
                 }
           }
         />
@@ -164,9 +156,7 @@ export function DeviceChoice(props: {
     <Choice
       label="Device"
       value={props.chosen?.toString() ?? ""}
-      onChange={(value) => {
-        props.onChoose(Number(value));
-      }}
+      onChange={(value) => props.onChoose(Number(value))}
     >
       {props.facts.devices.map((one) => (
         <option key={one.device} value={one.device}>

@@ -24,9 +24,8 @@ export function HistoryMinimap(
 ) {
   const { device, axis, controller, seen, theme, marks } = props;
   const draw = useCallback(
-    (context: CanvasRenderingContext2D, widthPx: number): void => {
-      drawCurve(context, widthPx, { device, axis, theme, marks });
-    },
+    (context: CanvasRenderingContext2D, widthPx: number): void =>
+      drawCurve(context, widthPx, { device, axis, theme, marks }),
     [device, axis, theme, marks],
   );
   const whole = seen === null || (seen.x0 <= axis.low && seen.x1 >= axis.high);

@@ -20,11 +20,7 @@ export function peakCommands(
   ): Command => ({ id: `peak.${id}`, label, group, key, run });
   return [
     command("highest", "Jump to the peak", "p", toHighest),
-    command("before", "Previous peak", "[", () => {
-      toNext(-1);
-    }),
-    command("after", "Next peak", "]", () => {
-      toNext(1);
-    }),
+    command("before", "Previous peak", "[", () => toNext(-1)),
+    command("after", "Next peak", "]", () => toNext(1)),
   ];
 }

@@ -45,9 +45,7 @@ export function ProfiledBar<By extends string>(props: {
       <SearchBox
         label={props.searchLabel}
         text={view.params.get("text") ?? ""}
-        onText={(value) => {
-          view.setParams({ text: value === "" ? null : value });
-        }}
+        onText={(value) => view.setParams({ text: value === "" ? null : value })}
         commands={view.commands}
       />
     </div>

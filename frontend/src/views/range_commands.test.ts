@@ -45,12 +45,11 @@ describe("rangeCommands", () => {
   });
 });
 
-describe("rangeAfter", () => {
+describe("rangeAfter", () =>
   it("never shrinks to nothing", () => {
     const range = rangeAfter(
       { extent: () => EXTENT, range: () => ({ low: 5, high: 5.02 }) },
       (view) => ({ ...view, x1: view.x0 + 0.01 }),
     );
     expect((range?.high ?? 0) - (range?.low ?? 0)).toBeGreaterThan(0);
-  });
-});
+  }));

@@ -42,9 +42,7 @@ export function rangeCommands(group: string, now: RangeNow): readonly Command[] 
     label,
     group,
     key,
-    run: () => {
-      now.setRange(rangeAfter(now, move));
-    },
+    run: () => now.setRange(rangeAfter(now, move)),
   });
   return [
     {
@@ -52,9 +50,7 @@ export function rangeCommands(group: string, now: RangeNow): readonly Command[] 
       label: "Show everything",
       group,
       key: "f",
-      run: () => {
-        now.setRange(null);
-      },
+      run: () => now.setRange(null),
     },
     moving("in", "Zoom in", "w", (view, limits) => zoomStep(view, limits, -1, "x")),
     moving("out", "Zoom out", "s", (view, limits) => zoomStep(view, limits, 1, "x")),

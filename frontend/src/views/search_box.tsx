@@ -21,9 +21,7 @@ export function SearchBox(props: {
         label: props.label,
         group: "View",
         key: "/",
-        run: () => {
-          box.current?.focus();
-        },
+        run: () => box.current?.focus(),
       },
     ],
     [props.label],
@@ -39,9 +37,7 @@ export function SearchBox(props: {
         placeholder={props.placeholder}
         value={props.text}
         spellcheck={false}
-        onInput={(event) => {
-          props.onText(event.currentTarget.value);
-        }}
+        onInput={(event) => props.onText(event.currentTarget.value)}
       />
     </label>
   );

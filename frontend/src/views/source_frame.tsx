@@ -56,9 +56,7 @@ export function SourcePlaceLink({
         type="button"
         class="text-button source-frame"
         title={`Open ${where}`}
-        onClick={() => {
-          openInEditor(editorMessage(place, paths));
-        }}
+        onClick={() => openInEditor(editorMessage(place, paths))}
       >
         {children}
       </button>

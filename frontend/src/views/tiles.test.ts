@@ -112,7 +112,7 @@ const SUBJECT: TileSubject = {
   colour: "category",
 };
 
-describe("a question", () => {
+describe("a question", () =>
   it("names ends by the axis", () => {
     const wanted = {
       span: { low: 5, high: 9, y0: null, y1: null },
@@ -123,8 +123,7 @@ describe("a question", () => {
     const timed = tileQuery({ ...SUBJECT, axis: "time" }, wanted);
     expect(timed).toMatchObject({ t0: 5, t1: 9 });
     expect(timed).not.toHaveProperty("e0");
-  });
-});
+  }));
 
 interface Asked {
   readonly route: string;

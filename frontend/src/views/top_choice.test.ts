@@ -24,9 +24,8 @@ describe("topRows", () => {
   });
 });
 
-describe("listedWords", () => {
+describe("listedWords", () =>
   it("says only what is left out", () => {
     expect(listedWords(10, 1234)).toBe("; the first 10 are listed");
     expect(listedWords(12, 12)).toBe("");
-  });
-});
+  }));

@@ -36,9 +36,7 @@ export function TopChoice({ view }: { readonly view: ViewProps }) {
           ? "All rows that were read"
           : `The first ${top} rows as the table is sorted`,
       ]}
-      onChoose={(top) => {
-        view.setParams({ top: top === "all" ? null : top });
-      }}
+      onChoose={(top) => view.setParams({ top: top === "all" ? null : top })}
     />
   );
 }

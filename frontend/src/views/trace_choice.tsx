@@ -152,9 +152,7 @@ export function TraceFrame<
       <div class="trace-choice">
         <TraceChoice
           choice={choice}
-          onChoose={(source) => {
-            props.setParams({ source }, "push");
-          }}
+          onChoose={(source) => props.setParams({ source }, "push")}
         />
       </div>
       <TraceState choice={choice} />

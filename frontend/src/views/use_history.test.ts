@@ -29,7 +29,7 @@ describe("the history that is shown", () => {
   });
 });
 
-describe("a history that the list lacks", () => {
+describe("a history that the list lacks", () =>
   it("is looked for once more before that is believed", () => {
     const before = listing(choice("a"));
     expect(findingOf("new", null, null)).toBe("known");
@@ -40,8 +40,7 @@ describe("a history that the list lacks", () => {
     expect(findingOf("new", look, before)).toBe("wait");
     expect(findingOf("new", look, listing(choice("a"), choice("new")))).toBe("known");
     expect(findingOf("new", look, listing(choice("a")))).toBe("missing");
-  });
-});
+  }));
 
 describe("the history to go on with where one cannot be opened", () => {
   it("is the next that nothing is known against, else the nearest before", () => {

@@ -97,9 +97,7 @@ export function useHistory(
   return {
     answer,
     error: live.error,
-    again: () => {
-      setAgain(Date.now());
-    },
+    again: () => setAgain(Date.now()),
   };
 }
 

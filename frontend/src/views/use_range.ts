@@ -54,9 +54,7 @@ export function useRange(
   function setRange(range: XRange | null): void {
     setShown(range);
     window.clearTimeout(settle.current);
-    settle.current = window.setTimeout(() => {
-      setSettled(range);
-    }, SETTLE_MS);
+    settle.current = window.setTimeout(() => setSettled(range), SETTLE_MS);
     late.put(() => {
       const words = rangeWords(range, names);
       written.current = `${words[names.low] ?? ""} ${words[names.high] ?? ""}`;

@@ -35,14 +35,7 @@ export function useTiles(client: Client, subject: TileSubject): Tiles {
   const key = JSON.stringify(subject);
   const newest = useRef(subject);
   newest.current = subject;
-  useEffect(() => {
-    loader.about(newest.current);
-  }, [loader, key]);
-  useEffect(
-    () => () => {
-      loader.close();
-    },
-    [loader],
-  );
+  useEffect(() => loader.about(newest.current), [loader, key]);
+  useEffect(() => () => loader.close(), [loader]);
   return { loader, tiles: loader.tiles, loading: loader.loading, error, version };
 }

@@ -12,9 +12,9 @@ describe("readX", () => {
     [{ x0: "1" }, null],
     [{ x0: "a", x1: "b" }, null],
     [{ x0: "0", x1: "Infinity" }, null],
-  ])("%o", (words, range) => {
-    expect(readX(new Map(Object.entries(words)))).toEqual({ x: "step", range });
-  });
+  ])("%o", (words, range) =>
+    expect(readX(new Map(Object.entries(words)))).toEqual({ x: "step", range }),
+  );
 
   it("takes no other axis than there is", () => {
     expect(readX(new Map([["x", "wall"]])).x).toBe("wall");
@@ -33,7 +33,7 @@ describe("readX", () => {
   });
 });
 
-describe("rangeWords", () => {
+describe("rangeWords", () =>
   it("comes back within a thousandth of the range", () => {
     for (const [low, span] of [
       [0, 3],
@@ -50,5 +50,4 @@ describe("rangeWords", () => {
         span / 1000,
       );
     }
-  });
-});
+  }));

@@ -15,9 +15,7 @@ export function XSwitch(props: {
           type="button"
           class="button"
           aria-pressed={kind === props.x}
-          onClick={() => {
-            props.setX(kind);
-          }}
+          onClick={() => props.setX(kind)}
         >
           {X_WORDS[kind]}
         </button>

@@ -61,9 +61,7 @@ export function allocationCommands(now: () => AllocationsNow): readonly Command[
     label,
     group: GROUP,
     ...(key === undefined ? {} : { key }),
-    run: () => {
-      run(now());
-    },
+    run: () => run(now()),
   });
   const view = (
     id: string,
@@ -79,12 +77,10 @@ export function allocationCommands(now: () => AllocationsNow): readonly Command[
       },
       key,
     );
-  const zoom = (axes: "x" | "y", sign: number) => (controller: BlockController) => {
+  const zoom = (axes: "x" | "y", sign: number) => (controller: BlockController) =>
     controller.setView(zoomStep(controller.view, controller.limits, sign, axes));
-  };
-  const pan = (sign: number) => (controller: BlockController) => {
+  const pan = (sign: number) => (controller: BlockController) =>
     controller.setView(panStep(controller.view, controller.limits, sign));
-  };
   const toMark =
     (side: -1 | 1) =>
     ({ marks, moment, pin, say }: AllocationsNow): void => {
@@ -98,14 +94,7 @@ export function allocationCommands(now: () => AllocationsNow): readonly Command[
       if (controller !== null) stepEvents(controller, axis, by);
     };
   return [
-    command(
-      "find",
-      "Find blocks",
-      ({ find }) => {
-        find();
-      },
-      "/",
-    ),
+    command("find", "Find blocks", ({ find }) => find(), "/"),
     view("in", "Zoom in", zoom("x", -1), "w"),
     view("out", "Zoom out", zoom("x", 1), "s"),
     view("taller", "Zoom in on the bytes", zoom("y", -1)),
@@ -113,32 +102,21 @@ export function allocationCommands(now: () => AllocationsNow): readonly Command[
     view(
       "height",
       "Fit the height to what is in sight",
-      (controller) => {
-        controller.fitHeight();
-      },
+      (controller) => controller.fitHeight(),
       "h",
     ),
     view("left", "Move left", pan(-1), "a"),
     view("right", "Move right", pan(1), "d"),
-    view(
-      "fit",
-      "Show everything",
-      (controller) => {
-        controller.fit();
-      },
-      "f",
-    ),
+    view("fit", "Show everything", (controller) => controller.fit(), "f"),
     command(
       "peak",
       "Pin the peak of this history",
-      ({ actions }) => {
-        actions.toPeak();
-      },
+      ({ actions }) => actions.toPeak(),
       "p",
     ),
-    command("oom", "Pin the next out-of-memory error", ({ actions }) => {
-      actions.toOom();
-    }),
+    command("oom", "Pin the next out-of-memory error", ({ actions }) =>
+      actions.toOom(),
+    ),
     command("before", "Pin the previous mark", toMark(-1), "["),
     command("after", "Pin the next mark", toMark(1), "]"),
     command("earlier", "Cursor one event back", step(-1), "ArrowLeft"),
@@ -146,37 +124,24 @@ export function allocationCommands(now: () => AllocationsNow): readonly Command[
     command(
       "pin",
       "Pin the moment at the cursor (Enter on the picture)",
-      ({ moment, pin }) => {
-        pin(moment);
-      },
+      ({ moment, pin }) => pin(moment),
     ),
     command(
       "mark",
       "Mark the moment, for differences",
-      ({ actions }) => {
-        actions.mark();
-      },
+      ({ actions }) => actions.mark(),
       "m",
     ),
-    command("compare", "Compare this moment with another", ({ actions }) => {
-      actions.compare();
-    }),
-    command(
-      "clear",
-      "Give up what was chosen",
-      ({ clear }) => {
-        clear();
-      },
-      "Escape",
+    command("compare", "Compare this moment with another", ({ actions }) =>
+      actions.compare(),
     ),
+    command("clear", "Give up what was chosen", ({ clear }) => clear(), "Escape"),
     ...exportCommands({
       view: "allocations",
       subject: "picture of allocations",
       formats: ALL_FORMATS,
       source: () => now().source,
-      say: (sentence) => {
-        now().say(sentence);
-      },
+      say: (sentence) => now().say(sentence),
     }),
     ...STACK_FILES.map(({ id, label }) => ({
       id: `allocations.export.${id}`,

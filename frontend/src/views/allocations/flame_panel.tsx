@@ -49,12 +49,11 @@ export function FlamePanel(props: FlamePanelProps) {
       }),
     [held, flames, mode, before],
   );
-  const chooseFrame = (frame: number | null): void => {
+  const chooseFrame = (frame: number | null): void =>
     setParams({
       frame: frame === null ? null : frame.toString(),
       flame: "sandwich",
     });
-  };
   return (
     <section class="flame-panel" aria-label="Live bytes by stack">
       <div class="panel-head">
@@ -80,13 +79,7 @@ export function FlamePanel(props: FlamePanelProps) {
           }}
         />
         {zoom.length > 0 && mode !== "sandwich" && (
-          <button
-            type="button"
-            class="text-button"
-            onClick={() => {
-              setZoom([]);
-            }}
-          >
+          <button type="button" class="text-button" onClick={() => setZoom([])}>
             Show all
           </button>
         )}
@@ -197,13 +190,7 @@ function Sandwich(
         <span class="quiet">callers above, callees below of</span>
         <b>{stacks.frameLabel(frame)}</b>
         <FrameBytes data={callees} byteUnit={byteUnit} />
-        <button
-          type="button"
-          class="text-button"
-          onClick={() => {
-            props.onFrame(null);
-          }}
-        >
+        <button type="button" class="text-button" onClick={() => props.onFrame(null)}>
           Choose another
         </button>
       </p>
@@ -297,13 +284,11 @@ function FrameList(
       columns={columns}
       rows={rows}
       selected={null}
-      onSelect={(row) => {
-        props.onFrame(totals[row]?.frame ?? null);
-      }}
+      onSelect={(row) => props.onFrame(totals[row]?.frame ?? null)}
       sort={sort}
-      onSort={(key) => {
-        setSort({ key, descending: sort.key === key ? !sort.descending : true });
-      }}
+      onSort={(key) =>
+        setSort({ key, descending: sort.key === key ? !sort.descending : true })
+      }
       empty="No frame is found."
       heightPx={props.heightPx}
     />

@@ -157,9 +157,8 @@ export function History(props: HistoryProps) {
         : { low: axis.xAfter(range.low - 1), high: axis.xAfter(range.high - 1) },
     [axis, range?.low, range?.high],
   );
-  const onStack = (stack: number | null): void => {
+  const onStack = (stack: number | null): void =>
     setParams({ stack: stack === null ? null : stack.toString() });
-  };
   const failure = tiles.error;
   return (
     <>
@@ -188,9 +187,7 @@ export function History(props: HistoryProps) {
         tiles={tiles.tiles}
         stacks={stacks}
         only={params.only}
-        onOnly={(only) => {
-          setParams({ only });
-        }}
+        onOnly={(only) => setParams({ only })}
         found={search.blocks}
         moment={params.moment}
         life={params.life}
@@ -198,12 +195,12 @@ export function History(props: HistoryProps) {
         stack={params.stack}
         range={rangeShown}
         onView={onView}
-        onPin={(hover) => {
+        onPin={(hover) =>
           setParams({
             ...momentWords(hover.moment),
             life: hover.block === null ? null : hover.block.life.toString(),
-          });
-        }}
+          })
+        }
         onRange={(low, high) => {
           const from = Math.max(0, axis.momentAt(low));
           const to = Math.max(from + 1, axis.momentAt(high) + 1);
@@ -268,9 +265,7 @@ export function History(props: HistoryProps) {
           litStack={params.stack}
           theme={theme}
           byteUnit={byteUnit}
-          onLife={(life) => {
-            setParams({ life: life.toString() });
-          }}
+          onLife={(life) => setParams({ life: life.toString() })}
           onMoment={pin}
           onStack={onStack}
           links={
@@ -278,19 +273,17 @@ export function History(props: HistoryProps) {
               type="button"
               class="text-button"
               title="Where it lies in its segment, at this moment"
-              onClick={() => {
+              onClick={() =>
                 view.showPage("segments", {
                   part: null,
                   moment: shownMoment().toString(),
-                });
-              }}
+                })
+              }
             >
               Show in its segment
             </button>
           }
-          close={() => {
-            setParams({ life: null });
-          }}
+          close={() => setParams({ life: null })}
         />
       )}
       {params.life === null && range !== null && (
@@ -311,9 +304,7 @@ export function History(props: HistoryProps) {
             const { low, high } = rangeShown;
             controller.setView({ ...controller.view, x0: low, x1: high });
           }}
-          close={() => {
-            setParams({ r0: null, r1: null });
-          }}
+          close={() => setParams({ r0: null, r1: null })}
         />
       )}
     </>

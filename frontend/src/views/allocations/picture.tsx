@@ -117,23 +117,17 @@ export function Picture(props: PictureProps) {
             const { view, limits } = controller;
             controller.setView(zoomStep(view, limits, sign, "x"));
           }}
-          fit={() => {
-            controller?.fit();
-          }}
+          fit={() => controller?.fit()}
         />
         <ChartButton
           label="Fit the height to what is in sight (H)"
           icon="height"
-          onClick={() => {
-            controller?.fitHeight();
-          }}
+          onClick={() => controller?.fitHeight()}
         />
         <ChartButton
           label={asTable ? "View as picture" : "View as table"}
           icon={asTable ? "chart" : "table"}
-          onClick={() => {
-            setAsTable(!asTable);
-          }}
+          onClick={() => setAsTable(!asTable)}
         />
         <ExportMenu subject="the picture of allocations" source={source} />
       </div>

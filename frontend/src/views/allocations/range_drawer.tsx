@@ -118,9 +118,7 @@ function Answer(props: AnswerProps) {
             <button
               type="button"
               class="text-button"
-              onClick={() => {
-                props.onMoment(answer.highestMoment);
-              }}
+              onClick={() => props.onMoment(answer.highestMoment)}
             >
               {momentText(answer.highestMoment)}
             </button>

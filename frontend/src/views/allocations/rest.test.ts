@@ -50,15 +50,14 @@ function rowsOf(changes: Partial<AllocationBlockResponse>): Record<string, strin
 }
 
 describe("what a card says at rest", () => {
-  it("is rounding, step, stream, pool and the others of its stack", () => {
+  it("is rounding, step, stream, pool and the others of its stack", () =>
     expect(rowsOf({})).toEqual({
       takes: "1.00 KiB, rounding adds 24 B",
       "born in": "step 3, train",
       stream: "0x1f",
       pool: "(0, 3)",
       "same stack": "4 others live, 4.00 KiB; 9 in all",
-    });
-  });
+    }));
 
   it("says what is not known instead of a size that was not asked for", () => {
     expect(rowsOf({ isRounded: true })["size"]).toContain("not known");
@@ -70,9 +69,8 @@ describe("what a card says at rest", () => {
     expect(Object.keys(rows)).toEqual(["takes"]);
   });
 
-  it("names the tensor that the training knew it by", () => {
-    expect(rowsOf({ tensor: "layers.0.weight" })["tensor"]).toBe("layers.0.weight");
-  });
+  it("names the tensor that the training knew it by", () =>
+    expect(rowsOf({ tensor: "layers.0.weight" })["tensor"]).toBe("layers.0.weight"));
 
   it("shows the innermost frames and counts the others", () => {
     const { frames, numMore } = blockDetail(BLOCK, FACTS, stacks, "auto");

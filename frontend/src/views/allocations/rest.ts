@@ -31,9 +31,7 @@ export function useRest(controller: BlockController | null): BlockHover | null {
         setRest(null);
         return;
       }
-      timer = window.setTimeout(() => {
-        setRest(hover);
-      }, REST_MS);
+      timer = window.setTimeout(() => setRest(hover), REST_MS);
     });
     return () => {
       window.clearTimeout(timer);

@@ -45,19 +45,14 @@ export function stackFiles(
   };
   const stem = fileStem(source);
   const save: Readonly<Record<string, () => void>> = {
-    folded: () => {
-      downloadText(stem, "txt", foldedStacks(stacks, held, choice));
-    },
-    speedscope: () => {
+    folded: () => downloadText(stem, "txt", foldedStacks(stacks, held, choice)),
+    speedscope: () =>
       downloadText(
         `${stem} speedscope`,
         "json",
         speedscope(stacks, held, choice, stem),
-      );
-    },
-    csv: () => {
-      downloadText(stem, "csv", exportCsv(source));
-    },
+      ),
+    csv: () => downloadText(stem, "csv", exportCsv(source)),
   };
   return STACK_FILES.map(({ id, label: words }) => ({
     id,

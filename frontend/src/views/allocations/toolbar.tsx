@@ -29,20 +29,18 @@ export function PictureBar(props: PictureBarProps) {
         options={ordersOf(params.colour)}
         chosen={params.order}
         words={(order) => ORDER_WORDS[order]}
-        onChoose={(order) => {
-          setParams({ order });
-        }}
+        onChoose={(order) => setParams({ order })}
       />
       <Choice
         label="Colour"
         value={params.colour}
-        onChange={(colour) => {
+        onChange={(colour) =>
           setParams({
             colour: colour === "category" ? null : colour,
             only: null,
             ...(params.order === "allocation" ? {} : { order: null }),
-          });
-        }}
+          })
+        }
       >
         {COLOURS.map((colour) => (
           <option key={colour} value={colour}>
@@ -76,17 +74,13 @@ export function PictureBar(props: PictureBarProps) {
         label="Stream"
         names={facts.streams}
         chosen={params.stream}
-        onChoose={(stream) => {
-          setParams({ stream });
-        }}
+        onChoose={(stream) => setParams({ stream })}
       />
       <RowChoice
         label="Pool"
         names={facts.pools}
         chosen={params.pool}
-        onChoose={(pool) => {
-          setParams({ pool });
-        }}
+        onChoose={(pool) => setParams({ pool })}
       />
       <div class="allocations-find">
         <Icon name="search" />
@@ -99,9 +93,7 @@ export function PictureBar(props: PictureBarProps) {
           autocomplete="off"
           spellcheck={false}
           value={params.find}
-          onInput={(event) => {
-            setParams({ blocks: event.currentTarget.value });
-          }}
+          onInput={(event) => setParams({ blocks: event.currentTarget.value })}
           onKeyDown={(event) => {
             if (event.key !== "Escape") return;
             setParams({ blocks: null });

@@ -49,12 +49,8 @@ export function useSearch(typed: string, stacks: CallStacks | null): Search {
 function useSettled(typed: string): string {
   const [settled, setSettled] = useState(typed);
   useEffect(() => {
-    const timer = window.setTimeout(() => {
-      setSettled(typed);
-    }, TYPING_MS);
-    return () => {
-      window.clearTimeout(timer);
-    };
+    const timer = window.setTimeout(() => setSettled(typed), TYPING_MS);
+    return () => window.clearTimeout(timer);
   }, [typed]);
   return settled;
 }

@@ -54,12 +54,7 @@ export function useViewWords(
     controller.setView(viewOf({ x, y }, controller.world));
     // Counted: a link may lead back to what stood there before anything was written.
   }, [controller, address, numWritten]);
-  useEffect(
-    () => () => {
-      late.drop();
-    },
-    [],
-  );
+  useEffect(() => () => late.drop(), []);
   return (view) => {
     if (controller === null) return;
     const next = spansOf(view, controller.world);

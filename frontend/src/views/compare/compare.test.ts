@@ -167,7 +167,7 @@ function device(numEvents: number, bytes: readonly number[]): HistoryDevice {
   } as unknown as HistoryDevice;
 }
 
-describe("both timelines", () => {
+describe("both timelines", () =>
   it("stand on one axis", () => {
     const [a, b] = [device(100, [1, 4, 2, 0]), device(1000, [2, 2, 2, 2])];
     const curve = curveOf(a, "share");
@@ -187,8 +187,7 @@ describe("both timelines", () => {
     const marks = nodes.flatMap(({ children }) => children);
     expect(marks).toContain("A");
     expect(marks).not.toContain("B");
-  });
-});
+  }));
 
 describe("the sides", () => {
   const histories = [
@@ -208,13 +207,12 @@ describe("the sides", () => {
     expect(otherHistory(alone, "x", true)).toBe("x");
   });
 
-  it("offer peak, errors and the end", () => {
+  it("offer peak, errors and the end", () =>
     expect(namedMoments(device(100, [1])).map(({ value }) => value)).toEqual([
       "",
       "7",
       "99",
-    ]);
-  });
+    ]));
 
   it("come from the URL", () => {
     const params = readCompare(

@@ -54,9 +54,9 @@ export function CompareView(props: ViewProps) {
           options={PARTS}
           chosen={params.part}
           words={(part) => PART_WORDS[part]}
-          onChoose={(part) => {
-            props.setParams({ part: part === usual ? null : part }, "push");
-          }}
+          onChoose={(part) =>
+            props.setParams({ part: part === usual ? null : part }, "push")
+          }
         />
       </div>
       {params.part === "two" && (
@@ -153,16 +153,16 @@ function Two({ view, params, exporter }: TwoProps) {
           }}
           facts={aFacts}
           device={aDevice}
-          onDevice={(device) => {
-            setParams({ history_device: device.toString(), moment: null }, "push");
-          }}
+          onDevice={(device) =>
+            setParams({ history_device: device.toString(), moment: null }, "push")
+          }
           moment={params.a.moment}
-          onMoment={(moment) => {
+          onMoment={(moment) =>
             setParams({
               moment: moment === null ? null : moment.toString(),
               b_history: bId,
-            });
-          }}
+            })
+          }
           byteUnit={byteUnit}
         />
         <SideBar
@@ -178,21 +178,21 @@ function Two({ view, params, exporter }: TwoProps) {
           }}
           histories={bHistories}
           history={bId}
-          onHistory={(b_history) => {
-            setParams({ b_history, b_device: null, b_moment: null }, "push");
-          }}
+          onHistory={(b_history) =>
+            setParams({ b_history, b_device: null, b_moment: null }, "push")
+          }
           facts={bFacts}
           device={bDevice}
-          onDevice={(device) => {
-            setParams({ b_device: device.toString(), b_moment: null }, "push");
-          }}
+          onDevice={(device) =>
+            setParams({ b_device: device.toString(), b_moment: null }, "push")
+          }
           moment={bMoment}
-          onMoment={(moment) => {
+          onMoment={(moment) =>
             setParams({
               b_moment: moment === null ? null : moment.toString(),
               b_history: bId,
-            });
-          }}
+            })
+          }
           byteUnit={byteUnit}
         />
         <ChartButton

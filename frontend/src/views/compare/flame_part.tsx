@@ -91,9 +91,7 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
           options={FRAME_CHOICES}
           chosen={params.frames}
           words={(one) => FRAME_WORDS[one]}
-          onChoose={(one) => {
-            setParams({ frames: one === "python" ? null : one });
-          }}
+          onChoose={(one) => setParams({ frames: one === "python" ? null : one })}
         />
         <Segmented
           label="When two stacks are one"
@@ -108,18 +106,10 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
                   "The same functions, whatever the line: for two versions of the code",
                 ]
           }
-          onChoose={(one) => {
-            setParams({ match: one === "exact" ? null : one });
-          }}
+          onChoose={(one) => setParams({ match: one === "exact" ? null : one })}
         />
         {state.zoom.length > 0 && (
-          <button
-            type="button"
-            class="text-button"
-            onClick={() => {
-              setState(NO_STACKS);
-            }}
-          >
+          <button type="button" class="text-button" onClick={() => setState(NO_STACKS)}>
             Show all
           </button>
         )}
@@ -135,9 +125,7 @@ export function ChangeFlame({ view, params, answer }: DifferenceProps) {
         stacks={stacks}
         found={null}
         zoom={state.zoom}
-        onZoom={(zoom) => {
-          setState({ ...state, zoom });
-        }}
+        onZoom={(zoom) => setState({ ...state, zoom })}
         onFrame={(frame) => {
           const { name } = stacks.frame(frame);
           setParams({ by: "stack", find: name });

@@ -122,9 +122,7 @@ export function LineHeat(props: {
               `rank ${rank}: ${formatBytesExact(bytes)} at ${lines[at.line] ?? ""}`,
             );
           }}
-          onPointerLeave={() => {
-            setTip("");
-          }}
+          onPointerLeave={() => setTip("")}
           onClick={(event) => {
             const at = cellAt(event);
             if (at !== null) props.onRank(at.row);

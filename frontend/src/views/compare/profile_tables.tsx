@@ -145,9 +145,9 @@ function Rows(
         <Choice
           label="Of"
           value={measure.key}
-          onChange={(key) => {
-            setParams({ measure: key === measures[0]?.key ? null : key }, "push");
-          }}
+          onChange={(key) =>
+            setParams({ measure: key === measures[0]?.key ? null : key }, "push")
+          }
         >
           {measures.map(({ key, title }) => (
             <option key={key} value={key}>
@@ -161,25 +161,19 @@ function Rows(
           options={["trace", "step"] as const}
           chosen={perWord}
           words={(one) => PER_WORDS[one]}
-          onChoose={(one) => {
-            setParams({ per: one === usualPer ? null : one });
-          }}
+          onChoose={(one) => setParams({ per: one === usualPer ? null : one })}
         />
         <Segmented
           label="Which rows"
           options={ONLY}
           chosen={only}
           words={(one) => ONLY_WORDS[one]}
-          onChoose={(one) => {
-            setParams({ side: one === "all" ? null : one });
-          }}
+          onChoose={(one) => setParams({ side: one === "all" ? null : one })}
         />
         <SearchBox
           label="Find in the table"
           text={find}
-          onText={(text) => {
-            setParams({ find: text === "" ? null : text });
-          }}
+          onText={(text) => setParams({ find: text === "" ? null : text })}
           commands={view.commands}
         />
         <span class="quiet" role="status">

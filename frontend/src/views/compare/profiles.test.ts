@@ -130,9 +130,8 @@ describe("joining rows by name", () => {
 });
 
 describe("the rows shown", () => {
-  it("stand by the size of their difference", () => {
-    expect(shown({})).toEqual(["aten::mm", "aten::new", "aten::gone", "aten::add"]);
-  });
+  it("stand by the size of their difference", () =>
+    expect(shown({})).toEqual(["aten::mm", "aten::new", "aten::gone", "aten::add"]));
 
   it("put those without a number last, whichever way", () => {
     for (const descending of [true, false]) {
@@ -158,13 +157,11 @@ describe("the rows shown", () => {
 });
 
 describe("answers as sides", () => {
-  it("are nothing while another table is asked for", () => {
-    expect(sideOf("kernels", operators([]))).toBeNull();
-  });
+  it("are nothing while another table is asked for", () =>
+    expect(sideOf("kernels", operators([]))).toBeNull());
 
-  it("say how many rows were left out", () => {
-    expect(side("operators", operators([["x", 1, 1]], 7)).left).toBe(6);
-  });
+  it("say how many rows were left out", () =>
+    expect(side("operators", operators([["x", 1, 1]], 7)).left).toBe(6));
 
   it("have measures of devices where one side has devices", () => {
     const keys = (sides: readonly ProfileSide[]): readonly string[] =>
@@ -207,14 +204,13 @@ describe("steps", () => {
   const part = (role: string, meanMs: number) => ({ role, meanMs });
   const parts = (...of: unknown[]) => ({ parts: of }) as unknown as ProfileResponse;
 
-  it("have a row per role that either has, in the order of claims", () => {
+  it("have a row per role that either has, in the order of claims", () =>
     expect(
       rolePairs(parts(part("other", 2)), parts(part("kernel", 5), part("other", 1))),
     ).toEqual([
       { role: "kernel", a: 0, b: 5 },
       { role: "other", a: 2, b: 1 },
-    ]);
-  });
+    ]));
 
   it("take their mean", () => {
     expect(meanStepMs({ durationMs: Float64Array.of(10, 20) })).toBe(15);

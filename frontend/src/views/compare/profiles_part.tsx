@@ -68,12 +68,10 @@ export function ProfilesPart({ view, params, exporter }: ProfilesPartProps) {
           live={b}
           runs={runs}
           run={bRun}
-          onRun={(id) => {
-            setParams({ b_run: id === run.id ? null : id, b_source: null }, "push");
-          }}
-          onSource={(source) => {
-            setParams({ b_source: source }, "push");
-          }}
+          onRun={(id) =>
+            setParams({ b_run: id === run.id ? null : id, b_source: null }, "push")
+          }
+          onSource={(source) => setParams({ b_source: source }, "push")}
         />
         <ChartButton
           label="Exchange A and B"

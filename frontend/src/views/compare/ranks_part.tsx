@@ -156,9 +156,7 @@ function Ranks({
               ["holds most", one.topLabel],
             ];
           }}
-          onPick={(rank) => {
-            open(ranks.findIndex((one) => one.rank === rank));
-          }}
+          onPick={(rank) => open(ranks.findIndex((one) => one.rank === rank))}
           theme={theme}
           byteUnit={byteUnit}
           heightPx={BARS_PX}
@@ -178,12 +176,12 @@ function Ranks({
           selected={null}
           onSelect={open}
           sort={sort}
-          onSort={(key) => {
+          onSort={(key) =>
             setSort({
               key: key as RankSort,
               descending: sort.key === key ? !sort.descending : key !== "rank",
-            });
-          }}
+            })
+          }
           empty="No rank."
           heightPx={Math.min(TABLE_PX, 30 + 24 * rows.length + 2)}
         />

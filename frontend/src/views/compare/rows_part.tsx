@@ -31,9 +31,7 @@ export function Rows({ view, params, answer, exporter }: DifferenceProps) {
     () => chosenRows(rows, { only, find, sort }),
     [rows, only, find, sort],
   );
-  useEffect(() => {
-    setSelected(null);
-  }, [rows]);
+  useEffect(() => setSelected(null), [rows]);
   const source: ExportSource = {
     origin: originOf(view.run),
     name: `difference by ${params.rows}`,
@@ -57,18 +55,14 @@ export function Rows({ view, params, answer, exporter }: DifferenceProps) {
           options={ROWS}
           chosen={params.rows}
           words={(one) => [ROW_WORDS[one][0], ROW_WORDS[one][1]]}
-          onChoose={(one) => {
-            setParams({ by: one === "line" ? null : one });
-          }}
+          onChoose={(one) => setParams({ by: one === "line" ? null : one })}
         />
         <Segmented<CompareOnly>
           label="Which rows"
           options={ONLY}
           chosen={only}
           words={(one) => ONLY_WORDS[one]}
-          onChoose={(one) => {
-            setParams({ side: one === "all" ? null : one });
-          }}
+          onChoose={(one) => setParams({ side: one === "all" ? null : one })}
         />
         <Find value={find} setParams={setParams} />
         <span class="quiet">
@@ -84,9 +78,7 @@ export function Rows({ view, params, answer, exporter }: DifferenceProps) {
         selected={selected}
         onSelect={setSelected}
         sort={sort}
-        onSort={(key) => {
-          setSort(clicked(sort, key, key === "label"));
-        }}
+        onSort={(key) => setSort(clicked(sort, key, key === "label"))}
         empty={
           find !== ""
             ? "Nothing matches."
@@ -119,9 +111,7 @@ function Find({
       autocomplete="off"
       spellcheck={false}
       value={value}
-      onInput={(event) => {
-        setParams({ find: event.currentTarget.value });
-      }}
+      onInput={(event) => setParams({ find: event.currentTarget.value })}
     />
   );
 }

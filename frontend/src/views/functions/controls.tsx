@@ -40,9 +40,7 @@ export function Controls(props: ControlsProps) {
         <span class="quiet">Rank</span>{" "}
         <select
           value={data.rank?.toString() ?? ""}
-          onChange={(event) => {
-            props.chooseRank(Number(event.currentTarget.value));
-          }}
+          onChange={(event) => props.chooseRank(Number(event.currentTarget.value))}
         >
           {Array.from(data.ranks, (rank) => (
             <option key={rank} value={rank}>
@@ -66,9 +64,7 @@ function SideSwitch({ params, setParams }: ControlsProps) {
           type="button"
           class="button"
           aria-pressed={params.sides.includes(side)}
-          onClick={() => {
-            setParams({ sides: sidesAfterClick(params.sides, side) });
-          }}
+          onClick={() => setParams({ sides: sidesAfterClick(params.sides, side) })}
         >
           {SIDE_LABELS[side]}
         </button>
@@ -129,9 +125,7 @@ function StatPicker({ data, shown, setParams }: ControlsProps) {
   useEffect(() => {
     if (open) root.current?.querySelector("input")?.focus();
   }, [open]);
-  useOutside(root, open, () => {
-    setOpen(false);
-  });
+  useOutside(root, open, () => setOpen(false));
   const groups = statGroups(data.stats, find);
   return (
     <div
@@ -149,9 +143,7 @@ function StatPicker({ data, shown, setParams }: ControlsProps) {
         class="button"
         aria-expanded={open}
         aria-haspopup="true"
-        onClick={() => {
-          setOpen(!open);
-        }}
+        onClick={() => setOpen(!open)}
       >
         Statistics: {formatInteger(shown.length)} of {formatInteger(data.stats.length)}
       </button>
@@ -164,9 +156,7 @@ function StatPicker({ data, shown, setParams }: ControlsProps) {
             autocomplete="off"
             spellcheck={false}
             value={find}
-            onInput={(event) => {
-              setFind(event.currentTarget.value);
-            }}
+            onInput={(event) => setFind(event.currentTarget.value)}
           />
           <div class="stat-groups">
             {groups.map(({ title, stats }) => (
@@ -177,9 +167,9 @@ function StatPicker({ data, shown, setParams }: ControlsProps) {
                     <input
                       type="checkbox"
                       checked={shown.some((stat) => stat.name === name)}
-                      onChange={() => {
-                        setParams({ stats: statsAfterClick(data.stats, shown, name) });
-                      }}
+                      onChange={() =>
+                        setParams({ stats: statsAfterClick(data.stats, shown, name) })
+                      }
                     />{" "}
                     <span>{name}</span>
                     {statLabel(name) !== name && (
@@ -194,9 +184,7 @@ function StatPicker({ data, shown, setParams }: ControlsProps) {
           <button
             type="button"
             class="button"
-            onClick={() => {
-              setParams({ stats: null });
-            }}
+            onClick={() => setParams({ stats: null })}
           >
             Only the usual ones
           </button>

@@ -199,7 +199,7 @@ describe("the words of the URL", () => {
   });
 });
 
-describe("callLines", () => {
+describe("callLines", () =>
   it("runs over steps, or over the clock where steps do not ascend", () => {
     const { calls } = answer();
     const steps = callLines(calls, ALLOCATED);
@@ -210,8 +210,7 @@ describe("callLines", () => {
       x: "wall",
       extent: { low: 1000, high: 3000 },
     });
-  });
-});
+  }));
 
 const MODULES = { paths: ["", "layers.0"], types: ["Net", "Block"] };
 

@@ -121,9 +121,7 @@ function Body({ view, data, params }: BodyProps) {
       subject: "table of calls",
       formats: TABLE_FORMATS,
       source: () => latest.current.source,
-      say: (sentence) => {
-        latest.current.view.say(sentence);
-      },
+      say: (sentence) => latest.current.view.say(sentence),
     }),
   );
   return (
@@ -146,21 +144,19 @@ function Body({ view, data, params }: BodyProps) {
           columns={columns}
           rows={rows}
           selected={selected}
-          onSelect={(id) => {
+          onSelect={(id) =>
             setParams({
               iteration: data.calls.iteration[id]?.toString() ?? null,
               attempt: data.calls.attempt[id]?.toString() ?? null,
-            });
-          }}
+            })
+          }
           onToggle={() => undefined}
           sort={
             params.sort === ""
               ? null
               : { key: params.sort, descending: params.descending }
           }
-          onSort={(key) => {
-            setParams({ order: orderAfterClick(params, key) });
-          }}
+          onSort={(key) => setParams({ order: orderAfterClick(params, key) })}
           empty="This function has no collected calls on this rank."
           heightPx={TABLE_PX}
         />
@@ -248,9 +244,7 @@ function OneCall({
           <button
             type="button"
             class="text-button"
-            onClick={() => {
-              view.showPage("modules", { window: data.moduleWindow });
-            }}
+            onClick={() => view.showPage("modules", { window: data.moduleWindow })}
           >
             Its modules’ memory
           </button>

@@ -31,9 +31,7 @@ export function Over({ view, data }: OverProps) {
         <span class="quiet">Drawn below</span>{" "}
         <select
           value={stat.name}
-          onChange={(event) => {
-            view.setParams({ stat: event.currentTarget.value });
-          }}
+          onChange={(event) => view.setParams({ stat: event.currentTarget.value })}
         >
           {statGroups(data.stats, "").map(({ title, stats }) => (
             <optgroup key={title} label={title}>

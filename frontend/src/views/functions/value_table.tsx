@@ -46,9 +46,7 @@ export function ValueTable(props: ValueTableProps) {
           autocomplete="off"
           spellcheck={false}
           value={find}
-          onInput={(event) => {
-            setFind(event.currentTarget.value);
-          }}
+          onInput={(event) => setFind(event.currentTarget.value)}
         />
         <span class="quiet" role="status">
           {formatInteger(rows.length)} rows

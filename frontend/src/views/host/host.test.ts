@@ -67,7 +67,7 @@ describe("trackLines", () => {
   });
 });
 
-describe("hostTable", () => {
+describe("hostTable", () =>
   it("holds every point of every line once, with its low", () => {
     const cpu = track([
       ["a", 0],
@@ -85,14 +85,12 @@ describe("hostTable", () => {
     expect(column("column")).toEqual(["a", "a", "b", "b"]);
     expect(column("high")).toEqual([1, 2, 1, 2]);
     expect(column("low")).toEqual([1, 2, 0.5, 2]);
-  });
-});
+  }));
 
-describe("trackLimit", () => {
+describe("trackLimit", () =>
   it("draws a limit in units of the track, but no line at 100 %", () => {
     expect(trackLimit(track([]))).toBeNull();
     const memory: HostTrack = { ...track([]), key: "memory", unit: "bytes", limit: 64 };
     expect(trackLimit(memory)).toEqual({ value: 64, label: "total" });
     expect(trackLimit({ ...memory, key: "swap", limit: 0 })).toBeNull();
-  });
-});
+  }));

@@ -54,15 +54,11 @@ export function HostView(props: ViewProps) {
     ...rangeCommands("Host", {
       extent: () => extentOf(latest.current.data),
       range: () => latest.current.shown,
-      setRange: (range) => {
-        latest.current.setRange(range);
-      },
+      setRange: (range) => latest.current.setRange(range),
     }),
     ...hostExports(
       () => latest.current.data,
-      (sentence) => {
-        latest.current.say(sentence);
-      },
+      (sentence) => latest.current.say(sentence),
     ),
   ]);
   return (
@@ -71,18 +67,10 @@ export function HostView(props: ViewProps) {
         <h2>{data === null ? "Host" : hostTitle(data)}</h2>
         <XSwitch
           x={x}
-          setX={(next) => {
-            setParams({ x: next, x0: null, x1: null }, "push");
-          }}
+          setX={(next) => setParams({ x: next, x0: null, x1: null }, "push")}
         />
         {shown !== null && (
-          <button
-            type="button"
-            class="button"
-            onClick={() => {
-              setRange(null);
-            }}
-          >
+          <button type="button" class="button" onClick={() => setRange(null)}>
             Fit
           </button>
         )}
@@ -176,9 +164,7 @@ function Track(props: {
               type="button"
               class="button"
               aria-pressed={one === column}
-              onClick={() => {
-                setChosen(one);
-              }}
+              onClick={() => setChosen(one)}
             >
               {columnLabel(one)}
             </button>

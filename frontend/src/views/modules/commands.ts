@@ -54,9 +54,7 @@ export interface ModuleActions {
 
 export function moduleCommands(actions: ModuleActions): readonly Command[] {
   const { now, timeline, find } = actions;
-  const say = (sentence: string): void => {
-    now().view.say(sentence);
-  };
+  const say = (sentence: string): void => now().view.say(sentence);
   const command = (
     id: string,
     label: string,
@@ -67,47 +65,28 @@ export function moduleCommands(actions: ModuleActions): readonly Command[] {
     label,
     group: "Modules",
     ...(key === undefined ? {} : { key }),
-    run: () => {
-      run(now());
-    },
+    run: () => run(now()),
   });
   return [
     command("find", "Find modules", find),
-    command("flat", "Switch between tree and list", ({ params, view }) => {
-      view.setParams({ flat: params.flat ? null : "1", depth: null });
-    }),
+    command("flat", "Switch between tree and list", ({ params, view }) =>
+      view.setParams({ flat: params.flat ? null : "1", depth: null }),
+    ),
     command(
       "measure",
       "Switch between memory by module and the rank’s total",
-      ({ data, view }) => {
+      ({ data, view }) =>
         view.setParams(
           measureWords(data.measure === "held" ? "total" : "held", data),
           "push",
-        );
-      },
+        ),
     ),
-    command(
-      "before",
-      "Previous tracked step",
-      (current) => {
-        step(current, -1);
-      },
-      "{",
-    ),
-    command(
-      "after",
-      "Next tracked step",
-      (current) => {
-        step(current, 1);
-      },
-      "}",
-    ),
+    command("before", "Previous tracked step", (current) => step(current, -1), "{"),
+    command("after", "Next tracked step", (current) => step(current, 1), "}"),
     command(
       "close",
       "Close the details",
-      ({ view }) => {
-        view.setParams({ module: null });
-      },
+      ({ view }) => view.setParams({ module: null }),
       "Escape",
     ),
     ...exportCommands({

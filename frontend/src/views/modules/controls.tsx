@@ -37,9 +37,7 @@ export function Controls(props: ControlsProps) {
       <Choice
         label="Moment"
         value={data.state}
-        onChange={(state) => {
-          setParams({ state, call: null }, "push");
-        }}
+        onChange={(state) => setParams({ state, call: null }, "push")}
       >
         <Grouped
           groups={stateOptions(data.states)}
@@ -51,9 +49,7 @@ export function Controls(props: ControlsProps) {
         <Choice
           label="Call"
           value={params.call === "" ? "" : (data.call?.toString() ?? "")}
-          onChange={(call) => {
-            setParams({ call }, "push");
-          }}
+          onChange={(call) => setParams({ call }, "push")}
         >
           <option value="">the highest of each module</option>
           {Array.from({ length: Math.min(data.maxCalls, MOST_CALLS) }, (_, call) => (
@@ -67,9 +63,7 @@ export function Controls(props: ControlsProps) {
         <Choice
           label="Device"
           value={data.device}
-          onChange={(device) => {
-            setParams({ device }, "push");
-          }}
+          onChange={(device) => setParams({ device }, "push")}
         >
           {data.devices.map((device) => (
             <option key={device} value={device}>
@@ -144,9 +138,7 @@ function RankSelect({ data, rank, chooseRank }: ControlsProps) {
     <Choice
       label="Rank"
       value={rank === null ? "" : (data.rank?.toString() ?? "")}
-      onChange={(value) => {
-        chooseRank(value === "" ? null : Number(value));
-      }}
+      onChange={(value) => chooseRank(value === "" ? null : Number(value))}
     >
       <option value="">
         {highest === null ? "the highest" : `the highest (${highest})`}
@@ -182,9 +174,7 @@ function Measure({ data, setParams }: ControlsProps) {
               ? "The report this was imported from holds the rank’s totals only"
               : title
           }
-          onClick={() => {
-            setParams(measureWords(measure, data), "push");
-          }}
+          onClick={() => setParams(measureWords(measure, data), "push")}
         >
           {words}
         </button>
@@ -232,9 +222,7 @@ function AgainstWhat({ data, setParams }: ControlsProps) {
         <Choice
           label="Moment"
           value={baseline.state}
-          onChange={(state) => {
-            setParams({ against_state: state }, "push");
-          }}
+          onChange={(state) => setParams({ against_state: state }, "push")}
         >
           <Grouped
             groups={stateOptions(data.states)}
@@ -248,9 +236,7 @@ function AgainstWhat({ data, setParams }: ControlsProps) {
         <Choice
           label="Tracked step"
           value={baseline.window}
-          onChange={(window) => {
-            setParams({ against_window: window }, "push");
-          }}
+          onChange={(window) => setParams({ against_window: window }, "push")}
         >
           <Windows windows={data.windows} />
         </Choice>
@@ -260,9 +246,7 @@ function AgainstWhat({ data, setParams }: ControlsProps) {
         <Choice
           label="Rank"
           value={baseline.rank?.toString() ?? ""}
-          onChange={(rank) => {
-            setParams({ against_rank: rank }, "push");
-          }}
+          onChange={(rank) => setParams({ against_rank: rank }, "push")}
         >
           {Array.from(data.ranks, (rank) => (
             <option key={rank} value={rank}>

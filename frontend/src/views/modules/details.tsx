@@ -46,9 +46,7 @@ export function Details(props: DetailsProps) {
   const live = useLive(view.client, "module", query, view.pollMs);
   const answer = live.data?.module === fqn ? live.data : null;
   // Also once the answer has made it taller.
-  useLayoutEffect(() => {
-    keepInSight(root.current);
-  }, [fqn, answer === null]);
+  useLayoutEffect(() => keepInSight(root.current), [fqn, answer === null]);
   return (
     <section ref={root} class="modules-details" aria-label={`Details of ${fqn}`}>
       <header>
@@ -180,12 +178,9 @@ function Moment(
         <button
           type="button"
           class="text-button"
-          onClick={() => {
-            view.setParams(
-              { state, call: call === 0 ? null : call.toString() },
-              "push",
-            );
-          }}
+          onClick={() =>
+            view.setParams({ state, call: call === 0 ? null : call.toString() }, "push")
+          }
         >
           {STATE_WORDS[state]}
           {call > 0 && ` · call ${formatInteger(call + 1)}`}

@@ -144,7 +144,7 @@ describe("the columns", () => {
   });
 });
 
-describe("the exported table", () => {
+describe("the exported table", () =>
   it("holds every module that was searched for, open or not, with every digit", () => {
     const data = modulesOf();
     const table = modulesTable(data, new Modules(data.tree), "layers");
@@ -159,8 +159,7 @@ describe("the exported table", () => {
     expect(names).toContain("rank_total_bytes");
     expect(names).toContain("temp_bytes");
     expect(names).not.toContain("baseline_own_bytes");
-  });
-});
+  }));
 
 describe("words", () => {
   it("list the states there are, in order of time", () => {
@@ -235,7 +234,7 @@ describe("the figures above the table", () => {
   });
 });
 
-describe("measureWords", () => {
+describe("measureWords", () =>
   it("shows the rank's total where modules have moments of their own", () => {
     expect(measureWords("total", modulesOf())).toMatchObject({
       measure: "total",
@@ -245,20 +244,18 @@ describe("measureWords", () => {
       measure: null,
       state: null,
     });
-  });
-});
+  }));
 
-describe("sortAfterClick", () => {
+describe("sortAfterClick", () =>
   it("goes from largest first over smallest first back to the model's order", () => {
     expect(sortAfterClick(paramsOf(), "own")).toBe("-own");
     expect(sortAfterClick(paramsOf({ sort: "-own" }), "own")).toBe("own");
     expect(sortAfterClick(paramsOf({ sort: "own" }), "own")).toBe("model");
     expect(sortAfterClick(paramsOf({ sort: "own" }), "held")).toBeNull();
     expect(sortAfterClick(paramsOf(), "held")).toBe("held");
-  });
-});
+  }));
 
-describe("firstAgainst", () => {
+describe("firstAgainst", () =>
   it("compares with something else than what is shown", () => {
     const data = modulesOf({ windows: [WINDOW, { ...WINDOW, id: "w0" }] });
     expect(firstAgainst("state", data)).toMatchObject({ against_state: "window_peak" });
@@ -269,8 +266,7 @@ describe("firstAgainst", () => {
       against_rank: null,
     });
     expect(firstAgainst(null, data)).toMatchObject({ against: null });
-  });
-});
+  }));
 
 describe("windowLines", () => {
   const over = {

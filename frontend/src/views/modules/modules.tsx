@@ -72,9 +72,7 @@ export function ModulesView(props: ViewProps) {
             options={["memory", "time"] as const}
             chosen={part}
             words={(one) => PART_WORDS[one]}
-            onChoose={(one) => {
-              setParams({ part: one }, "push");
-            }}
+            onChoose={(one) => setParams({ part: one }, "push")}
           />
         </div>
       )}
@@ -209,14 +207,10 @@ function Body({ view, data, params, px }: BodyProps) {
           columns={columns}
           rows={rows}
           selected={selected}
-          onSelect={(id) => {
-            setParams({ module: modules.fqn(id) });
-          }}
+          onSelect={(id) => setParams({ module: modules.fqn(id) })}
           onToggle={toggle}
           sort={sort === MODEL_ORDER ? null : { key: sort, descending }}
-          onSort={(key) => {
-            setParams({ sort: sortAfterClick(params, key) });
-          }}
+          onSort={(key) => setParams({ sort: sortAfterClick(params, key) })}
           empty={find === "" ? "This step has no modules." : "No module matches."}
           heightPx={selected === null ? TABLE_PX : TABLE_BESIDE_PX}
         />
@@ -240,9 +234,7 @@ function Body({ view, data, params, px }: BodyProps) {
           data={data}
           fqn={params.module}
           callShown={data.callShown[selected] ?? -1}
-          close={() => {
-            setParams({ module: null });
-          }}
+          close={() => setParams({ module: null })}
         />
       )}
     </>

@@ -29,9 +29,7 @@ export function TableBar(props: TableBarProps) {
             type="button"
             class="button"
             aria-pressed={params.flat === flat}
-            onClick={() => {
-              setParams({ flat: flat ? "1" : null, depth: null });
-            }}
+            onClick={() => setParams({ flat: flat ? "1" : null, depth: null })}
           >
             {flat ? "List" : "Tree"}
           </button>
@@ -51,9 +49,7 @@ export function TableBar(props: TableBarProps) {
         autocomplete="off"
         spellcheck={false}
         value={params.find}
-        onInput={(event) => {
-          setParams({ find: event.currentTarget.value });
-        }}
+        onInput={(event) => setParams({ find: event.currentTarget.value })}
       />
       <span class="quiet" role="status">
         {count(params, modules, props.numRows)}
@@ -93,9 +89,7 @@ export function DepthSelect(
       <span class="quiet">Depth</span>{" "}
       <select
         value={chosen >= maxDepth ? "all" : chosen.toString()}
-        onChange={(event) => {
-          setParams({ depth: event.currentTarget.value });
-        }}
+        onChange={(event) => setParams({ depth: event.currentTarget.value })}
       >
         {Array.from({ length: maxDepth }, (_, depth) => (
           <option key={depth} value={depth}>

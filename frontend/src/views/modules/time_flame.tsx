@@ -54,12 +54,7 @@ export function TimeFlame(props: {
           onChoose={setWanted}
         />
         {root !== null && (
-          <button
-            type="button"
-            onClick={() => {
-              setZoomed(null);
-            }}
-          >
+          <button type="button" onClick={() => setZoomed(null)}>
             All modules
           </button>
         )}

@@ -38,16 +38,14 @@ function rows(changes: Partial<Parameters<typeof timeRows>[3]>): readonly string
 }
 
 describe("time by module", () => {
-  it("names modules from the root down", () => {
-    expect(PATHS[3]).toBe("Net_0 / Conv_0 / ReLU_0");
-  });
+  it("names modules from the root down", () =>
+    expect(PATHS[3]).toBe("Net_0 / Conv_0 / ReLU_0"));
 
-  it("does not repeat what a name from Lightning holds", () => {
+  it("does not repeat what a name from Lightning holds", () =>
     expect(modulePaths(["net", "net.encoder"], [-1, 0])).toEqual([
       "net",
       "net.encoder",
-    ]);
-  });
+    ]));
 
   it("orders children by the column, and opens as deep as is said", () => {
     expect(rows({})).toEqual(["Net_0", "-Linear_0", "-Conv_0"]);
@@ -118,22 +116,20 @@ describe("time by module", () => {
 describe("the flame graph of modules", () => {
   const host = flameValues(DATA, "host");
 
-  it("has boxes as wide as their time, inside the one around, the longest first", () => {
+  it("has boxes as wide as their time, inside the one around, the longest first", () =>
     expect(moduleBoxes(TREE, host, null)).toEqual([
       { id: 0, x: 0, width: 1, row: 0 },
       { id: 1, x: 0, width: 0.8, row: 1 },
       { id: 2, x: 0.8, width: 0.15, row: 1 },
       { id: 3, x: 0.8, width: 0.05, row: 2 },
-    ]);
-  });
+    ]));
 
-  it("shows what is around a module that is zoomed to as wide as all", () => {
+  it("shows what is around a module that is zoomed to as wide as all", () =>
     expect(moduleBoxes(TREE, host, 2)).toEqual([
       { id: 0, x: 0, width: 1, row: 0 },
       { id: 2, x: 0, width: 1, row: 1 },
       { id: 3, x: 0, width: 5 / 15, row: 2 },
-    ]);
-  });
+    ]));
 
   it("leaves out what cannot be seen, and all of it where nothing took time", () => {
     const thin = Float64Array.of(100, 99.95, 0.05, 0.05);

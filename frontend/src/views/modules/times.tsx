@@ -96,9 +96,7 @@ function Times(props: {
         <SearchBox
           label="Search modules"
           text={find}
-          onText={(text) => {
-            setParams({ find: text === "" ? null : text });
-          }}
+          onText={(text) => setParams({ find: text === "" ? null : text })}
           commands={commands}
         />
         <DepthSelect

@@ -64,9 +64,7 @@ export function WindowTimeline(props: WindowTimelineProps) {
         high: latest.current.answer?.xHigh ?? 1,
       }),
       range: () => latest.current.shown,
-      setRange: (range) => {
-        latest.current.setRange(range);
-      },
+      setRange: (range) => latest.current.setRange(range),
     }),
     ...peakCommands("Modules", {
       toHighest: () => handle.current?.toPeak(),
@@ -82,7 +80,7 @@ export function WindowTimeline(props: WindowTimelineProps) {
   }
   if (answer === null) return <Skeleton heightPx={PLOT_PX + 80} />;
   if (answer.totalBytes.length === 0) return null;
-  const pick = ({ module, state, call }: Boundary): void => {
+  const pick = ({ module, state, call }: Boundary): void =>
     view.setParams(
       {
         state,
@@ -91,7 +89,6 @@ export function WindowTimeline(props: WindowTimelineProps) {
       },
       "push",
     );
-  };
   return (
     <section class="modules-timeline" aria-label="Memory through the step">
       <div class="segmented modules-axis" role="group" aria-label="Axis">

@@ -14,7 +14,7 @@ describe("callerBoxes", () => {
     stack(["loss.py(7): loss", STEP, MAIN], 6, 10, 4),
   ];
 
-  it("puts callers above what they call, without what all begin with", () => {
+  it("puts callers above what they call, without what all begin with", () =>
     expect(callerBoxes(stacks, "host")).toEqual([
       { frame: STEP, label: "step  train.py:9", x: 0, width: 1, row: 0, value: 40 },
       {
@@ -33,8 +33,7 @@ describe("callerBoxes", () => {
         row: 1,
         value: 10,
       },
-    ]);
-  });
+    ]));
 
   it("has widths by what is asked for", () => {
     const calls = callerBoxes(stacks, "calls").map(({ value }) => value);
@@ -102,14 +101,11 @@ describe("sandwich", () => {
   });
 });
 
-describe("frameLabel", () => {
+describe("frameLabel", () =>
   it.each([
     ["/repo/net.py(5): forward", "forward  net.py:5"],
     ["nn.Module: Linear_0", "nn.Module: Linear_0"],
-  ])("%s", (frame, label) => {
-    expect(frameLabel(frame)).toBe(label);
-  });
-});
+  ])("%s", (frame, label) => expect(frameLabel(frame)).toBe(label)));
 
 describe("stackLabel", () => {
   const LINEAR = ["<built-in function linear>", "torch/nn/linear.py(130): forward"];

@@ -58,9 +58,7 @@ export function Callers(props: CallersProps) {
           chosen={isSandwich ? "sandwich" : "flame"}
           words={(one) => FIGURE_WORDS[one]}
           disabled={(one) => one === "flame" && !hasStacks}
-          onChoose={(one) => {
-            view.setParams({ figure: one === "flame" ? null : one });
-          }}
+          onChoose={(one) => view.setParams({ figure: one === "flame" ? null : one })}
         />
         <Segmented
           label="What boxes are as wide as"

@@ -148,7 +148,7 @@ function memory(changes: Partial<OperatorMemoryResponse> = {}): OperatorMemoryRe
   };
 }
 
-describe("operators by memory", () => {
+describe("operators by memory", () =>
   it("say what was given back with its sign, and draw no bar for it", () => {
     const columns = memoryColumns(memory().rows, "auto", "#000000");
     const freed = columns.find(({ key }) => key === "self_increase")?.cell(1);
@@ -158,8 +158,7 @@ describe("operators by memory", () => {
       expect(memoryValues(memory().rows, key)).toHaveLength(2);
     }
     expect(memoryTable(memory()).numRows).toBe(2);
-  });
-});
+  }));
 
 describe("allocations", () => {
   it("say what the trace does not hold, instead of a time", () => {
@@ -201,7 +200,7 @@ describe("allocations", () => {
   });
 });
 
-describe("searching allocations", () => {
+describe("searching allocations", () =>
   it("looks at operator, category, module and phase", () => {
     const held = (text: string) => {
       const rows = allocationsHolding(memory(), text);
@@ -213,8 +212,7 @@ describe("searching allocations", () => {
     expect(held("forward")).toEqual([0]);
     expect(held("other")).toEqual([1, 2]);
     expect(held("nothing")).toEqual([]);
-  });
-});
+  }));
 
 describe("the peak", () => {
   const peak = {

@@ -22,21 +22,19 @@ const TIMES = Float64Array.of(8, 12, 14, 25);
 const VALUES = Float64Array.of(90, 50, 80, 100);
 const CURVE = { timeMs: TIMES, allocatedBytes: VALUES, reservedBytes: VALUES };
 
-describe("places", () => {
+describe("places", () =>
   it("go there and back", () => {
     expect(xOf(FRAME, 15)).toBe(500);
     expect(msAt(FRAME, 500)).toBe(15);
     expect([msAt(FRAME, -5), msAt(FRAME, 5000)]).toEqual([10, 20]);
     expect(yOf(FRAME, 25)).toBe(150);
-  });
-});
+  }));
 
 describe("stepPath", () => {
-  it("holds each value until the next, and the last to the edge", () => {
+  it("holds each value until the next, and the last to the edge", () =>
     expect(stepPath(FRAME, Float64Array.of(10, 15), Float64Array.of(0, 100))).toBe(
       "M0.0 200.0H500.0V0.0H1000.0",
-    );
-  });
+    ));
 
   it("leaves a gap where nothing is known", () => {
     const values = Float64Array.of(100, NaN, 50, NaN);
@@ -47,26 +45,22 @@ describe("stepPath", () => {
   });
 });
 
-describe("peakIn", () => {
+describe("peakIn", () =>
   it("counts what held when the range began, and nothing after its end", () => {
     expect(peakIn(FRAME.range, TIMES, VALUES)).toEqual({ ms: 10, bytes: 90 });
     expect(peakIn({ low: 12, high: 20 }, TIMES, VALUES)).toEqual({ ms: 14, bytes: 80 });
     expect(peakIn({ low: 0, high: 5 }, TIMES, VALUES)).toBeNull();
     expect(peakIn(FRAME.range, TIMES, new Float64Array(4).fill(NaN))).toBeNull();
-  });
-});
+  }));
 
-describe("rowAt", () => {
+describe("rowAt", () =>
   it.each([
     [7, -1],
     [8, 0],
     [13.9, 1],
     [14, 2],
     [99, 3],
-  ])("at %d ms stands row %d", (ms, row) => {
-    expect(rowAt(CURVE, ms)).toBe(row);
-  });
-});
+  ])("at %d ms stands row %d", (ms, row) => expect(rowAt(CURVE, ms)).toBe(row)));
 
 describe("axes", () => {
   it("reach to a capacity only where the totals come near it", () => {

@@ -111,12 +111,8 @@ export function MemoryCurve(props: {
           setPointed(placeOf(event));
           if (drag !== null) setDrag({ from: drag.from, to: placeOf(event) });
         }}
-        onPointerLeave={() => {
-          setPointed(null);
-        }}
-        onPointerCancel={() => {
-          setDrag(null);
-        }}
+        onPointerLeave={() => setPointed(null)}
+        onPointerCancel={() => setDrag(null)}
         onPointerUp={() => {
           setDrag(null);
           if (drag === null || Math.abs(drag.to - drag.from) < LEAST_DRAG_PX) return;

@@ -115,9 +115,7 @@ function Peak({
         columns={columns}
         rows={holders.map((_, row) => row)}
         selected={chosen}
-        onSelect={(row) => {
-          setChosen(row === chosen ? null : row);
-        }}
+        onSelect={(row) => setChosen(row === chosen ? null : row)}
         sort={null}
         empty="The trace shows no allocation that was live then."
         heightPx={Math.min(MOST_PX, HEAD_PX + Math.max(1, holders.length) * ROW_PX)}

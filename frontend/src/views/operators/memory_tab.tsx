@@ -86,16 +86,14 @@ export function MemoryTab(view: ViewProps) {
                 chosen={charge}
                 words={(one) => CHARGE_WORDS[one]}
                 disabled={() => !data.hasAddresses}
-                onChoose={(one) => {
-                  setParams({ charge: one === "allocating" ? null : one }, "push");
-                }}
+                onChoose={(one) =>
+                  setParams({ charge: one === "allocating" ? null : one }, "push")
+                }
               />
               <SearchBox
                 label="Search operators"
                 text={text}
-                onText={(value) => {
-                  setParams({ text: value === "" ? null : value });
-                }}
+                onText={(value) => setParams({ text: value === "" ? null : value })}
                 commands={view.commands}
               />
             </div>
@@ -140,9 +138,7 @@ function DeviceChoice({
     <Choice
       label="Device"
       value={data.device ?? ""}
-      onChange={(device) => {
-        view.setParams({ device }, "push");
-      }}
+      onChange={(device) => view.setParams({ device }, "push")}
     >
       {data.device === null && <option value="">–</option>}
       {data.devices.map((one) => (
@@ -176,18 +172,14 @@ function OfDevice(props: {
     ...rangeCommands("Operators", {
       extent: () => latest.current.extent,
       range: () => latest.current.range.shown,
-      setRange: (next) => {
-        latest.current.range.setRange(next);
-      },
+      setRange: (next) => latest.current.range.setRange(next),
     }),
     {
       id: "operators.clear",
       label: "Show the whole trace",
       group: "Operators",
       key: "Escape",
-      run: () => {
-        latest.current.range.setRange(null);
-      },
+      run: () => latest.current.range.setRange(null),
     },
   ]);
   const marked = pointed ?? chosen;
@@ -206,9 +198,7 @@ function OfDevice(props: {
                 type="button"
                 class="text-button"
                 title="Esc or F"
-                onClick={() => {
-                  range.setRange(null);
-                }}
+                onClick={() => range.setRange(null)}
               >
                 Show the whole trace
               </button>
@@ -246,9 +236,7 @@ function OfDevice(props: {
         view={view}
         text={props.text}
         chosen={chosen}
-        onChoose={(row) => {
-          setChosen(row === chosen ? null : row);
-        }}
+        onChoose={(row) => setChosen(row === chosen ? null : row)}
         onPoint={setPointed}
       />
     </>

@@ -64,9 +64,7 @@ export function OperatorDrawer(props: {
           <button
             type="button"
             class="text-button"
-            onClick={() => {
-              view.showPage("trace", { find: chosen.name });
-            }}
+            onClick={() => view.showPage("trace", { find: chosen.name })}
           >
             Find it in the trace
           </button>

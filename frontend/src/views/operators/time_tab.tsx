@@ -117,9 +117,7 @@ function Table({
           (name, row) =>
             name === chosen.name && (data.shapes[row] ?? "") === (chosen.shapes ?? ""),
         );
-  const close = (): void => {
-    setParams({ operator: null, shapes: null });
-  };
+  const close = (): void => setParams({ operator: null, shapes: null });
   useCommands(view.commands, () => [
     {
       id: "operators.close",

@@ -113,13 +113,7 @@ function Where({ headline, rank, chooseRank }: Parameters<typeof Card>[0]) {
   if (worst === null || worst === rank) return <>{step === "" ? "\u00a0" : step}</>;
   return (
     <>
-      <button
-        type="button"
-        class="text-button"
-        onClick={() => {
-          chooseRank(worst);
-        }}
-      >
+      <button type="button" class="text-button" onClick={() => chooseRank(worst)}>
         rank {worst}
       </button>
       {step !== "" && ` · ${step}`}

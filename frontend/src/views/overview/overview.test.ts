@@ -14,7 +14,7 @@ function ooms(n: number, ranks: readonly number[]): { readonly numOoms: Float64A
   };
 }
 
-describe("rankNotes", () => {
+describe("rankNotes", () =>
   it("lists each rank once, OOMs first, and holds to the limit", () => {
     const strip = stripOf([60, 61, 79, 60], { ...ooms(4, [2]), outliers: [2, 0] });
     const notes = rankNotes(strip, 9);
@@ -30,16 +30,14 @@ describe("rankNotes", () => {
     expect(rankNotes(many, 3)).toHaveLength(3);
     const lost = stripOf(Array(100).fill(1), { lost: new Uint8Array(100).fill(1) });
     expect(rankNotes(lost, 10)).toHaveLength(4);
-  });
-});
+  }));
 
-describe("orderRanks", () => {
+describe("orderRanks", () =>
   it("sorts from high to low, keeps ties in rank order, puts absence last", () => {
     const strip = stripOf([1, Number.NaN, 3, 1, 2]);
     expect(orderRanks(strip, "peak")).toEqual([2, 4, 0, 3, 1]);
     expect(orderRanks(strip, "rank")).toEqual([0, 1, 2, 3, 4]);
-  });
-});
+  }));
 
 describe("layoutStrip", () => {
   it.each([1, 4, 64, 256, 257, 4096, 100_000])(
@@ -58,11 +56,10 @@ describe("layoutStrip", () => {
     },
   );
 
-  it("gives each rank its own bar while they fit", () => {
+  it("gives each rank its own bar while they fit", () =>
     expect(layoutStrip(stripOf(Array(256).fill(1)), "rank", 900).bars).toHaveLength(
       256,
-    );
-  });
+    ));
 
   it("draws the capacity only where the bars stay readable", () => {
     expect(layoutStrip(stripOf([60]), "rank", 900).capacityBytes).toBe(80 * GIB);
@@ -71,9 +68,8 @@ describe("layoutStrip", () => {
     expect(low.topBytes).toBeLessThan(2 * GIB);
   });
 
-  it("keeps a peak above the capacity inside the chart", () => {
-    expect(layoutStrip(stripOf([90]), "rank", 900).topBytes).toBeGreaterThan(90 * GIB);
-  });
+  it("keeps a peak above the capacity inside the chart", () =>
+    expect(layoutStrip(stripOf([90]), "rank", 900).topBytes).toBeGreaterThan(90 * GIB));
 
   it("stands absence and emptiness", () => {
     expect(layoutStrip(stripOf([]), "peak", 900).bars).toEqual([]);

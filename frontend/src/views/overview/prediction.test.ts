@@ -37,14 +37,13 @@ function prediction(changes: Partial<Prediction> = {}): Prediction {
   };
 }
 
-describe("a range of sizes", () => {
+describe("a range of sizes", () =>
   it("has one unit, and the lower end first", () => {
     expect(formatByteRange(450 * MIB, 750 * MIB)).toBe("450 – 750 MiB");
     expect(formatByteRange(1.5 * GIB, 0.5 * GIB)).toBe("0.50 – 1.50 GiB");
     expect(formatByteRange(-300 * MIB, 100 * MIB)).toBe("−300 – 100 MiB");
     expect(formatByteRange(GIB, GIB)).toBe("1.00 GiB");
-  });
-});
+  }));
 
 describe("the ledger of a virtual run", () => {
   it("shows what was estimated as ranges with their source, and the total as one", () => {

@@ -39,17 +39,13 @@ export function ProfilePanel(props: ViewProps) {
         <div class="profile-choice">
           <TraceChoice
             choice={data.choice}
-            onChoose={(chosen) => {
-              setParams({ source: chosen }, "push");
-            }}
+            onChoose={(chosen) => setParams({ source: chosen }, "push")}
           />
         </div>
         <button
           type="button"
           class="button"
-          onClick={() => {
-            props.showPage("trace", { source: null });
-          }}
+          onClick={() => props.showPage("trace", { source: null })}
         >
           Show the trace
         </button>
@@ -114,9 +110,7 @@ function StepChoice({ data, chosen, choose }: StepChooser) {
       <Choice
         label="Step"
         value={chosen?.toString() ?? ""}
-        onChange={(value) => {
-          choose(value === "" ? null : Number(value));
-        }}
+        onChange={(value) => choose(value === "" ? null : Number(value))}
       >
         <option value="">mean of all {data.step.length}</option>
         {Array.from(data.step, (step, index) => (
@@ -227,9 +221,7 @@ function Steps({
           <g
             key={one.index}
             class={chosen === null || chosen === one.index ? "" : "is-other"}
-            onClick={() => {
-              choose(chosen === one.index ? null : one.index);
-            }}
+            onClick={() => choose(chosen === one.index ? null : one.index)}
           >
             <title>{stepTitle(data, one.index)}</title>
             <rect

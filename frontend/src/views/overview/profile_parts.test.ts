@@ -77,11 +77,10 @@ describe("the chosen step", () => {
   });
 });
 
-describe("words", () => {
+describe("words", () =>
   it("says shares with a digit where they are small", () => {
     expect(percent(0.1234)).toBe("12 %");
     expect(percent(0.0123)).toBe("1.2 %");
     expect(percent(0)).toBe("0 %");
     expect(percent(null)).toBe("–");
-  });
-});
+  }));

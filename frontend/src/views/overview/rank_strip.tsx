@@ -59,9 +59,7 @@ export function RankStripChart(props: RankStripProps) {
               type="button"
               class="button"
               aria-pressed={one === order}
-              onClick={() => {
-                props.setOrder(one);
-              }}
+              onClick={() => props.setOrder(one)}
             >
               {ORDER_WORDS[one]}
             </button>
@@ -71,9 +69,7 @@ export function RankStripChart(props: RankStripProps) {
           icon="table"
           label="View as table"
           pressed={asTable}
-          onClick={() => {
-            setAsTable(!asTable);
-          }}
+          onClick={() => setAsTable(!asTable)}
         />
       </header>
       {asTable ? <Table {...props} /> : <Bars {...props} />}
@@ -91,12 +87,8 @@ function Table(props: RankStripProps) {
   const [failed, setFailed] = useState<string | null>(null);
   useEffect(() => {
     import("../../widgets/rank_table/rank_table").then(
-      (module) => {
-        setRankTable(() => module.RankTable);
-      },
-      (error: unknown) => {
-        setFailed(String(error));
-      },
+      (module) => setRankTable(() => module.RankTable),
+      (error: unknown) => setFailed(String(error)),
     );
   }, []);
   const filter = useFilter(props.choice);
@@ -173,9 +165,7 @@ function Bars(props: RankStripProps) {
       rank={choice.rank}
       filter={useFilter(choice)}
       facts={(i) => barFacts(strip, i, byteUnit)}
-      onPick={(rank) => {
-        chooseRank(rank === choice.rank ? null : rank);
-      }}
+      onPick={(rank) => chooseRank(rank === choice.rank ? null : rank)}
       theme={props.theme}
       byteUnit={byteUnit}
       heightPx={HEIGHT_PX}

@@ -61,12 +61,7 @@ export function EventList(props: EventListProps) {
     [client],
   );
   chunks.about(subject);
-  useEffect(
-    () => () => {
-      chunks.close();
-    },
-    [chunks],
-  );
+  useEffect(() => () => chunks.close(), [chunks]);
   const bodyPx = heightPx - ROW_PX;
   const shown = Math.min(numRows, Math.ceil(bodyPx / ROW_PX) + 1);
   const from = Math.max(0, Math.min(Math.floor(first), numRows - shown + 1));
@@ -238,9 +233,7 @@ function Row(
       aria-rowindex={index + 2}
       aria-selected={chosen}
       style={style}
-      onClick={() => {
-        onMoment(event);
-      }}
+      onClick={() => onMoment(event)}
       onDblClick={() => {
         if (life >= 0) onLife(life, event);
       }}

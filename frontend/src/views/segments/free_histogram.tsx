@@ -41,9 +41,7 @@ export function FreeHistogram(props: {
         <ChartButton
           label={asTable ? "View as picture" : "View as table"}
           icon={asTable ? "chart" : "table"}
-          onClick={() => {
-            setAsTable(!asTable);
-          }}
+          onClick={() => setAsTable(!asTable)}
         />
       </div>
       {asTable ? (

@@ -82,12 +82,11 @@ export function MapPart(props: MapPartProps) {
     },
   };
   props.exporter.current = source;
-  const onSegment = (address: number): void => {
+  const onSegment = (address: number): void =>
     setParams({
       segment: address === params.segment ? null : segmentWord(address),
       life: null,
     });
-  };
   const left = state.numSegments - state.segments.address.length;
   return (
     <>
@@ -123,9 +122,7 @@ export function MapPart(props: MapPartProps) {
                 // A free block has no story of its own; its segment has.
                 else onSegment(state.segments.address[rowOfBlock(state, block)] ?? 0);
               }}
-              onSegment={(row) => {
-                onSegment(state.segments.address[row] ?? 0);
-              }}
+              onSegment={(row) => onSegment(state.segments.address[row] ?? 0)}
               theme={theme}
               byteUnit={byteUnit}
               heightPx={MAP_PX}
@@ -152,9 +149,9 @@ export function MapPart(props: MapPartProps) {
           facts={facts}
           device={device}
           request={params.request}
-          onRequest={(bytes) => {
-            setParams({ request: bytes === null ? null : bytes.toString() });
-          }}
+          onRequest={(bytes) =>
+            setParams({ request: bytes === null ? null : bytes.toString() })
+          }
           byteUnit={byteUnit}
         />
       </div>
@@ -188,9 +185,7 @@ function Tools(
       <Choice
         label="Sort"
         value={params.sort}
-        onChange={(sort) => {
-          setParams({ sort: sort === "size" ? null : sort });
-        }}
+        onChange={(sort) => setParams({ sort: sort === "size" ? null : sort })}
       >
         {SORTS.map((sort) => (
           <option key={sort} value={sort}>
@@ -201,9 +196,7 @@ function Tools(
       <Choice
         label="Class"
         value={params.sizeClass ?? ""}
-        onChange={(value) => {
-          setParams({ size_class: value === "" ? null : value });
-        }}
+        onChange={(value) => setParams({ size_class: value === "" ? null : value })}
       >
         <option value="">all</option>
         <option value="small">small</option>
@@ -213,17 +206,13 @@ function Tools(
         label="Stream"
         names={facts.streams}
         chosen={params.stream}
-        onChoose={(stream) => {
-          setParams({ stream });
-        }}
+        onChoose={(stream) => setParams({ stream })}
       />
       <RowChoice
         label="Pool"
         names={facts.pools}
         chosen={params.pool}
-        onChoose={(pool) => {
-          setParams({ pool });
-        }}
+        onChoose={(pool) => setParams({ pool })}
       />
       <Scale {...props} />
       <Segmented
@@ -235,17 +224,13 @@ function Tools(
             ? ["Category", "Live blocks in the colours of all pages"]
             : ["State", "Allocated, pending free and free alone"]
         }
-        onChoose={(fill) => {
-          setParams({ fill: fill === "category" ? null : fill });
-        }}
+        onChoose={(fill) => setParams({ fill: fill === "category" ? null : fill })}
       />
       <span class="segments-fill" />
       <ChartButton
         label={asTable ? "View as picture" : "View as table"}
         icon={asTable ? "chart" : "table"}
-        onClick={() => {
-          setAsTable(!asTable);
-        }}
+        onClick={() => setAsTable(!asTable)}
       />
       <ExportMenu
         subject={`the map of ${formatInteger(state.numSegments)} segments`}
@@ -263,9 +248,8 @@ function Scale({ view, params, state }: MapPartProps) {
     typeof params.scale === "number"
       ? Math.max(params.scale, leastLineBytes(sizes))
       : chosenLineBytes(sizes);
-  const set = (bytes: number): void => {
+  const set = (bytes: number): void =>
     setParams({ scale: Math.max(bytes, leastLineBytes(sizes)).toString() });
-  };
   return (
     <span class="segments-scale">
       <Segmented
@@ -280,18 +264,14 @@ function Scale({ view, params, state }: MapPartProps) {
               ]
             : ["Each fits", "Every segment fills its line, whatever its size"]
         }
-        onChoose={(one) => {
-          setParams({ scale: one === "fit" ? "fit" : null });
-        }}
+        onChoose={(one) => setParams({ scale: one === "fit" ? "fit" : null })}
       />
       {params.scale !== "fit" && (
         <>
           <ChartButton
             label="More bytes to a line"
             icon="minus"
-            onClick={() => {
-              set(equal * 2);
-            }}
+            onClick={() => set(equal * 2)}
           />
           <span class="quiet">
             {formatBytes(equal, byteUnit).replace(/\.0+ /, " ")} a line
@@ -299,9 +279,7 @@ function Scale({ view, params, state }: MapPartProps) {
           <ChartButton
             label="Fewer bytes to a line"
             icon="plus"
-            onClick={() => {
-              set(equal / 2);
-            }}
+            onClick={() => set(equal / 2)}
           />
         </>
       )}

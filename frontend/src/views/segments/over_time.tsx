@@ -108,16 +108,12 @@ export function OverTime(props: {
             if (controller === null) return;
             controller.setView(zoomStep(controller.view, controller.limits, sign, "x"));
           }}
-          fit={() => {
-            controller?.fit();
-          }}
+          fit={() => controller?.fit()}
         />
         <ChartButton
           label={asTable ? "View as picture" : "View as table"}
           icon={asTable ? "chart" : "table"}
-          onClick={() => {
-            setAsTable(!asTable);
-          }}
+          onClick={() => setAsTable(!asTable)}
         />
         <ExportMenu subject="the segments over time" source={source} />
       </div>
@@ -151,9 +147,7 @@ export function OverTime(props: {
           };
           tiles.loader.look({ view: next, world: controller.world, size }, settled);
         }}
-        onPin={(hover) => {
-          onMoment(hover.moment);
-        }}
+        onPin={(hover) => onMoment(hover.moment)}
         onRange={() => undefined}
         theme={theme}
         byteUnit={byteUnit}

@@ -64,9 +64,7 @@ export function SegmentDrawer(props: {
         <button
           type="button"
           class="text-button"
-          onClick={() => {
-            props.onMoment(opened);
-          }}
+          onClick={() => props.onMoment(opened)}
         >
           {openedText(opened)}
         </button>

@@ -104,9 +104,9 @@ class Slow {
       const moment = query["moment"] ?? null;
       this.asked.push(moment);
       this.#open.push({ moment, resolve: resolve as never, reject });
-      signal?.addEventListener("abort", () => {
-        reject(new DOMException("gone", "AbortError"));
-      });
+      signal?.addEventListener("abort", () =>
+        reject(new DOMException("gone", "AbortError")),
+      );
     });
 
   async answer(moment: number | null): Promise<void> {

@@ -50,9 +50,9 @@ export function SegmentsView(props: ViewProps) {
       options={PARTS}
       chosen={params.part}
       words={(part) => PART_WORDS[part]}
-      onChoose={(part) => {
-        props.setParams({ part: part === "map" ? null : part }, "push");
-      }}
+      onChoose={(part) =>
+        props.setParams({ part: part === "map" ? null : part }, "push")
+      }
     />
   );
   return (
@@ -121,9 +121,7 @@ function OfDevice({
   };
   const ooms = marks.points.filter(({ kind }) => kind === "oom");
   const actions: TransportActions = {
-    step: (by) => {
-      go(at + by);
-    },
+    step: (by) => go(at + by),
     toPeak: () => {
       const peak = device.peaks.find(({ level }) => level === "reserved");
       if (peak !== undefined) go(peak.moment);
@@ -144,9 +142,7 @@ function OfDevice({
       const factor = sign < 0 ? ZOOM_STEP : 1 / ZOOM_STEP;
       setParams(rangeWords(zoomedRange(shown, at + 0.5, factor, numEvents)));
     },
-    fit: () => {
-      setParams(rangeWords(null));
-    },
+    fit: () => setParams(rangeWords(null)),
   };
   function clear(): void {
     if (playing.playing) playing.stop();
@@ -171,18 +167,15 @@ function OfDevice({
             about: () => ({ device: device.device, moment: state.moment.moment }),
             figure: null,
           },
-    openAllocations: () => {
-      view.showPage("allocations", { moment: at.toString() });
-    },
-    compare: () => {
+    openAllocations: () => view.showPage("allocations", { moment: at.toString() }),
+    compare: () =>
       view.showPage("compare", {
         part: null,
         history,
         history_device: device.device.toString(),
         moment: at.toString(),
         b_history: null,
-      });
-    },
+      }),
     say: view.say,
   });
   const latest = useRef(newest);
@@ -213,9 +206,7 @@ function OfDevice({
               range={range}
               words={atMoment(at)}
               onMoment={go}
-              onRange={(next) => {
-                setParams(rangeWords(next));
-              }}
+              onRange={(next) => setParams(rangeWords(next))}
               theme={theme}
               byteUnit={byteUnit}
             />
@@ -272,9 +263,7 @@ function OfDevice({
             setParams({ life: life.toString() });
           }}
           choice={params.events}
-          onChoice={(choice) => {
-            setParams({ events: choice === "all" ? null : choice });
-          }}
+          onChoice={(choice) => setParams({ events: choice === "all" ? null : choice })}
           byteUnit={byteUnit}
           heightPx={EVENTS_PX}
         />
@@ -296,34 +285,30 @@ function OfDevice({
           litStack={null}
           theme={theme}
           byteUnit={byteUnit}
-          onLife={(life) => {
-            setParams({ life: life.toString() });
-          }}
+          onLife={(life) => setParams({ life: life.toString() })}
           onMoment={go}
-          onStack={(stack) => {
+          onStack={(stack) =>
             view.showPage("allocations", {
               moment: at.toString(),
               stack: stack === null ? null : stack.toString(),
-            });
-          }}
+            })
+          }
           links={
             <button
               type="button"
               class="text-button"
               title="Its life beside all others, at this moment"
-              onClick={() => {
+              onClick={() =>
                 view.showPage("allocations", {
                   moment: at.toString(),
                   life: (params.life ?? 0).toString(),
-                });
-              }}
+                })
+              }
             >
               Show on Allocations
             </button>
           }
-          close={() => {
-            setParams({ life: null });
-          }}
+          close={() => setParams({ life: null })}
         />
       )}
       {params.life === null && params.segment !== null && state !== null && (
@@ -335,9 +320,7 @@ function OfDevice({
           pinned={pinWords(state, stacks, byteUnit).get(params.segment) ?? ""}
           onMoment={go}
           byteUnit={byteUnit}
-          close={() => {
-            setParams({ segment: null });
-          }}
+          close={() => setParams({ segment: null })}
         />
       )}
     </>

@@ -192,9 +192,7 @@ function Pins({ state, stacks, byteUnit, segment, onSegment }: TablesProps) {
       columns={columns}
       rows={rows}
       selected={segment === null ? null : pins.segmentAddress.indexOf(segment)}
-      onSelect={(row) => {
-        onSegment(pins.segmentAddress[row] ?? 0);
-      }}
+      onSelect={(row) => onSegment(pins.segmentAddress[row] ?? 0)}
       sort={null}
       empty="No segment is partly free."
       heightPx={tablePx(rows)}

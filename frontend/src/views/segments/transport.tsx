@@ -38,9 +38,7 @@ export function Transport(props: {
         <ChartButton
           label="One event back (left arrow; Shift: ten)"
           icon="left"
-          onClick={() => {
-            step(-1);
-          }}
+          onClick={() => step(-1)}
         />
         <ChartButton
           label={playing ? "Pause (space)" : "Play (space)"}
@@ -51,9 +49,7 @@ export function Transport(props: {
         <ChartButton
           label="One event on (right arrow; Shift: ten)"
           icon="right"
-          onClick={() => {
-            step(1);
-          }}
+          onClick={() => step(1)}
         />
       </span>
       <label class="segments-event">
@@ -96,17 +92,13 @@ export function Transport(props: {
             <ChartButton
               label="Previous mark ([)"
               icon="left"
-              onClick={() => {
-                actions.toMark(-1);
-              }}
+              onClick={() => actions.toMark(-1)}
             />
             <span class="quiet">mark</span>
             <ChartButton
               label="Next mark (])"
               icon="right"
-              onClick={() => {
-                actions.toMark(1);
-              }}
+              onClick={() => actions.toMark(1)}
             />
           </span>
         )}

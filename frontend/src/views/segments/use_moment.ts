@@ -22,12 +22,7 @@ export function useMoment(
     setMoment(named);
     // Counted: a link may lead back to what stood there before anything was written.
   }, [named, numWritten]);
-  useEffect(
-    () => () => {
-      late.drop();
-    },
-    [],
-  );
+  useEffect(() => () => late.drop(), []);
   const choose = (next: number | null): void => {
     setMoment(next);
     late.put(() => {

@@ -64,8 +64,6 @@ export function usePlaying(of: {
       }
       setPlaying(!playing);
     },
-    stop: () => {
-      setPlaying(false);
-    },
+    stop: () => setPlaying(false),
   };
 }

@@ -27,11 +27,6 @@ export function useStates(client: Client, place: Query, moment: number | null): 
     loader.about(newest.current);
     loader.show(moment);
   }, [loader, key, moment]);
-  useEffect(
-    () => () => {
-      loader.close();
-    },
-    [loader],
-  );
+  useEffect(() => () => loader.close(), [loader]);
   return { loader, state, error };
 }

@@ -31,9 +31,7 @@ export function Controls(props: {
           options={["worst", "median"] as const}
           chosen={params.of}
           words={(option) => OF_WORDS[option]}
-          onChoose={(of) => {
-            setParams({ of: of === "worst" ? null : of }, "push");
-          }}
+          onChoose={(of) => setParams({ of: of === "worst" ? null : of }, "push")}
         />
       )}
       <XSwitch
@@ -47,9 +45,9 @@ export function Controls(props: {
         <Choice
           label="Phase"
           value={params.phase === "" ? (phases[0] ?? "") : params.phase}
-          onChange={(value) => {
-            setParams({ phase: value === phases[0] ? null : value }, "push");
-          }}
+          onChange={(value) =>
+            setParams({ phase: value === phases[0] ? null : value }, "push")
+          }
         >
           {phases.map((phase) => (
             <option key={phase} value={phase}>

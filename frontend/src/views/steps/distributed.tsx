@@ -55,9 +55,7 @@ export function Distributed(props: ViewProps) {
           <Choice
             label="Cycle"
             value={String(data.cycle ?? "")}
-            onChange={(cycle) => {
-              setParams({ cycle, profiled: null }, "push");
-            }}
+            onChange={(cycle) => setParams({ cycle, profiled: null }, "push")}
           >
             {Array.from(data.cycles, (cycle) => (
               <option key={cycle} value={String(cycle)}>
@@ -69,9 +67,9 @@ export function Distributed(props: ViewProps) {
         <Choice
           label="Step"
           value={String(data.step ?? "")}
-          onChange={(step) => {
-            setParams({ profiled: step === "" ? null : step }, "push");
-          }}
+          onChange={(step) =>
+            setParams({ profiled: step === "" ? null : step }, "push")
+          }
         >
           <option value="">mean of {data.steps.length}</option>
           {Array.from(data.steps, (step) => (
@@ -120,9 +118,7 @@ export function Distributed(props: ViewProps) {
         data={data}
         view={props}
         marked={marked}
-        onMark={(rank) => {
-          setMarked(rank === marked ? null : rank);
-        }}
+        onMark={(rank) => setMarked(rank === marked ? null : rank)}
       />
       {data.numGroups > 0 && <Groups data={data} view={props} />}
       {data.numCollectives > 0 && <Collectives data={data} view={props} />}

@@ -162,7 +162,7 @@ describe("searching", () => {
   });
 });
 
-describe("a cell of several ranks", () => {
+describe("a cell of several ranks", () =>
   it("stands for the one that differs most, also downwards", () => {
     const many = {
       rank: Int32Array.of(0, 1, 2, 3, 9),
@@ -173,8 +173,7 @@ describe("a cell of several ranks", () => {
     expect(shownRank(many, "step", 0, 3)).toBe(3);
     expect(shownRank(many, "communication", 9, 9)).toBe(9);
     expect(shownRank(many, "communication", 4, 8)).toBe(4);
-  });
-});
+  }));
 
 describe("what distinguishes ranks", () => {
   it("is said with the ranks at both ends", () => {

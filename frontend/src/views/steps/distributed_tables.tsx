@@ -54,9 +54,7 @@ function Search(props: {
         label={props.label}
         placeholder={props.placeholder}
         text={text}
-        onText={(value) => {
-          props.view.setParams({ [props.word]: value });
-        }}
+        onText={(value) => props.view.setParams({ [props.word]: value })}
       />
       {props.children}
     </>
@@ -119,9 +117,7 @@ export function Ranks({
           <button
             type="button"
             class="text-button end"
-            onClick={() => {
-              view.chooseRank(marked);
-            }}
+            onClick={() => view.chooseRank(marked)}
           >
             Open rank {marked} everywhere
           </button>
@@ -177,9 +173,7 @@ export function Groups({ data, view }: TableProps) {
         columns={columns}
         rows={rows}
         sort={sort}
-        onSort={(key) => {
-          setSort(clicked(sort, key, key === "kind" || key === "group"));
-        }}
+        onSort={(key) => setSort(clicked(sort, key, key === "kind" || key === "group"))}
         empty="No two ranks’ traces show the same collective."
         heightPx={tablePx(rows.length)}
       />

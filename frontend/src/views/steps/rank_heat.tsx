@@ -49,9 +49,9 @@ export function RankHeat(props: {
           options={RANK_HEATS}
           chosen={part}
           words={(one) => HEAT_WORDS[one]}
-          onChoose={(one) => {
-            view.setParams({ rheat: one === props.usual ? null : one }, "push");
-          }}
+          onChoose={(one) =>
+            view.setParams({ rheat: one === props.usual ? null : one }, "push")
+          }
         />
         <span class="quiet">
           A click on a cell shows its step and marks its rank in the table
@@ -80,9 +80,7 @@ export function RankHeat(props: {
           range={range}
           onRange={setRange}
           onNeed={setNeed}
-          onPick={(pick) => {
-            props.onPick(pick, part);
-          }}
+          onPick={(pick) => props.onPick(pick, part)}
           cursor={cursor}
           pooled="farthest"
           theme={view.theme}

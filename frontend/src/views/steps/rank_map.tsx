@@ -58,9 +58,9 @@ export function StepMap(props: {
         <Choice
           label="Compare"
           value={part}
-          onChange={(value) => {
-            view.setParams({ heat: value === props.telling ? null : value }, "push");
-          }}
+          onChange={(value) =>
+            view.setParams({ heat: value === props.telling ? null : value }, "push")
+          }
         >
           {HEAT_PARTS.map((one) => (
             <option key={one} value={one}>
@@ -84,9 +84,7 @@ export function StepMap(props: {
           range={onSteps ? props.range : ownRange}
           onRange={onSteps ? props.setRange : setOwnRange}
           onNeed={setNeed}
-          onPick={(picked) => {
-            props.onPick(picked.firstStep);
-          }}
+          onPick={(picked) => props.onPick(picked.firstStep)}
           cursor={onSteps ? view.cursor : ownCursor}
           theme={view.theme}
           byteUnit={view.byteUnit}

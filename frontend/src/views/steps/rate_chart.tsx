@@ -34,9 +34,7 @@ export function RateChart(props: {
           options={answer.rates.map(({ key }) => key)}
           chosen={rate.key}
           words={(key) => RATE_WORDS[key]}
-          onChoose={(key) => {
-            view.setParams({ rate: key }, "push");
-          }}
+          onChoose={(key) => view.setParams({ rate: key }, "push")}
         />
         {canSum(rate) && (
           <Segmented
@@ -48,9 +46,9 @@ export function RateChart(props: {
                 ? [`Rank ${answer.rank ?? "–"}`, "Of one rank"]
                 : ["All ranks", "Over all ranks; of MFU, the mean"]
             }
-            onChoose={(one) => {
-              view.setParams({ summed: one === "all" ? "1" : null }, "push");
-            }}
+            onChoose={(one) =>
+              view.setParams({ summed: one === "all" ? "1" : null }, "push")
+            }
           />
         )}
         <span class="quiet steps-help">

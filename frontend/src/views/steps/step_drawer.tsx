@@ -101,12 +101,12 @@ function Actions(props: { readonly view: ViewProps; readonly data: StepResponse 
         type="button"
         class="button"
         title="The spans and traces that were recorded while this step ran"
-        onClick={() => {
+        onClick={() =>
           view.showPage("trace", {
             w0: traceNs(data.startMs[0] ?? NaN),
             w1: traceNs(data.endMs[0] ?? NaN),
-          });
-        }}
+          })
+        }
       >
         Show in Trace
       </button>

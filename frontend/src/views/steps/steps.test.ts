@@ -70,7 +70,7 @@ const ANSWER: StepsResponse = {
   phases: ["train"],
 };
 
-describe("readSteps", () => {
+describe("readSteps", () =>
   it("takes words it knows and nothing else", () => {
     const read = (words: Record<string, string>) =>
       readSteps(new Map(Object.entries(words)));
@@ -100,8 +100,7 @@ describe("readSteps", () => {
       step: null,
     });
     expect(read({ step: "1e3" }).step).toBeNull();
-  });
-});
+  }));
 
 describe("throughput", () => {
   it("shows the most telling rate there is, or the one that was chosen", () => {
@@ -210,7 +209,7 @@ describe("stragglers", () => {
   });
 });
 
-describe("a step", () => {
+describe("a step", () =>
   it("is written rank by rank with its parts", () => {
     const step: StepResponse = {
       run: RUN,
@@ -239,8 +238,7 @@ describe("a step", () => {
       "end_ms",
     ]);
     expect(columns[1]?.values).toEqual(["node0", ""]);
-  });
-});
+  }));
 
 describe("the map of ranks", () => {
   const cells = {
@@ -263,9 +261,8 @@ describe("the map of ranks", () => {
     absent: [],
   };
 
-  it("knows the ranks of pooled rows", () => {
-    expect(Array.from(ranksOf(cells, 3))).toEqual([0, 1, 2]);
-  });
+  it("knows the ranks of pooled rows", () =>
+    expect(Array.from(ranksOf(cells, 3))).toEqual([0, 1, 2]));
 
   it("has as many shades to both sides, and none for what hardly differs", () => {
     expect(divergingDomain(cells)).toEqual({

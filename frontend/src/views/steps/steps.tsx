@@ -74,9 +74,8 @@ export function StepsView(props: ViewProps) {
   const handle = useRef<PartStackHandle | null>(null);
   const stackExport = useRef<ExportSource | null>(null);
   const mapExport = useRef<ExportSource | null>(null);
-  const pin = (step: number | null): void => {
+  const pin = (step: number | null): void =>
     props.setParams({ step: step?.toString() ?? null }, "push");
-  };
   const hasMap = ranks.rank === null && (answer?.numRanks ?? 0) > 1;
 
   useStepsCommands(commands, {
@@ -84,9 +83,7 @@ export function StepsView(props: ViewProps) {
     shown,
     setRange,
     step: params.step,
-    unpin: () => {
-      pin(null);
-    },
+    unpin: () => pin(null),
     say: props.say,
     handle,
     stack: stackExport,
@@ -191,9 +188,7 @@ export function StepsView(props: ViewProps) {
               view={props}
               step={params.step}
               phase={params.phase}
-              close={() => {
-                pin(null);
-              }}
+              close={() => pin(null)}
             />
           )}
         </>

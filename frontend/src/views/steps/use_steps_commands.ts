@@ -40,9 +40,7 @@ export function useStepsCommands(commands: Commands, of: StepsCommands): void {
         subject,
         formats: ALL_FORMATS,
         source,
-        say: (sentence) => {
-          latest.current.say(sentence);
-        },
+        say: (sentence) => latest.current.say(sentence),
       });
     return [
       ...peakCommands("Steps", {
@@ -60,9 +58,7 @@ export function useStepsCommands(commands: Commands, of: StepsCommands): void {
       ...rangeCommands("Steps", {
         extent: () => latest.current.extent,
         range: () => latest.current.shown,
-        setRange: (range) => {
-          latest.current.setRange(range);
-        },
+        setRange: (range) => latest.current.setRange(range),
       }),
       {
         id: "steps.unpin",

@@ -21,9 +21,7 @@ export function Controls({ answer, params, setParams }: ControlsProps) {
     <div class="timeline-controls">
       <SeriesSelect
         answer={answer}
-        onChange={(key) => {
-          setParams({ series: key }, "push");
-        }}
+        onChange={(key) => setParams({ series: key }, "push")}
       />
       <XSwitch
         x={params.x}
@@ -69,9 +67,7 @@ export function Controls({ answer, params, setParams }: ControlsProps) {
         type="button"
         class="button"
         aria-pressed={params.logScale}
-        onClick={() => {
-          setParams({ log: params.logScale ? null : "1" });
-        }}
+        onClick={() => setParams({ log: params.logScale ? null : "1" })}
       >
         Log scale
       </button>
@@ -93,9 +89,7 @@ function SeriesSelect({
       <select
         class="timeline-series"
         value={series?.key ?? ""}
-        onChange={(event) => {
-          onChange(event.currentTarget.value);
-        }}
+        onChange={(event) => onChange(event.currentTarget.value)}
       >
         {seriesGroups(available).map(({ group, series: members }) => (
           <optgroup key={group} label={GROUP_WORDS[group]}>

@@ -67,13 +67,12 @@ export function peakOf(
     x: Float64Array,
     y: Float64Array,
     rankAt: (index: number) => number,
-  ): void => {
+  ): void =>
     y.forEach((value, i) => {
       if (Number.isFinite(value) && value > (best?.value ?? -Infinity)) {
         best = { x: x[i] ?? NaN, value, rank: rankAt(i) };
       }
     });
-  };
   const { band } = answer;
   if (band !== null) look(band.x, band.high, (i) => band.highRank[i] ?? -1);
   for (const line of answer.lines) look(line.x, line.y, () => line.rank);

@@ -57,15 +57,14 @@ describe("readParams", () => {
   });
 });
 
-describe("askedRange", () => {
+describe("askedRange", () =>
   it("asks for more than is shown, so that small pans are covered", () => {
     const asked = askedRange({ low: 100, high: 200 });
     expect(covers(asked, { low: 60, high: 160 })).toBe(true);
     expect(covers(asked, { low: 40, high: 140 })).toBe(false);
     expect(covers(asked, null)).toBe(false);
     expect(covers(null, { low: 0, high: 1 })).toBe(true);
-  });
-});
+  }));
 
 function rankLine(rank: number, why: RankLine["why"], y: readonly number[]): RankLine {
   const column = Float64Array.from(y);
@@ -185,7 +184,7 @@ function timeline(more: Partial<TimelineResponse>): TimelineResponse {
   };
 }
 
-describe("peakOf", () => {
+describe("peakOf", () =>
   it("names the rank that holds the peak, in bands as in lines", () => {
     const column = (...values: number[]): Float64Array => Float64Array.from(values);
     const band = {
@@ -202,8 +201,7 @@ describe("peakOf", () => {
     const lines = [rankLine(5, "pinned", [1, 2, 95])];
     expect(peakOf(timeline({ band, lines }))).toEqual({ x: 2, value: 95, rank: 5 });
     expect(peakOf(timeline({ lines: [rankLine(0, "selected", [NaN])] }))).toBeNull();
-  });
-});
+  }));
 
 describe("drawnRanks", () => {
   it("narrows to ranks that exist, and ignores what it cannot read", () => {
@@ -240,18 +238,15 @@ const HEATMAP: HeatmapResponse = {
   absent: [],
 };
 
-describe("ranksOfRows", () => {
-  it("unfolds rows into ranks, never more than there are", () => {
-    expect([...ranksOfRows(HEATMAP, 10)]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  });
-});
+describe("ranksOfRows", () =>
+  it("unfolds rows into ranks, never more than there are", () =>
+    expect([...ranksOfRows(HEATMAP, 10)]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])));
 
-describe("highestRank", () => {
+describe("highestRank", () =>
   it("names the row of the highest cell, and nothing where all is absent", () => {
     const values = Uint16Array.of(1, 2, 3, 9, 0, 8);
     expect(highestRank({ ...HEATMAP, numColumns: 2, values })).toBe(4);
     expect(
       highestRank({ ...HEATMAP, numColumns: 2, values: new Uint16Array(6) }),
     ).toBeNull();
-  });
-});
+  }));

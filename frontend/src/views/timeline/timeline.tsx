@@ -88,9 +88,7 @@ export function TimelineView(props: ViewProps) {
   const mapExport = useRef<ExportSource | null>(null);
 
   const make = (): readonly Command[] => {
-    const tell = (sentence: string): void => {
-      say.current(sentence);
-    };
+    const tell = (sentence: string): void => say.current(sentence);
     const toPeak = (): void => {
       const { whole: all, answer: part, extent: full } = latest.current;
       const found = all ?? part;
@@ -134,9 +132,7 @@ export function TimelineView(props: ViewProps) {
       ...rangeCommands("Timeline", {
         extent: () => latest.current.extent,
         range: () => latest.current.shown,
-        setRange: (range) => {
-          move.current(range);
-        },
+        setRange: (range) => move.current(range),
       }),
       ...exporting("chart", chartExport),
       ...(hasMap ? exporting("heatmap", mapExport) : []),
@@ -318,9 +314,8 @@ function Chart(props: ChartProps) {
   if (series === null) return null;
   const label = seriesLabel(series, drawn.available);
   const peak = whole === null ? null : peakOf(whole);
-  const pick = (picked: ChartPick): void => {
+  const pick = (picked: ChartPick): void =>
     onPin(picked.kind === "line" ? rankOfId(picked.id) : picked.rank);
-  };
   return (
     <section class={props.stale ? "timeline-chart stale" : "timeline-chart"}>
       <LineChart

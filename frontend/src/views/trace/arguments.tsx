@@ -33,9 +33,7 @@ export function Go({
       type="button"
       class="text-button trace-go"
       title={`${partner.name}\n${formatNs(partner.durationNs)}`}
-      onClick={() => {
-        onSlice({ source: partner.source, row: partner.row });
-      }}
+      onClick={() => onSlice({ source: partner.source, row: partner.row })}
     >
       {partner.name}
     </button>

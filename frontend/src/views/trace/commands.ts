@@ -35,9 +35,7 @@ export function traceCommands(now: () => TraceNow): readonly Command[] {
     label,
     group: "Trace",
     ...(key === undefined ? {} : { key }),
-    run: () => {
-      run(now());
-    },
+    run: () => run(now()),
   });
   const moving = (
     id: string,
@@ -66,92 +64,28 @@ export function traceCommands(now: () => TraceNow): readonly Command[] {
     moving("right", "Pan to the right", "d", (view, limits) =>
       panStep(view, limits, 1),
     ),
-    command(
-      "fit",
-      "Show everything",
-      ({ fit }) => {
-        fit();
-      },
-      "f",
-    ),
+    command("fit", "Show everything", ({ fit }) => fit(), "f"),
     command(
       "search",
       "Search names of slices and instants",
-      ({ search }) => {
-        search();
-      },
+      ({ search }) => search(),
       "/",
     ),
-    command(
-      "next",
-      "Next that was found",
-      ({ next }) => {
-        next(1);
-      },
-      "n",
-    ),
-    command("before", "Previous that was found", ({ next }) => {
-      next(-1);
-    }),
-    command(
-      "later",
-      "Next step",
-      ({ step }) => {
-        step(1);
-      },
-      "]",
-    ),
-    command(
-      "earlier",
-      "Previous step",
-      ({ step }) => {
-        step(-1);
-      },
-      "[",
-    ),
-    command(
-      "instant",
-      "Next instant",
-      ({ instant }) => {
-        instant(1);
-      },
-      ".",
-    ),
-    command(
-      "instant_before",
-      "Previous instant",
-      ({ instant }) => {
-        instant(-1);
-      },
-      ",",
-    ),
-    command("perfetto", "Open in Perfetto", ({ perfetto }) => {
-      perfetto();
-    }),
-    command(
-      "table",
-      "Sum up what is in sight by name",
-      ({ table }) => {
-        table();
-      },
-      "t",
-    ),
-    command(
-      "clear",
-      "Give up what was chosen",
-      ({ clear }) => {
-        clear();
-      },
-      "Escape",
-    ),
+    command("next", "Next that was found", ({ next }) => next(1), "n"),
+    command("before", "Previous that was found", ({ next }) => next(-1)),
+    command("later", "Next step", ({ step }) => step(1), "]"),
+    command("earlier", "Previous step", ({ step }) => step(-1), "["),
+    command("instant", "Next instant", ({ instant }) => instant(1), "."),
+    command("instant_before", "Previous instant", ({ instant }) => instant(-1), ","),
+    command("perfetto", "Open in Perfetto", ({ perfetto }) => perfetto()),
+    command("table", "Sum up what is in sight by name", ({ table }) => table(), "t"),
+    command("clear", "Give up what was chosen", ({ clear }) => clear(), "Escape"),
     ...exportCommands({
       view: "trace",
       subject: "sums by name",
       formats: ["csv", "json"],
       source: () => now().source,
-      say: (sentence) => {
-        now().say(sentence);
-      },
+      say: (sentence) => now().say(sentence),
     }),
   ];
 }

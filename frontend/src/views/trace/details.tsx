@@ -44,19 +44,13 @@ export function Details(props: {
           answer={props.answer}
           layout={props.layout}
           theme={theme}
-          onSlice={(next) => {
-            moves.choose(next, true);
-          }}
+          onSlice={(next) => moves.choose(next, true)}
           onFit={() => {
             setWindow(around(selected.startNs, selected.endNs, 0.1));
             moves.scrollTo.value = selected;
           }}
-          onFind={(name) => {
-            setParams({ find: name.slice(0, 120) });
-          }}
-          close={() => {
-            setParams(sliceWords(null));
-          }}
+          onFind={(name) => setParams({ find: name.slice(0, 120) })}
+          close={() => setParams(sliceWords(null))}
         />
       )}
       {params.instant !== null && props.instant.error !== null && (
@@ -67,13 +61,9 @@ export function Details(props: {
           instant={instant}
           answer={props.answer}
           theme={theme}
-          onSlice={(next) => {
-            moves.choose(next, true);
-          }}
+          onSlice={(next) => moves.choose(next, true)}
           onNext={moves.nextInstant}
-          close={() => {
-            setParams(sliceWords(null));
-          }}
+          close={() => setParams(sliceWords(null))}
         />
       )}
       {slice === null && range !== null && (
@@ -86,15 +76,11 @@ export function Details(props: {
               : `, on ${formatInteger(countTracks(rangeTracks))} chosen tracks`
           }
           theme={theme}
-          onSlice={(next) => {
-            moves.choose(next, true);
-          }}
-          onZoom={() => {
-            setWindow({ low: since(base, range.low), high: since(base, range.high) });
-          }}
-          close={() => {
-            setParams(rangeWords(null, ""));
-          }}
+          onSlice={(next) => moves.choose(next, true)}
+          onZoom={() =>
+            setWindow({ low: since(base, range.low), high: since(base, range.high) })
+          }
+          close={() => setParams(rangeWords(null, ""))}
         />
       )}
     </>

@@ -43,9 +43,7 @@ export function InstantDrawer(props: {
             type="button"
             class="text-button"
             title="Comma"
-            onClick={() => {
-              props.onNext(-1);
-            }}
+            onClick={() => props.onNext(-1)}
           >
             Previous instant
           </button>
@@ -53,9 +51,7 @@ export function InstantDrawer(props: {
             type="button"
             class="text-button"
             title="Full stop"
-            onClick={() => {
-              props.onNext(1);
-            }}
+            onClick={() => props.onNext(1)}
           >
             Next instant
           </button>

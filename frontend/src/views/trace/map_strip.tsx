@@ -73,9 +73,8 @@ export function useMap(
     return scaleWords(scale, (column) => formatNs((column + 0.5) * columnNs));
   };
   const draw = useMemo(
-    () => (context: CanvasRenderingContext2D, widthPx: number) => {
-      drawOverview(context, widthPx, at(widthPx), low, high, theme, hits, hitsShift);
-    },
+    () => (context: CanvasRenderingContext2D, widthPx: number) =>
+      drawOverview(context, widthPx, at(widthPx), low, high, theme, hits, hitsShift),
     [at, theme, hits, hitsShift],
   );
   return { draw, words };

@@ -48,9 +48,7 @@ function Name({
           type="button"
           class="trace-fold"
           aria-expanded={!folded}
-          onClick={() => {
-            onFold(key);
-          }}
+          onClick={() => onFold(key)}
         >
           <Icon name={folded ? "right" : "down"} sizePx={12} />
           <span>{label}</span>

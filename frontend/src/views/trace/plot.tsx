@@ -106,9 +106,7 @@ export function Plot(props: PlotProps) {
       stage.current = null;
     };
   }, [hover, failure]);
-  useEffect(() => {
-    stage.current?.show(scene);
-  });
+  useEffect(() => stage.current?.show(scene));
   useEffect(() => {
     const stops = [
       shown.subscribe(() => stage.current?.moved()),
@@ -166,9 +164,7 @@ export function Plot(props: PlotProps) {
             role="application"
             aria-label={props.label}
             aria-describedby={helpId}
-            onKeyDown={(event) => {
-              onPlotKey(event, input);
-            }}
+            onKeyDown={(event) => onPlotKey(event, input)}
           >
             <canvas
               ref={cells}

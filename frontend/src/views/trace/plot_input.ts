@@ -56,9 +56,7 @@ export function attachPlotGestures(target: HTMLElement, input: PlotInput): () =>
     limits: () => limitsOf(input),
     wheelAxes: () => "x",
     dragAxes: "both",
-    onView: (next) => {
-      showView(input, next);
-    },
+    onView: (next) => showView(input, next),
     onFit: () => {
       const piece = hover.peek()?.piece ?? null;
       if (piece === null) props().onFit();

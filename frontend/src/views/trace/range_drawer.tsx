@@ -104,7 +104,7 @@ export function RangeDrawer(props: {
               props.onSlice({ source, row: sums.row[row] ?? 0 });
           }}
           sort={sort}
-          onSort={(key) => {
+          onSort={(key) =>
             setSort((before) =>
               before.key === key
                 ? { ...before, descending: !before.descending }
@@ -112,8 +112,8 @@ export function RangeDrawer(props: {
                     key: key as SortKey,
                     descending: key !== "name" && key !== "category",
                   },
-            );
-          }}
+            )
+          }
           empty="Nothing runs in this range."
           heightPx={TABLE_PX}
         />

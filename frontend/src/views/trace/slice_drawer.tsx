@@ -61,9 +61,7 @@ export function SliceDrawer(props: {
           <button
             type="button"
             class="text-button"
-            onClick={() => {
-              props.onFind(slice.name);
-            }}
+            onClick={() => props.onFind(slice.name)}
           >
             Find its name
           </button>

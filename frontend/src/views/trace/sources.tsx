@@ -45,12 +45,12 @@ export function Sources(props: {
           <Choice
             label="Cycle"
             value={cycle?.toString() ?? ""}
-            onChange={(value) => {
+            onChange={(value) =>
               view.setParams(
                 { cycle: value, w0: null, w1: null, slice: null, r0: null, r1: null },
                 "push",
-              );
-            }}
+              )
+            }
           >
             <option value="">newest</option>
             {cycles.map((one) => (
@@ -67,9 +67,7 @@ export function Sources(props: {
               type="button"
               class="button"
               title="In a tab of its own; the bytes go from this browser to that tab"
-              onClick={() => {
-                openPerfetto(answer, run, view.say);
-              }}
+              onClick={() => openPerfetto(answer, run, view.say)}
             >
               Open in Perfetto
             </button>
@@ -80,16 +78,12 @@ export function Sources(props: {
                 ...files.map((source) => ({
                   id: source.id,
                   label: `${sourceTitle(source)} (${formatBytes(source.numBytes)})`,
-                  run: () => {
-                    window.location.assign(fileUrl(run.id, source.id));
-                  },
+                  run: () => window.location.assign(fileUrl(run.id, source.id)),
                 })),
                 {
                   id: "merged",
                   label: "All ranks merged, on one clock",
-                  run: () => {
-                    window.location.assign(mergedUrl(run.id));
-                  },
+                  run: () => window.location.assign(mergedUrl(run.id)),
                 },
               ]}
             >

@@ -130,15 +130,11 @@ export class PlotStage {
     this.paintSoon();
     this.look(false);
     window.clearTimeout(this.#settle);
-    this.#settle = window.setTimeout(() => {
-      this.look(true);
-    }, SETTLED_MS);
+    this.#settle = window.setTimeout(() => this.look(true), SETTLED_MS);
   }
 
   paintSoon(): void {
-    this.#frame ||= requestAnimationFrame(() => {
-      this.#paint();
-    });
+    this.#frame ||= requestAnimationFrame(() => this.#paint());
   }
 
   look(settled: boolean): void {

@@ -100,9 +100,7 @@ export function Timeline({ view, params, answer }: TimelineProps) {
     step: moves.step,
     instant: moves.nextInstant,
     clear,
-    perfetto: () => {
-      openPerfetto(answer, run, view.say);
-    },
+    perfetto: () => openPerfetto(answer, run, view.say),
     table: sumUp,
     source: sums === null ? null : rangeExport(sums, originOf(run)),
     say: view.say,
@@ -125,9 +123,7 @@ export function Timeline({ view, params, answer }: TimelineProps) {
           find={find}
           hits={hits}
           at={search.at}
-          setFind={(text) => {
-            setParams({ find: text === "" ? null : text });
-          }}
+          setFind={(text) => setParams({ find: text === "" ? null : text })}
           onNext={moves.next}
           onFit={fit}
           onZoom={(sign) => {

@@ -44,9 +44,7 @@ export function Toolbar(props: ToolbarProps) {
           placeholder="Find slices by name"
           aria-label="Find slices by name"
           title="Find slices by name (/)"
-          onInput={(event) => {
-            props.setFind(event.currentTarget.value);
-          }}
+          onInput={(event) => props.setFind(event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === "Enter") {
               event.preventDefault();
@@ -66,72 +64,32 @@ export function Toolbar(props: ToolbarProps) {
             <Act
               icon="left"
               label="Previous that was found (Shift+Enter)"
-              run={() => {
-                props.onNext(-1);
-              }}
+              run={() => props.onNext(-1)}
             />
             <Act
               icon="right"
               label="Next that was found (Enter, N)"
-              run={() => {
-                props.onNext(1);
-              }}
+              run={() => props.onNext(1)}
             />
           </>
         )}
       </div>
       <div class="trace-acts">
-        <Act
-          icon="plus"
-          label="Zoom in (W)"
-          run={() => {
-            props.onZoom(-1);
-          }}
-        />
-        <Act
-          icon="minus"
-          label="Zoom out (S)"
-          run={() => {
-            props.onZoom(1);
-          }}
-        />
+        <Act icon="plus" label="Zoom in (W)" run={() => props.onZoom(-1)} />
+        <Act icon="minus" label="Zoom out (S)" run={() => props.onZoom(1)} />
         <Act icon="fit" label="Show everything (F)" run={props.onFit} />
         {answer.steps.number.length > 0 && (
           <>
-            <Act
-              icon="left"
-              label="Previous step ([)"
-              run={() => {
-                props.onStep(-1);
-              }}
-            />
+            <Act icon="left" label="Previous step ([)" run={() => props.onStep(-1)} />
             <span class="quiet">step</span>
-            <Act
-              icon="right"
-              label="Next step (])"
-              run={() => {
-                props.onStep(1);
-              }}
-            />
+            <Act icon="right" label="Next step (])" run={() => props.onStep(1)} />
           </>
         )}
         {onInstant !== null && (
           <>
-            <Act
-              icon="left"
-              label="Previous instant (,)"
-              run={() => {
-                onInstant(-1);
-              }}
-            />
+            <Act icon="left" label="Previous instant (,)" run={() => onInstant(-1)} />
             <span class="quiet">instant</span>
-            <Act
-              icon="right"
-              label="Next instant (.)"
-              run={() => {
-                onInstant(1);
-              }}
-            />
+            <Act icon="right" label="Next instant (.)" run={() => onInstant(1)} />
           </>
         )}
         <button

@@ -234,7 +234,7 @@ describe("words", () => {
   });
 });
 
-describe("finding", () => {
+describe("finding", () =>
   it("goes on from what is in sight, and round", () => {
     const times = [10, 20, 30];
     expect(hitBeside(times, null, 1, 15)).toBe(1);
@@ -242,8 +242,7 @@ describe("finding", () => {
     expect(hitBeside(times, 2, 1, 0)).toBe(0);
     expect(hitBeside(times, 0, -1, 0)).toBe(2);
     expect(hitBeside([], null, 1, 0)).toBeNull();
-  });
-});
+  }));
 
 describe("what is looked at first", () => {
   const extent = { low: 0, high: 1e9 };
@@ -272,7 +271,7 @@ describe("what is looked at first", () => {
   });
 });
 
-describe("the strip of all the time", () => {
+describe("the strip of all the time", () =>
   it("holds the busy time of what is work", () => {
     const { busy, families } = busyColumns(tile(), 0, 1_000, 100);
     const columns = 100;
@@ -285,8 +284,7 @@ describe("the strip of all the time", () => {
     expect(sum(0)).toBeCloseTo(30);
     expect(sum(1)).toBe(0);
     expect(sum(2)).toBeCloseTo(8);
-  });
-});
+  }));
 
 describe("sums by name", () => {
   const sums = {

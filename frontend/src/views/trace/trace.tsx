@@ -35,9 +35,9 @@ export function TraceView(view: ViewProps) {
         options={TABS}
         chosen={tab}
         words={(one) => TAB_WORDS[one]}
-        onChoose={(one) => {
-          view.setParams({ tab: one === "timeline" ? null : one }, "push");
-        }}
+        onChoose={(one) =>
+          view.setParams({ tab: one === "timeline" ? null : one }, "push")
+        }
       />
       {tab === "summary" ? <Summary {...view} /> : <TimelineTab {...view} />}
     </div>
@@ -56,13 +56,15 @@ function TimelineTab(view: ViewProps) {
   const [opening, setOpening] = useState(true);
   const pollMs = opening ? OPENING_POLL_MS : view.pollMs;
   const { data, error } = useLive(view.client, "trace", query, pollMs);
-  useEffect(() => {
-    setOpening(
-      data === null ||
-        data.stillReading ||
-        data.sources.some(({ state }) => state === "opening"),
-    );
-  }, [data]);
+  useEffect(
+    () =>
+      setOpening(
+        data === null ||
+          data.stillReading ||
+          data.sources.some(({ state }) => state === "opening"),
+      ),
+    [data],
+  );
   return (
     <div class="trace" aria-busy={opening}>
       {error !== null && worthSaying(error, data !== null) && (

@@ -64,9 +64,8 @@ export function useMoves(about: {
     show(selected);
   }, [selected]);
 
-  const chooseInstant = (instant: SliceRef | null): void => {
+  const chooseInstant = (instant: SliceRef | null): void =>
     view.setParams(instantWords(instant), "push");
-  };
   const showHit = (hits: TraceSearchResponse, at: number): void => {
     const { place, ref, isInstant } = hitAt(hits, at, base);
     show(place);

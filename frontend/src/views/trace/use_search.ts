@@ -89,20 +89,14 @@ export function useSearch(
   const [settled, setSettled] = useState(find);
   const [at, setAt] = useState<number | null>(null);
   useEffect(() => {
-    const timer = setTimeout(() => {
-      setSettled(find);
-    }, PAUSE_MS);
-    return () => {
-      clearTimeout(timer);
-    };
+    const timer = setTimeout(() => setSettled(find), PAUSE_MS);
+    return () => clearTimeout(timer);
   }, [find]);
   const asked = useMemo(
     () => (settled === "" || tracks === "" ? null : { run, tracks, text: settled }),
     [run, tracks, settled],
   );
   const live = useOnce(client, "trace_search", asked);
-  useEffect(() => {
-    setAt(null);
-  }, [settled]);
+  useEffect(() => setAt(null), [settled]);
   return { hits: find === "" || asked === null ? null : live.data, at, setAt };
 }

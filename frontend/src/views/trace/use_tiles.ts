@@ -32,14 +32,7 @@ export function useTraceTiles(
       }),
     [client, run, version],
   );
-  useEffect(() => {
-    loader.about(world, layout, stamp);
-  }, [loader, world, layout, stamp]);
-  useEffect(
-    () => () => {
-      loader.close();
-    },
-    [loader],
-  );
+  useEffect(() => loader.about(world, layout, stamp), [loader, world, layout, stamp]);
+  useEffect(() => () => loader.close(), [loader]);
   return { loader, version, error };
 }

@@ -67,8 +67,6 @@ export function useWindow(
   return {
     shown,
     setWindow,
-    fit: () => {
-      setWindow(extent);
-    },
+    fit: () => setWindow(extent),
   };
 }

@@ -308,7 +308,7 @@ describe("marks", () => {
   });
 });
 
-describe("the card", () => {
+describe("the card", () =>
   it("tells when a block was freed, and whether it had to wait", () => {
     expect(freedText({ born: 2, freed: 8, gone: 8 }, 10)).toBe(
       "event 8, after 6 events",
@@ -323,8 +323,7 @@ describe("the card", () => {
     expect(freedText({ born: 2, freed: 6, gone: 10 }, 10)).toBe(
       "asked for, not done at the end",
     );
-  });
-});
+  }));
 
 describe("files", () => {
   const tile = testTile();

@@ -144,9 +144,7 @@ export function BlockStack(props: BlockStackProps) {
       latest.current.props.onReady(null);
     };
   }, [asTable]);
-  useLayoutEffect(() => {
-    controller?.update(inputs);
-  }, [controller, inputs]);
+  useLayoutEffect(() => controller?.update(inputs), [controller, inputs]);
   const plotPx = Math.max(1, widthPx - GUTTER.left - GUTTER.right);
   useLayoutEffect(() => {
     if (widthPx > 0) controller?.resize({ widthPx: plotPx, heightPx });

@@ -81,15 +81,15 @@ export interface BlockPaint {
  */
 function variantsOf(colours: readonly string[], bg: number): Uint32Array<ArrayBuffer> {
   const found = new Uint32Array(2 * VARIANTS.length * (colours.length + 1));
-  [...colours.map(pixelOf), bg].forEach((pixel, group) => {
+  [...colours.map(pixelOf), bg].forEach((pixel, group) =>
     VARIANTS.forEach((share, which) => {
       const own =
         share === 0 || group === colours.length ? pixel : shifted(pixel, share);
       const at = 2 * (group * VARIANTS.length + which);
       found[at] = own;
       found[at + 1] = mixed(own, bg, DIMMED_KEEPS);
-    });
-  });
+    }),
+  );
   return found;
 }
 

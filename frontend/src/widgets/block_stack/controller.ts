@@ -306,16 +306,10 @@ export class BlockController {
     const scene = this.scene();
     if (picture) this.#surface.show(this.#view, this.#devicePx());
     if (picture || lines) {
-      this.#on(this.#under, scene, (context) => {
-        paintAxes(context, scene);
-      });
-      this.#on(this.#over, scene, (context) => {
-        paintLines(context, scene);
-      });
+      this.#on(this.#under, scene, (context) => paintAxes(context, scene));
+      this.#on(this.#over, scene, (context) => paintLines(context, scene));
     }
-    this.#on(this.#line, scene, (context) => {
-      this.#paintPointer(context);
-    });
+    this.#on(this.#line, scene, (context) => this.#paintPointer(context));
   }
 
   #devicePx(): SizePx {
@@ -391,12 +385,8 @@ export class BlockController {
       limits: () => this.limits,
       wheelAxes: (at): Axes => (at.x < 0 ? "y" : "x"),
       dragAxes: "both",
-      onView: (view) => {
-        this.setView(view);
-      },
-      onFit: () => {
-        this.fit();
-      },
+      onView: (view) => this.setView(view),
+      onFit: () => this.fit(),
       onBox: (box) => {
         this.#box = box;
         this.#paintSoon(false);
@@ -404,9 +394,8 @@ export class BlockController {
       onBoxDone: (view, box) => {
         if (box.width >= 2) this.#events().onRange(view.x0, view.x1);
       },
-      onHover: (point) => {
-        this.#hover(point !== null && this.#inside(point) ? point : null);
-      },
+      onHover: (point) =>
+        this.#hover(point !== null && this.#inside(point) ? point : null),
       onClick: (at) => {
         plot.focus({ preventScroll: true });
         const found = this.#inside(at) ? this.#hoverAt(at) : null;

@@ -65,9 +65,7 @@ export function BlockLegend(props: LegendProps) {
               title={`${groupLabel(group)}: ${formatBytesExact(own)}. ${
                 alone ? "Click for all" : "Click to look at it alone"
               }`}
-              onClick={() => {
-                onOnly(alone ? "" : group.key);
-              }}
+              onClick={() => onOnly(alone ? "" : group.key)}
             >
               <span
                 class="block-swatch"

@@ -67,12 +67,9 @@ const PAINTER: StackPainter<Look> = {
     const quads = stackQuads(answer, colours, tokens(theme).bg, view, size);
     drawQuadsOn(canvas, quads, view, size, theme);
   },
-  frame: (context, look, seen) => {
-    paintFrame(context, { ...look, ...seen });
-  },
-  over: (context, look, seen, box) => {
-    paintCursor(context, { ...look, ...seen }, look.hover.peek()?.x ?? null, box);
-  },
+  frame: (context, look, seen) => paintFrame(context, { ...look, ...seen }),
+  over: (context, look, seen, box) =>
+    paintCursor(context, { ...look, ...seen }, look.hover.peek()?.x ?? null, box),
 };
 
 export function CategoryStack(props: CategoryStackProps) {

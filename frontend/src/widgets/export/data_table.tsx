@@ -50,9 +50,7 @@ export function DataTable({ label, table, heightPx }: DataTableProps) {
       tabIndex={0}
       role="region"
       aria-label={`${label} as a table`}
-      onScroll={(event) => {
-        setScrollPx(event.currentTarget.scrollTop);
-      }}
+      onScroll={(event) => setScrollPx(event.currentTarget.scrollTop)}
     >
       <table aria-rowcount={table.numRows + 1}>
         <thead>

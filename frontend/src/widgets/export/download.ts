@@ -17,9 +17,7 @@ export function downloadBlob(stem: string, extension: string, blob: Blob): void 
   link.download = safeFileName(stem, extension);
   link.click();
   // The browser has begun reading by then.
-  window.setTimeout(() => {
-    URL.revokeObjectURL(url);
-  }, 10_000);
+  window.setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
 export function downloadText(
@@ -55,12 +53,12 @@ export async function pngOf(
     const context = canvas.getContext("2d");
     if (context === null) throw new Error("this browser gives no 2d canvas");
     context.drawImage(image, 0, 0, canvas.width, canvas.height);
-    return await new Promise((resolve, reject) => {
+    return await new Promise((resolve, reject) =>
       canvas.toBlob((blob) => {
         if (blob === null) reject(new Error("the picture is too large for a PNG"));
         else resolve(blob);
-      }, "image/png");
-    });
+      }, "image/png"),
+    );
   } finally {
     URL.revokeObjectURL(url);
   }

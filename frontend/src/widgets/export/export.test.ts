@@ -17,14 +17,13 @@ const TABLE = {
 };
 
 describe("toCsv", () => {
-  it("quotes, disarms formulas in text, keeps numbers whole and absence empty", () => {
+  it("quotes, disarms formulas in text, keeps numbers whole and absence empty", () =>
     expect(toCsv(TABLE)).toBe(
       "step,rank 0 (bytes),host\r\n" +
         '1,-5,"a,b"\r\n' +
         `2,,"'=HYPERLINK(""x"")"\r\n` +
         "3,4503599627370496,'@sum\r\n",
-    );
-  });
+    ));
 
   it("disarms headings too: run names reach them", () => {
     const columns = [{ name: "+1", values: Float64Array.of() }];
@@ -32,15 +31,14 @@ describe("toCsv", () => {
   });
 });
 
-describe("toJson", () => {
+describe("toJson", () =>
   it("writes absence as null", () => {
     const parsed: unknown = JSON.parse(toJson(TABLE, { unit: "bytes" }));
     expect(parsed).toMatchObject({
       unit: "bytes",
       columns: { "rank 0 (bytes)": [-5, null, 2 ** 52] },
     });
-  });
-});
+  }));
 
 describe("svgDocument", () => {
   it("lets no markup, quote or control character through", () => {
@@ -61,29 +59,26 @@ describe("svgDocument", () => {
   });
 });
 
-describe("pathData", () => {
+describe("pathData", () =>
   it("moves, draws and closes", () => {
     expect(pathData(Float64Array.of(0, 1, 2.005, 3), false)).toBe("M0 1L2.01 3");
     expect(pathData(Float64Array.of(0, 1, 2, 3), true)).toBe("M0 1L2 3Z");
-  });
-});
+  }));
 
-describe("a cell of a table", () => {
+describe("a cell of a table", () =>
   it("has its thousands apart, and shows addresses as they are written", () => {
     expect(numberText("2097152")).toBe("2,097,152");
     expect(numberText("0x48cc000000")).toBe("0x48cc000000");
     expect(numberText("")).toBe("–");
     expect(numberText("models.py:176")).toBe("models.py:176");
-  });
-});
+  }));
 
-describe("safeFileName", () => {
+describe("safeFileName", () =>
   it("keeps letters of every script and nothing a path could use", () => {
     expect(safeFileName("../../etc/passwd", "csv")).toBe("etc_passwd.csv");
     expect(safeFileName("запуск 7/rank:3", "svg")).toBe("запуск_7_rank_3.svg");
     expect(safeFileName("///", "png")).toBe("memboard.png");
-  });
-});
+  }));
 
 describe("mergeX and alignTo", () => {
   it("put columns of different x side by side without inventing values", () => {

@@ -28,9 +28,7 @@ export function exportCommands(choice: ExportChoice): readonly Command[] {
         say(`There is no ${subject} to export yet`);
         return;
       }
-      exportAs(format, source).catch((error: unknown) => {
-        say(exportFailure(error));
-      });
+      exportAs(format, source).catch((error: unknown) => say(exportFailure(error)));
     },
   }));
 }

@@ -69,9 +69,9 @@ export function ExportMenu({
           label: LABELS[format],
           run: () => {
             setFailure(null);
-            exportAs(format, source).catch((error: unknown) => {
-              setFailure(exportFailure(error));
-            });
+            exportAs(format, source).catch((error: unknown) =>
+              setFailure(exportFailure(error)),
+            );
           },
         }))}
       >

@@ -92,13 +92,7 @@ function Head(props: FindingProps) {
       )}
       <div class="finding-actions">
         {place !== null && (
-          <button
-            type="button"
-            class="button"
-            onClick={() => {
-              openPlace(place, props);
-            }}
-          >
+          <button type="button" class="button" onClick={() => openPlace(place, props)}>
             {place.label}
             <Icon name="right" />
           </button>
@@ -108,13 +102,13 @@ function Head(props: FindingProps) {
             type="button"
             class="button"
             onClick={() => {
-              void copyText(state.report).then((copied) => {
+              void copyText(state.report).then((copied) =>
                 say(
                   copied
                     ? "The report was copied."
                     : "The browser does not let us copy.",
-                );
-              });
+                ),
+              );
             }}
           >
             <Icon name="copy" />

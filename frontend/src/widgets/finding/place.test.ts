@@ -46,7 +46,7 @@ describe("the place of a finding", () => {
   });
 });
 
-describe("where it was", () => {
+describe("where it was", () =>
   it("says as much as is known", () => {
     const state = { origin: "file", file: "exp/rank3.pickle" } as MemoryState;
     expect(whereParts(finding({ state })).join(" · ")).toBe(
@@ -54,5 +54,4 @@ describe("where it was", () => {
     );
     const bare = { rank: null, device: null, step: null, during: "", line: "" };
     expect(whereParts(finding(bare))).toEqual([]);
-  });
-});
+  }));

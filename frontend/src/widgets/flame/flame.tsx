@@ -89,13 +89,9 @@ export function Flame(props: FlameProps) {
     element.dataset["drawMs"] = (performance.now() - begin).toFixed(2);
   };
   const paintSoon = (): void => {
-    frame.current ||= window.requestAnimationFrame(() => {
-      paint.current();
-    });
+    frame.current ||= window.requestAnimationFrame(() => paint.current());
   };
-  useEffect(() => {
-    paintSoon();
-  });
+  useEffect(() => paintSoon());
   useEffect(() => {
     const stops = [data.subscribe(paintSoon), hover.subscribe(paintSoon)];
     return () => {

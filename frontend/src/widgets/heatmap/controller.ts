@@ -84,9 +84,7 @@ export class HeatmapController {
         this.failure.value = message;
       },
     });
-    const painted = cursor.subscribe(() => {
-      this.#later();
-    });
+    const painted = cursor.subscribe(() => this.#later());
     this.#stop.push(this.#listen(), painted);
     this.#adopt(inputs, null);
   }
@@ -242,9 +240,7 @@ export class HeatmapController {
     this.#surface.show(this.#view, this.#devicePx());
     this.#later();
     if (this.#settle !== null) window.clearTimeout(this.#settle);
-    this.#settle = window.setTimeout(() => {
-      this.#settled();
-    }, SETTLE_MS);
+    this.#settle = window.setTimeout(() => this.#settled(), SETTLE_MS);
   }
 
   #settled(): void {
@@ -314,19 +310,13 @@ export class HeatmapController {
       limits: () => this.limits,
       wheelAxes: (at) => this.#axesAt(at),
       dragAxes: "both",
-      onView: (view) => {
-        this.setView(view);
-      },
-      onFit: () => {
-        this.fit();
-      },
+      onView: (view) => this.setView(view),
+      onFit: () => this.fit(),
       onBox: (box) => {
         this.#box = box;
         this.#later();
       },
-      onBoxDone: (view) => {
-        this.setView(view);
-      },
+      onBoxDone: (view) => this.setView(view),
       onHover: (point) => {
         const at = point !== null && this.#inside(point) ? point : null;
         const x = at === null ? null : pxToX(this.#view, this.#size.widthPx, at.x);

@@ -54,7 +54,7 @@ const ANSWER: HeatmapResponse = {
   absent: [],
 };
 
-describe("layerOf", () => {
+describe("layerOf", () =>
   it("puts rows at their place among the ranks drawn, and cells around their steps", () => {
     expect(layerOf(ANSWER, RANKS)).toMatchObject({
       x0: 39.5,
@@ -63,8 +63,7 @@ describe("layerOf", () => {
       rowHeight: 2,
     });
     expect(placeOf(RANKS, 64)).toBe(4);
-  });
-});
+  }));
 
 describe("factsOf", () => {
   it("names steps, ranks and value of the cell, over gaps in the ranks", () => {
@@ -153,7 +152,7 @@ describe("needOf", () => {
   });
 });
 
-describe("domainOf", () => {
+describe("domainOf", () =>
   it("means the capacity unless the data would look flat in it", () => {
     expect(defaultsToCapacity(ANSWER)).toBe(true);
     const idle = { ...ANSWER, valueLow: GIB, valueHigh: 2 * GIB };
@@ -171,10 +170,9 @@ describe("domainOf", () => {
       diverging: false,
     });
     expect(domainOf({ ...idle, capacityBytes: null }, true).capacity).toBe(false);
-  });
-});
+  }));
 
-describe("tables", () => {
+describe("tables", () =>
   it("keep absence empty and find each row's peak", () => {
     const cells = cellTable(ANSWER);
     expect(cells.columns.map((column) => column.name)).toEqual([
@@ -191,5 +189,4 @@ describe("tables", () => {
       2 ** 21,
     );
     expect(summary.columns[2]?.values).toEqual(Float64Array.of(60, 50));
-  });
-});
+  }));

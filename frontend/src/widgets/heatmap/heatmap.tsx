@@ -69,9 +69,7 @@ export function Heatmap(props: HeatmapProps) {
       setController(null);
     };
   }, [cursor, asTable]);
-  useEffect(() => {
-    controller?.update(inputs);
-  });
+  useEffect(() => controller?.update(inputs));
   useEffect(() => {
     if (widthPx > 0) controller?.resize(widthPx, props.heightPx);
   }, [controller, widthPx, props.heightPx]);
@@ -156,25 +154,16 @@ export function Heatmap(props: HeatmapProps) {
                 ? "Spread the colours over the values there are"
                 : "Let the colours mean shares of the capacity"
             }
-            onClick={() => {
-              setByCapacity(!scaled);
-            }}
+            onClick={() => setByCapacity(!scaled)}
           >
             {scaled ? "0 to capacity" : "range of the data"}
           </button>
         )}
-        <ZoomButtons
-          zoom={zoom}
-          fit={() => {
-            controller?.fit();
-          }}
-        />
+        <ZoomButtons zoom={zoom} fit={() => controller?.fit()} />
         <ChartButton
           label={asTable ? "View as heatmap" : "View as table"}
           icon={asTable ? "chart" : "table"}
-          onClick={() => {
-            setAsTable(!asTable);
-          }}
+          onClick={() => setAsTable(!asTable)}
         />
         <ExportMenu subject="the heatmap" source={source} />
       </div>

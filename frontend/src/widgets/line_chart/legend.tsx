@@ -44,9 +44,7 @@ export function Legend(props: LegendProps) {
         type="button"
         aria-pressed={!hidden.has(id)}
         title={hidden.has(id) ? `Show ${label}` : `Hide ${label}`}
-        onClick={() => {
-          onToggle(id);
-        }}
+        onClick={() => onToggle(id)}
       >
         <Swatch theme={theme} {...swatch} />
         <span>{label}</span>

@@ -162,21 +162,18 @@ describe("cursorRows", () => {
   });
 });
 
-describe("bandRow", () => {
-  it("names the rank that is highest there", () => {
-    expect(bandRow(BAND, 2)).toMatchObject({ high: 9, highRank: 13, median: 3 });
-  });
-});
+describe("bandRow", () =>
+  it("names the rank that is highest there", () =>
+    expect(bandRow(BAND, 2)).toMatchObject({ high: 9, highRank: 13, median: 3 })));
 
-describe("stepX", () => {
+describe("stepX", () =>
   it("moves by recorded points and stops at the ends", () => {
     expect(stepX([line("a", [1, 1, 1, 1, 1])], null, 1.1, 2)).toBe(3);
     expect(stepX([], BAND, 3, 10)).toBe(4);
     expect(stepX([], null, 3, 10)).toBe(3);
-  });
-});
+  }));
 
-describe("nearestLine", () => {
+describe("nearestLine", () =>
   it("takes the line within reach, envelopes included", () => {
     const lines = [
       line("a", [9, 9, 9, 9, 9], { yLow: Float64Array.of(5, 5, 5, 5, 5) }),
@@ -186,10 +183,9 @@ describe("nearestLine", () => {
     expect(nearestLine(lines, 2, toY(7), toY, 8)?.id).toBe("a");
     expect(nearestLine(lines, 2, toY(1.5), toY, 8)?.id).toBe("b");
     expect(nearestLine(lines, 2, toY(3), toY, 8)).toBeNull();
-  });
-});
+  }));
 
-describe("groupMarks", () => {
+describe("groupMarks", () =>
   it("folds marks of one px together, the gravest first", () => {
     const mark = (kind: Mark["kind"], x: number): Mark => ({
       kind,
@@ -208,10 +204,9 @@ describe("groupMarks", () => {
       ["oom", 2],
       ["user", 1],
     ]);
-  });
-});
+  }));
 
-describe("chartTable", () => {
+describe("chartTable", () =>
   it("has a column for each line, and the lows only where rows were merged", () => {
     const lines = [
       line("rank 0", [1, 2, 3, 4, 5]),
@@ -236,8 +231,7 @@ describe("chartTable", () => {
       2, 3,
     ]);
     expect(part.numRows).toBe(2);
-  });
-});
+  }));
 
 /** Linear light of "#rrggbb". */
 function linear(colour: string): readonly [number, number, number] {

@@ -122,9 +122,7 @@ export function LineChart(props: LineChartProps) {
     const made = new Plot(element, latest.current.state);
     plot.current = made;
     const detach = listen(made);
-    const stop = cursor.subscribe((x) => {
-      made.setCursor(x, hover.peek()?.y ?? null);
-    });
+    const stop = cursor.subscribe((x) => made.setCursor(x, hover.peek()?.y ?? null));
     return () => {
       stop();
       detach();
@@ -301,9 +299,7 @@ export function LineChart(props: LineChartProps) {
         <ChartButton
           label={asTable ? "View as chart" : "View as table"}
           icon={asTable ? "chart" : "table"}
-          onClick={() => {
-            setAsTable(!asTable);
-          }}
+          onClick={() => setAsTable(!asTable)}
         />
         <ExportMenu subject={props.label} source={exported} />
       </div>

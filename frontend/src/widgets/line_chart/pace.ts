@@ -13,9 +13,7 @@ export interface PaceTimers {
 const pageTimers: PaceTimers = {
   now: () => performance.now(),
   start: (callback, delayMs) => window.setTimeout(callback, delayMs),
-  stop: (timer) => {
-    window.clearTimeout(timer);
-  },
+  stop: (timer) => window.clearTimeout(timer),
 };
 
 export class Pace {

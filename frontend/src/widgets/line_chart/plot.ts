@@ -219,11 +219,7 @@ export class Plot {
         },
       ],
       hooks: {
-        draw: [
-          (plot) => {
-            this.#paint(plot);
-          },
-        ],
+        draw: [(plot) => this.#paint(plot)],
       },
     };
   }

@@ -14,9 +14,7 @@ export function useWidth(ref: { readonly current: HTMLElement | null }): number 
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
-    return () => {
-      observer.disconnect();
-    };
+    return () => observer.disconnect();
   }, [ref]);
   return widthPx;
 }

@@ -8,20 +8,8 @@ export function ZoomButtons(props: {
 }) {
   return (
     <>
-      <ChartButton
-        label="Zoom out (S)"
-        icon="minus"
-        onClick={() => {
-          props.zoom(1);
-        }}
-      />
-      <ChartButton
-        label="Zoom in (W)"
-        icon="plus"
-        onClick={() => {
-          props.zoom(-1);
-        }}
-      />
+      <ChartButton label="Zoom out (S)" icon="minus" onClick={() => props.zoom(1)} />
+      <ChartButton label="Zoom in (W)" icon="plus" onClick={() => props.zoom(-1)} />
       <ChartButton label="Show everything (F)" icon="fit" onClick={props.fit} />
     </>
   );

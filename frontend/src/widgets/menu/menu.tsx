@@ -31,9 +31,7 @@ export function Menu(props: MenuProps) {
   useEffect(() => {
     if (open) root.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
   }, [open]);
-  useOutside(root, open, () => {
-    setOpen(false);
-  });
+  useOutside(root, open, () => setOpen(false));
   const close = (): void => {
     setOpen(false);
     root.current?.querySelector<HTMLElement>("button")?.focus();
@@ -60,9 +58,7 @@ export function Menu(props: MenuProps) {
         aria-expanded={open}
         aria-label={props.label}
         title={props.label}
-        onClick={() => {
-          setOpen(!open);
-        }}
+        onClick={() => setOpen(!open)}
       >
         {props.children}
       </button>

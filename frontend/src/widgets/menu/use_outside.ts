@@ -14,8 +14,6 @@ export function useOutside(
       if (target instanceof Node && root.current?.contains(target) !== true) close();
     };
     document.addEventListener("pointerdown", pressed);
-    return () => {
-      document.removeEventListener("pointerdown", pressed);
-    };
+    return () => document.removeEventListener("pointerdown", pressed);
   }, [open]);
 }

@@ -96,9 +96,7 @@ export function Minimap(props: MinimapProps) {
       onPointerCancel={() => {
         grip.current = null;
       }}
-      onDblClick={() => {
-        onRange(null);
-      }}
+      onDblClick={() => onRange(null)}
     >
       <div
         class="minimap-plot"

@@ -62,7 +62,7 @@ describe("columns", () => {
   });
 });
 
-describe("topOf", () => {
+describe("topOf", () =>
   it("cuts what would flatten everything, unless it is asked for whole", () => {
     const many = {
       ...STEPS,
@@ -73,8 +73,7 @@ describe("topOf", () => {
     expect(topOf(many, 0, 100, true)).toEqual({ value: 40 * 1.08, cut: false });
     expect(topOf(many, 0, 40, false).cut).toBe(false);
     expect(topOf(STEPS, 129.5, 139.5, false).value).toBe(1);
-  });
-});
+  }));
 
 describe("the stack", () => {
   it("stacks up to the step's time and leaves out what was not recorded", () => {

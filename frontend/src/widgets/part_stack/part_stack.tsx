@@ -35,15 +35,10 @@ interface Look extends Omit<StackPaint, "view" | "size"> {
 }
 
 const PAINTER: StackPainter<Look> = {
-  cells: (canvas, look, seen) => {
-    drawCells(canvas, { ...look, ...seen });
-  },
-  frame: (context, look, seen) => {
-    paintFrame(context, { ...look, ...seen });
-  },
-  over: (context, look, seen, box) => {
-    paintCursor(context, { ...look, ...seen }, look.cursor.peek(), box);
-  },
+  cells: (canvas, look, seen) => drawCells(canvas, { ...look, ...seen }),
+  frame: (context, look, seen) => paintFrame(context, { ...look, ...seen }),
+  over: (context, look, seen, box) =>
+    paintCursor(context, { ...look, ...seen }, look.cursor.peek(), box),
 };
 
 export function PartStack(props: PartStackProps) {
@@ -120,9 +115,8 @@ export function PartStack(props: PartStackProps) {
   function onKey(event: KeyboardEvent): boolean {
     const far = event.shiftKey ? 10 : 1;
     const last = answer.seconds.length - 1;
-    const move = (by: number): void => {
+    const move = (by: number): void =>
       moveTo(Math.min(Math.max(columnNow() + by, 0), last));
-    };
     if (event.key === "ArrowRight") move(far);
     else if (event.key === "ArrowLeft") move(-far);
     else if (event.key === "p" || event.key === "P") toSlowest();
@@ -177,9 +171,7 @@ export function PartStack(props: PartStackProps) {
         inside.value = column >= 0;
         cursor.value = column < 0 ? null : centreOf(answer, column);
       }}
-      onClick={(at) => {
-        pick(columnUnder(at.x));
-      }}
+      onClick={(at) => pick(columnUnder(at.x))}
       onKey={onKey}
       table={(view) => stackTable(answer, view)}
       source={source}
@@ -190,9 +182,7 @@ export function PartStack(props: PartStackProps) {
             class="heatmap-scale"
             aria-pressed={whole}
             title="Some steps are far higher than the others; they are marked at the upper edge"
-            onClick={() => {
-              setWhole(!whole);
-            }}
+            onClick={() => setWhole(!whole)}
           >
             {whole ? "cut the highest" : "show the highest whole"}
           </button>

@@ -35,9 +35,7 @@ export function paintStrip(context: CanvasRenderingContext2D, paint: StripPaint)
   const y = (bytes: number): number =>
     bottomPx - (bytes / layout.topBytes) * (bottomPx - STRIP_TOP_PX);
   paintGrid(context, paint, y);
-  layout.bars.forEach((bar, i) => {
-    paintBar(context, paint, bar, i, y, bottomPx);
-  });
+  layout.bars.forEach((bar, i) => paintBar(context, paint, bar, i, y, bottomPx));
   paintLimits(context, paint, y);
   paintRankTicks(context, paint, bottomPx);
 }

@@ -51,9 +51,8 @@ export function RankBars(props: RankBarsProps) {
     const picked = one === undefined ? undefined : strip.rank[one.top];
     if (picked !== undefined) props.onPick(picked);
   };
-  const move = (to: number): void => {
+  const move = (to: number): void =>
     setHovered(Math.max(0, Math.min(layout.bars.length - 1, to)));
-  };
   return (
     <div class="strip" ref={box}>
       <canvas
@@ -67,15 +66,9 @@ export function RankBars(props: RankBarsProps) {
           const left = event.currentTarget.getBoundingClientRect().left;
           setHovered(barAt(layout, event.clientX - left - STRIP_LEFT_PX));
         }}
-        onPointerLeave={() => {
-          setHovered(null);
-        }}
-        onBlur={() => {
-          setHovered(null);
-        }}
-        onClick={() => {
-          pick(bar);
-        }}
+        onPointerLeave={() => setHovered(null)}
+        onBlur={() => setHovered(null)}
+        onClick={() => pick(bar)}
         onKeyDown={(event) => {
           const at = hovered ?? -1;
           if (event.key === "ArrowRight") move(at + (event.shiftKey ? 10 : 1));

@@ -227,9 +227,7 @@ export function RankTable(props: RankTableProps) {
       columns: columnsOf(
         rowOf,
         () => latest.current.props.byteUnit,
-        (rank) => {
-          latest.current.props.onPin(rank);
-        },
+        (rank) => latest.current.props.onPin(rank),
       ),
       rowFormatter: (row) => {
         const isPinned = rowOf(row)?.pinned === true;
@@ -258,9 +256,7 @@ export function RankTable(props: RankTableProps) {
     // Keeps the order chosen and the place scrolled to.
     void table.replaceData(rows);
   }, [table, rows, byteUnit, isPressed]);
-  useEffect(() => {
-    table?.setHeight(heightPx);
-  }, [table, heightPx]);
+  useEffect(() => table?.setHeight(heightPx), [table, heightPx]);
 
   return (
     <section class="rank-table grid" aria-label="Ranks">

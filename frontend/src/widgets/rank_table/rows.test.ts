@@ -29,21 +29,20 @@ describe("rankRows", () => {
     expect(rows[2]).toMatchObject({ host: "", lost: true, numOoms: 1 });
   });
 
-  it("narrows to the ranks asked for", () => {
-    expect(rankRows(STRIP, new Set([9, 0]), []).map((row) => row.rank)).toEqual([0, 9]);
-  });
+  it("narrows to the ranks asked for", () =>
+    expect(rankRows(STRIP, new Set([9, 0]), []).map((row) => row.rank)).toEqual([
+      0, 9,
+    ]));
 });
 
-describe("compareAbsentLow", () => {
+describe("compareAbsentLow", () =>
   it("orders numbers and puts absence below them", () => {
     expect([3, NaN, -5, 7].sort(compareAbsentLow)).toEqual([NaN, -5, 3, 7]);
     expect(compareAbsentLow(NaN, NaN)).toBe(0);
-  });
-});
+  }));
 
-describe("rowsTable", () => {
+describe("rowsTable", () =>
   it("has as many values in every column as rows", () => {
     const table = rowsTable(rankRows(STRIP, null, []));
     for (const column of table.columns) expect(column.values.length).toBe(3);
-  });
-});
+  }));

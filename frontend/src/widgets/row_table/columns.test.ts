@@ -38,9 +38,8 @@ describe("cells", () => {
     expect(durationCell(1234.567891).title).toBe("1,234.567891 ms");
   });
 
-  it("say why something is missing", () => {
-    expect(absentCell("not recorded")).toEqual({ text: "–", title: "not recorded" });
-  });
+  it("say why something is missing", () =>
+    expect(absentCell("not recorded")).toEqual({ text: "–", title: "not recorded" }));
 
   it("have bars as long as their share of the longest", () => {
     const values = Float64Array.of(1, -4, NaN);

@@ -159,9 +159,7 @@ export function RowTable(props: RowTableProps) {
         style={{ height: `${bodyPx}px` }}
         tabIndex={0}
         onKeyDown={onKeyDown}
-        onPointerLeave={() => {
-          props.onHover?.(null);
-        }}
+        onPointerLeave={() => props.onHover?.(null)}
         onScroll={(event) => {
           setScrollPx(event.currentTarget.scrollTop);
           setShiftPx(event.currentTarget.scrollLeft);
@@ -182,12 +180,8 @@ export function RowTable(props: RowTableProps) {
                 aria-selected={row === selected}
                 class={`row-table-line row-table-row ${row === selected ? "is-selected" : ""}`}
                 style={{ top: `${place * ROW_PX}px`, gridTemplateColumns: template }}
-                onClick={() => {
-                  onSelect?.(row);
-                }}
-                onPointerEnter={() => {
-                  props.onHover?.(row);
-                }}
+                onClick={() => onSelect?.(row)}
+                onPointerEnter={() => props.onHover?.(row)}
               >
                 {columns.map((column) => (
                   <Cell key={column.key} column={column} cell={column.cell(row)} />
@@ -229,12 +223,7 @@ function Heading({
       aria-sort={sorted ? direction : "none"}
     >
       {sortable === true && onSort !== undefined ? (
-        <button
-          type="button"
-          onClick={() => {
-            onSort(key);
-          }}
-        >
+        <button type="button" onClick={() => onSort(key)}>
           {title}
           {sorted && <span aria-hidden="true">{sort.descending ? " ▼" : " ▲"}</span>}
         </button>

@@ -84,9 +84,7 @@ export function Scrubber(props: ScrubberProps) {
       now.onRange(zoomedRange(now.range, at, factor, now.numEvents));
     };
     element.addEventListener("wheel", onWheel, { passive: false });
-    return () => {
-      element.removeEventListener("wheel", onWheel);
-    };
+    return () => element.removeEventListener("wheel", onWheel);
   }, []);
 
   function at(event: PointerEvent): number {
@@ -124,9 +122,7 @@ export function Scrubber(props: ScrubberProps) {
         onPointerCancel={() => {
           dragging.current = false;
         }}
-        onDblClick={() => {
-          onRange(null);
-        }}
+        onDblClick={() => onRange(null)}
         onKeyDown={(event) => {
           if (event.altKey || event.ctrlKey || event.metaKey) return;
           const { key, shiftKey } = event;

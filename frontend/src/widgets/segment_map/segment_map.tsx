@@ -165,9 +165,7 @@ export function SegmentMap(props: SegmentMapProps) {
       pinned: props.pinned,
     });
   };
-  useEffect(() => {
-    paint.current();
-  });
+  useEffect(() => paint.current());
   useEffect(
     () => hover.subscribe(() => window.requestAnimationFrame(paint.current)),
     [],
@@ -191,12 +189,7 @@ export function SegmentMap(props: SegmentMapProps) {
     const rows = [first, end] as const;
     told.current({ cells: element, widthPx, heightPx, headPx, rows, scrollPx });
   });
-  useEffect(
-    () => () => {
-      told.current(null);
-    },
-    [],
-  );
+  useEffect(() => () => told.current(null), []);
 
   function reveal(row: number): void {
     const [top, bottom] = [layout.top[row] ?? 0, layout.top[row + 1] ?? 0];

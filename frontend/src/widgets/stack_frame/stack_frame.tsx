@@ -162,9 +162,7 @@ export function StackFrame<Look>(props: StackFrameProps<Look>) {
     const { extent: all, onRange } = latest.current;
     onRange(x0 <= all.low && x1 >= all.high ? null : { low: x0, high: x1 });
   };
-  const fit = (): void => {
-    latest.current.onRange(null);
-  };
+  const fit = (): void => latest.current.onRange(null);
   useEffect(() => {
     const target = plot.current;
     if (!ready || target === null) return undefined;
@@ -183,9 +181,7 @@ export function StackFrame<Look>(props: StackFrameProps<Look>) {
       onBoxDone: (next, rect) => {
         if (rect.width >= 4) setView(next);
       },
-      onHover: (at) => {
-        latest.current.onHover(at);
-      },
+      onHover: (at) => latest.current.onHover(at),
       onClick: (at) => {
         plot.current?.focus({ preventScroll: true });
         latest.current.onClick(at);
@@ -212,17 +208,13 @@ export function StackFrame<Look>(props: StackFrameProps<Look>) {
         <span class="chart-axis-name">{props.axisName}</span>
         {props.bar}
         <ZoomButtons
-          zoom={(sign) => {
-            setView(zoomStep(flat(), limits(), sign, "x"));
-          }}
+          zoom={(sign) => setView(zoomStep(flat(), limits(), sign, "x"))}
           fit={fit}
         />
         <ChartButton
           label={asTable ? "View as chart" : "View as table"}
           icon={asTable ? "chart" : "table"}
-          onClick={() => {
-            setAsTable(!asTable);
-          }}
+          onClick={() => setAsTable(!asTable)}
         />
         <ExportMenu subject={props.subject} source={props.source} />
       </div>

@@ -14,9 +14,7 @@ export function useRowPressed(root: { readonly current: HTMLElement | null }): b
     let timer = 0;
     const releaseAfter = (ms: number): void => {
       window.clearTimeout(timer);
-      timer = window.setTimeout(() => {
-        setIsPressed(false);
-      }, ms);
+      timer = window.setTimeout(() => setIsPressed(false), ms);
     };
     const press = ({ target }: PointerEvent): void => {
       // The scroll bar is no row, and says nothing when it is let go.
@@ -26,9 +24,7 @@ export function useRowPressed(root: { readonly current: HTMLElement | null }): b
       releaseAfter(LONGEST_MS);
     };
     // The click comes right behind.
-    const release = (): void => {
-      releaseAfter(0);
-    };
+    const release = (): void => releaseAfter(0);
     element.addEventListener("pointerdown", press);
     window.addEventListener("pointerup", release);
     window.addEventListener("pointercancel", release);

@@ -26,12 +26,8 @@ export function Tip(props: TipProps) {
   const anchor = useRef<HTMLSpanElement>(null);
   const [open, setOpen] = useState(false);
   const id = useId();
-  const show = (): void => {
-    setOpen(true);
-  };
-  const hide = (): void => {
-    setOpen(false);
-  };
+  const show = (): void => setOpen(true);
+  const hide = (): void => setOpen(false);
   return (
     <span
       ref={anchor}

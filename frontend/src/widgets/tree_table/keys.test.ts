@@ -22,11 +22,10 @@ describe("afterKey", () => {
     ["ArrowLeft", 4, { kind: "select", id: 7 }],
     ["ArrowLeft", 7, { kind: "toggle", id: 7 }],
     ["x", 7, null],
-  ] as const)("%s on row %s", (key, selected, effect) => {
-    expect(afterKey(key, ROWS, selected)).toEqual(effect);
-  });
+  ] as const)("%s on row %s", (key, selected, effect) =>
+    expect(afterKey(key, ROWS, selected)).toEqual(effect),
+  );
 
-  it("does nothing without rows", () => {
-    expect(afterKey("ArrowDown", [], null)).toBeNull();
-  });
+  it("does nothing without rows", () =>
+    expect(afterKey("ArrowDown", [], null)).toBeNull());
 });

@@ -44,9 +44,9 @@ function definitions(latest: { readonly current: TreeTableProps }): ColumnDefini
       if (now === undefined) return "";
       if (now.isTree !== true) return numberCell(now.cell(row.id));
       const hasToggles = latest.current.rows.some(({ numChildren }) => numChildren > 0);
-      return treeCell(row, now.cell(row.id), hasToggles, (id) => {
-        latest.current.onToggle(id);
-      });
+      return treeCell(row, now.cell(row.id), hasToggles, (id) =>
+        latest.current.onToggle(id),
+      );
     };
     return {
       title: column.title,
@@ -103,9 +103,7 @@ export function TreeTable(props: TreeTableProps) {
       columnHeaderVertAlign: "bottom",
       placeholder: () => latest.current.empty,
       columns: definitions(latest),
-      rowFormatter: (row) => {
-        describeRow(row, latest.current.selected);
-      },
+      rowFormatter: (row) => describeRow(row, latest.current.selected),
     });
     made.on("tableBuilt", () => {
       makeHeadersFocusable(made);
@@ -113,9 +111,7 @@ export function TreeTable(props: TreeTableProps) {
       made.element.setAttribute("aria-label", latest.current.label);
       setTable(made);
     });
-    made.on("rowClick", (_, row) => {
-      latest.current.onSelect(rowOf(row).id);
-    });
+    made.on("rowClick", (_, row) => latest.current.onSelect(rowOf(row).id));
     return () => {
       made.destroy();
       setTable(null);
@@ -142,9 +138,7 @@ export function TreeTable(props: TreeTableProps) {
       scrollToSelected(table);
     });
   }, [table, key, rows, props.columns, isPressed]);
-  useEffect(() => {
-    table?.setHeight(heightPx);
-  }, [table, heightPx]);
+  useEffect(() => table?.setHeight(heightPx), [table, heightPx]);
   useEffect(() => {
     if (table === null) return;
     for (const row of table.getRows("visible")) describeRow(row, selected);

@@ -35,9 +35,7 @@ export function OperatorsPart(props: {
             options={FORMS}
             chosen={form}
             words={(one) => FORM_WORDS[one]}
-            onChoose={(one) => {
-              view.setParams({ form: one === "text" ? null : one });
-            }}
+            onChoose={(one) => view.setParams({ form: one === "text" ? null : one })}
           />
         )}
         {form === "text" && summary !== "" && <CopyButton text={summary} />}
@@ -90,9 +88,7 @@ function Table(props: {
       columns={columns}
       rows={rows}
       sort={sort}
-      onSort={(key) => {
-        setSort((before) => clicked(before, key, key === "name"));
-      }}
+      onSort={(key) => setSort((before) => clicked(before, key, key === "name"))}
       empty="No operators ran."
       heightPx={TABLE_PX}
     />

@@ -32,9 +32,7 @@ export function Summary(view: ViewProps) {
     query,
     reading ? READING_POLL_MS : view.pollMs,
   );
-  useEffect(() => {
-    setReading(data === null || data.stillReading);
-  }, [data]);
+  useEffect(() => setReading(data === null || data.stillReading), [data]);
   const chosen =
     data === null ? null : chosenReport(data.reports, view.params.get("report"));
   return (
@@ -67,9 +65,7 @@ function Head(props: {
       <Choice
         label="Trace"
         value={chosen.id}
-        onChange={(report) => {
-          view.setParams({ report, m0: null, m1: null }, "push");
-        }}
+        onChange={(report) => view.setParams({ report, m0: null, m1: null }, "push")}
       >
         {reports.map((one) => (
           <option key={one.id} value={one.id}>
