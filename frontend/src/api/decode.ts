@@ -43,9 +43,17 @@ export function decode<R extends keyof Responses>(
   return data as unknown as Responses[R];
 }
 
+/** The same few names stand in every row of an answer. */
+const camelNames = new Map<string, string>();
+
 /** `peak_bytes` -> `peakBytes`. */
 function camel(name: string): string {
-  return name.replace(/_./g, (part) => part.slice(1).toUpperCase());
+  let found = camelNames.get(name);
+  if (found === undefined) {
+    found = name.replace(/_./g, (part) => part.slice(1).toUpperCase());
+    camelNames.set(name, found);
+  }
+  return found;
 }
 
 /** `peakBytes` -> `peak_bytes`, as it is on the wire. */

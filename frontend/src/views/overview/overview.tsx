@@ -7,6 +7,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { FindingsResponse, OverviewResponse } from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
+import type { Live } from "../../api/watch";
 import { formatInteger } from "../../base/bytes";
 import { originOf } from "../../model/origin";
 import { Findings } from "../../widgets/finding/finding";
@@ -44,9 +45,7 @@ export function OverviewView(props: ViewProps) {
       commands.register(
         overviewExports(
           () => newest.current,
-          (sentence) => {
-            say.current(sentence);
-          },
+          (sentence) => say.current(sentence),
         ),
       ),
     [commands],
@@ -72,16 +71,16 @@ function useFindings({
   run,
   ranks,
   pollMs,
-}: ViewProps): FindingsResponse | null {
+}: ViewProps): Live<FindingsResponse> {
   const [reads, setReads] = useState(false);
   const query = { run: run.id, rank: ranks.rank };
   const poll = reads ? Math.min(pollMs, READING_POLL_MS) : pollMs;
-  const { data } = useLive(client, "findings", query, poll);
-  const stillReading = data?.stillReading ?? false;
+  const found = useLive(client, "findings", query, poll);
+  const stillReading = found.data?.stillReading ?? false;
   useEffect(() => {
     setReads(stillReading);
   }, [stillReading]);
-  return data;
+  return found;
 }
 
 function Loading() {
@@ -99,25 +98,13 @@ function Body(
     readonly data: OverviewResponse;
     /** The answer for all ranks, where `data` is one rank's. */
     readonly whole: OverviewResponse;
-    /** Null while it is not known. */
-    readonly found: FindingsResponse | null;
+    readonly found: Live<FindingsResponse>;
   },
 ) {
   const { strip } = props.whole;
   const { data, ranks, theme, byteUnit, chooseRank, params, setParams } = props;
   const order = STRIP_ORDERS.find((one) => one === params.get("sort")) ?? "rank";
-  const { found } = props;
-  const findings = found !== null && (
-    <>
-      {found.stillReading && (
-        <p class="quiet" role="status">
-          Analysing the allocator’s history; causes and their numbers may change.
-        </p>
-      )}
-      <Findings {...props} findings={found.findings} opensFirst />
-      <MoreErrors found={found} />
-    </>
-  );
+  const findings = <WhatWasFound view={props} live={props.found} />;
   if (data.run.madeOf !== "recording") {
     return (
       <>
@@ -150,9 +137,7 @@ function Body(
           theme={theme}
           byteUnit={byteUnit}
           order={order}
-          setOrder={(sort) => {
-            setParams({ sort: sort === "rank" ? null : sort });
-          }}
+          setOrder={(sort) => setParams({ sort: sort === "rank" ? null : sort })}
           chooseRank={chooseRank}
           setPinned={props.setPinned}
           origin={originOf(data.run)}
@@ -173,11 +158,29 @@ function Body(
   );
 }
 
-function MoreErrors({ found }: { readonly found: FindingsResponse }) {
-  const listed = found.findings.filter((one) => one.state?.isOutOfMemory === true);
-  const left = found.numErrors - listed.length;
-  if (left <= 0) return null;
-  return <p class="quiet">And {formatInteger(left)} more out-of-memory errors.</p>;
+function WhatWasFound(props: {
+  readonly view: ViewProps;
+  readonly live: Live<FindingsResponse>;
+}) {
+  const { data, error } = props.live;
+  if (data === null) {
+    return error === null ? <Skeleton heightPx={64} /> : <Failure failure={error} />;
+  }
+  const listed = data.findings.filter((one) => one.state?.isOutOfMemory === true);
+  const left = data.numErrors - listed.length;
+  return (
+    <>
+      {data.stillReading && (
+        <p class="quiet" role="status">
+          Analysing the allocator’s history; causes and their numbers may change.
+        </p>
+      )}
+      <Findings {...props.view} findings={data.findings} opensFirst />
+      {left > 0 && (
+        <p class="quiet">And {formatInteger(left)} more out-of-memory errors.</p>
+      )}
+    </>
+  );
 }
 
 /** Another tool's files say nothing of steps and hosts: their pages are others. */
