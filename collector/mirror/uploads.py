@@ -210,8 +210,8 @@ class Uploads:
         after = job.path.with_name(
             rank_file_name(name.rank, name.attempt, name.segment + 1)
         )
-        # Another thread may have copied and deleted the next one by now.
-        return after in self.copied or after.exists()
+        # In this order: another thread may be about to delete the next one as copied.
+        return after.exists() or after in self.copied
 
     def _failed(self, todo: Job | Chore, error: Exception) -> None:
         if not isinstance(todo, Job):
