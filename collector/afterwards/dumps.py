@@ -8,11 +8,12 @@ finishes what is left, and so does `memboard report`.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import msgspec
 
 from collector.afterwards import detached
 from collector.core.warn_once import warn
@@ -61,7 +62,7 @@ class Pending:
         Raises:
             OSError: it cannot be written.
         """
-        write_whole(path, json.dumps(asdict(self), indent=1))
+        write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1))
 
 
 def load(path: Path) -> Pending | None:
@@ -69,15 +70,10 @@ def load(path: Path) -> Pending | None:
     try:
         if path.stat().st_size > _MAX_BYTES:
             return None
-        plain = json.loads(path.read_bytes())
-        known = {item.name for item in fields(Pending)}
-        pending = Pending(**{key: plain[key] for key in plain if key in known})
-    except (OSError, ValueError, TypeError, RecursionError):
+        pending = msgspec.json.decode(path.read_bytes(), type=Pending)
+    except (OSError, ValueError, RecursionError):
         return None
-    texts = (pending.recorded, pending.folder, pending.into, *pending.options)
-    is_sane = all(isinstance(text, str) for text in texts)
-    is_sane = is_sane and Path(pending.recorded).name == pending.recorded
-    return pending if is_sane and isinstance(pending.num_tries, int) else None
+    return pending if Path(pending.recorded).name == pending.recorded else None
 
 
 def notes_of(run_dir: Path, rank: int | None = None) -> Iterator[tuple[Path, Pending]]:

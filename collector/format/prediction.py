@@ -14,13 +14,17 @@ counts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003  # msgspec looks it up
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta
 
 from collector.format.sizes import bytes_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 NOTE: Final = "prediction"
 """The kind of its notes."""
@@ -31,40 +35,38 @@ that could be written down."""
 
 Fit: TypeAlias = Literal["fits", "does not fit", "too close to say", "cannot say"]
 
-_ENDED: Final = ("", "stopped", "finished", "raised", "out_of_memory")
 _WORST_FIRST: Final[tuple[Fit, ...]] = (
     "does not fit",
     "cannot say",
     "too close to say",
     "fits",
 )
-_MAX_ITEMS: Final = 64
-_MAX_TEXT: Final = 500
-_MAX_BYTES: Final = 1 << 62
-
-_T = TypeVar("_T")
+# As in `collector.format.payload`, which imports numpy: too early for some programs.
+_Size = Annotated[int, Meta(ge=0, le=2**62)]
+_Text = Annotated[str, Meta(max_length=10_000)]
+_Few = Meta(max_length=1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """What one item takes of one device outside of torch's allocator; bytes."""
 
-    name: str
-    low: int
-    high: int
-    source: str
+    name: _Text
+    low: _Size
+    high: _Size
+    source: _Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFigures:
     """What torch's allocator says of one device at the end; bytes."""
 
-    index: int
-    allocated_peak: int
-    active_peak: int
-    reserved_peak: int
-    num_alloc_retries: int
-    num_ooms: int
+    index: _Size
+    allocated_peak: _Size
+    active_peak: _Size
+    reserved_peak: _Size
+    num_alloc_retries: _Size
+    num_ooms: _Size
 
 
 class Judged(NamedTuple):
@@ -81,18 +83,18 @@ class Judged(NamedTuple):
 class Prediction:
     """What is known of one process; bytes."""
 
-    capacity: int
+    capacity: _Size
     """Of each of its devices."""
-    estimates: tuple[Estimate, ...]
+    estimates: Annotated[tuple[Estimate, ...], _Few]
     """Of each device."""
     ended: Ended = ""
-    error: str = ""
+    error: _Text = ""
     """The exception that ended it, in one line."""
-    unsuitable: tuple[str, ...] = ()
+    unsuitable: Annotated[tuple[_Text, ...], _Few] = ()
     """Loaded libraries that bring a CUDA runtime of their own."""
-    devices: tuple[DeviceFigures, ...] = ()
+    devices: Annotated[tuple[DeviceFigures, ...], _Few] = ()
     """Those it has used; empty before its end."""
-    host: int | None = None
+    host: _Size | None = None
     """The host whose devices it shared with other ranks; None: they were its own."""
     others: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """What other ranks need of each device, by `together`; no note holds it."""
@@ -191,20 +193,10 @@ class Prediction:
 
 def prediction_of(data: Mapping[str, Any]) -> Prediction | None:
     """That of a note; None where it is none: files may hold anything."""
+    names = [one.name for one in fields(Prediction) if one.name != "others"]
     try:
-        ended = data["ended"]
-        if ended not in _ENDED:
-            return None
-        return Prediction(
-            capacity=_size(data["capacity"]),
-            estimates=_all(Estimate, data["estimates"]),
-            ended=ended,
-            error=_text(data["error"]),
-            unsuitable=tuple(map(_text, data["unsuitable"][:_MAX_ITEMS])),
-            devices=_all(DeviceFigures, data["devices"]),
-            host=None if data["host"] is None else _size(data["host"]),
-        )
-    except (KeyError, TypeError, ValueError):
+        return msgspec.convert({name: data[name] for name in names}, Prediction)
+    except (KeyError, msgspec.ValidationError):
         return None
 
 
@@ -238,32 +230,6 @@ def order(one: Prediction) -> tuple[int, int]:
     """Sorts processes: the worst answer first, and of those alike the fullest device."""
     left = one.left
     return _WORST_FIRST.index(one.judged().fit), 0 if left is None else left[0]
-
-
-def _all(kind: type[_T], items: Any) -> tuple[_T, ...]:
-    """Objects whose fields are sizes, or texts."""
-    names = {one.name: one.type for one in fields(kind)}  # type: ignore[arg-type]
-    return tuple(
-        kind(
-            **{
-                name: _text(item[name]) if of == "str" else _size(item[name])
-                for name, of in names.items()
-            }
-        )
-        for item in items[:_MAX_ITEMS]
-    )
-
-
-def _size(value: Any) -> int:
-    if type(value) is not int or not 0 <= value <= _MAX_BYTES:
-        raise ValueError("it is no size")
-    return value
-
-
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise TypeError("it is no text")
-    return value[:_MAX_TEXT]
 
 
 def _sum(ranges: Iterable[tuple[int, int]]) -> tuple[int, int]:

@@ -9,6 +9,7 @@ off with one warning, like a source; the call itself goes on.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -169,42 +170,60 @@ class Later(Mapping[str, Value]):
     """A mapping that is made when it is first asked for: on the writer's thread.
 
     Training does not wait for it: what happened is handed on as it was noted, and what
-    that comes to is worked out where it is encoded. Only one thread at a time may ask.
+    that comes to is worked out where it is encoded.
     """
-
-    __slots__ = ("_make", "_values")
 
     def __init__(self, make: Callable[[], Mapping[str, Value]]) -> None:
         self._make: Callable[[], Mapping[str, Value]] | None = make
         self._values: Mapping[str, Value] = {}
+        self._lock = threading.Lock()
 
-    def _made(self) -> Mapping[str, Value]:
-        make, self._make = self._make, None  # and with it all that it holds
-        if make is not None:
-            self._values = make()
-        return self._values
+    @property
+    def is_made(self) -> bool:
+        """Whether it has let go of what it is made from."""
+        return self._make is None
+
+    def made(self) -> Mapping[str, Value]:
+        """The mapping itself."""
+        with self._lock:
+            if self._make is not None:
+                self._values, self._make = self._make(), None
+            return self._values
 
     def __getitem__(self, name: str) -> Value:
-        return self._made()[name]
+        return self.made()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._made())
+        return iter(self.made())
 
     def __len__(self) -> int:
-        return len(self._made())
+        return len(self.made())
+
+    # To be counted while it waits it must have a place in sets, unmade.
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 class LaterTables(Later["CaptureTable"]):
     """A capture's tables."""
 
-    __slots__ = ("size_bytes",)
-
     def __init__(
-        self, make: Callable[[], Mapping[str, CaptureTable]], size_bytes: int
+        self,
+        make: Callable[[], Mapping[str, CaptureTable]],
+        size_bytes: int,
+        num_rows: int = 0,
     ) -> None:
-        """`size_bytes`: of what is held until they are made, or of them, about."""
-        self._make, self._values = make, {}
+        """`size_bytes`: of what is held until they are made, or of them, about.
+
+        `num_rows`: of what must not wait in any number.
+        """
+        super().__init__(make)
         self.size_bytes = size_bytes
+        self.num_rows = num_rows
 
 
 class LaterNumber(partial["float | None"]):

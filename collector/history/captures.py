@@ -8,18 +8,19 @@ they are first asked for.
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.clock.process_clock import now_ns
 from collector.format.capture import size_of
 from collector.format.records import Capture
 from collector.format.snapshots.encode import tables_of
+from collector.functions.contract import LaterTables
 from collector.history.tensors import TABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from collector.format.records import CaptureTable
     from collector.functions.contract import Sink
     from collector.history.recording import Recording
@@ -97,7 +98,7 @@ class Keeper:
             beside[TABLE] = tensors.table()
             meta["num_tensors"] = len(tensors.address)
             meta["num_tensors_dropped"] = tensors.num_dropped
-        tables = LaterTables(snapshot, beside)
+        tables = later_tables(snapshot, beside)
         self._make_room(tables)
         capture = Capture(
             kind=KIND,
@@ -128,55 +129,17 @@ class Keeper:
             self._waiting.add(tables)
 
 
-class LaterTables(Mapping[str, "CaptureTable"]):
-    """The tables of a snapshot, made when first asked for."""
-
-    def __init__(
-        self,
-        snapshot: Any,
-        beside: Mapping[str, CaptureTable] | None = None,
-    ) -> None:
-        """`beside`: tables that are there already."""
-        self.num_rows = num_events(snapshot) + num_blocks(snapshot)
-        self._beside = dict(beside or {})
-        self._snapshot = snapshot
-        self._tables: Mapping[str, CaptureTable] | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def is_made(self) -> bool:
-        """Whether the snapshot itself has been let go."""
-        return self._tables is not None
-
-    @property
-    def size_bytes(self) -> int:
-        """What the tables take, about, without making them."""
-        return self.num_rows * ROW_BYTES + size_of(self._beside)
-
-    def made(self) -> Mapping[str, CaptureTable]:
-        """The tables themselves."""
-        with self._lock:
-            if self._tables is None:
-                self._tables = {**tables_of(self._snapshot), **self._beside}
-                self._snapshot = None
-            return self._tables
-
-    def __getitem__(self, name: str) -> CaptureTable:
-        return self.made()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.made())
-
-    def __len__(self) -> int:
-        return len(self.made())
-
-    # To be counted while it waits it must have a place in sets, unmade.
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
+def later_tables(
+    snapshot: Any, beside: Mapping[str, CaptureTable] | None = None
+) -> LaterTables:
+    """The tables of a snapshot; `beside`: tables that are there already."""
+    there = dict(beside or {})
+    num_rows = num_events(snapshot) + num_blocks(snapshot)
+    return LaterTables(
+        lambda: {**tables_of(snapshot), **there},
+        num_rows * ROW_BYTES + size_of(there),
+        num_rows,
+    )
 
 
 def keep_last(snapshot: dict[str, Any], most: int) -> int:

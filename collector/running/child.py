@@ -6,6 +6,7 @@ the process is the program's.
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import os
 import sys
@@ -22,7 +23,6 @@ from collector.running.places import Places
 from collector.running.plan import Outcome, Plan
 from collector.running.program import Program
 from collector.running.session import Settings
-from collector.running.split_groups import tell_sizes
 from collector.running.stopping import StoppingSession
 
 _MAX_TEXT: Final = 500
@@ -70,13 +70,10 @@ class Child:
         if plan.ranks != "alone":
             after_import(_C10D, self._prepare_ranks)
         self._session.watch()
-        error: BaseException | None = None
         try:
             running.run(Program(plan.target, tuple(plan.arguments), plan.is_module))
-        except BaseException as raised:
-            error = raised
-            raise
         finally:
+            error = sys.exc_info()[1]
             if not self._session.is_stopped:
                 if error is None:
                     self._session.capture()
@@ -172,3 +169,30 @@ def _num_communicators() -> int:
         group.size() > 1 and ("nccl" in str(named[0]) or str(named[0]) == "undefined")
         for group, named in tuple(groups)
     )
+
+
+_TELL: Final = "memboard_vgpu_split_ranks"
+
+
+def tell_sizes(c10d: Any) -> None:
+    """Have `split_group` tell the virtual device how many ranks a new group has.
+
+    NCCL is told a colour and asks all ranks who has it; on a virtual device each rank is
+    alone with its communicators. `c10d` is `torch.distributed.distributed_c10d`.
+    """
+    split = getattr(c10d, "split_group", None)
+    tell = getattr(ctypes.CDLL(None), _TELL, None)
+    if split is None or tell is None:
+        return
+
+    def split_group(
+        parent_pg: Any = None, split_ranks: Any = None, *args: Any, **keywords: Any
+    ) -> Any:
+        me = (parent_pg or c10d.group.WORLD).rank()
+        tell(next((len(ranks) for ranks in split_ranks or () if me in ranks), 0))
+        try:
+            return split(parent_pg, split_ranks, *args, **keywords)
+        finally:
+            tell(0)
+
+    c10d.split_group = split_group

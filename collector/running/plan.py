@@ -5,16 +5,14 @@ Both travel as JSON files: the process may be another Python than the one that a
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import msgspec
 
 from collector.core.whole_file import write_whole
-from collector.format.prediction import DeviceFigures, Estimate, Prediction
-
-if TYPE_CHECKING:
-    from collector.format.prediction import Ended
+from collector.format.prediction import DeviceFigures, Ended, Estimate, Prediction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,16 +67,12 @@ class Plan:
 
     def write(self, path: Path) -> None:
         """Write it as JSON."""
-        _write(path, asdict(self))
+        write_whole(path, msgspec.json.encode(self))
 
     @classmethod
     def read(cls, path: Path) -> Plan:
         """Read it back."""
-        plain = json.loads(path.read_text(encoding="utf-8"))
-        plain["estimates"] = [Estimate(**one) for one in plain["estimates"]]
-        if plain["each_communicator"] is not None:
-            plain["each_communicator"] = Estimate(**plain["each_communicator"])
-        return cls(**plain)
+        return msgspec.json.decode(path.read_bytes(), type=cls)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -117,19 +111,15 @@ class Outcome:
 
     def write(self, path: Path) -> None:
         """Write it as JSON; what was there is replaced at once."""
-        _write(path, asdict(self))
+        write_whole(path, msgspec.json.encode(self))
 
     @classmethod
     def read(cls, path: Path) -> Outcome:
         """Read it back; an empty one where nothing was written."""
         try:
-            plain = json.loads(path.read_text(encoding="utf-8"))
+            return msgspec.json.decode(path.read_bytes(), type=cls)
         except (OSError, ValueError):
             return cls()
-        plain["devices"] = [DeviceFigures(**one) for one in plain["devices"]]
-        plain["estimates"] = [Estimate(**one) for one in plain["estimates"]]
-        plain["places"] = [Place(**one) for one in plain["places"]]
-        return cls(**plain)
 
     def prediction(self, capacity: int, host: int | None) -> Prediction:
         """What of it decides whether the program fits devices of so many bytes."""
@@ -142,7 +132,3 @@ class Outcome:
             unsuitable=tuple(self.unsuitable),
             devices=tuple(self.devices),
         )
-
-
-def _write(path: Path, plain: dict[str, Any]) -> None:
-    write_whole(path, json.dumps(plain))

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import os
+import shlex
 import sys
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
@@ -29,8 +32,7 @@ from collector.running.iterations import Iterations
 from collector.start import record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
 
     from collector.recorder import Recorder
 
@@ -102,8 +104,6 @@ class Session(lifecycle.Launcher):
 
     def said(self) -> str:
         """What to tell the user at the end; empty: nothing."""
-        from collector.running.telling import ending
-
         run_dir = None if self.recorder is None else self._settings.run_dir
         return ending(run_dir, self.run_dirs, self.num_steps)
 
@@ -118,8 +118,6 @@ class Session(lifecycle.Launcher):
             ours, self.recorder = self.recorder, None
         self._timer.cancel()
         if ours is not None:
-            from collector.running.discarding import discard
-
             self._guarded("step aside", lambda: discard(ours))
         return run_dir
 
@@ -167,8 +165,6 @@ class Session(lifecycle.Launcher):
         self._optimizers.add(optimizer)
         models = []
         if not self._is_trained(optimizer):
-            from collector.running.models import models_of
-
             models = models_of([optimizer])
             for model in models:
                 self._trained.update(map(id, model.parameters()))
@@ -248,3 +244,77 @@ class Session(lifecycle.Launcher):
                 what,
                 error=error,
             )
+
+
+def ending(run_dir: Path | None, run_dirs: list[Path], num_steps: int) -> str:
+    """Where the run lies and how to see it; `run_dirs`: where the program recorded."""
+    if run_dirs:
+        where = " and ".join(dict.fromkeys(map(_shown, run_dirs)))
+        logdir = _shown(run_dirs[-1].parent)
+        return (
+            f"the program recorded itself in {where}. To see it:"
+            f" tensorboard --logdir {shlex.quote(logdir)}"
+        )
+    if run_dir is None:
+        return "nothing is recorded: the program ended before it imported torch."
+    what = f"{num_steps} step{'s' * (num_steps != 1)} recorded in"
+    if not num_steps:
+        what = "no optimizer of torch stepped in this process; its host is recorded in"
+    return (
+        f"{what} {_shown(run_dir)}. To see it:"
+        f" tensorboard --logdir {shlex.quote(_shown(run_dir.parent))}"
+    )
+
+
+def _shown(path: Path) -> str:
+    """Relative to the working directory where it is below it."""
+    try:
+        return str(path.relative_to(Path.cwd())) or "."
+    except (ValueError, OSError):
+        return os.fspath(path)
+
+
+def discard(recorder: Recorder) -> None:
+    """Close it; where it has no step, remove its file and the folders that are empty then.
+
+    One with a mirror stays: its file may be there already.
+    """
+    recorder.close()
+    path, run_dir = recorder.path, recorder.run_dir
+    is_mirrored = recorder._session.engine.remote.is_on  # noqa: SLF001  # our own
+    if path is None or recorder.num_steps or is_mirrored:
+        return
+    path.unlink(missing_ok=True)
+    folder = path.parent
+    with contextlib.suppress(OSError):  # others are in it, or it is gone
+        while folder != run_dir.parent:
+            folder.rmdir()
+            folder = folder.parent
+
+
+def models_of(optimizers: Iterable[Any]) -> list[Any]:
+    """The outermost modules that hold a parameter of these, the largest first.
+
+    Looks at every object that the garbage collector knows: some 0.1 s per million. Runs no
+    code of theirs but `parameters` and `modules`. May raise what odd models raise.
+    """
+    from torch import nn
+
+    trained = {
+        id(tensor)
+        for optimizer in optimizers
+        for group in optimizer.param_groups
+        for tensor in group["params"]
+    }
+    # By their type: `isinstance` asks an object for its `__class__`, which may be code.
+    every = [one for one in gc.get_objects() if issubclass(type(one), nn.Module)]
+    every = [one for one in every if "_modules" in one.__dict__]  # else half made
+    inside = {id(child) for one in every for child in one.__dict__["_modules"].values()}
+    found = []
+    for module in every:
+        if id(module) not in inside:
+            held = sum(id(tensor) in trained for tensor in module.parameters())
+            if held:
+                found.append((held, module))
+    found.sort(key=lambda pair: -pair[0])
+    return [module for _, module in found]

@@ -15,7 +15,6 @@ from collector.cli.failure import Failure
 from collector.config.table import as_yaml as settings_yaml
 from collector.format.errors import FormatError
 from collector.format.snapshots import rebuilt
-from collector.history.pickles import PROTOCOL, pickle_name
 from tb_plugin.analysis.series.functions import CONTEXTS
 from tb_plugin.cache import Cache
 from tb_plugin.cli.export.module_table import COLUMNS, WindowTable
@@ -199,3 +198,37 @@ def _yaml(data: Any) -> bytes:
 def _exact(value: float) -> int | float:
     """Bytes and counts are whole numbers, as they were when they were measured."""
     return int(value) if float(value).is_integer() else value
+
+
+PROTOCOL: Final = 4
+"""What memory_viz has read from the first; Python 3.14's own default is 5."""
+
+_MAX_NAME: Final = 100
+
+
+def pickle_name(
+    rank: int,
+    function: str,
+    iteration: int,
+    *,
+    phase: str = "train",
+    context: str = "",
+    label: str = "",
+) -> str:
+    """The name that MemProfiler gives: `cuda_alloc_rank_R.FUNCTION.ITER.start|end.pickle`.
+
+    Of another phase than train, whose calls count by themselves, the phase stands before
+    the function. Of a snapshot by hand: `cuda_alloc_rank_R.LABEL.STEP.pickle`, where
+    `iteration` is the training step.
+    """
+    name = label or function
+    if phase != "train":
+        name = f"{phase}.{name}"
+    parts = (f"cuda_alloc_rank_{rank}", _safe(name), str(iteration), context, "pickle")
+    return ".".join(filter(None, parts))
+
+
+def _safe(name: str) -> str:
+    """A name without what a file's name must not hold; the user chose it."""
+    kept = (c if c.isalnum() or c in "-_.+" else "_" for c in name)
+    return "".join(kept).strip(".")[:_MAX_NAME] or "snapshot"

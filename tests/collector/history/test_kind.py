@@ -13,10 +13,10 @@ from collector.format.snapshots.tags import tag_data
 from collector.functions.contract import Call
 from collector.history import captures as keeping
 from collector.history import kind
-from collector.history.captures import LaterTables, keep_last, num_events
+from collector.history.captures import keep_last, later_tables, num_events
 from collector.history.kind import History
-from collector.history.pickles import pickle_name
 from collector.history.recording import Recording
+from tb_plugin.cli.export.contents import pickle_name
 from tests.collector.history.fakes import FakeSink, FakeTorch
 from tests.made_snapshots import everything, long_history, releases
 
@@ -187,7 +187,7 @@ def test_what_is_kept_of_each_device(lengths, most, kept):
 def test_odd_snapshots_are_taken_as_they_are():
     for snapshot in ({"device_traces": None}, {}, {"segments": 3}, {"segments": [4]}):
         assert keep_last(snapshot, 1) == 0
-        assert LaterTables(snapshot).num_rows == 0
+        assert later_tables(snapshot).num_rows == 0
 
 
 def test_after_a_slow_snapshot_calls_begin_without_the_events(monkeypatch):
@@ -206,7 +206,7 @@ def test_after_a_slow_snapshot_calls_begin_without_the_events(monkeypatch):
 
 
 def test_the_tables_are_made_when_they_are_asked_for():
-    later = LaterTables(long_history(50))
+    later = later_tables(long_history(50))
     assert later.size_bytes > 0
     assert not later.is_made
     assert later["events"]["addr"].size >= 50
