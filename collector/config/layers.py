@@ -39,8 +39,8 @@ ENV_FILE: Final = "MEMBOARD_CONFIG"
 """Names the configuration files, where `load` is given none."""
 
 _OTHER_PREFIXES: Final = ("MEMBOARD_PLUGIN_", "MEMBOARD_VIRTUAL_")
-_PLUGIN_VARIABLES: Final = frozenset({"MEMBOARD_CACHE_DIR"})
-"""Variables of the viewer and of the virtual GPU, which are no settings."""
+_NO_SETTINGS: Final = frozenset({ENV_FILE, "MEMBOARD_CACHE_DIR"})
+"""Variables of the viewer and of the virtual GPU, and where settings are."""
 
 _warn_once: Final = WarnOnce()
 """Of this process: settings may be read many times."""
@@ -143,10 +143,8 @@ def merged(config: Any, keywords: Mapping[str, Any]) -> Merged:
         every.leaves.update(found)
         every.said.update(found)
         every.imported.extend(imports)
-    for found in (
-        _from_environment(),
-        dict(flatten(Document(keywords, "the keywords"))),
-    ):
+    given = dict(flatten(Document(keywords, "the keywords")))
+    for found in (_from_environment(), given):
         every.leaves.update(found)
         every.said.update(found)
     for path, found_at in every.said.items():
@@ -267,26 +265,18 @@ def _from_environment() -> dict[str, Found]:
     """Settings from `MEMBOARD_*`; a section's own keys win over its short form."""
     found: dict[str, Found] = {}
     known = {variable(path): path for path in (*sections(), *settings())}
-    order = {name: index for index, name in enumerate(known)}
-    for name in sorted(os.environ, key=lambda name: order.get(name, -1)):
-        text = os.environ[name]
-        if (
-            not name.startswith(ENV_PREFIX)
-            or name.startswith(_OTHER_PREFIXES)
-            or name in {ENV_FILE, *_PLUGIN_VARIABLES}
-            or not text
-        ):
-            continue
-        if name in known:
+    given = {n: t for n, t in os.environ.items() if t and n.startswith(ENV_PREFIX)}
+    for name, path in known.items():
+        if name in given:
             place = f"the environment variable {name}"
-            found.update(_from_text(known[name], text, place))
-        else:
-            near = nearest(name, [*known, ENV_FILE])
+            found.update(_from_text(path, given[name], place))
+    for name in sorted(given.keys() - known.keys() - _NO_SETTINGS):
+        if not name.startswith(_OTHER_PREFIXES):
             _warn_once(  # another program's, perhaps: training must not stop for it
                 name,
                 "unknown environment variable %s is ignored: %s Rename it, or unset it.",
                 name,
-                near,
+                nearest(name, [*known, ENV_FILE]),
             )
     return found
 

@@ -100,17 +100,11 @@ KEYS: Final[dict[str, Key]] = {
         "FSDP and plain modules, forward, backward and all optimizers",
     ),
     "fsdp_mem_track_module_depth": Key(
-        Annotated[int, Meta(ge=1, le=1000)],
-        2,
-        (),
-        _ALL_IN_BYTES,
+        Annotated[int, Meta(ge=1, le=1000)], 2, (), _ALL_IN_BYTES
     ),
     "fsdp_mem_tracker_tabulate": Key(bool, False, (), _ALL_IN_BYTES),
     "fsdp_mem_tracker_units": Key(
-        Literal["B", "KiB", "MiB", "GiB"],
-        "MiB",
-        (),
-        _ALL_IN_BYTES,
+        Literal["B", "KiB", "MiB", "GiB"], "MiB", (), _ALL_IN_BYTES
     ),
     "fsdp_mem_tracker_root_module": Key(str, "", ("modules.root",)),
     "dump_memorystats_pickle": Key(bool, False, (), "the same snaps, as YAML"),

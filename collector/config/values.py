@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from importlib import import_module
 from types import ModuleType, NoneType, UnionType
 from typing import (
@@ -29,7 +28,7 @@ from typing import (
 import msgspec
 
 from collector.core.guard import Block
-from collector.core.plain import described
+from collector.core.plain import described, forgiving
 from collector.errors import ConfigError, nearest_of
 
 Names: TypeAlias = tuple[str, ...]
@@ -183,7 +182,7 @@ def one_of(names: list[str]) -> str:
 
 def describe(value: Any) -> str:
     """A wrong value in words, bounded, for an error message."""
-    with suppress(Exception):  # a value of the user's own making
+    with forgiving:  # a value of the user's own making
         if value is None or isinstance(value, bool):
             return written(value)
         if isinstance(value, str):

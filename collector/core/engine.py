@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from collector.afterwards.dumps import Dumps, resume
 from collector.clock.comparing import ClockComparing
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collector.core.rank import Identity
     from collector.core.warn_once import WarnOnce
     from collector.format.columns import Column
-    from collector.format.records import Capture, Header, How
+    from collector.format.records import Header, How
     from collector.mirror.templates import Kind as RemoteKind
     from collector.sources.contract import Row, Source, SourceInfo
     from collector.sources.sampling import Live
@@ -118,6 +118,8 @@ class Engine:
         )
         attempt = new_attempt(self._started.wall_ns)
         self.writer = Writer(plan, identity, attempt, warn_once)
+        self.note = self.writer.put_note
+        self.put_capture = self.writer.put_capture
         self._schemas = Schemas(self.writer.put_schema, warn_once)
         self.remote = Mirror(
             config.remote,
@@ -151,9 +153,7 @@ class Engine:
             *(column for live in self._sources for column in live.columns),
         )
         self._sampler = Sampler(lambda: self._opened(TIMED), self._sampled)
-        self._clocks = ClockComparing(
-            config.clock, self._note_of_no_step, self.cycles, warn_once
-        )
+        self._clocks = ClockComparing(config.clock, self.note, self.cycles, warn_once)
         self.watchers.append(self._clocks.look)
         _import_ahead()
         if self._dumps.is_on:
@@ -190,21 +190,7 @@ class Engine:
         names = (column.name for column in self._columns)
         return dict(zip(names, self._last_row, strict=True))
 
-    def note(
-        self, kind: str, data: dict[str, Any], *, step: int | None, user: bool = False
-    ) -> None:
-        """Queue a note; `user`: a user's loop may cause it, so it is bounded."""
-        self.writer.put_note(kind, step, data, user=user)
-
-    # For kinds: see `profiling.contract.Sink`.
-
-    def put_capture(self, capture: Capture) -> bool:
-        """Queue a capture; False where it was dropped (and counted)."""
-        return self.writer.put_capture(capture)
-
-    def put_urgent(self, capture: Capture, seconds: float) -> bool:
-        """Have a small capture on the disk before all else, within `seconds`."""
-        return self.writer.put_urgent(capture, seconds)
+    # For kinds: see `collector.functions.contract.Sink`.
 
     def put_row(
         self,
@@ -239,7 +225,7 @@ class Engine:
             "remedy": remedy,
             "cost": info.cost,
         }
-        self.note("source", data, step=None)
+        self.note("source", data)
 
     @property
     def rank(self) -> int:
@@ -388,15 +374,10 @@ class Engine:
         known = self._known_device()
         if known != self._told_device:  # training has begun to use it
             self._told_device = known
-            self.note("device", device_fields(known), step=None)
-
-    # Notes.
+            self.note("device", device_fields(known))
 
     def _note_remote(self, status: str, reason: str, remedy: str) -> None:
         self.note_kind(REMOTE, status, reason, remedy)
-
-    def _note_of_no_step(self, kind: str, data: dict[str, Any]) -> None:
-        self.note(kind, data, step=None)
 
 
 def _import_ahead() -> None:

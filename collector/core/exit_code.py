@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.core.plain import text_of
+from collector.hooks.patches import Patches
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -47,8 +48,7 @@ class _Watch:
         """What left the frame, where Python reports it."""
         self.exits: list[SystemExit] = []
         """The last exit that the main thread called, where Python does not."""
-        self.replaced: list[tuple[Any, str, Any, Any]] = []
-        """Owner and name of each function, what it was, and what stands there now."""
+        self.patches = Patches()
         self.tool = next(filter(_took_tool, _TOOLS if _monitoring else ()), None)
         if self.tool is None:
             self._replace()
@@ -60,9 +60,7 @@ class _Watch:
 
     def leave(self) -> None:
         """Put back what was there, unless somebody has put something else there."""
-        for owner, name, found, noting in self.replaced:
-            if getattr(owner, name, None) is noting:
-                setattr(owner, name, found)
+        self.patches.remove()
         if self.tool is not None:
             _monitoring.set_events(self.tool, 0)
             _monitoring.free_tool_id(self.tool)
@@ -90,9 +88,7 @@ class _Watch:
         for owner, name in (*_PLACES, *_taken(known)):
             found = getattr(owner, name, None)
             if found is not None:
-                noting = self._noting(found)
-                self.replaced.append((owner, name, found, noting))
-                setattr(owner, name, noting)
+                self.patches.attribute(owner, name, self._noting(found))
 
     def _noting(self, found: Any) -> Any:
         @functools.wraps(found)

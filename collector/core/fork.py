@@ -11,6 +11,8 @@ import threading
 import weakref
 from typing import Final, Protocol
 
+from collector.core.plain import forgiving
+
 
 class Forked(Protocol):
     """Something that a forked child must not use as it is."""
@@ -42,7 +44,8 @@ class ProcessLock:
 
 def _after_fork() -> None:
     for one in tuple(_watched):
-        one.after_fork()
+        with forgiving:  # one that fails must not leave the others as the parent's
+            one.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

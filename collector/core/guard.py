@@ -14,11 +14,11 @@ It is also where torch.compile stops: see `collector.hooks.compiling`.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from collector.core.plain import forgiving
 from collector.core.retry import Retry
 from collector.core.warn_once import remedy_of
 from collector.hooks.compiling import traced_as, untraced
@@ -70,7 +70,7 @@ def guarded(
         name = function.__name__
 
         def refused(error: Exception, *args: Any, **kwargs: Any) -> Any:
-            with contextlib.suppress(Exception):
+            with forgiving:
                 tell(name, error, *args, **kwargs)
             return None if instead is None else instead(*args, **kwargs)
 
@@ -141,7 +141,7 @@ class Block:
     ) -> bool:
         if not isinstance(error, Exception):
             return False
-        with contextlib.suppress(Exception):
+        with forgiving:
             self._failed(error)
         return True
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import numbers
+import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 MAX_TEXT: Final = 1000
 """Of a name or a label."""
@@ -23,6 +24,9 @@ _MAX_VALUE: Final = 500
 _MAX_DEPTH: Final = 2
 
 NUMBERS: Final = frozenset({int, float, bool})
+
+forgiving: Final = suppress(Exception)
+"""Around what another's object does when it is read: whatever it raises ends the block."""
 
 _CONTAINERS: Final = frozenset({list, tuple, dict, set, frozenset})
 
@@ -40,7 +44,7 @@ def text_of(value: Any, limit: int = MAX_TEXT) -> str:
 def own_text(value: Any) -> str | None:
     """What `str` makes of a value; None where that fails or would read an array."""
     kind = type(value)
-    with suppress(Exception):  # whatever a method of the user's raises
+    with forgiving:  # whatever a method of the user's raises
         if kind in _CONTAINERS:
             return str(_plain(value, _MAX_DEPTH))
         if not hasattr(kind, "__dlpack__"):
@@ -53,7 +57,7 @@ def own_text(value: Any) -> str | None:
 def described(value: Any) -> str:
     """What a value is, without reading it: `<Tensor on cuda:0, shape (2, 3)>`."""
     kind, name = type(value), "object"
-    with suppress(Exception):  # whatever a class of the user's raises
+    with forgiving:  # whatever a class of the user's raises
         name = str(kind.__qualname__)
         if hasattr(kind, "__dlpack__"):
             device = getattr(value, "device", None)  # numpy's have none before 2.0
@@ -66,7 +70,7 @@ def whole_number(value: Any) -> int | None:
     """`value` as an int where it is one in any guise that needs no waiting, else None."""
     if type(value) is int:  # the usual case, and it is asked at every step
         return value if -_LARGEST < value < _LARGEST else None
-    with suppress(Exception):  # NaN, infinity, a number of the user's own making
+    with forgiving:  # NaN, infinity, a number of the user's own making
         if isinstance(value, numbers.Real):  # as numpy's numbers are
             number: Any = math.floor(value)
             is_whole = type(number) is int and number == value
@@ -79,7 +83,7 @@ def number_of(value: Any) -> float | None:
     """`value` as a float where it is a number that needs no waiting, else None."""
     if type(value) is float:
         return value
-    with suppress(Exception):  # beyond all floats, or of the user's own making
+    with forgiving:  # beyond all floats, or of the user's own making
         return float(value) if isinstance(value, numbers.Real) else None
     return None
 
@@ -119,3 +123,11 @@ def _plain(value: Any, depth: int) -> Any:
 
 def _some(values: Iterable[Any]) -> Sequence[Any]:
     return tuple(values)[:MAX_ARGS]
+
+
+def weakly(value: Any) -> Callable[[], Any]:
+    """A function that returns it, or None where it is gone."""
+    try:
+        return weakref.ref(value)
+    except TypeError:  # its class has slots and allows none
+        return lambda: value

@@ -93,13 +93,11 @@ class Session:
         self.cycles, self.timing = engine.cycles, engine.timing
         with ExitStack() as undo:
             undo.callback(engine.stop, "closed", "")
-            self.windows = open_windows(
-                config, engine, engine.device, progress, warn_once, engine.cycles
-            )
+            self.windows = open_windows(config, engine, progress, warn_once)
             undo.pop_all()
         self.is_live, self.span_log = True, engine.timing.log
         fork.watch(self)
-        self.tracing = open_torch_profiler(config, engine, progress, warn_once, run_dir)
+        self.tracing = open_torch_profiler(self)
         with self.guard("functions"):
             tell_missing(config.functions, warn_once)
         with self.guard("oom"):
@@ -274,14 +272,7 @@ class Session:
         if self._on_demand is None:
             from collector.history.kind import OnDemand
 
-            self._on_demand = OnDemand(
-                self.config,
-                self.engine,
-                self.progress,
-                self.warn_once,
-                kind=lambda: self.windows.kind("history"),
-                attached=self.attached,
-            )
+            self._on_demand = OnDemand(self)
         return self._on_demand.take(label)
 
     # The end. Each part by itself: whatever fails, the file is ended.
@@ -369,11 +360,11 @@ class Session:
         self.is_live, self.span_log = False, None
         self.lock = threading.RLock()  # another thread may have held it
         self.oom = None
-        self.windows.after_fork()
-        if self.tracing is not None:
-            self.tracing.after_fork()
-        self.engine.after_fork()
         lifecycle.remove(self)
+        for part in (self.windows, self.tracing, self.engine):
+            if part is not None:
+                with self.guard("fork"):
+                    part.after_fork()
 
     # A loader or a span that holds it may be copied, or sent to another process.
 

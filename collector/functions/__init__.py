@@ -10,21 +10,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collector.config import RecordConfig
+    from collector.core.engine import Engine
     from collector.core.warn_once import WarnOnce
-    from collector.functions.contract import Sink
     from collector.functions.windows import Windows
-    from collector.sources.device.accelerator import Device
-    from collector.steps.cycles import Cycles
     from collector.steps.progress import Progress
 
 
 def open_windows(
-    config: RecordConfig,
-    sink: Sink,
-    device: Device,
-    progress: Progress,
-    warn_once: WarnOnce,
-    cycles: Cycles | None = None,
+    config: RecordConfig, engine: Engine, progress: Progress, warn_once: WarnOnce
 ) -> Windows:
     """Everything that is collected around calls, as the settings say.
 
@@ -37,7 +30,7 @@ def open_windows(
     from collector.functions.windows import Windows
     from collector.steps.positions import Positions
 
-    gate = Gate(sink)
+    gate = Gate(engine)
     positions = Positions(
         schedule_of(config.schedule),
         progress,
@@ -45,7 +38,10 @@ def open_windows(
         unit=config.schedule.unit,
         per_epoch=config.schedule.per_epoch,
     )
-    slots = make_slots(config, gate, device, warn_once)
     return Windows(
-        positions=positions, slots=slots, gate=gate, progress=progress, cycles=cycles
+        positions=positions,
+        slots=make_slots(config, gate, engine.device, warn_once),
+        gate=gate,
+        progress=progress,
+        cycles=engine.cycles,
     )

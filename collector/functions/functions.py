@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from collector.config.sections import FunctionsConfig
+    from collector.core.session import Session
     from collector.core.warn_once import WarnOnce
-    from collector.steps.spans.span import RecorderCallbacks
 
     Note = Callable[[SourceInfo, str, str, str], None]
     """Says that something is recorded, or why it is not."""
@@ -107,7 +107,7 @@ class ProfiledCall:
 
     __slots__ = ("_call", "_name", "_sink")
 
-    def __init__(self, sink: RecorderCallbacks, name: str) -> None:
+    def __init__(self, sink: Session, name: str) -> None:
         self._sink = sink
         self._name = name
         self._call: Any = None

@@ -17,6 +17,7 @@ that makes is found on the writer's thread.
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
@@ -88,7 +89,8 @@ class HooksKind:
         )
         self._calls: tuple[_HookedCall, ...] = ()
         self._error: BaseException | None = None
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.close)
             self._pre_forward, self._post_forward, self._reset = (
                 UserHooks(f"hooks.{name}", codes, self._attributes, sink)
                 for name, codes in (
@@ -97,9 +99,7 @@ class HooksKind:
                     ("reset", config.reset),
                 )
             )
-        except BaseException:
-            self.close()
-            raise
+            undo.pop_all()
 
     def begin(self, call: Call) -> None:
         """Watch every module from now on.

@@ -25,15 +25,13 @@ from collector.history.tensors import TensorMap
 from collector.sources.contract import SourceInfo, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from collector.config import RecordConfig
     from collector.config.sections import HistoryConfig
-    from collector.core.warn_once import WarnOnce
+    from collector.core.session import Session
     from collector.functions.contract import Call, Sink
     from collector.history.recording import Recording
-    from collector.steps.attached import Attached
-    from collector.steps.progress import Progress
 
 INFO: Final = SourceInfo(
     name=KIND, cost="2 us per allocation, 7 us per event kept for each capture"
@@ -188,26 +186,8 @@ class OnDemand:
     events of whatever recording the program itself has on. Nothing is turned on for it.
     """
 
-    def __init__(
-        self,
-        config: RecordConfig,
-        sink: Sink,
-        progress: Progress,
-        warn_once: WarnOnce,
-        *,
-        kind: Callable[[], Any],
-        attached: Attached,
-    ) -> None:
-        """`kind` gives the recorder's own history, None where that is off.
-
-        `attached`: what tensors are named after.
-        """
-        self._attached = attached
-        self._config = config
-        self._sink = sink
-        self._progress = progress
-        self._warn_once = warn_once
-        self._kind = kind
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._history: History | None = None
 
     def take(self, label: str) -> bool:
@@ -215,20 +195,21 @@ class OnDemand:
         history = self._open()
         if history is None:
             return False
-        history.attach(self._attached.model, self._attached.optimizers)
-        progress = self._progress
+        attached, progress = self._session.attached, self._session.progress
+        history.attach(attached.model, attached.optimizers)
         return history.take(label, step=progress.train_step, phase=progress.phase.name)
 
     def _open(self) -> History | None:
-        history = self._kind()
+        session = self._session
+        history = session.windows.kind("history")
         if isinstance(history, History):
             return history
         if self._history is None:
             try:
-                self._history = open_kind(self._config, self._sink)
+                self._history = open_kind(session.config, session.engine)
             except Unavailable as missing:
                 reason, remedy = missing.reason, missing.remedy
-                self._sink.note_kind(INFO, "absent", reason, remedy)
+                session.engine.note_kind(INFO, "absent", reason, remedy)
                 text = "no snapshot was taken: %s. %s"
-                self._warn_once("snapshot", text, reason, remedy)
+                session.warn_once("snapshot", text, reason, remedy)
         return self._history

@@ -17,6 +17,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.core.fork import ProcessLock, watch
+from collector.hooks.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -48,8 +49,7 @@ class Recording:
         self._now: Wish | None = None
         """What was asked of torch last."""
         self._starting = False
-        self._watched: list[tuple[Any, str, Any, Any]] = []
-        """Owner, name, what stood there before, and what stands there now."""
+        self._watched: Patches | None = None
         self._lock = ProcessLock()
         watch(self)
 
@@ -132,20 +132,17 @@ class Recording:
         self._is_ours = True
 
     def _watch(self) -> None:
-        if self._watched:
+        if self._watched is not None:
             return
+        self._watched = Patches()
         for owner, name in self.allocator.entry_points:
-            before = getattr(owner, name)
-            wrapper = self._wrapper(before)
-            setattr(owner, name, wrapper)
-            self._watched.append((owner, name, before, wrapper))
+            self._watched.attribute(owner, name, self._wrapper(getattr(owner, name)))
 
     def _unwatch(self) -> None:
         """Put the functions back; one that somebody wrapped since stays, idle."""
-        for owner, name, before, wrapper in self._watched:
-            if getattr(owner, name) is wrapper:
-                setattr(owner, name, before)
-        self._watched.clear()
+        watched, self._watched = self._watched, None
+        if watched is not None:
+            watched.remove()
 
     def _wrapper(self, before: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(before)

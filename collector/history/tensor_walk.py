@@ -7,13 +7,13 @@ own, and nothing is kept of it but numbers and its name.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 from torch.nn.parameter import is_lazy
 
+from collector.core.plain import forgiving
 from collector.format.memory import CATEGORIES
 from collector.modules.fsdp_units import (
     find_units,
@@ -136,7 +136,7 @@ class Walk:
 
     def _take_parts(self, value: Any, name: str) -> None:
         """What a value's bytes lie in; nothing where it is lazy, or shows none."""
-        with suppress(Exception):
+        with forgiving:
             for tensor in tensors_in(value):
                 for part in plain_tensors(tensor):
                     device = part.get_device()

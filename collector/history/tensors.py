@@ -11,12 +11,12 @@ is kept alive, nothing waits for the device, and one that cannot be read is left
 from __future__ import annotations
 
 import sys
-import weakref
-from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+
+from collector.core.plain import forgiving, weakly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,8 +81,8 @@ class TensorMap:
         """These, from now on."""
         _import_walk()
         is_one = callable(getattr(model, "named_parameters", None))
-        self._model = _weakly(model) if is_one else None
-        self._optimizers = [_weakly(optimizer) for optimizer in optimizers]
+        self._model = weakly(model) if is_one else None
+        self._optimizers = [weakly(optimizer) for optimizer in optimizers]
 
     def found(self) -> Tensors | None:
         """What there is now; None where nothing was attached. Does not raise."""
@@ -94,11 +94,11 @@ class TensorMap:
             return None
         walk = _import_walk().Walk(self._device_type)
         # A wrapper of the user's own may refuse to be walked; the rest goes on.
-        with suppress(Exception):
+        with forgiving:
             walk.model(model)
-        with suppress(Exception):
+        with forgiving:
             walk.optimizers(optimizers)
-        with suppress(Exception):
+        with forgiving:
             walk.known(() if self.known is None else self.known())
         tensors = Tensors(
             walk.address[:MAX_TENSORS],
@@ -116,11 +116,3 @@ def _import_walk() -> Any:
     if "torch" in sys.modules:
         return import_module("collector.history.tensor_walk")
     return None
-
-
-def _weakly(value: Any) -> Callable[[], Any]:
-    """A function that returns it, or None where it is gone."""
-    try:
-        return weakref.ref(value)
-    except TypeError:  # its class has slots and allows none
-        return lambda: value

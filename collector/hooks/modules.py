@@ -16,10 +16,12 @@ import copy
 import functools
 import sys
 import weakref
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from torch.compiler import is_compiling
 
+from collector.core.guard import guarded
 from collector.hooks import torch_calls
 
 if TYPE_CHECKING:
@@ -57,6 +59,10 @@ class ForwardListener(Protocol):
         """One of the two has raised this, and neither is called any more."""
 
 
+def _failed(_where: str, error: Exception, hooks: ModuleHooks, *_: Any) -> None:
+    hooks.failed(error)
+
+
 class ModuleHooks:
     """Hooks on modules, for one listener, until `remove`."""
 
@@ -65,8 +71,8 @@ class ModuleHooks:
         self.listener: ForwardListener | None = listener
         """None: the hooks are idle."""
         self._first = first
-        self._on: list[tuple[weakref.ref[Any], list[Any]]] = []
-        """Modules, and torch's handles of the hooks on them."""
+        self._on: list[tuple[weakref.ref[Any], ExitStack]] = []
+        """Modules, and what takes the hooks off them."""
 
     def __bool__(self) -> bool:
         return bool(self._on)
@@ -76,25 +82,15 @@ class ModuleHooks:
 
         May raise what modules raise that take no hooks, and has then left none.
         """
-        handles: list[Any] = []
-        try:
-            handles.append(
-                module.register_forward_pre_hook(
-                    _Before(self, index), prepend=self._first, with_kwargs=True
-                )
+        how = {"prepend": self._first, "with_kwargs": True}
+        with ExitStack() as undo:
+            before = module.register_forward_pre_hook(_Before(self, index), **how)
+            undo.callback(before.remove)
+            after = module.register_forward_hook(
+                _After(self, index), always_call=True, **how
             )
-            handles.append(
-                module.register_forward_hook(
-                    _After(self, index),
-                    prepend=self._first,
-                    with_kwargs=True,
-                    always_call=True,
-                )
-            )
-        except BaseException:
-            for handle in handles:
-                handle.remove()
-            raise
+            undo.callback(after.remove)
+            handles = undo.pop_all()
         if not self._on:
             torch_calls.listen(self, (torch_calls.SCRIPT,))
         self._on.append((weakref.ref(module), handles))
@@ -104,8 +100,7 @@ class ModuleHooks:
         """Leave the modules as they were."""
         on, self._on = self._on, []
         for reference, handles in on:
-            for handle in handles:
-                handle.remove()
+            handles.close()
             module = reference()
             if module is not None:
                 _leave_copies_alone(module)
@@ -120,6 +115,7 @@ class ModuleHooks:
 
     # As a listener of calls: torch.jit.script compiles every hook it finds.
 
+    @guarded(_failed, instead=lambda *_: ())
     def begin(self, _part: str, _name: str, args: tuple[Any, ...]) -> Any:
         """Lift the hooks off the module that is being scripted."""
         modules = getattr(args[0], "modules", None) if args else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any, Final
+
+from collector.core.plain import weakly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,7 @@ class Patches:
         """Replace an attribute, or stand before the one of the owner's class."""
         held = vars(owner).get(name, _ABSENT)
         setattr(owner, name, replacement)
-        reference = weakref.ref(owner)
+        reference = weakly(owner)
 
         def undo() -> bool:
             living = reference()

@@ -6,8 +6,9 @@ Nothing is read from the device: a tensor's shape is known on the host.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, Final, NamedTuple
+
+from collector.core.plain import forgiving
 
 TOKEN_KEYS: Final = ("input_ids", "tokens", "token_ids")
 """Under these names a batch's entry is a tensor of tokens."""
@@ -26,7 +27,7 @@ class Sizes(NamedTuple):
 def sizes_of(batch: Any) -> Sizes:
     """Samples: the first dimension of the first tensor. Tokens: all of `input_ids`."""
     shape = tokens = None
-    with suppress(Exception):  # a batch is whatever the user makes of it
+    with forgiving:  # a batch is whatever the user makes of it
         tokens = _token_shape(batch)
         shape = _first_shape(batch, _MAX_DEPTH)
     samples = shape[0] if shape else None

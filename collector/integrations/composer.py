@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from collector.core.guard import Block
 from collector.integrations.batches import sizes_of
 from collector.integrations.events import canonical, class_name
-from collector.integrations.session import Recording, Session, guarded
+from collector.integrations.session import Recording, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,23 +46,8 @@ else:
 class MemBoardCallback(Recording, Callback):
     """Records what the trainer runs, beside its TensorBoard logs."""
 
-    def __init__(
-        self, logdir: str | Path | None = None, *, config: Any = None, **keywords: Any
-    ) -> None:
-        """Check the settings; recording starts with the trainer.
-
-        Args:
-            logdir: the run's own directory; None: see the module.
-            config: see `collector.record`.
-            **keywords: single settings; see `collector.record`.
-
-        Raises:
-            ConfigError: a setting cannot be right.
-        """
-        super().__init__()
-        self._session = Session(logdir, config, keywords)
-        self._trains = False
-        self._attached: tuple[Any, ...] = ()
+    _trains = False
+    _attached: tuple[Any, ...] = ()
 
     def run_event(self, event: Any, state: Any, logger: Any) -> None:
         """Composer's way to every event: each is a span from its beginning to its end."""

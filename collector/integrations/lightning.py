@@ -25,10 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collector.integrations.batches import sizes_of
 from collector.integrations.events import CALLBACK, EVENT
-from collector.integrations.session import Recording, Session, guarded
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from collector.integrations.session import Recording, guarded
 
 if TYPE_CHECKING:
     Callback = object
@@ -68,22 +65,6 @@ _FORWARDS: Final = frozenset(
 
 class MemBoardCallback(Recording, Callback):
     """Records what the trainer runs, into its log directory."""
-
-    def __init__(
-        self, logdir: str | Path | None = None, *, config: Any = None, **keywords: Any
-    ) -> None:
-        """Check the settings; recording starts with the trainer.
-
-        Args:
-            logdir: the run's own directory; None: the trainer's `log_dir`.
-            config: see `collector.record`.
-            **keywords: single settings; see `collector.record`.
-
-        Raises:
-            ConfigError: a setting cannot be right.
-        """
-        super().__init__()
-        self._session = Session(logdir, config, keywords)
 
     # The beginning and the end.
 
@@ -169,34 +150,11 @@ class MemBoardCallback(Recording, Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """A batch of validation, or of a sanity check, is done."""
-        self._evaluated(batch)
+        """A batch of validation, a sanity check, a test or predictions is done."""
+        samples, tokens = sizes_of(batch)
+        self.recorder.step(samples=samples, tokens=tokens)
 
-    @guarded
-    def on_test_batch_end(
-        self,
-        trainer: Any,
-        pl_module: Any,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
-    ) -> None:
-        """A batch of a test is done."""
-        self._evaluated(batch)
-
-    @guarded
-    def on_predict_batch_end(
-        self,
-        trainer: Any,
-        pl_module: Any,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
-    ) -> None:
-        """A batch of predictions is done."""
-        self._evaluated(batch)
+    on_test_batch_end = on_predict_batch_end = on_validation_batch_end
 
     def _listen(self, profiler: Any) -> None:
         """Be told what the profiler is told: what begins and what ends."""
@@ -215,10 +173,6 @@ class MemBoardCallback(Recording, Callback):
 
         spans.replace(profiler, "start", begun)
         spans.replace(profiler, "stop", ended)
-
-    def _evaluated(self, batch: Any) -> None:
-        samples, tokens = sizes_of(batch)
-        self.recorder.step(samples=samples, tokens=tokens)
 
 
 @cache

@@ -97,7 +97,21 @@ class Recording:
     `with MemBoardCallback() as callback: Trainer(..., callbacks=[callback]).train()`.
     """
 
-    _session: Session
+    def __init__(
+        self, logdir: str | Path | None = None, *, config: Any = None, **keywords: Any
+    ) -> None:
+        """Check the settings; recording starts with the trainer.
+
+        Args:
+            logdir: the run's own directory; None: the trainer's own, see each module.
+            config: see `collector.record`.
+            **keywords: single settings; see `collector.record`.
+
+        Raises:
+            ConfigError: a setting cannot be right.
+        """
+        super().__init__()
+        self._session = Session(logdir, config, keywords)
 
     @property
     def recorder(self) -> Recorder:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.integrations.events import class_name
-from collector.integrations.session import Recording, Session, guarded
+from collector.integrations.session import Recording, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,24 +56,9 @@ _ALMOST: Final = 1e-6
 class MemBoardCallback(Recording, TrainerCallback):
     """Records what the trainer runs, into its log directory."""
 
-    def __init__(
-        self, logdir: str | Path | None = None, *, config: Any = None, **keywords: Any
-    ) -> None:
-        """Check the settings; recording starts with the trainer.
-
-        Args:
-            logdir: the run's own directory; None: see the module.
-            config: see `collector.record`.
-            **keywords: single settings; see `collector.record`.
-
-        Raises:
-            ConfigError: a setting cannot be right.
-        """
-        super().__init__()
-        self._session = Session(logdir, config, keywords)
-        self._trains = False
-        self._evaluates = False
-        self._tokens_seen = 0
+    _trains = False
+    _evaluates = False
+    _tokens_seen = 0
 
     # Training.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 
 from collector.clock.process_clock import now_ns
+from collector.core.plain import weakly
 from collector.core.warn_once import warn
 from collector.errors import ConfigError
 from collector.format.records import Capture
@@ -80,8 +82,8 @@ class ModulesKind:
         Raises:
             Unavailable: there is no module at the path that `modules.root` names.
         """
-        self._model = None if model is None else _weakly(model)
-        self._optimizers = [_weakly(optimizer) for optimizer in optimizers]
+        self._model = None if model is None else weakly(model)
+        self._optimizers = [weakly(optimizer) for optimizer in optimizers]
         if model is not None:
             self._root(model)
 
@@ -186,11 +188,10 @@ class ModulesKind:
             self._given = None
         optimizers = [o for ref in self._optimizers if (o := ref()) is not None]
         session = Session(root, optimizers, given)
-        try:
+        with ExitStack() as undo:
+            undo.callback(session.stop)
             session.start()
-        except BaseException:
-            session.stop()
-            raise
+            undo.pop_all()
         # Also where a compiled wrapper or function beside the model is what is called.
         self._estimate = ESTIMATE if compiled or compiles_anything() else ""
         self._session = session
@@ -288,11 +289,3 @@ def world(session: Session) -> str:
 
 def _integers(values: Sequence[int]) -> IntArray:
     return np.array(values, dtype=np.int64)
-
-
-def _weakly(value: Any) -> Callable[[], Any]:
-    """A function that returns it, or None where it is gone."""
-    try:
-        return weakref.ref(value)
-    except TypeError:  # its class has slots and allows none
-        return lambda: value

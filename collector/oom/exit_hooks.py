@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from collector.core import fork, lifecycle
 from collector.core.guard import guarded
 from collector.core.warn_once import warn
+from collector.hooks.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,21 +34,20 @@ class ExitHooks:
     def __init__(self) -> None:
         self._holders: set[int] = set()
         self._signal_holders: set[int] = set()
-        self._replaced: list[tuple[Any, Any, Any]] = []
-        """Owner of an `excepthook`, what stood there, and what stands there now."""
+        self._patches = Patches()
+        """Of every `excepthook`."""
         self._handler: tuple[Any, Any] | None = None
         """What handled SIGTERM, and what does now."""
 
     def hold(self, holder: object) -> None:
         """See uncaught exceptions from now on."""
         if not self._holders:
-            hooks: tuple[tuple[Any, Any], ...] = (
+            self._patches = Patches()
+            for owner, made in (
                 (sys, _excepthook(sys.excepthook)),
                 (threading, _thread_excepthook(threading.excepthook)),
-            )
-            for owner, made in hooks:
-                self._replaced.append((owner, owner.excepthook, made))
-                owner.excepthook = made
+            ):
+                self._patches.attribute(owner, "excepthook", made)
         self._holders.add(id(holder))
 
     def hold_signal(self, holder: object) -> str:
@@ -79,10 +79,7 @@ class ExitHooks:
     def _restore(self) -> None:
         """Put back what nobody needs replaced any more."""
         if not self._holders:
-            for owner, before, made in self._replaced:
-                if owner.excepthook is made:
-                    owner.excepthook = before
-            self._replaced.clear()
+            self._patches.remove()
         if not self._signal_holders and self._handler is not None:
             before, handler = self._handler
             self._handler = None

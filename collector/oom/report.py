@@ -182,7 +182,7 @@ class Reports:
             },
             tables=tables,
         )
-        self._engine.put_urgent(capture, REPORT_SECONDS)
+        self._engine.writer.put_urgent(capture, REPORT_SECONDS)
         if history is not None:
             with self._guard("snapshot"):
                 history.take(

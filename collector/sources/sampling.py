@@ -15,10 +15,10 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from collector.core.guard import Block, Breaker, guarded
+from collector.core.plain import forgiving
 from collector.sources.contract import Unavailable
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Live:
         """Give back what it holds; where it cannot, it is left behind."""
         reader, self._reader = self._reader, None
         if reader is not None:
-            with suppress(Exception):
+            with forgiving:
                 reader.close()
 
     def _works(self, reader: Reader) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from collector.core.guard import guarded
+from collector.core.plain import weakly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +32,7 @@ class Attached:
         for one in _each(optimizer):
             notes.append(("optimizer", {"type": type(one).__name__}))
             if all(one is not known for known in self.optimizers):
-                self._optimizers.append(_weakly(one))
+                self._optimizers.append(weakly(one))
         return notes
 
     @property
@@ -67,8 +67,8 @@ class Attached:
             if any(module is model for module in known.modules()):
                 return
             if id(known) not in inside:
-                kept.append(_weakly(known))
-        self._models = [*kept, _weakly(model)]
+                kept.append(weakly(known))
+        self._models = [*kept, weakly(model)]
 
     @staticmethod
     def _living(references: list[Any]) -> list[Any]:
@@ -79,13 +79,6 @@ def _each(value: Any) -> Iterable[Any]:
     if value is None:
         return ()
     return value if type(value) in (list, tuple) else (value,)
-
-
-def _weakly(value: Any) -> Any:
-    try:
-        return weakref.ref(value)
-    except TypeError:  # its class has slots and allows none
-        return lambda: value
 
 
 @guarded(lambda *_: None, instead=lambda model: {"type": type(model).__name__})

@@ -30,9 +30,10 @@ from collector.steps.spans.span import SPAN, Span, SpanOptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from collector.core.session import Session
     from collector.core.warn_once import WarnOnce
     from collector.steps.spans.log import SpanLog
-    from collector.steps.spans.span import Entered, RecorderCallbacks
+    from collector.steps.spans.span import Entered
 
     Note: TypeAlias = Callable[[SourceInfo, str, str, str], None]
     """Of a source: its status (recorded, off, absent), the reason, the remedy."""
@@ -75,14 +76,14 @@ class Automatic:
         self._noted_forward: bool | None = None
         """What was noted of the forward last: whether it is seen."""
         self._log = log
-        self._sink: RecorderCallbacks | None = None
+        self._sink: Session | None = None
         self._spans: dict[str, Span] = {}
         self._loading: dict[int | None, Span] = {}
         """Spans of waiting for a batch, by number of workers."""
         self._forwards: Forwards | None = None
         self._eval: Entered | None = None
 
-    def join(self, sink: RecorderCallbacks) -> None:
+    def join(self, sink: Session) -> None:
         """Begin."""
         self._sink = sink
         for part in _ALWAYS_SEEN:

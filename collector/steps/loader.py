@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from collector.core.guard import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from collector.core.session import Session
+
 Batch = TypeVar("Batch")
 
 _OWN = frozenset({"_loader", "_sink"})
 
 
-class BatchSink(Protocol):
-    """Who is told of batches: a recorder. Never raises."""
-
-    def begin_batch(self, iterator: Any) -> Any:
-        """The next batch is asked for; whatever is returned comes back."""
-
-    def end_batch(self, begun: Any, *, has_come: bool) -> None:
-        """It is there, or there is none."""
-
-
 class RecordedLoader(Generic[Batch]):
     """Iterates like the loader it wraps, and tells; all else is the loader's own."""
 
-    def __init__(self, loader: Iterable[Batch], sink: BatchSink) -> None:
+    def __init__(self, loader: Iterable[Batch], sink: Session) -> None:
         self._loader = loader
         self._sink = sink
 
@@ -79,7 +71,7 @@ class RecordedIterator(RecordedLoader[Batch]):
         return _next(self._loader, self._sink)  # type: ignore[arg-type]  # it is one
 
 
-def _next(iterator: Iterator[Batch], sink: BatchSink) -> Batch:
+def _next(iterator: Iterator[Batch], sink: Session) -> Batch:
     begun = sink.begin_batch(iterator)
     has_come = False
     try:
@@ -90,7 +82,7 @@ def _next(iterator: Iterator[Batch], sink: BatchSink) -> Batch:
     return batch
 
 
-def recorded(loader: Iterable[Batch], sink: BatchSink) -> RecordedLoader[Batch]:
+def recorded(loader: Iterable[Batch], sink: Session) -> RecordedLoader[Batch]:
     """The loader, wrapped; `sink` is told of each batch."""
     # Of the type, as iterating itself does: an instance may answer anything.
     wrap = RecordedIterator if hasattr(type(loader), "__next__") else RecordedLoader

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from collector.config import RecordConfig
     from collector.config.sections import FlopsConfig
+    from collector.core.session import Session
     from collector.core.warn_once import WarnOnce
     from collector.format.columns import Column
     from collector.format.records import Capture, ClockAnchor
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collector.steps.automatic import Note
     from collector.steps.cycles import Cycles
     from collector.steps.progress import Progress
-    from collector.steps.spans.span import RecorderCallbacks, SpanOptions
+    from collector.steps.spans.span import SpanOptions
 
 STEP: Final = "step"
 
@@ -107,7 +108,7 @@ class Timing:
         if self._flops is not None:
             self.columns += FLOPS
 
-    def join(self, sink: RecorderCallbacks) -> None:
+    def join(self, sink: Session) -> None:
         """The recorder lives: time what is timed by itself."""
         if "torch" in sys.modules:
             TorchProfiler.find()

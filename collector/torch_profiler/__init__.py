@@ -20,12 +20,7 @@ from collector.core.guard import Breaker
 from collector.sources.contract import SourceInfo, Unavailable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from collector.config import RecordConfig
-    from collector.core.engine import Engine
-    from collector.core.warn_once import WarnOnce
-    from collector.steps.progress import Progress
+    from collector.core.session import Session
     from collector.torch_profiler.exporting import Exporter
     from collector.torch_profiler.kept import SavedTrace
     from collector.torch_profiler.source import TorchProfiler
@@ -63,23 +58,17 @@ class Tracing:
         self.exporter.after_fork()
 
 
-def open_torch_profiler(
-    config: RecordConfig,
-    engine: Engine,
-    progress: Progress,
-    warn_once: WarnOnce,
-    run_dir: Path,
-) -> Tracing | None:
+def open_torch_profiler(session: Session) -> Tracing | None:
     """Have torch's profiler follow the schedule; None where it is off or cannot.
 
     Why it cannot is in a note, and what fails is told; nothing is raised.
     """
-    if not config.torch_profiler.enabled:
+    if not session.config.torch_profiler.enabled:
         return None
     breaker = Breaker(
         INFO,
-        engine.note_kind,
-        warn_once,
+        session.engine.note_kind,
+        session.warn_once,
         message="%s: torch's profiler failed and is off for now; it is tried again in a"
         " later cycle, where it could be opened. The rest of the recording goes on. %s",
         remedy="Switch it off with torch_profiler=False, or record less"
@@ -87,18 +76,11 @@ def open_torch_profiler(
         is_asked_for=True,
     )
     with breaker:
-        return _opened(config, engine, progress, warn_once, run_dir, breaker)
+        return _opened(session, breaker)
     return None
 
 
-def _opened(
-    config: RecordConfig,
-    engine: Engine,
-    progress: Progress,
-    warn_once: WarnOnce,
-    run_dir: Path,
-    breaker: Breaker,
-) -> Tracing:
+def _opened(session: Session, breaker: Breaker) -> Tracing:
     if find_spec("torch") is None:
         raise Unavailable("torch is not installed", "Install torch.")
     from collector.torch_profiler.exporting import Exporter
@@ -106,29 +88,30 @@ def _opened(
     from collector.torch_profiler.session import wanted_of
     from collector.torch_profiler.source import TorchProfiler
 
+    engine, settings = session.engine, session.config.torch_profiler
     exporter = Exporter(
-        config.torch_profiler,
+        settings,
         sink=engine,
         identify=lambda: engine.writer.identity,
-        run_dir=run_dir,
+        run_dir=session.run_dir,
         remote=lambda: engine.remote if engine.remote.is_on else None,
         flush=engine.writer.flush,
-        warn_once=warn_once,
+        warn_once=session.warn_once,
     )
-    wanted = wanted_of(config.torch_profiler, engine.device.type)
-    for name in set(config.torch_profiler.activities) - set(wanted.activities):
+    wanted = wanted_of(settings, engine.device.type)
+    for name in set(settings.activities) - set(wanted.activities):
         info = SourceInfo(name=f"torch_profiler.{name}", cost="")
         reason = f"this torch records no activity of {name} on this machine"
         remedy = f"Remove {name} from torch_profiler.activities, or install its torch."
         engine.note_kind(info, "absent", reason, remedy)
     source = TorchProfiler(
-        config.torch_profiler,
+        settings,
         wanted,
         cycles=engine.cycles,
-        progress=progress,
+        progress=session.progress,
         exporter=exporter,
         breaker=breaker,
-        warn_once=warn_once,
+        warn_once=session.warn_once,
     )
     if not turn.take(source):
         source.close()

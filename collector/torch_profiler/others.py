@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.core import fork
+from collector.hooks.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,8 +39,7 @@ class Others:
         self._ours: int | None = None
         """The thread that just now calls torch for us."""
         self._under_way: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._watched: list[tuple[str, Any, Any]] = []
-        """Name, what stood there before, and what stands there now."""
+        self._patches = Patches()
 
     def watch(self) -> None:
         """From now on know of each; also of those that are under way already."""
@@ -54,10 +54,7 @@ class Others:
 
     def unwatch(self) -> None:
         """Put torch's methods back; one that somebody wrapped since stays, idle."""
-        for name, before, wrapper in self._watched:
-            if getattr(self._owner, name, None) is wrapper:
-                setattr(self._owner, name, before)
-        self._watched.clear()
+        self._patches.remove()
 
     @contextmanager
     def ourselves(self) -> Iterator[None]:
@@ -88,8 +85,7 @@ class Others:
         def wrapper(profile: Any, *args: Any, **kwargs: Any) -> Any:
             return around(before, profile, *args, **kwargs)
 
-        setattr(self._owner, name, wrapper)
-        self._watched.append((name, before, wrapper))
+        self._patches.attribute(self._owner, name, wrapper)
 
     def _preparing(self, before: Callable[..., Any], profile: Any, *args: Any) -> Any:
         if self._ours != threading.get_ident():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from collector.core.plain import forgiving
 
 if TYPE_CHECKING:
     from collector.config.sections import TorchProfilerConfig
@@ -135,7 +136,7 @@ class Session:
         if self._is_prepared:
             if not self.is_recording:
                 # torch complains of one that was made ready and ends without a start.
-                with suppress(Exception):
+                with forgiving:
                     self.start()
             self.stop()
         self.profile = None

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.schedule import Action
 from collector.core.guard import Block
+from collector.core.plain import forgiving
 from collector.torch_profiler.moments import Moments
 from collector.torch_profiler.others import Others, runs_here, turn
 from collector.torch_profiler.session import Session
@@ -264,7 +264,7 @@ class TorchProfiler:
         if session.thread != threading.get_ident():
             self._tell_thread()
             return
-        with suppress(Exception):
+        with forgiving:
             session.cancel()
 
     # The program's own profiler.

@@ -8,12 +8,12 @@ and named in notes.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from collector.clock.process_clock import PROCESS_CLOCK, now_ns
+from collector.core.plain import forgiving
 from collector.core.rank import new_attempt
 from collector.core.warn_once import remedy_for, warn
 from collector.format.columns import STEP_TABLE
@@ -141,7 +141,7 @@ class Output:
         num_rows = self.file.discard_pending()
         self._num_rows_lost += num_rows
         if end is not None:
-            with contextlib.suppress(Exception):  # warned already, or much the same
+            with forgiving:  # warned already, or much the same
                 self._end_file(end)
         return num_rows
 

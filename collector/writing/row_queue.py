@@ -58,9 +58,17 @@ class RowQueue:
         self.items.append(schema)
 
     def put_note(
-        self, kind: str, step: int | None, data: Mapping[str, Any], *, user: bool
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        *,
+        step: int | None = None,
+        user: bool = False,
     ) -> None:
-        """Queue a note, or count it as dropped; those a user's loop causes are fewer."""
+        """Queue a note, or count it as dropped.
+
+        Of those that a `user`'s loop may cause fewer fit between two flushes.
+        """
         self.num_user_notes += user
         if (user and self.num_user_notes > _NOTES_PER_FLUSH) or len(
             self.items

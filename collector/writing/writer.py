@@ -15,7 +15,7 @@ import contextlib
 import threading
 import time
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from collector.core.retry import Retry
 from collector.core.warn_once import warn
@@ -24,12 +24,11 @@ from collector.writing.output import End, Output, WriterPlan
 from collector.writing.row_queue import RowQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from collector.core.rank import Identity
     from collector.core.warn_once import WarnOnce
-    from collector.format.records import Capture, How, Schema
+    from collector.format.records import Capture, How
 
 __all__ = ["Writer", "WriterPlan"]
 
@@ -81,6 +80,10 @@ class Writer:
         self._wake = WakeEvent()
         self._queue = RowQueue(plan.queue_rows, self._wake.set)
         self.put_row = self._queue.put_row
+        self.put_schema = self._queue.put_schema
+        self.put_note = self._queue.put_note
+        self.wake = self._wake.set
+        """Have what is queued written soon."""
         self._captures = CaptureQueue(warn_once)
         self._output = Output(
             plan,
@@ -133,25 +136,6 @@ class Writer:
             self._wake.set()
             urgent.is_settled.wait(min(rest, _FLUSH_POLL_SECONDS))
         return urgent.is_on_disk
-
-    def wake(self) -> None:
-        """Have what is queued written soon."""
-        self._wake.set()
-
-    def put_schema(self, schema: Schema) -> None:
-        """Queue a table's schema, before its first row."""
-        self._queue.put_schema(schema)
-
-    def put_note(
-        self,
-        kind: str,
-        step: int | None,
-        data: Mapping[str, Any],
-        *,
-        user: bool = False,
-    ) -> None:
-        """Queue a note. Notes that a user's loop causes are bounded per flush."""
-        self._queue.put_note(kind, step, data, user=user)
 
     def flush(self, timeout: float) -> bool:
         """Have everything queued written now; whether that was done in time."""

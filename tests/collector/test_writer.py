@@ -405,7 +405,7 @@ def test_notes_fit_where_rows_do_not_but_not_without_end(tmp_path):
     clockwork = Clockwork(tmp_path, queue_rows=20)
     for step in range(100):
         clockwork.writer.put_row(0, row(step))
-        clockwork.writer.put_note("span", step, {})
+        clockwork.writer.put_note("span", {}, step=step)
     assert len(clockwork.writer._queue.items) == 40
     with clockwork as writer:
         pass

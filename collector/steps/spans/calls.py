@@ -31,7 +31,7 @@ from collector.steps.spans.span import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from collector.steps.spans.span import RecorderCallbacks
+    from collector.core.session import Session
 
     States: TypeAlias = str | Iterable[str] | None
 
@@ -107,14 +107,14 @@ def no_span(*_: Any, **__: Any) -> Span:
     return NoSpan()
 
 
-def _plain_span(name: Any, sink: RecorderCallbacks | None, *_: Any) -> Span:
+def _plain_span(name: Any, sink: Session | None, *_: Any) -> Span:
     return Span(name, sink)
 
 
 @guarded(tell, instead=_plain_span)
 def make_span(
     name: str,
-    sink: RecorderCallbacks | None,
+    sink: Session | None,
     category: str,
     states: States,
     args: dict[str, Any] | None,
@@ -171,9 +171,7 @@ def log(values: Mapping[str, float], *, states: States = None) -> None:
         put_numbers(sink, values, states)
 
 
-def put_instant(
-    sink: RecorderCallbacks, name: str, states: States, args: dict[str, Any]
-) -> None:
+def put_instant(sink: Session, name: str, states: States, args: dict[str, Any]) -> None:
     """Of `sink`, where it is live."""
     log = sink.span_log
     if log is not None:
@@ -182,9 +180,7 @@ def put_instant(
             log.add_instant(name, USER, known_args(args), mask)
 
 
-def put_numbers(
-    sink: RecorderCallbacks, values: Mapping[str, Any], states: States
-) -> None:
+def put_numbers(sink: Session, values: Mapping[str, Any], states: States) -> None:
     """Of `sink`, where it is live; a value that is no number is refused with a word."""
     log = sink.span_log
     if log is None:
@@ -204,7 +200,7 @@ def put_numbers(
             log.add_counter(text_of(name), number, mask)
 
 
-def active_sink() -> RecorderCallbacks | None:
+def active_sink() -> Session | None:
     """The active recorder as a taker of spans."""
-    found: RecorderCallbacks | None = newest()
+    found: Session | None = newest()
     return found

@@ -31,7 +31,7 @@ import sys
 import threading
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from collector.core import lifecycle
 from collector.core.guard import guarded, say
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from collector.steps.spans.log import SpanLog
+    from collector.core.session import Session
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
@@ -98,8 +98,8 @@ SINK: Final = 1
 LOG: Final = 2
 """Its recorder's `SpanLog`; None once the span has ended."""
 OPENED: Final = 6
-"""What `RecorderCallbacks.open_span` returned; the places between are depth, `At` and flags, those
-after it when the span began and its place among the parts of the step, or 0."""
+"""What `Session.open_span` returned; the places between are depth, `At` and flags, those after
+it when the span began and its place among the parts of the step, or 0."""
 
 stack: Final[ContextVar[tuple[Entered, ...]]] = ContextVar("memboard_spans", default=())
 """Those of the current thread or task."""
@@ -110,28 +110,6 @@ by_thread: Final[dict[int, tuple[Entered, ...]]] = {}
 
 _ident: Final = threading.get_ident
 newest: Final[Any] = lifecycle.newest
-
-
-class RecorderCallbacks(Protocol):
-    """What spans and profiled calls need of a recorder. None of these may raise."""
-
-    span_log: SpanLog | None
-    """Where spans go; None: nowhere, it is not live."""
-
-    def open_span(self, name: str, options: SpanOptions) -> Any:
-        """A span begins of which there is more to do; what is returned comes back."""
-
-    def close_span(self, opened: Any, error: BaseException | None) -> int | None:
-        """It has ended; its peak in bytes, where there is one."""
-
-    def passed(self, error: BaseException) -> None:
-        """An exception leaves a span or a profiled call; it may yet be caught."""
-
-    def begin_call(self, function: str) -> Any:
-        """A profiled call begins; None where it is not collected."""
-
-    def end_call(self, call: Any, error: BaseException | None) -> None:
-        """The call that `begin_call` returned has ended."""
 
 
 class _NoProfiler:
@@ -173,7 +151,7 @@ class Span:
     def __init__(
         self,
         name: str,
-        sink: RecorderCallbacks | None = None,
+        sink: Session | None = None,
         options: SpanOptions = PLAIN,
         args: dict[str, Any] | None = None,
     ) -> None:
@@ -374,7 +352,7 @@ _ENDED: Final = Span("")
 """Stands for a span whose recorder has closed."""
 
 
-def release(sink: RecorderCallbacks) -> None:
+def release(sink: Session) -> None:
     """It has closed: spans that never end must not keep it alive, and all it holds."""
     for entered in tuple(by_thread.values()):
         for one in entered:

@@ -1,0 +1,51 @@
+"""What a span may be given: found once per category, the span's own, and bounded."""
+
+from __future__ import annotations
+
+import torch
+
+import collector
+from collector.steps.parts import INDEX
+from collector.steps.spans import calls
+from collector.steps.spans.calls import span_options
+from collector.steps.spans.log import SUMMED
+from collector.steps.spans.span import PLAIN, USER, SpanOptions
+
+
+def test_a_category_is_looked_at_once():
+    first = collector.span("x", category="optimizer")._options
+    assert first == SpanOptions(category="optimizer", part=INDEX["optimizer"])
+    assert collector.span("y", category="optimizer", args={"n": 1})._options is first
+    assert collector.span("x", category=USER, args={})._options is PLAIN
+
+
+def test_a_trainers_own_spans_are_not_summed_up():
+    assert span_options("callback", None, False).flags == 0
+    assert span_options("mine", None, False).flags == SUMMED
+
+
+def test_what_is_special_is_made_for_each():
+    assert span_options(USER, "skip", False).is_special
+    assert span_options(USER, None, True) == SpanOptions(memory=True, is_special=True)
+
+
+def test_made_up_categories_are_not_kept_for_ever(monkeypatch):
+    monkeypatch.setattr(calls, "known_options", {USER: PLAIN})
+    for number in range(1000):
+        assert span_options(f"made {number}", None, False).category == f"made {number}"
+    assert len(calls.known_options) <= 256
+    assert span_options(7, None, False).category == "7"
+
+
+def test_args_are_the_spans_own_and_bounded():
+    given = {"n": 1}
+    one = collector.span("x", category="c", args=given)
+    given["n"] = 2
+    assert one._args == {"n": 1}
+    many = {f"{'k' * 200}{at}" if at == 3 else f"k{at}": at for at in range(100)}
+    kept = collector.span("x", args=many)._args
+    assert len(kept) <= 32
+    assert max(map(len, kept)) <= 100
+    odd = collector.span("x", args={1: object(), "t": torch.ones(2), "s": "y" * 900})
+    tensor = "<Tensor on cpu, shape (2,)>"
+    assert odd._args == {"1": "<object>", "t": tensor, "s": "y" * 500}
