@@ -79,12 +79,7 @@ class CompareStacks(Struct, frozen=True):
 
 
 class CompareResponse(Struct, frozen=True):
-    """Route `/compare`: what lives at a moment of one history, against another's.
-
-    Parameters: run, history, device, moment are side A's; b_run (default: run),
-    b_history, b_device, b_moment side B's. Without a moment: at the peak of active
-    bytes. match: StackMatch (default: exact). Both must be open: see `/history`.
-    """
+    """Route `/compare`: what lives at a moment of one history, against another's."""
 
     a: CompareSide
     b: CompareSide

@@ -1,17 +1,4 @@
-"""Responses about ranks beside each other in one profiling cycle.
-
-Parameters besides run::
-
-    cycle   the profiler's cycle; default: the newest
-    ranks   "0-7,64": whose traces are compared; default: all
-    step    a profiled step; default: the mean of all
-
-And of the heatmap::
-
-    part    DistributedPart: what its cells are; default: communication
-    x0, x1  profiled steps; default: all
-    px, rows  its width and height in pixels
-"""
+"""Responses about ranks beside each other in one profiling cycle."""
 
 from __future__ import annotations
 

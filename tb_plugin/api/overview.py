@@ -103,7 +103,7 @@ class RankStrip(Struct, frozen=True):
     """Of all ranks of the run, also where one is shown; None too while some are still
     being read."""
     outliers: tuple[int, ...]
-    """Ranks shown that are far above all others (see analysis/ranks.py), worst first, at
+    """Ranks shown that are far above all others (see analysis/ranks/outliers.py), worst first, at
     most 16."""
     num_unread: int
     """Ranks still being read: nothing is said of all ranks before it is 0."""

@@ -1,14 +1,4 @@
-"""Responses about where the time of profiled steps went: one trace of a run.
-
-Parameters besides run::
-
-    source  TraceSource.id of a profiler's trace; default: the newest of `rank`, or of
-            the first rank that has one
-    step    number of a profiled step: what devices did in it alone
-    top     how many rows of a table at most
-    sort    the column that decides which: its name
-    text    what names must hold
-"""
+"""Responses about where the time of profiled steps went: one trace of a run."""
 
 from __future__ import annotations
 

@@ -1,17 +1,4 @@
-"""Responses about what ran when: tracks of slices and counters of many ranks, one clock.
-
-Parameters besides run::
-
-    rank, ranks  whose sources are shown; default: the first 4 ranks that have any
-    cycle   the profiler's cycle whose traces are shown; default: each rank's newest
-    source  TraceSource.id
-    tracks  "id:0-4,7;id:1": by TraceSource.id, indices of its tracks
-    t0, t1  nanoseconds since 1970, as whole numbers
-    px      how wide the window will be drawn
-    row     a slice of `source`
-    text    what names are searched for
-    only    instants: no slices are searched
-"""
+"""Responses about what ran when: tracks of slices and counters of many ranks, one clock."""
 
 from __future__ import annotations
 

@@ -738,32 +738,6 @@ export interface HostResponse {
   readonly marks: readonly Mark[];
 }
 
-/** Route `/kernels` (run, source, by, sort, text, top): the table of kernels. */
-export interface KernelsResponse {
-  readonly run: RunSummary;
-  readonly choice: ProfileChoice;
-  readonly by: "name" | "properties";
-  readonly name: readonly string[];
-  readonly operator: readonly string[];
-  readonly grid: readonly string[];
-  readonly block: readonly string[];
-  readonly registers: Int32Array;
-  readonly sharedMemoryBytes: Float64Array;
-  readonly numCalls: Float64Array;
-  readonly totalMs: Float64Array;
-  readonly minUs: Float64Array;
-  readonly meanUs: Float64Array;
-  readonly maxUs: Float64Array;
-  readonly blocksPerSm: Float64Array;
-  readonly occupancy: Float64Array;
-  readonly usesTensorCores: Uint8Array;
-  readonly isCommunication: Uint8Array;
-  readonly numRows: number;
-  readonly totalAllMs: number;
-  readonly tensorCoreMs: number;
-  readonly hasKernels: boolean;
-}
-
 /** One tracked call of a function, on however many ranks. */
 export interface ModuleWindow {
   readonly id: string;
@@ -1110,6 +1084,32 @@ export interface OperatorMemoryResponse {
   readonly allocations: TraceAllocations;
   readonly numAllocations: number;
   readonly hasAddresses: boolean;
+}
+
+/** Route `/kernels` (run, source, by, sort, text, top): the table of kernels. */
+export interface KernelsResponse {
+  readonly run: RunSummary;
+  readonly choice: ProfileChoice;
+  readonly by: "name" | "properties";
+  readonly name: readonly string[];
+  readonly operator: readonly string[];
+  readonly grid: readonly string[];
+  readonly block: readonly string[];
+  readonly registers: Int32Array;
+  readonly sharedMemoryBytes: Float64Array;
+  readonly numCalls: Float64Array;
+  readonly totalMs: Float64Array;
+  readonly minUs: Float64Array;
+  readonly meanUs: Float64Array;
+  readonly maxUs: Float64Array;
+  readonly blocksPerSm: Float64Array;
+  readonly occupancy: Float64Array;
+  readonly usesTensorCores: Uint8Array;
+  readonly isCommunication: Uint8Array;
+  readonly numRows: number;
+  readonly totalAllMs: number;
+  readonly tensorCoreMs: number;
+  readonly hasKernels: boolean;
 }
 
 /** One start of the job in the same logdir. */
@@ -1862,6 +1862,30 @@ export interface TraceRangeResponse {
   readonly sources: readonly string[];
 }
 
+/** One file, whoever wrote it. */
+export interface TraceFile {
+  readonly id: string;
+  readonly name: string;
+  readonly path: string;
+  readonly worker: string;
+  readonly rank: number | null;
+  readonly cycle: number | null;
+  readonly numBytes: number;
+  readonly timeline: boolean;
+  readonly recorded: boolean;
+  readonly state: TraceFileState;
+  readonly problem: Problem | null;
+}
+
+/** Route `/traces` (run): the files of traces of a run, by rank, worker and cycle. */
+export interface TracesResponse {
+  readonly run: RunSummary;
+  readonly files: readonly TraceFile[];
+  readonly numFiles: number;
+  readonly problems: readonly Problem[];
+  readonly stillReading: boolean;
+}
+
 /** One trace, as the recorder saw it. */
 export interface TraceReport {
   readonly id: string;
@@ -1924,30 +1948,6 @@ export interface TraceReportResponse {
   readonly operators: TraceReportOperators;
   readonly memory: TraceReportMemory | null;
   readonly missing: readonly string[];
-}
-
-/** One file, whoever wrote it. */
-export interface TraceFile {
-  readonly id: string;
-  readonly name: string;
-  readonly path: string;
-  readonly worker: string;
-  readonly rank: number | null;
-  readonly cycle: number | null;
-  readonly numBytes: number;
-  readonly timeline: boolean;
-  readonly recorded: boolean;
-  readonly state: TraceFileState;
-  readonly problem: Problem | null;
-}
-
-/** Route `/traces` (run): the files of traces of a run, by rank, worker and cycle. */
-export interface TracesResponse {
-  readonly run: RunSummary;
-  readonly files: readonly TraceFile[];
-  readonly numFiles: number;
-  readonly problems: readonly Problem[];
-  readonly stillReading: boolean;
 }
 
 /** One number that a finding rests on. */
@@ -2063,13 +2063,13 @@ export interface Responses {
   readonly histories: HistoriesResponse;
   readonly history: HistoryResponse;
   readonly host: HostResponse;
-  readonly kernels: KernelsResponse;
   readonly modules: ModulesResponse;
   readonly module: ModuleResponse;
   readonly module_timeline: ModuleTimelineResponse;
   readonly operators: OperatorsResponse;
   readonly operator: OperatorResponse;
   readonly operator_memory: OperatorMemoryResponse;
+  readonly kernels: KernelsResponse;
   readonly overview: OverviewResponse;
   readonly profile: ProfileResponse;
   readonly module_times: ModuleTimesResponse;
@@ -2088,7 +2088,7 @@ export interface Responses {
   readonly trace_instant: TraceInstantResponse;
   readonly trace_search: TraceSearchResponse;
   readonly trace_range: TraceRangeResponse;
+  readonly traces: TracesResponse;
   readonly trace_reports: TraceReportsResponse;
   readonly trace_report: TraceReportResponse;
-  readonly traces: TracesResponse;
 }

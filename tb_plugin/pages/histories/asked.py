@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypeVar
 from msgspec import Meta
 
 from tb_plugin.jobs.history_list import default_of, history_of, listed
-from tb_plugin.server.errors import NotFoundError, NotReadyError, UnreadableError
+from tb_plugin.server.errors import (
+    NotFoundError,
+    NotReadyError,
+    RequestError,
+    UnreadableError,
+)
 from tb_plugin.server.parameters import Moment, Query, Text, Whole
 from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tb_plugin.api.base import Problem
     from tb_plugin.budget import Budget
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.histories import HistoryJob
@@ -109,17 +115,19 @@ def open_history(state: State, query: HistoryQuery) -> OpenHistory:
             return known
     found, opening = begin_opening(state, query)
     opening.wait(PICTURE_SECONDS)
-    if opening.result is not None:
-        return opening.result
-    if opening.problem is not None:
-        problem = opening.problem
-        where = ", ".join(filter(None, (problem.path, problem.where)))
-        raise UnreadableError(problem.what, where, problem.remedy)
-    raise NotReadyError(
-        "The history is still being opened.",
-        found.shown_path,
-        "Ask again in a moment.",
-    )
+    if opening.result is None:
+        raise not_open("history", found.shown_path, opening.problem)
+    return opening.result
+
+
+def not_open(what: str, where: str, problem: Problem | None) -> RequestError:
+    """Why there is no picture of something: it cannot be opened, or not yet."""
+    if problem is None:
+        return NotReadyError(
+            f"The {what} is still being opened.", where, "Ask again in a moment."
+        )
+    where = ", ".join(filter(None, (problem.path, problem.where)))
+    return UnreadableError(problem.what, where, problem.remedy)
 
 
 def begin_opening(state: State, query: HistoryQuery) -> tuple[FoundHistory, HistoryJob]:

@@ -137,7 +137,10 @@ class _Live:
 
 
 class CompareQuery(HistoryQuery, frozen=True):
-    """Side A, and by `b_` side B, which is of the same run where none is named."""
+    """Side A, and by `b_` side B, which is of the same run where none is named.
+
+    Without a moment: at the peak of active bytes.
+    """
 
     device: Whole | None = None
     moment: Moment | None = None

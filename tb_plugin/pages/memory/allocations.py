@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -89,8 +89,30 @@ def allocations(
     band = of_shown(bands.of_life, shown)
     picture = picture_of(device.lives, band, len(bands.groups), found.at, top, query)
     peak_bytes, peak_moment = shown.level.peak
-    begins = np.flatnonzero(np.diff(picture.life, prepend=-1))
+    begins = _begins_of(picture)
     moment = int(found.at[np.argmax(known)])
+    return _tile(
+        *(device, shown, query, found, picture),
+        lives=lives_of(
+            device.lives, picture.life[begins], groups.of_life, bands.of_life
+        ),
+        groups=_groups(device, groups, moment, shown),
+        bands=_groups(device, bands, moment, shown),
+        top_bytes=top,
+        peak_bytes=float(peak_bytes - shown.residual_bytes),
+        peak_moment=peak_moment,
+    )
+
+
+def _tile(
+    device: OpenDevice,
+    shown: Shown,
+    query: PictureQuery,
+    found: Columns,
+    picture: Stacking,
+    **more: Any,
+) -> AllocationsResponse:
+    """A picture as it is sent; `more`: what is drawn, and the peak of all."""
     return AllocationsResponse(
         device=device.number,
         axis=axis_of(device, query),
@@ -100,19 +122,12 @@ def allocations(
             active=f64(picture.total),
             reserved=f64(shown.reserved(found.at)),
         ),
-        lives=lives_of(
-            device.lives, picture.life[begins], groups.of_life, bands.of_life
-        ),
-        runs=runs_of(picture, begins),
-        groups=_groups(device, groups, moment, shown),
-        bands=_groups(device, bands, moment, shown),
+        runs=runs_of(picture),
         rest=f64(picture.rest),
         band_bytes=f64(picture.band_bytes),
         min_bytes=float(picture.min_bytes),
-        top_bytes=top,
-        peak_bytes=float(peak_bytes - shown.residual_bytes),
-        peak_moment=peak_moment,
         marks=marks_of_window(device, *window_of(device, found, query)),
+        **more,
     )
 
 
@@ -197,8 +212,14 @@ def _bands(device: OpenDevice, query: AllocationsQuery) -> Groups:
     return device.groups("category" if query.order == "category" else query.colour)
 
 
-def runs_of(picture: Stacking, begins: Ints) -> AllocationRuns:
-    """A picture's runs; `begins`: the first of each life."""
+def _begins_of(picture: Stacking) -> Ints:
+    """The first run of each life."""
+    return np.flatnonzero(np.diff(picture.life, prepend=-1))
+
+
+def runs_of(picture: Stacking) -> AllocationRuns:
+    """A picture's runs."""
+    begins = _begins_of(picture)
     counts = np.diff(begins, append=len(picture.life))
     return AllocationRuns(
         slot=i32(np.repeat(np.arange(len(begins)), counts)),
@@ -259,32 +280,20 @@ def segment_timeline(
     top = float(device.reserved.at(found.at).max()) if query.y1 is None else query.y1
     num_bands = 1 if is_one else len(names)
     picture = picture_of(lives, band, num_bands, found.at, top, query)
-    begins = np.flatnonzero(np.diff(picture.life, prepend=-1))
+    begins = _begins_of(picture)
     peak_bytes, peak_moment = device.reserved.peak
     highest = int(found.at[np.argmax(picture.total)])
     groups = _kind_groups(names, _bytes_of(lives, kind, len(names), highest, passes))
-    tile = AllocationsResponse(
-        device=device.number,
-        axis=axis_of(device, query),
-        columns=AllocationColumns(
-            edge=f64(found.edge),
-            moment=i32(found.at),
-            active=f64(picture.total),
-            reserved=f64(shown.reserved(found.at)),
-        ),
+    tile = _tile(
+        *(device, shown, query, found, picture),
         lives=lives_of(lives, picture.life[begins], kind, band, order),
-        runs=runs_of(picture, begins),
         groups=groups,
         bands=_kind_groups(("all",), [sum(of.bytes for of in groups)])
         if is_one
         else groups,
-        rest=f64(picture.rest),
-        band_bytes=f64(picture.band_bytes),
-        min_bytes=float(picture.min_bytes),
         top_bytes=top,
         peak_bytes=float(peak_bytes),
         peak_moment=peak_moment,
-        marks=marks_of_window(device, *window_of(device, found, query)),
     )
     return SegmentTimelineResponse(tile)
 

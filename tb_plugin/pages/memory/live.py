@@ -29,7 +29,7 @@ from tb_plugin.api.allocations import (
     LedgerEntry,
     StacksResponse,
 )
-from tb_plugin.contract.wire import f64, i32, u8, u16
+from tb_plugin.contract.wire import f64, finite, i32, u8, u16
 from tb_plugin.pages.histories.asked import (
     HistoryQuery,
     MomentQuery,
@@ -70,7 +70,7 @@ def allocation_live(
         phase=phase,
         active_bytes=float(totals.active_bytes),
         allocated_bytes=float(totals.allocated_bytes),
-        reserved_bytes=_or_none(shown.reserved(np.array([moment]))[0]),
+        reserved_bytes=finite(shown.reserved(np.array([moment]))[0]),
         num_blocks=totals.num,
         categories=tuple(
             AllocationCategory(
@@ -107,23 +107,15 @@ def _ledger(device: OpenDevice, moment: int) -> AllocationLedger:
         entries=tuple(
             LedgerEntry(
                 key=entry.key,
-                bytes=None if entry.num_bytes is None else float(entry.num_bytes),
+                bytes=finite(entry.num_bytes),
                 caveat=entry.caveat,
             )
             for entry in found.entries
         ),
         reserved_bytes=float(found.reserved_bytes),
-        device_used_bytes=_float_or_none(found.device_used_bytes),
-        residual_bytes=_float_or_none(found.residual_bytes),
+        device_used_bytes=finite(found.device_used_bytes),
+        residual_bytes=finite(found.residual_bytes),
     )
-
-
-def _float_or_none(value: int | None) -> float | None:
-    return None if value is None else float(value)
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 @of_device("allocation_range", WindowQuery)

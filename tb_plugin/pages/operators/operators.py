@@ -9,8 +9,8 @@ import numpy as np
 
 from tb_plugin.analysis.time.operators import callees, is_eligible
 from tb_plugin.analysis.time.slice_roles import Role
-from tb_plugin.api.kernels import KernelsResponse
 from tb_plugin.api.operators import (
+    KernelsResponse,
     OperatorResponse,
     OperatorsBy,
     OperatorsResponse,

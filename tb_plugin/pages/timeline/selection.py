@@ -36,11 +36,22 @@ XKind: TypeAlias = Literal["step", "relative", "wall"]
 CAPACITY_GROUPS: Final = {"device": "device", "process": "memory", "host": "memory"}
 
 
-class RanksQuery(Query, frozen=True):
+class OfRanksQuery(Query, frozen=True):
     """Ranks of a run: one, some, or where none is named all."""
 
     rank: Rank | None = None
     ranks: RankSet | None = None
+
+    def wants(self, rank: int) -> bool:
+        """Whether it is about a rank."""
+        if self.rank is not None:
+            return rank == self.rank
+        return self.ranks is None or rank in self.ranks
+
+
+class RanksQuery(OfRanksQuery, frozen=True):
+    """The same, of one phase."""
+
     phase: Text | None = None
     """Whose steps are meant; the training phase where none is named."""
 
@@ -104,10 +115,7 @@ def chosen_ranks(run: Run, query: RanksQuery) -> list[int]:
     ranks = run.ranks
     if not ranks and query.rank is None:
         return []
-    if query.rank is not None:
-        ranks = [rank for rank in ranks if rank == query.rank]
-    elif query.ranks is not None:
-        ranks = [rank for rank in ranks if rank in query.ranks]
+    ranks = [rank for rank in ranks if query.wants(rank)]
     if not ranks:
         raise NotFoundError(
             "None of these ranks is in the run.",

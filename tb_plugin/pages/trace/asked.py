@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from tb_plugin.formats.traces.files.sources import TraceFiles
 from tb_plugin.jobs.trace_sources import TraceSources, span_sources
+from tb_plugin.pages.histories.asked import not_open
 from tb_plugin.pages.trace.axis import (
     COUNTERS,
     Placed,
@@ -21,12 +22,7 @@ from tb_plugin.pages.trace.axis import (
     placed,
     run_clocks,
 )
-from tb_plugin.server.errors import (
-    BadRequestError,
-    NotFoundError,
-    NotReadyError,
-    UnreadableError,
-)
+from tb_plugin.server.errors import BadRequestError, NotFoundError
 from tb_plugin.server.parameters import Query, SourceId, Whole
 
 if TYPE_CHECKING:
@@ -159,16 +155,8 @@ class RunTraces:
             return
         opening = self.sources.open(run_id, found)
         opening.wait(PICTURE_SECONDS)
-        if opening.problem is not None:
-            problem = opening.problem
-            where = ", ".join(filter(None, (problem.path, problem.where)))
-            raise UnreadableError(problem.what, where, problem.remedy)
-        if opening.result is None:
-            raise NotReadyError(
-                "The trace is still being opened.",
-                found.name[:200],
-                "Ask again in a moment.",
-            )
+        if opening.problem is not None or opening.result is None:
+            raise not_open("trace", found.name[:200], opening.problem)
 
 
 def places_of(asked: Asked[TracksQuery]) -> dict[str, Placed]:

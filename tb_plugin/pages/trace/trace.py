@@ -20,10 +20,10 @@ from tb_plugin.api.trace import (
     TraceTrack,
 )
 from tb_plugin.contract.wire import f64, finite, i32
+from tb_plugin.pages.timeline.selection import OfRanksQuery
 from tb_plugin.pages.trace.axis import COUNTERS, run_clocks
 from tb_plugin.pages.trace.counters import RankCounters
-from tb_plugin.rank_set import RankSet
-from tb_plugin.server.parameters import Query, Rank, Whole
+from tb_plugin.server.parameters import Whole
 from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.series.rows import Rows
     from tb_plugin.analysis.trace.trace import Trace, Track
     from tb_plugin.api.base import Unit
-    from tb_plugin.index.run import Run
     from tb_plugin.jobs.trace_sources import FoundSource, TraceJob
     from tb_plugin.pages.trace.axis import Placed
 
@@ -49,11 +48,9 @@ MAX_TEXT: Final = 500
 _MAX_NOTES: Final = 20
 
 
-class TraceQuery(Query, frozen=True):
+class TraceQuery(OfRanksQuery, frozen=True):
     """Ranks whose sources are shown, and the cycle of the schedule they are of."""
 
-    rank: Rank | None = None
-    ranks: RankSet | None = None
     cycle: Whole | None = None
 
 
@@ -73,11 +70,7 @@ def choose(every: Sequence[FoundSource], query: TraceQuery) -> Chosen:
     Of each rank those of the newest cycle that has any, or of the one asked for.
     """
     ranks = sorted({_rank_of(one) for one in every})
-    wanted = ranks
-    if query.rank is not None:
-        wanted = [rank for rank in ranks if rank in (query.rank, -1)]
-    elif query.ranks is not None:
-        wanted = [rank for rank in ranks if rank in query.ranks or rank == -1]
+    wanted = [rank for rank in ranks if rank == -1 or query.wants(rank)]
     if query.rank is None and query.ranks is None:
         # What tells no rank counts as one of them.
         wanted = ranks[:DEFAULT_RANKS]
@@ -121,7 +114,9 @@ def trace(asked: Asked[TraceQuery]) -> TraceResponse:
         states = [(one.state, one.progress, one.doing) for one in openings]
         asked.decided_by(version, listed.keys, states, listed.still_reading)
         if not chosen.ranks:
-            chosen = Chosen(chosen.sources, _ranks_shown(run, query), len(run.ranks))
+            # Without traces and spans the run's own numbers are shown.
+            own = [rank for rank in run.ranks if query.wants(rank)][:DEFAULT_RANKS]
+            chosen = Chosen(chosen.sources, tuple(own), len(run.ranks))
         clocks = run_clocks(run)
         counters = [
             (rank, clocks.offset_ns(rank), list(of.tracks(0)))
@@ -133,7 +128,11 @@ def trace(asked: Asked[TraceQuery]) -> TraceResponse:
         base, end = _extent(places, counters)
         sources, tracks = _shown(openings, places, counters, base)
     order = {rank: at for at, rank in enumerate(chosen.ranks)}
-    tracks.sort(key=lambda track: order.get(_or(track.rank), len(order)))
+    tracks.sort(
+        key=lambda track: order.get(
+            -1 if track.rank is None else track.rank, len(order)
+        )
+    )
     shown = {one.id for one in chosen.sources}
     return TraceResponse(
         run=summary,
@@ -184,20 +183,6 @@ def _shown(
             sources.append(_counter_source(rank, offset, [r for _, r in found], base))
             tracks += [replace(track, source=at) for track, _ in found]
     return sources, tracks
-
-
-def _ranks_shown(run: Run, query: TraceQuery) -> tuple[int, ...]:
-    """Of a run without traces and spans: whose numbers are shown."""
-    ranks = run.ranks
-    if query.rank is not None:
-        ranks = [rank for rank in ranks if rank == query.rank]
-    elif query.ranks is not None:
-        ranks = [rank for rank in ranks if rank in query.ranks]
-    return tuple(ranks[:DEFAULT_RANKS])
-
-
-def _or(rank: int | None) -> int:
-    return -1 if rank is None else rank
 
 
 def _extent(places: Sequence[Placed], counters: Counters) -> tuple[int, int]:

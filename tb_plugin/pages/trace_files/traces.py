@@ -16,14 +16,15 @@ from collector.format.memory import FOLDS_INTO
 from tb_plugin import storage
 from tb_plugin.analysis.trace_memory.reports import memory_columns
 from tb_plugin.api.modules import ModuleCategory
-from tb_plugin.api.trace_reports import (
+from tb_plugin.api.traces import (
+    TraceFile,
     TraceReport,
     TraceReportMemory,
     TraceReportOperators,
     TraceReportResponse,
     TraceReportsResponse,
+    TracesResponse,
 )
-from tb_plugin.api.traces import TraceFile, TracesResponse
 from tb_plugin.contract.wire import f64
 from tb_plugin.formats.recording.trace_reports import (
     TraceReports,
@@ -31,9 +32,9 @@ from tb_plugin.formats.recording.trace_reports import (
     tables_of,
 )
 from tb_plugin.jobs.worker.cache import FileKey
-from tb_plugin.rank_set import RankSet
+from tb_plugin.pages.timeline.selection import OfRanksQuery
 from tb_plugin.server.errors import BadRequestError, NotFoundError, UnreadableError
-from tb_plugin.server.parameters import Number, Pixels, Query, Rank, SourceId, Text
+from tb_plugin.server.parameters import Number, Pixels, Query, SourceId, Text
 from tb_plugin.server.routes import Asked, route
 
 if TYPE_CHECKING:
@@ -157,13 +158,6 @@ _MOST_FLOPS: Final = 1e30
 NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
 
 
-class ReportsQuery(Query, frozen=True):
-    """The reports of some ranks."""
-
-    rank: Rank | None = None
-    ranks: RankSet | None = None
-
-
 class ReportQuery(Query, frozen=True):
     """One report, and its memory over a range of microseconds since its trace began."""
 
@@ -178,17 +172,14 @@ def _reports(state: State) -> TraceReports:
     return state.kept.get("trace reports", TraceReports)
 
 
-@route("trace_reports", ReportsQuery)
-def trace_reports(asked: Asked[ReportsQuery]) -> TraceReportsResponse:
+@route("trace_reports", OfRanksQuery)
+def trace_reports(asked: Asked[OfRanksQuery]) -> TraceReportsResponse:
     """What the recordings of a run say of their traces."""
     state, query = asked.state, asked.query
     with state.reading(query.run) as reading:
         run, budget = reading
         found = [
-            one
-            for one in _reports(state).of(run, budget)
-            if query.rank in (None, one.file.rank)
-            and (query.ranks is None or one.file.rank in query.ranks)
+            one for one in _reports(state).of(run, budget) if query.wants(one.file.rank)
         ]
         shown = [(one.id, one.entry.offset) for one in found]
         asked.decided_by(run.version, shown, reading.goes_on)
