@@ -83,7 +83,7 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
     times = _times(read, len(edges) - 1, len(coarse) - 1)
     found = stragglers(times)
     usual = step_seconds(times)
-    hosts = {rank: _host(run, rank) for rank in read}
+    hosts = {rank: run.rank_files(rank)[-1][1].header.host for rank in read}
     standing_out = [one for one in found if one.stands_out]
     findings = [
         one
@@ -100,7 +100,7 @@ def stragglers_view(view: View[RanksQuery]) -> StragglersResponse:
         parts=_part_means(times),
         rows=tuple(_row(one, hosts[one.rank]) for one in found[:MAX_ROWS]),
         num_standing_out=len(standing_out),
-        part=_telling_part(standing_out),
+        part=standing_out[0].part if standing_out and standing_out[0].by_part else STEP,
         findings=tuple(sorted(findings, key=lambda one: one.cost or 0.0, reverse=True)),
     )
 
@@ -217,11 +217,3 @@ def _words(one: Straggler) -> str:
     if one.excess_seconds > 0:
         return f"rank {one.rank}: step +{duration_text(one.excess_seconds)}"
     return f"rank {one.rank}: as fast as the others"
-
-
-def _telling_part(late: Sequence[Straggler]) -> str:
-    return late[0].part if late and late[0].by_part else STEP
-
-
-def _host(run: Run, rank: int) -> str:
-    return run.rank_files(rank)[-1][1].header.host

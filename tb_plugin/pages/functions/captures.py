@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.format.records import Capture, CaptureTable
-    from tb_plugin.api.base import Unit
     from tb_plugin.api.functions import HistoryReference
     from tb_plugin.formats.memprofiler.names import FunctionKey
     from tb_plugin.formats.recording.functions import Entry
@@ -59,7 +58,7 @@ def hook_values(
         attributes=tuple(
             HookAttribute(
                 name=name[:_MAX_TEXT],
-                unit=_unit_of_attribute(name),
+                unit=unit_of(f"hook.{name}"),
                 values=f64(_floats(table, name, len(module))[sane]),
             )
             for name in names
@@ -179,7 +178,3 @@ def _total(
     if type(said) is int and abs(said) < 2**63:
         return float(said)
     return float(np.nansum(held[name]))
-
-
-def _unit_of_attribute(name: str) -> Unit:
-    return unit_of(f"hook.{name}")

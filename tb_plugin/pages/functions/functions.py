@@ -268,15 +268,11 @@ def _call_columns(calls: CallTable) -> FunctionCalls:
     return FunctionCalls(
         attempt=i32(calls.attempt),
         iteration=i32(calls.iteration),
-        step=f64(_known(calls.step, NO_STEP)),
+        step=f64(np.where(calls.step == NO_STEP, np.nan, calls.step)),
         start_ms=f64(_ms(calls.start_ns)),
         end_ms=f64(_ms(calls.end_ns)),
         kinds=u8(calls.kinds),
     )
-
-
-def _known(values: npt.NDArray[np.int64], unknown: int) -> npt.NDArray[np.float64]:
-    return np.where(values == unknown, np.nan, values.astype(np.float64))
 
 
 def _ms(ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

@@ -48,7 +48,11 @@ def summary_of(reader: SeriesReader, run: Run) -> RunSummary:
         id=run.found.id,
         name=run.found.name,
         num_ranks=len(run.ranks),
-        world_size=max((h.world_size for h in headers), default=_world_size(run)),
+        # Without headers it is what names say, which may be nothing.
+        world_size=max(
+            (h.world_size for h in headers),
+            default=run.snapshots.world_size if run.made_of == "snapshots" else 0,
+        ),
         num_attempts=_num_attempts(run),
         first_ms=started / 1e6,
         last_ms=newest / 1e6,
@@ -71,11 +75,6 @@ def _last_step(reader: SeriesReader, run: Run) -> int | None:
             if steps is not None:
                 return steps[1]
     return run.snapshots.last_step if run.made_of == "snapshots" else None
-
-
-def _world_size(run: Run) -> int:
-    """Of a run without headers: what names say, which may be nothing."""
-    return run.snapshots.world_size if run.made_of == "snapshots" else 0
 
 
 def _num_attempts(run: Run) -> int:

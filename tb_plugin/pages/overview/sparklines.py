@@ -56,7 +56,7 @@ class Sparklines:
         reserved, allocated = self._lines(
             [self._pieces(rank, column) for column in (RESERVED, ALLOCATED)]
         )
-        return _difference(reserved, allocated)
+        return np.fmax(reserved - allocated, 0.0)
 
     def non_torch(self, rank: int) -> Floats:
         """Used on the device beside what torch had reserved then."""
@@ -126,7 +126,3 @@ class Sparklines:
             )
             for pieces in columns
         ]
-
-
-def _difference(more: Floats, less: Floats) -> Floats:
-    return np.asarray(np.fmax(more - less, 0.0), np.float64)

@@ -7,7 +7,6 @@ shown.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
@@ -107,7 +106,9 @@ def step(view: View[StepQuery]) -> StepResponse:
         host=i32([hosts.index(name) for name in names]),
         hosts=hosts,
         seconds=f64(seconds[order]),
-        start_ms=f64([one.end_ms[0] - 1e3 * _known(one.high[0]) for _, one in listed]),
+        start_ms=f64(
+            [one.end_ms[0] - 1e3 * np.nan_to_num(one.high[0]) for _, one in listed]
+        ),
         end_ms=f64([one.end_ms[0] for _, one in listed]),
         parts=parts,
         memory_series=memory,
@@ -183,10 +184,6 @@ def _memory(
         if at < len(rows) and rows.first[at] <= number:
             values[row] = rows.high[at]
     return values
-
-
-def _known(value: float) -> float:
-    return 0.0 if math.isnan(value) else value
 
 
 MOST_PCT: Final = 1000.0

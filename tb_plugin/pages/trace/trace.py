@@ -217,20 +217,16 @@ def _source(opening: TraceJob, place: Placed | None, base: int) -> TraceSource:
         problem=opening.problem,
         num_bytes=float(found.num_bytes),
         num_slices=0 if place is None else len(place.trace.slices),
-        start_ns=0.0 if place is None else float(_begin(place) - base),
-        end_ns=0.0 if place is None else float(_end(place) - base),
+        start_ns=0.0
+        if place is None
+        else float(place.zero_ns + place.trace.start_ns - base),
+        end_ns=0.0
+        if place is None
+        else float(place.zero_ns + place.trace.end_ns - base),
         clock=None if place is None else place.clock,
         notes=() if place is None else _notes(place.trace),
         has_file=found.path is not None,
     )
-
-
-def _begin(place: Placed) -> int:
-    return place.zero_ns + place.trace.start_ns
-
-
-def _end(place: Placed) -> int:
-    return place.zero_ns + place.trace.end_ns
 
 
 def _notes(trace: Trace) -> tuple[str, ...]:
