@@ -13,6 +13,7 @@ import secrets
 import shutil
 import threading
 from contextlib import suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -21,15 +22,7 @@ from tb_plugin.formats.found_files import Candidate, file_id
 from tb_plugin.formats.registry import FORMATS, UnknownFormatError, format_of
 from tb_plugin.index.layout import run_id
 from tb_plugin.index.listing import FoundRun
-from tb_plugin.server.errors import (
-    BadRequestError,
-    BusyError,
-    ForbiddenError,
-    LengthError,
-    NoRoomError,
-    NoSnapshotError,
-    TooLargeError,
-)
+from tb_plugin.server.errors import BadRequestError, RequestError
 from tb_plugin.server.incoming import DropFolder, pieces_of
 
 if TYPE_CHECKING:
@@ -83,44 +76,47 @@ class Drops:
         """Write the body of a request to a file of our own.
 
         Raises:
-            DropError: it is not taken, or not from our page.
-            BadRequestError: it broke off.
-            StalledError: it stopped coming.
+            RequestError: it is not taken, is not from our page, or did not come whole.
         """
         if not self.allowed:
-            raise ForbiddenError(
+            raise RequestError(
                 "Dropping files is switched off.",
                 "--memboard_drop=false",
                 "Open the file with `memboard open`, or start TensorBoard without this"
                 " flag.",
+                HTTPStatus.FORBIDDEN,
             )
         check_origin(request)
         length = request.content_length
         if length is None:
-            raise LengthError(
+            raise RequestError(
                 "The size of the dropped file is not said.",
                 "Content-Length",
                 "Send the file whole, not in chunks.",
+                HTTPStatus.LENGTH_REQUIRED,
             )
         if length > MAX_BYTES:
-            raise TooLargeError(
+            raise RequestError(
                 f"The file has {length:,} bytes; at most {MAX_BYTES:,} are taken.",
                 shown_name(request.args.get("name", "")),
                 "Open it where it lies: memboard open FILE",
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
         with self._lock:
             if self._num_coming >= _MAX_AT_ONCE:
-                raise BusyError(
+                raise RequestError(
                     "Other dropped files are still on their way.",
                     f"{self._num_coming} files",
                     "Drop this one again in a moment.",
+                    HTTPStatus.SERVICE_UNAVAILABLE,
                 )
             if len(self._files) + self._num_coming >= MAX_FILES:
-                raise TooLargeError(
+                raise RequestError(
                     f"{MAX_FILES} files were dropped, and more are not kept.",
                     RUN_NAME,
                     "Restart TensorBoard, or put them into a directory: memboard open"
                     " DIR",
+                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 )
             self._num_coming += 1
         try:
@@ -174,10 +170,11 @@ class Drops:
                     path.unlink()
                 raise
         except OSError as error:
-            raise NoRoomError(
+            raise RequestError(
                 f"The dropped file cannot be kept: {error.strerror or error}.",
                 "the directory for temporary files",
                 "Make room there, or point TMPDIR at another directory.",
+                HTTPStatus.INSUFFICIENT_STORAGE,
             ) from error
         identity = file_id(FORMATS[kind].listing.letter, path.name)
         return Dropped(kind, Candidate(str(path), name, id=identity))
@@ -190,7 +187,7 @@ def check_origin(request: Request) -> None:
     site only if that site agrees, which nobody here does.
 
     Raises:
-        ForbiddenError: it does not.
+        RequestError: it does not.
     """
     site = request.headers.get("Sec-Fetch-Site")
     origin = request.headers.get("Origin")
@@ -202,16 +199,18 @@ def check_origin(request: Request) -> None:
     else:
         own = False
     if not own:
-        raise ForbiddenError(
+        raise RequestError(
             "Files are taken from MemBoard's own page alone.",
             f"Origin: {(origin or 'not said')[:200]}",
             "Drop the file onto the page itself.",
+            HTTPStatus.FORBIDDEN,
         )
     if request.headers.get(HEADER) != "1":
-        raise ForbiddenError(
+        raise RequestError(
             f"The header {HEADER} is missing.",
             request.path,
             "Drop the file onto the page itself.",
+            HTTPStatus.FORBIDDEN,
         )
 
 
@@ -231,7 +230,7 @@ def _kind_of(path: Path, name: str, num_bytes: int, length: int) -> Kind:
 
     Raises:
         BadRequestError: it is not whole.
-        NoSnapshotError: it is nothing that is shown.
+        RequestError: it is nothing that is shown.
     """
     if num_bytes != length:
         raise BadRequestError(
@@ -242,13 +241,16 @@ def _kind_of(path: Path, name: str, num_bytes: int, length: int) -> Kind:
     try:
         return format_of(str(path)).kind
     except UnknownFormatError as error:
-        raise NoSnapshotError(error.what, name, error.remedy) from error
+        raise RequestError(
+            error.what, name, error.remedy, HTTPStatus.UNPROCESSABLE_ENTITY
+        ) from error
 
 
-def _no_room(folder: Path) -> NoRoomError:
-    return NoRoomError(
+def _no_room(folder: Path) -> RequestError:
+    return RequestError(
         "The disk for temporary files is too full for this file.",
         str(folder.parent),
         "Make room there, point TMPDIR at another directory, or open the file where it"
         " lies: memboard open FILE",
+        HTTPStatus.INSUFFICIENT_STORAGE,
     )

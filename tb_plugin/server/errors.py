@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 
 class RequestError(Exception):
     """A request that cannot be answered: the client gets what, where and what to do."""
 
-    status: ClassVar[int] = 500
+    status: int = 500
 
-    def __init__(self, what: str, where: str, remedy: str) -> None:
+    def __init__(
+        self, what: str, where: str, remedy: str, status: int | None = None
+    ) -> None:
+        """`status`: of HTTP, where it is not that of the class."""
         super().__init__(what)
+        if status is not None:
+            self.status = status
         self.what = what
         self.where = where
         self.remedy = remedy
@@ -65,47 +68,7 @@ class TokenError(RequestError):
     status = 403
 
 
-class DropError(RequestError):
-    """A dropped file that is not taken."""
-
-
-class ForbiddenError(DropError):
-    """Not from our own page, or dropping is off."""
-
-    status = 403
-
-
-class StalledError(DropError):
-    """It stopped coming."""
+class StalledError(RequestError):
+    """A dropped file stopped coming."""
 
     status = 408
-
-
-class LengthError(DropError):
-    """Nobody says how large it is."""
-
-    status = 411
-
-
-class TooLargeError(DropError):
-    """Larger than is taken."""
-
-    status = 413
-
-
-class NoSnapshotError(DropError):
-    """It holds nothing that MemBoard opens."""
-
-    status = 422
-
-
-class BusyError(DropError):
-    """Others are on their way."""
-
-    status = 503
-
-
-class NoRoomError(DropError):
-    """The disk is too full."""
-
-    status = 507

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.groups import Groups
     from tb_plugin.analysis.allocator.segment_spans import Spans
     from tb_plugin.analysis.allocator.stacking import Stacking
-    from tb_plugin.analysis.arrays import Ints
+    from tb_plugin.analysis.arrays import Flags, Ints
     from tb_plugin.api.modules import CategoryGroup
     from tb_plugin.jobs.open_history import OpenDevice, Shown
+    from tb_plugin.pages.memory.segments import SegmentsQuery
 
 Axis: TypeAlias = Literal["event", "time"]
 
@@ -273,7 +274,9 @@ def segment_timeline(
     order = np.argsort(device.replay.spans.opened, kind="stable")
     lives = _as_lives(device.replay.spans, order)
     names, kind = _kinds(device, order)
-    passes = _passes(device.replay.spans, order, query)
+    spans = device.replay.spans
+    pool = np.maximum(spans.pool[order], 0)
+    passes = passing(query, spans.stream[order], pool, spans.is_large[order])
     is_one = query.order == "allocation"
     band = np.where(passes, 0 if is_one else kind, HIDDEN)
     found = columns_of(device, replace(shown, level=device.reserved), query)
@@ -326,14 +329,17 @@ def _kinds(device: OpenDevice, order: Ints) -> tuple[tuple[str, ...], Ints]:
     return names or ("large",), place.reshape(-1)
 
 
-def _passes(spans: Spans, order: Ints, query: SegmentTimelineQuery) -> Ints:
-    keep = np.ones(len(order), np.bool_)
+def passing(
+    query: SegmentTimelineQuery | SegmentsQuery, stream: Ints, pool: Ints, large: Ints
+) -> Flags:
+    """Segments that are asked for, by their stream, pool and size class."""
+    keep = np.ones(len(stream), np.bool_)
     if query.stream is not None:
-        keep &= spans.stream[order] == query.stream
+        keep &= stream == query.stream
     if query.pool is not None:
-        keep &= np.maximum(spans.pool[order], 0) == query.pool
+        keep &= pool == query.pool
     if query.size_class is not None:
-        keep &= spans.is_large[order] == (query.size_class == "large")
+        keep &= large == (query.size_class == "large")
     return keep
 
 

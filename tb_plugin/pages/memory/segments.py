@@ -28,6 +28,7 @@ from tb_plugin.api.segments import SegmentRows as ApiSegmentRows
 from tb_plugin.contract.wire import f64, i32, u8
 from tb_plugin.pages.histories.asked import MomentQuery, of_device
 from tb_plugin.pages.histories.history import moment_of, moment_words
+from tb_plugin.pages.memory.allocations import passing
 
 if TYPE_CHECKING:
     from tb_plugin.analysis.allocator.segments import SegmentRows, SegmentState
@@ -57,9 +58,9 @@ def segments(
     """Segments and blocks of a device just after an event."""
     moment = moment_of(device, query.moment, default_moment(device))
     state = device.replay.at(moment)
-    chosen = _chosen(state.segments, query)
-    found = chosen[_order(state.segments, chosen, query.sort)]
     of_all = state.segments
+    chosen = np.flatnonzero(passing(query, of_all.stream, of_all.pool, of_all.is_large))
+    found = chosen[_order(of_all, chosen, query.sort)]
     in_sight = state if len(chosen) == len(of_all) else state.only(chosen)
     action, num_bytes = _event(device, moment)
     return SegmentsResponse(
@@ -89,17 +90,6 @@ def default_moment(device: OpenDevice) -> int:
     """The first out-of-memory error, else the peak of reserved bytes."""
     failed = device.replay.device.events.of_action(OOM)
     return int(failed[0]) if len(failed) else device.reserved.peak[1]
-
-
-def _chosen(found: SegmentRows, query: SegmentsQuery) -> Ints:
-    keep = np.ones(len(found), np.bool_)
-    if query.stream is not None:
-        keep &= found.stream == query.stream
-    if query.pool is not None:
-        keep &= found.pool == query.pool
-    if query.size_class is not None:
-        keep &= found.is_large == (query.size_class == "large")
-    return np.flatnonzero(keep)
 
 
 def _order(found: SegmentRows, rows: Ints, sort: SegmentSort) -> Ints:

@@ -10,6 +10,7 @@ import math
 import re
 import threading
 from contextlib import closing
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -23,7 +24,7 @@ from tb_plugin.merging.finding import inputs_of_files, inputs_of_run, traces_bel
 from tb_plugin.merging.merged import merged
 from tb_plugin.merging.output import deflated
 from tb_plugin.rank_set import RankSet
-from tb_plugin.server.errors import BadRequestError, BusyError, NotFoundError
+from tb_plugin.server.errors import BadRequestError, NotFoundError, RequestError
 from tb_plugin.server.parameters import Query
 from tb_plugin.server.routes import Asked, route
 from tb_plugin.storage import is_remote
@@ -59,10 +60,11 @@ def trace_merged(asked: Asked[MergedQuery]) -> Response:
         "merged at once", lambda: threading.BoundedSemaphore(MAX_AT_ONCE)
     )
     if not free.acquire(blocking=False):
-        raise BusyError(
+        raise RequestError(
             "Other merged traces are being made.",
             run.found.name[:80],
             "Wait until their downloads have ended, or run: memboard merge",
+            HTTPStatus.SERVICE_UNAVAILABLE,
         )
     try:
         inputs = _inputs(run, query.ranks, query.cycle, query.attempt)
