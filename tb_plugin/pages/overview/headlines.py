@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -47,6 +47,17 @@ _SOURCES: Final = {
 }
 """Which source records a column: its words explain an absence."""
 
+_UNITS: Final[dict[HeadlineKey, Unit]] = {
+    "growth": "bytes_per_step",
+    "rss_growth": "bytes_per_step",
+    "step_time": "seconds",
+    "cpu": "percent",
+}
+_LOWEST: Final = ("headroom", "rss_headroom")
+"""Of which the lowest is the worst."""
+_STEPLESS: Final = ("step_time", "cpu")
+"""Medians stand at no step."""
+
 _NOTHING_OUTSIDE: Final = (
     "a virtual GPU holds nothing but torch's, and nothing was estimated"
 )
@@ -73,19 +84,17 @@ class Headlines:
         return self._of_host()
 
     def _of_device(self) -> tuple[Headline, ...]:
-        allocated = self.numbers.highest(self.ranks, ALLOCATED)
-        reserved = self.numbers.highest(self.ranks, RESERVED)
         fragmented = self.numbers.fragmentation(self.ranks, RESERVED)
         peak = self._peak_caveats()
         return (
-            self._headline("peak_allocated", allocated, ALLOCATED, peak),
-            self._headline("peak_reserved", reserved, RESERVED, peak),
-            self._headroom(reserved),
+            self._headline("peak_allocated", ALLOCATED, peak),
+            self._headline("peak_reserved", RESERVED, peak),
+            self._headroom(),
             self._headline(
                 "fragmentation",
-                fragmented,
                 RESERVED,
                 (*peak, *_estimated(fragmented)),
+                fragmented,
                 line=self._lines.fragmentation,
             ),
             self._non_torch(),
@@ -100,9 +109,9 @@ class Headlines:
         other = self.numbers.non_torch(self.ranks)
         return self._headline(
             "non_torch",
-            other,
             DEVICE_USED,
             ("sampled", *_estimated(other)),
+            other,
             line=self._lines.non_torch,
         )
 
@@ -115,33 +124,17 @@ class Headlines:
             and np.count_nonzero(~np.isnan(cpu.value)) == 1
         ):
             one_host = ("one_host",)
-        sampled: tuple[HeadlineCaveat, ...] = ("sampled",)
+        pace_caveats = ("after_warmup", *_estimated(pace), *self._few_steps())
         return (
-            self._headline(
-                "rss_peak", self.numbers.highest(self.ranks, RSS), RSS, sampled
-            ),
+            self._headline("rss_peak", RSS, ("sampled",)),
             self._host_headroom(),
             self._growth("rss_growth", RSS),
-            self._headline(
-                "step_time",
-                pace,
-                STEP_TIME,
-                ("after_warmup", *_estimated(pace), *self._few_steps()),
-                unit="seconds",
-                has_step=False,
-            ),
-            self._headline(
-                "cpu", cpu, CPU, (*sampled, *one_host), unit="percent", has_step=False
-            ),
-            self._headline(
-                "workers_rss",
-                self.numbers.highest(self.ranks, WORKERS),
-                WORKERS,
-                sampled,
-            ),
+            self._headline("step_time", STEP_TIME, pace_caveats, pace),
+            self._headline("cpu", CPU, ("sampled", *one_host), cpu),
+            self._headline("workers_rss", WORKERS, ("sampled",)),
         )
 
-    def _headroom(self, reserved: PerRank) -> Headline:
+    def _headroom(self) -> Headline:
         """Capacity less the most that was used, by anyone where that was recorded.
 
         Of a virtual GPU: less what a real one would need.
@@ -151,16 +144,16 @@ class Headlines:
             ends = {rank: one.left for rank, one in found if one.left and one.has_run}
             return _range("headroom", ends, min, _NO_HEADROOM)
         used = self.numbers.highest(self.ranks, DEVICE_USED)
+        reserved = self.numbers.highest(self.ranks, RESERVED)
         by_others = used.value >= reserved.value
         step = np.where(by_others, used.step, reserved.step)
         most = np.fmax(used.value, reserved.value)
         sampled = self.numbers.has(DEVICE_USED)
         return self._headline(
             "headroom",
-            reserved._replace(value=self.strip.capacity_bytes - most, step=step),
             DEVICE_USED if sampled else RESERVED,
             ("sampled",) if sampled else self._peak_caveats(),
-            worst="lowest",
+            reserved._replace(value=self.strip.capacity_bytes - most, step=step),
             reason=self._unknown_capacity(),
             line=lambda rank: self._lines.headroom(rank, self._capacity(rank)),
         )
@@ -194,10 +187,9 @@ class Headlines:
             caveats += ("no_limit",)
         return self._headline(
             "rss_headroom",
-            used._replace(value=value, step=step),
             RSS,
             caveats,
-            worst="lowest",
+            used._replace(value=value, step=step),
             reason=self._unknown_capacity(),
             line=lambda rank: self._lines.host_headroom(
                 [
@@ -212,35 +204,32 @@ class Headlines:
 
     def _growth(self, key: HeadlineKey, column: str) -> Headline:
         nowhere = np.full(len(self.ranks), np.nan)
+        recorded = self.numbers.highest(self.ranks, column)
         return self._headline(
             key,
-            self.numbers.highest(self.ranks, column)._replace(
-                value=self.strip.growth, step=nowhere
-            ),
             column,
             ("after_warmup", *self._few_steps()),
-            unit="bytes_per_step",
+            recorded._replace(value=self.strip.growth, step=nowhere),
             reason="too few steps so far" if self.numbers.has(column) else None,
         )
 
     def _headline(
         self,
         key: HeadlineKey,
-        number: PerRank,
         column: str,
         caveats: tuple[HeadlineCaveat, ...],
+        number: PerRank | None = None,
         *,
-        unit: Unit = "bytes",
-        worst: Literal["highest", "lowest"] = "highest",
         reason: str | None = None,
-        has_step: bool = True,
         line: Callable[[int], Floats] | None = None,
     ) -> Headline:
         """One number: the worst rank's. `reason` says why it is absent, if it is.
 
-        `line` gives its values over the run; without it they are the column's.
+        Without a `number` it is the column's highest; `line` gives its values over the
+        run, without it they are the column's.
         """
-        value = number.value
+        number = number or self.numbers.highest(self.ranks, column)
+        unit, value = _UNITS.get(key, "bytes"), number.value
         if num_unread := self.numbers.num_unread(self.ranks):
             value = np.full(len(value), np.nan)
             reason = f"{num_unread:,} of {len(self.ranks):,} ranks are still being read"
@@ -255,11 +244,12 @@ class Headlines:
                 caveats=(),
                 absent_reason=reason or self._why_absent(column),
             )
-        at = int(np.nanargmax(value) if worst == "highest" else np.nanargmin(value))
+        is_lowest = key in _LOWEST
+        at = int(np.nanargmin(value) if is_lowest else np.nanargmax(value))
         rank, step = self.ranks[at], None
         # Where nothing was used there is no step that used most.
-        is_at_step = worst == "lowest" or value[at] > 0
-        if has_step and is_at_step and not np.isnan(number.step[at]):
+        is_at_step = is_lowest or value[at] > 0
+        if key not in _STEPLESS and is_at_step and not np.isnan(number.step[at]):
             step = self._exact_step(rank, column, int(number.step[at]))
         return Headline(
             key=key,
