@@ -62,12 +62,12 @@ class Problem(Struct, frozen=True):
     path: str
     """Relative to the logdir."""
     what: str
-    where: str
+    where: str = ""
     """Byte offset or record, for a person."""
-    salvaged: str
+    salvaged: str = ""
     """What was read in spite of it."""
-    remedy: str
-    rank: int | None
+    remedy: str = ""
+    rank: int | None = None
 
 
 class ForeignFiles(Struct, frozen=True):

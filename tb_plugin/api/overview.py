@@ -118,7 +118,7 @@ class Recorded(Struct, frozen=True):
     """Ranks with this status."""
     reason: str
     remedy: str
-    cost: str
+    cost: str = ""
 
 
 class RunFact(Struct, frozen=True):

@@ -67,7 +67,7 @@ class TraceClock(Struct, frozen=True):
     """How far off that may be; None: nobody measured it."""
 
 
-class TraceSource(Struct, frozen=True):
+class TraceSource(Struct, frozen=True, kw_only=True):
     """Something that holds tracks of one rank."""
 
     id: str
@@ -75,28 +75,28 @@ class TraceSource(Struct, frozen=True):
     name: str
     """A file's name, or `spans`; may hold any text."""
     rank: int | None
-    cycle: int | None
+    cycle: int | None = None
     """The profiler's cycle it was traced in."""
-    state: TraceState
-    progress: float
+    state: TraceState = "ready"
+    progress: float = 1.0
     """0 to 1."""
-    doing: str
-    problem: Problem | None
+    doing: str = ""
+    problem: Problem | None = None
     """Why it failed; the others are shown."""
-    num_bytes: float
-    num_slices: int
-    start_ns: float
+    num_bytes: float = 0.0
+    num_slices: int = 0
+    start_ns: float = 0.0
     """Since `TraceResponse.base_ns`; with end_ns; both 0 until it is ready."""
-    end_ns: float
-    clock: TraceClock | None
+    end_ns: float = 0.0
+    clock: TraceClock | None = None
     """None until it is ready."""
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     """What of it was set right or left out."""
-    has_file: bool
+    has_file: bool = False
     """Whether /trace_file has it."""
 
 
-class TraceTrack(Struct, frozen=True):
+class TraceTrack(Struct, frozen=True, kw_only=True):
     """A thread, a stream, the spans of a recorder, or a counter."""
 
     source: int
@@ -108,16 +108,16 @@ class TraceTrack(Struct, frozen=True):
     process: str
     kind: TraceTrackKind
     rank: int | None
-    device: int | None
-    stream: int | None
-    num_slices: int
-    num_levels: int
-    num_instants: int
-    unit: Unit | None
+    device: int | None = None
+    stream: int | None = None
+    num_slices: int = 0
+    num_levels: int = 0
+    num_instants: int = 0
+    unit: Unit | None = None
     """Of counters."""
-    most: float | None
+    most: float | None = None
     """A counter's highest value anywhere."""
-    least: float | None
+    least: float | None = None
 
 
 class TraceSteps(Struct, frozen=True):

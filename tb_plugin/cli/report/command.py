@@ -147,10 +147,7 @@ def _problem_of(failure: Failure) -> Problem:
         severity="error",
         path=failure.where,
         what=f"{failure.what[:1].upper()}{failure.what[1:]}.",
-        where="",
-        salvaged="",
         remedy=failure.remedy,
-        rank=None,
     )
 
 

@@ -188,7 +188,6 @@ def _problems(cycle: Cycle, shown: Sequence[RankSummary]) -> Iterator[Problem]:
                 what=one.problem.what,
                 where=one.problem.where,
                 salvaged="" if one.is_empty else "The rest of its trace counts.",
-                remedy="",
                 rank=one.rank,
             )
 

@@ -380,7 +380,6 @@ def _absent(run: Run, *, found: bool) -> tuple[Recorded, ...]:
                 reason="No call of a function was collected in this run.",
                 remedy="Mark one with `@collector.profiled`, or a part of the loop with"
                 ' `with rec.span("eval", memory=True):`.',
-                cost="",
             )
         )
     return tuple(said)

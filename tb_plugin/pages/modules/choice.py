@@ -179,7 +179,6 @@ def open_window(
                 path=window.path,
                 what=error.what,
                 where=error.where,
-                salvaged="",
                 remedy=error.remedy,
                 rank=window.rank,
             )
@@ -292,7 +291,6 @@ def absent_of(
                 num_ranks=len(run.ranks),
                 reason="No memory of modules was found yet: files are still being read.",
                 remedy="Wait a moment: each refresh of the page reads on.",
-                cost="",
             )
         )
     elif choice is None and not said:
@@ -304,7 +302,6 @@ def absent_of(
                 reason="This run was recorded without the memory of modules.",
                 remedy="Record with modules=True: a step that is tracked"
                 " takes longer, all others are as fast as before.",
-                cost="",
             )
         )
     return tuple(said)

@@ -193,10 +193,7 @@ def choice_of(
             severity="error",
             path="",
             what="This trace is not in the run (any more).",
-            where="",
-            salvaged="",
             remedy="Choose another one.",
-            rank=None,
         )
     return ProfileChoice(
         traces=tuple(
@@ -249,7 +246,6 @@ def _left_out(opening: TraceJob) -> tuple[Problem, ...]:
             what=f"{one.what} ({one.count:,})" if one.count > 1 else one.what,
             where=one.where,
             salvaged="" if trace.is_empty else "The rest of the trace is shown.",
-            remedy="",
             rank=opening.found.rank,
         )
         for one in trace.problems[:MAX_PROBLEMS]

@@ -206,10 +206,15 @@ class _Drawing:
 
     def _peak(self, column: str, ranks: Sequence[int]) -> float:
         for speaker in self._recorders(column, ranks)[:1]:
-            rows = self._source(column).rollup(speaker)
-            if rows is not None and not np.isnan(rows.high).all():
+            rows = self._rows(column, speaker)
+            if rows is not None:
                 return float(np.nanmax(rows.high))
         return -1.0
+
+    def _rows(self, column: str, rank: int) -> Rows | None:
+        """All of a rank; None where nothing was recorded."""
+        rows = self._source(column).rollup(rank, low=True)
+        return None if rows is None or np.isnan(rows.high).all() else rows
 
     def rows_of(
         self, track: _Track, rank: int, hosts: Sequence[Sequence[int]]
@@ -220,14 +225,14 @@ class _Drawing:
             for ranks in hosts:
                 # Not every rank samples the host: the lowest that does speaks for it.
                 for speaker in self._recorders(column, ranks):
-                    rows = self._source(column).rollup(speaker, low=True)
-                    if rows is not None and not np.isnan(rows.high).all():
+                    rows = self._rows(column, speaker)
+                    if rows is not None:
                         found.append((column, speaker, rows))
                         break
         for column in track.of_rank:
             for speaker in self._recorders(column, [rank]):
-                rows = self._source(column).rollup(speaker, low=True)
-                if rows is not None and not np.isnan(rows.high).all():
+                rows = self._rows(column, speaker)
+                if rows is not None:
                     found.append((column, speaker, rows))
         return found
 
@@ -267,8 +272,8 @@ class _Drawing:
         for speaker in self._recorders(
             track.limit_column, [rank, *self._run.ranks[:1]]
         ):
-            rows = self._source(track.limit_column).rollup(speaker)
-            if rows is not None and not np.isnan(rows.high).all():
+            rows = self._rows(track.limit_column, speaker)
+            if rows is not None:
                 return float(np.nanmax(rows.high))
         for _, file in self._run.rank_files(rank)[-1:]:
             size = getattr(file.header, track.limit_column, None)

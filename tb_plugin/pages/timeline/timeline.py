@@ -252,10 +252,8 @@ def _coarser(run: Run, query: TimelineQuery, budget: Budget) -> tuple[Problem, .
             path=run.found.shown_folder,
             what="The picture is coarser than the data: reading all of it would take"
             " too long.",
-            where="",
             salvaged="Every peak is in the picture, at the grain that was kept while"
             " writing.",
             remedy="Zoom in, or choose fewer ranks.",
-            rank=None,
         ),
     )

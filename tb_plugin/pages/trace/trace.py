@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
@@ -203,29 +203,28 @@ def _extent(places: Sequence[Placed], counters: Counters) -> tuple[int, int]:
 
 def _source(opening: TraceJob, place: Placed | None, base: int) -> TraceSource:
     found = opening.found
-    # What is shown meanwhile may be an older one, which is ready.
-    state = opening.state if place is None else "ready"
+    of_trace: dict[str, Any] = {"state": opening.state}
+    if place is not None:
+        # What is shown meanwhile may be an older one, which is ready.
+        of_trace = {
+            "num_slices": len(place.trace.slices),
+            "start_ns": float(place.zero_ns + place.trace.start_ns - base),
+            "end_ns": float(place.zero_ns + place.trace.end_ns - base),
+            "clock": place.clock,
+            "notes": _notes(place.trace),
+        }
     return TraceSource(
         id=found.id,
         kind=found.kind,
         name=found.name[:MAX_TEXT],
         rank=found.rank,
         cycle=found.cycle,
-        state=state,
         progress=opening.progress,
         doing=opening.doing,
         problem=opening.problem,
         num_bytes=float(found.num_bytes),
-        num_slices=0 if place is None else len(place.trace.slices),
-        start_ns=0.0
-        if place is None
-        else float(place.zero_ns + place.trace.start_ns - base),
-        end_ns=0.0
-        if place is None
-        else float(place.zero_ns + place.trace.end_ns - base),
-        clock=None if place is None else place.clock,
-        notes=() if place is None else _notes(place.trace),
         has_file=found.path is not None,
+        **of_trace,
     )
 
 
@@ -301,18 +300,9 @@ def _counter_source(
         kind="counters",
         name="memory and host",
         rank=rank,
-        cycle=None,
-        state="ready",
-        progress=1.0,
-        doing="",
-        problem=None,
-        num_bytes=0.0,
-        num_slices=0,
         start_ns=first,
         end_ns=last,
         clock=TraceClock("wall", float(offset), None),
-        notes=(),
-        has_file=False,
     )
 
 
