@@ -63,6 +63,28 @@ def pooled_ranks(matrix: Floats, ranks_per_row: int) -> Floats:
     return np.fmax.reduceat(matrix, starts, axis=0)
 
 
+def farthest_ranks(values: Floats, ranks_per_row: int) -> Floats:
+    """Of neighbouring ranks the value that is farthest from the column's middle.
+
+    (ranks, columns) to (rows, columns). Who comes last waits least: the longest of some
+    ranks would hide the one that is looked for.
+    """
+    if ranks_per_row <= 1 or not values.size:
+        return values
+    num_rows = -(-len(values) // ranks_per_row)
+    missing = num_rows * ranks_per_row - len(values)
+    padded = np.pad(values, ((0, missing), (0, 0)), constant_values=np.nan)
+    blocks = padded.reshape(num_rows, ranks_per_row, -1)
+    known = ~np.isnan(values)
+    middle = np.zeros(values.shape[1])
+    some = known.any(axis=0)
+    middle[some] = np.nanmedian(values[:, some], axis=0)
+    distance = np.abs(blocks - middle)
+    place = np.where(np.isnan(distance), -1.0, distance).argmax(axis=1, keepdims=True)
+    found: Floats = np.take_along_axis(blocks, place, axis=1)[:, 0]
+    return found
+
+
 def quantized(matrix: Floats) -> Cells:
     """Cells as 16-bit numbers; the error is at most one part in 131,068 of the range."""
     absent = np.isnan(matrix)

@@ -11,7 +11,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from tb_plugin.analysis.findings.ranks import last_in_collectives
-from tb_plugin.analysis.series.heatmap import size_of, step_edges
+from tb_plugin.analysis.series.heatmap import farthest_ranks, size_of, step_edges
 from tb_plugin.api.base import Problem
 from tb_plugin.api.distributed import (
     DistributedCollectives,
@@ -359,28 +359,6 @@ def _cells(
         exact=num_opening == 0,
     )
     return cells if cells.values.any() else replace(cells, series=None)
-
-
-def farthest_ranks(values: Floats, ranks_per_row: int) -> Floats:
-    """Of neighbouring ranks the value that is farthest from the column's middle.
-
-    (ranks, columns) to (rows, columns). Who comes last waits least: the longest of some
-    ranks would hide the one that is looked for.
-    """
-    if ranks_per_row <= 1 or not values.size:
-        return values
-    num_rows = -(-len(values) // ranks_per_row)
-    missing = num_rows * ranks_per_row - len(values)
-    padded = np.pad(values, ((0, missing), (0, 0)), constant_values=np.nan)
-    blocks = padded.reshape(num_rows, ranks_per_row, -1)
-    known = ~np.isnan(values)
-    middle = np.zeros(values.shape[1])
-    some = known.any(axis=0)
-    middle[some] = np.nanmedian(values[:, some], axis=0)
-    distance = np.abs(blocks - middle)
-    place = np.where(np.isnan(distance), -1.0, distance).argmax(axis=1, keepdims=True)
-    found: Floats = np.take_along_axis(blocks, place, axis=1)[:, 0]
-    return found
 
 
 def _matrix(

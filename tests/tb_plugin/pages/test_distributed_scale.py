@@ -7,6 +7,7 @@ import pytest
 
 from tb_plugin.analysis.ranks.collectives import RankCollectives
 from tb_plugin.analysis.ranks.distributed import compared
+from tb_plugin.analysis.series.heatmap import farthest_ranks
 from tb_plugin.api.base import RunSummary
 from tb_plugin.contract.wire import envelope
 from tb_plugin.formats.recording.profiles import RankSummary
@@ -16,7 +17,6 @@ from tb_plugin.pages.distributed.distributed import (
     DistributedQuery,
     distributed,
     distributed_heatmap,
-    farthest_ranks,
 )
 
 MOST_BYTES = 300_000
