@@ -2,14 +2,27 @@ import { defineConfig } from "vitest/config";
 
 /** What the page itself needs, before any view. */
 const CORE =
-  /preact|src\/(base|api)\/|src\/widgets\/(icon|menu|state|problem_list|status)\/|src\/model\/(rank_notes|origin)\./;
+  /preact|src\/(base|api)\/|src\/widgets\/(icon|menu|state|problem_list|status)\/|src\/model\/words\/(rank_notes|origin)\./;
 
 /**
  * Small modules that several views need. In one file they deflate better than in twenty,
  * and one request fetches them.
  */
-const SHARED =
-  /src\/(model\/(axis|category|limit_label|peaks|quantity|signed|smooth|table|ticks|tree)\.|widgets\/(export|minimap|row_table)\/|widgets\/line_chart\/(chart_button|use_size|zoom_buttons)\.|render\/(gestures|palette|raster|viewport)\.|views\/(absent_list|choices|close_details|copy_icon|drawer|heat_detail|not_collected|peak_commands|range_commands|use_range|x_params|x_switch)\.)/;
+const SHARED = new RegExp(
+  [
+    "model/(category|table|tree)",
+    "model/lines/(axis|peaks|ticks)",
+    "model/words/(limit_label|quantity|signed)",
+    "render/(gestures|palette|raster|viewport)",
+    "views/(controls/(choices|x_switch)|heat_detail)",
+    "views/panels/(absent_list|close_details|drawer|not_collected)",
+    "views/range/(commands|params|peaks|use_range)",
+    "widgets/(export|minimap|row_table)/[a-z_]+",
+    "widgets/line_chart/(chart_button|use_size|zoom_buttons)",
+  ]
+    .map((name) => `src/${name}\\.`)
+    .join("|"),
+);
 
 /**
  * Two entries: `index.js`, the module TensorBoard imports, keeps its name; `app.html`

@@ -9,17 +9,16 @@ import type { Client } from "../api/client";
 import { useLive } from "../api/use_live";
 import { copyText } from "../base/clipboard";
 import { Commands } from "../base/commands";
-import { rankNotes } from "../model/rank_notes";
+import { rankNotes } from "../model/words/rank_notes";
 import type { ViewProps } from "../views/view_props";
-import { Banners } from "./banners";
+import { Banners } from "./chrome/banners";
 import { Content } from "./content";
-import { DropTarget } from "./drop";
+import { DropTarget } from "./drop/drop";
 import type { HostPage } from "./host_page";
 import { START, withParams } from "./location";
-import { Help, Palette } from "./overlays";
-import { pageKey } from "./page_keys";
-import { findPage, PAGES } from "./pages";
-import { Rail } from "./rail";
+import { Help, Palette } from "./chrome/overlays";
+import { pageKey, findPage, PAGES } from "./pages";
+import { Rail } from "./chrome/rail";
 import {
   findRun,
   missingRank,
@@ -32,8 +31,8 @@ import {
   useRail,
   useSaid,
 } from "./shell_state";
-import { TopStrip } from "./top_strip";
-import { useKeyboard } from "./use_keyboard";
+import { TopStrip } from "./chrome/top_strip";
+import { useKeyboard } from "./chrome/use_keyboard";
 import { useTheme } from "./use_theme";
 import { ViewFrame } from "./view_frame";
 

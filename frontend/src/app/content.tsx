@@ -5,7 +5,7 @@ import type { RunsResponse, RunSummary } from "../api/types.gen";
 import type { Live } from "../api/watch";
 import { formatInteger } from "../base/bytes";
 import { Failure, Nothing, Skeleton } from "../widgets/state/state";
-import { Empty } from "./empty";
+import { Empty } from "./chrome/empty";
 
 export interface ContentProps {
   readonly runs: Live<RunsResponse>;

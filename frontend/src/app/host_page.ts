@@ -3,7 +3,7 @@
  * `base/editor_host.ts` the only file that touches `parent`.
  */
 
-import { isTyping } from "./use_keyboard";
+import { isTyping } from "./chrome/use_keyboard";
 import { readHash, samePlace, START, writeHash, type Place } from "./location";
 import type { Theme } from "../base/tokens";
 

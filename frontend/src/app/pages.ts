@@ -108,3 +108,11 @@ export const GROUPS: readonly Page["group"][] = ["Memory", "Time", "Host", "Comp
 export function findPage(name: string): Page {
   return PAGES.find((page) => page.name === name) ?? PAGES[0];
 }
+
+/** The keys of pages, in the rail's order: the row of digits and the two keys after it. */
+const KEYS = "1234567890-=";
+
+/** null beyond the last: that page is opened from the rail and the palette. */
+export function pageKey(index: number): string | null {
+  return KEYS[index] ?? null;
+}

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { RunSummary } from "../api/types.gen";
 import type { Command } from "../base/commands";
-import { matchCommands } from "./overlays";
-import { pageKey } from "./page_keys";
-import { PAGES } from "./pages";
-import { readDraft } from "./rank_chooser";
+import { matchCommands } from "./chrome/overlays";
+import { pageKey, PAGES } from "./pages";
+import { readDraft } from "./chrome/rank_chooser";
 import { findRun, missingRank, neighbourRanks, shellCommands } from "./shell_state";
 
 function run(id: string, lastMs: number): RunSummary {

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { readPreference, writePreference } from "../base/preferences";
 import type { Theme } from "../base/tokens";
 import type { HostPage } from "./host_page";
-import type { ThemeChoice } from "./top_strip";
+import type { ThemeChoice } from "./chrome/top_strip";
 
 const CHOICES: readonly ThemeChoice[] = ["auto", "light", "dark"];
 

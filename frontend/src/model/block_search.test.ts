@@ -8,7 +8,7 @@ import {
   sizeMatches,
   stackMatches,
 } from "./block_search";
-import { testStacks, TRAINING } from "./test_stacks";
+import { testStacks, TRAINING } from "./stacks/test_stacks";
 
 const stacks = testStacks(TRAINING);
 const found = (text: string): number[] => [

@@ -4,7 +4,7 @@
  * `forward`; `-adam` leaves out; `file:`, `frame:` and `module:` say where to look. Pure.
  */
 
-import type { CallStacks } from "./call_stacks";
+import type { CallStacks } from "./stacks/call_stacks";
 
 type Place = "any" | "frame" | "file" | "module";
 

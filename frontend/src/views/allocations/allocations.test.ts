@@ -5,18 +5,24 @@ import type {
   LedgerEntry,
 } from "../../api/types.gen";
 import { parseSearch } from "../../model/block_search";
-import { OTHER_STACKS } from "../../model/call_stacks";
-import { testStacks, TRAINING } from "../../model/test_stacks";
+import { OTHER_STACKS } from "../../model/stacks/call_stacks";
+import { testStacks, TRAINING } from "../../model/stacks/test_stacks";
 import { BlockAxis } from "../../widgets/block_stack/axis";
 import { tileAnswer, testDevice, testTile } from "../../widgets/block_stack/test_tile";
 import { allocationCommands, STACK_FILES } from "./commands";
-import { FLAME_GROUPS, Flames, heldExactly, stackCategories, type Held } from "./held";
-import { holderRows } from "./holders_table";
-import { ledgerParts } from "./ledger_bar";
-import { firstMoment, momentName, topOf } from "./moments";
-import { ordersOf, readAllocations } from "./params";
+import {
+  FLAME_GROUPS,
+  Flames,
+  heldExactly,
+  stackCategories,
+  type Held,
+} from "./state/held";
+import { holderRows } from "./held/holders_table";
+import { ledgerParts } from "./held/ledger_bar";
+import { firstMoment, momentName, topOf } from "./state/moments";
+import { ordersOf, readAllocations } from "./state/params";
 import { foundWords } from "./found";
-import { heldTable, stackFiles } from "./stack_files";
+import { heldTable, stackFiles } from "./held/stack_files";
 import { whyUntimed } from "./words";
 
 const stacks = testStacks(TRAINING);

@@ -4,11 +4,11 @@
  */
 
 import { useMemo } from "preact/hooks";
-import { HistoryFrame } from "../history_frame";
+import { HistoryFrame } from "../history/frame";
 import type { ViewProps } from "../view_props";
 import "./allocations.css";
 import { History } from "./history";
-import { readAllocations } from "./params";
+import { readAllocations } from "./state/params";
 
 export function AllocationsView(props: ViewProps) {
   const params = useMemo(() => readAllocations(props.params), [props.params]);

@@ -2,7 +2,7 @@
 
 import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
 import type { BlockTile } from "../../widgets/block_stack/tile";
-import type { Search } from "./use_search";
+import type { Search } from "./state/search";
 
 /** What a search found, shortly and in full. */
 export interface Found {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { testDevice } from "../../widgets/block_stack/test_tile";
 import type { DrawnMarks } from "../../widgets/block_stack/marks";
 import { momentActions, type ActionInputs } from "./moment_actions";
-import { readAllocations } from "./params";
+import { readAllocations } from "./state/params";
 
 const point = (kind: "oom" | "snapshot", moment: number) => ({
   kind,

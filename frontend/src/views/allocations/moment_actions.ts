@@ -3,10 +3,10 @@
 import type { HistoryDevice } from "../../api/types.gen";
 import type { BlockController } from "../../widgets/block_stack/controller";
 import type { DrawnMarks } from "../../widgets/block_stack/marks";
-import { momentWords } from "../history_params";
+import { momentWords } from "../history/params";
 import type { ViewProps } from "../view_props";
 import type { AllocationActions } from "./commands";
-import type { AllocationsParams } from "./params";
+import type { AllocationsParams } from "./state/params";
 
 export interface ActionInputs {
   readonly view: Pick<ViewProps, "say" | "setParams" | "showPage">;

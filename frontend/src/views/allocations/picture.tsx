@@ -8,7 +8,7 @@ import type {
   RunSummary,
 } from "../../api/types.gen";
 import { formatBytes } from "../../base/bytes";
-import { figureTitle, originOf } from "../../model/origin";
+import { figureTitle, originOf } from "../../model/words/origin";
 import { zoomStep } from "../../render/gestures";
 import type { Viewport } from "../../render/viewport";
 import { atMoment, sinceText } from "../../widgets/block_stack/axis";
@@ -22,9 +22,9 @@ import { ExportMenu } from "../../widgets/export/export_menu";
 import type { ExportSource } from "../../widgets/export/source";
 import { ChartButton } from "../../widgets/line_chart/chart_button";
 import { ZoomButtons } from "../../widgets/line_chart/zoom_buttons";
-import { HistoryMinimap } from "../history_minimap";
+import { HistoryMinimap } from "../history/minimap";
 import type { AllocationActions } from "./commands";
-import { momentName } from "./moments";
+import { momentName } from "./state/moments";
 import { useBlockDetail } from "./rest";
 
 export interface PictureProps extends Omit<BlockStackProps, "asTable" | "seen"> {

@@ -13,12 +13,12 @@ import {
 import { formatSeconds } from "../../base/durations";
 import type { Theme } from "../../base/tokens";
 import { categoryColour } from "../../model/category";
-import type { CallStacks } from "../../model/call_stacks";
+import type { CallStacks } from "../../model/stacks/call_stacks";
 import { stackMatches } from "../../model/block_search";
 import { momentText } from "../../widgets/block_stack/axis";
 import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
 import { Failure, Skeleton } from "../../widgets/state/state";
-import { Drawer } from "../drawer";
+import { Drawer } from "../panels/drawer";
 
 const TABLE_PX = 220;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AllocationBlockResponse, HistoryFacts } from "../../api/types.gen";
-import { testStacks, TRAINING } from "../../model/test_stacks";
+import { testStacks, TRAINING } from "../../model/stacks/test_stacks";
 import { testDevice } from "../../widgets/block_stack/test_tile";
 import { blockDetail } from "./rest";
 

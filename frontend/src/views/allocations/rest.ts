@@ -9,7 +9,7 @@ import type {
 } from "../../api/types.gen";
 import { useOnce } from "../../api/use_once";
 import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
-import type { CallStacks } from "../../model/call_stacks";
+import type { CallStacks } from "../../model/stacks/call_stacks";
 import type { BlockController } from "../../widgets/block_stack/controller";
 import type { BlockHover } from "../../widgets/block_stack/inputs";
 import type { BlockDetail } from "../../widgets/block_stack/types";

@@ -2,9 +2,9 @@
 
 import type { HistoryDevice, HistoryFacts } from "../../api/types.gen";
 import { Icon } from "../../widgets/icon/icon";
-import { Choice, RowChoice, Segmented } from "../choices";
-import { viewWords, type SetParams } from "../history_params";
-import { COLOURS, ordersOf, type AllocationsParams } from "./params";
+import { Choice, RowChoice, Segmented } from "../controls/choices";
+import { viewWords, type SetParams } from "../history/params";
+import { COLOURS, ordersOf, type AllocationsParams } from "./state/params";
 import type { Found } from "./found";
 import { COLOUR_WORDS, ORDER_WORDS, whyUntimed } from "./words";
 

@@ -5,8 +5,8 @@ import type {
   AllocationOrder,
   HistoryDevice,
 } from "../../api/types.gen";
-import type { FrameChoice } from "../../model/call_stacks";
-import type { FlameMode } from "./params";
+import type { FrameChoice } from "../../model/stacks/call_stacks";
+import type { FlameMode } from "./state/params";
 
 export const ORDER_WORDS: Readonly<Record<AllocationOrder, readonly [string, string]>> =
   {

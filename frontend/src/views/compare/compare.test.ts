@@ -8,12 +8,18 @@ import type {
   RankHistory,
 } from "../../api/types.gen";
 import type { SvgNode } from "../../widgets/export/svg";
-import { bytesAt, curveOf, overlayNodes } from "./overlay";
+import { bytesAt, curveOf, overlayNodes } from "./charts/overlay";
 import { readCompare } from "./params";
 import { lineOf, rankOrder, ranksTable, rankStrip } from "./ranks";
-import { changePercent, chosenRows, comparedStacks, rowsOf, rowsTable } from "./rows";
+import {
+  changePercent,
+  chosenRows,
+  comparedStacks,
+  rowsOf,
+  rowsTable,
+} from "./rows/rows";
 import { namedMoments, otherHistory } from "./sides";
-import { waterfallNodes, waterfallSteps } from "./waterfall";
+import { waterfallNodes, waterfallSteps } from "./charts/waterfall";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;

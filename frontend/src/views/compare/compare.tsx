@@ -12,25 +12,30 @@ import { exportCommands } from "../../widgets/export/export_commands";
 import type { ExportSource } from "../../widgets/export/source";
 import { ChartButton } from "../../widgets/line_chart/chart_button";
 import { Failure, Skeleton } from "../../widgets/state/state";
-import { Segmented } from "../choices";
-import "../history.css";
-import { NoHistory, Opening, OpeningFailed } from "../history_opening";
+import { Segmented } from "../controls/choices";
+import { NoHistory, Opening, OpeningFailed } from "../history/opening";
 import {
   chosenDevice,
   chosenHistory,
   useHistory,
   type FollowedHistory,
-} from "../use_history";
+} from "../history/use_history";
 import type { ViewProps } from "../view_props";
-import "./compare.css";
-import { Difference } from "./difference";
 import { PARTS, readCompare, type CompareParams } from "./params";
-import { ProfilesPart } from "./profiles_part";
+import { ProfilesPart } from "./profiles/part";
 import { RanksPart } from "./ranks_part";
 import { SideBar } from "./side_bar";
 import { lastMoment, otherHistory } from "./sides";
 import { useOtherRun } from "./use_other_run";
 import { PART_WORDS } from "./words";
+import type { DifferenceProps } from "./difference_parts";
+import { ChangeFlame } from "./charts/flame_part";
+import { Headline } from "./headline";
+import { Overlay } from "./charts/overlay_part";
+import { Rows } from "./rows/part";
+import { Waterfall } from "./charts/waterfall_part";
+import "../history/history.css";
+import "./compare.css";
 
 export function CompareView(props: ViewProps) {
   // Traces alone have no allocator histories.
@@ -264,4 +269,20 @@ function Way({
     return <OpeningFailed answer={answer} again={of.again} />;
   if (answer.state === "ready") return null;
   return <Opening answer={answer} byteUnit={byteUnit} />;
+}
+
+/** Two moments set against each other: numbers, waterfall, timelines, flamegraph, table. */
+export function Difference(props: DifferenceProps) {
+  const { view, answer } = props;
+  return (
+    <>
+      <div class="compare-top">
+        <Headline answer={answer} byteUnit={view.byteUnit} />
+        <Waterfall {...props} />
+      </div>
+      <Overlay {...props} />
+      <ChangeFlame {...props} />
+      <Rows {...props} />
+    </>
+  );
 }

@@ -8,9 +8,9 @@ import {
   threeDigits,
 } from "../../base/bytes";
 import type { ByteUnit } from "../../base/bytes";
-import { formatSigned, formatSignedExact } from "../../model/signed";
+import { formatSigned, formatSignedExact } from "../../model/words/signed";
 import { momentText } from "../../widgets/block_stack/axis";
-import { changePercent } from "./rows";
+import { changePercent } from "./rows/rows";
 
 export function percentText(a: number, b: number): string {
   const percent = changePercent(a, b);

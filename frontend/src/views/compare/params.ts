@@ -1,9 +1,9 @@
 /** The Compare page's words in the URL, read and checked. Pure. */
 
 import type { StackMatch } from "../../api/types.gen";
-import type { FrameChoice } from "../../model/call_stacks";
-import { oneOf, whole } from "../history_params";
-import { TABLES, type ProfileTable } from "./profile_words";
+import type { FrameChoice } from "../../model/stacks/call_stacks";
+import { oneOf, whole } from "../history/params";
+import { TABLES, type ProfileTable } from "./profiles/words";
 
 export type ComparePart = "two" | "ranks" | "profiles";
 

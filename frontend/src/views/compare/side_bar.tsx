@@ -8,10 +8,10 @@ import type {
   RunSummary,
 } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
-import { Choice } from "../choices";
-import { HistoryChooser } from "../history_chooser";
-import { EventField } from "../event_field";
-import { DeviceChoice } from "../history_frame";
+import { Choice } from "../controls/choices";
+import { HistoryChooser } from "../history/chooser";
+import { EventField } from "../controls/event_field";
+import { DeviceChoice } from "../history/frame";
 import { namedMoments } from "./sides";
 
 export interface SideBarProps {

@@ -1,6 +1,6 @@
 /** What the Compare page calls things. Pure. */
 
-import type { FrameChoice } from "../../model/call_stacks";
+import type { FrameChoice } from "../../model/stacks/call_stacks";
 import type { CompareOnly, ComparePart, CompareRows } from "./params";
 
 export const PART_WORDS: Readonly<Record<ComparePart, readonly [string, string]>> = {

@@ -4,7 +4,7 @@ import { RUN } from "../modules/test_modules";
 import { callColumns, callRows, callsTable, kindsOf, selectedCall } from "./calls";
 import { captureWords, exportCommand, orderedHistories } from "./histories";
 import { orderAfterClick, readFunctions, sidesAfterClick, SIDES } from "./params";
-import { callLines } from "./series";
+import { callLines } from "./over";
 import { shownStats, statGroups, statLabel, statsAfterClick } from "./stats";
 import { activationList, hookList, listRows, OUTSIDE } from "./values";
 

@@ -3,7 +3,7 @@
 import type { FunctionsResponse, HistoryReference } from "../../api/types.gen";
 import { formatBytesExact, formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatInstant } from "../../base/durations";
-import { formatQuantity } from "../../model/quantity";
+import { formatQuantity } from "../../model/words/quantity";
 import { CopyIcon } from "../../widgets/icon/copy_icon";
 
 /** What took the capture: a side of a call, or the user. */

@@ -2,16 +2,21 @@
 
 import { useSignal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
-import type { FunctionOverRanks, FunctionsResponse } from "../../api/types.gen";
+import type {
+  FunctionOverRanks,
+  FunctionsResponse,
+  FunctionCalls,
+  FunctionStat,
+  XKind,
+} from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { originOf } from "../../model/origin";
-import { formatExact, formatQuantity } from "../../model/quantity";
-import { formatSigned } from "../../model/signed";
+import { originOf } from "../../model/words/origin";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { formatSigned } from "../../model/words/signed";
 import { LineChart } from "../../widgets/line_chart/line_chart";
-import type { XRange } from "../../widgets/line_chart/types";
+import type { XRange, ChartLine } from "../../widgets/line_chart/types";
 import { RankBars, stripOfValues } from "../../widgets/rank_bars/rank_bars";
 import type { ViewProps } from "../view_props";
-import { callLines } from "./series";
 import { statGroups, statLabel } from "./stats";
 
 const CHART_PX = 150;
@@ -131,4 +136,37 @@ function OverRanks({
       />
     </figure>
   );
+}
+
+/** Over steps where they ascend, else over the clock. */
+export function callLines(
+  calls: FunctionCalls,
+  stat: FunctionStat,
+): {
+  readonly x: XKind;
+  readonly lines: readonly ChartLine[];
+  readonly extent: XRange;
+} {
+  const byStep = calls.step.every(
+    (step, i) =>
+      Number.isFinite(step) && (i === 0 || step > (calls.step[i - 1] ?? NaN)),
+  );
+  const times = Float64Array.from(calls.startMs, (start, i) =>
+    Number.isFinite(start) ? start : (calls.endMs[i] ?? NaN),
+  );
+  const at = byStep ? calls.step : times;
+  // Without any time a call has no place on the axis.
+  const kept = Array.from(at.keys()).filter((i) => Number.isFinite(at[i] ?? NaN));
+  const pick = (values: Float64Array): Float64Array =>
+    Float64Array.from(kept, (i) => values[i] ?? NaN);
+  const x = pick(at);
+  const line = (id: "start" | "end", colour: number): ChartLine => {
+    const y = pick(stat[id]);
+    return { id, label: id, x, y, yLow: y, colour };
+  };
+  return {
+    x: byStep ? "step" : "wall",
+    lines: [line("start", 0), line("end", 1)],
+    extent: { low: x[0] ?? 0, high: x[x.length - 1] ?? 1 },
+  };
 }

@@ -1,7 +1,7 @@
 /** Which statistics the table shows, and what they are called. Pure. */
 
 import type { FunctionStat } from "../../api/types.gen";
-import { columnLabel } from "../../model/column_label";
+import { columnLabel } from "../../model/words/column_label";
 
 /** What most questions are about; the others are a choice away. */
 const DEFAULTS: readonly string[] = [

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { formatInteger } from "../../base/bytes";
-import type { Origin } from "../../model/origin";
+import type { Origin } from "../../model/words/origin";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import { Status } from "../../widgets/status/status";
 import { TreeTable } from "../../widgets/tree_table/tree_table";

@@ -4,8 +4,8 @@ import type { HookValues, ModuleNames, SavedActivations } from "../../api/types.
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { categoryColour } from "../../model/category";
-import { formatExact, formatQuantity } from "../../model/quantity";
-import { formatSigned } from "../../model/signed";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { formatSigned } from "../../model/words/signed";
 import type { Table } from "../../model/table";
 import { orderBy, type TreeRow } from "../../model/tree";
 import type { TreeColumn, TreeSort } from "../../widgets/tree_table/types";

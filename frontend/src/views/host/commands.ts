@@ -2,8 +2,8 @@
 
 import type { HostResponse } from "../../api/types.gen";
 import type { Command } from "../../base/commands";
-import { originOf } from "../../model/origin";
-import { X_COLUMN } from "../../model/x_kind";
+import { originOf } from "../../model/words/origin";
+import { X_COLUMN } from "../../model/lines/x_kind";
 import type { Table } from "../../model/table";
 import { exportCommands } from "../../widgets/export/export_commands";
 import { TABLE_FORMATS } from "../../widgets/export/source";

@@ -1,7 +1,7 @@
 /** Host tracks from the server as the line chart's lines; pure. */
 
 import type { HostLine, HostTrack, Unit } from "../../api/types.gen";
-import { columnLabel } from "../../model/column_label";
+import { columnLabel } from "../../model/words/column_label";
 import { NUM_COLOURS } from "../../widgets/line_chart/palette";
 import type { ChartLine, ChartLimit } from "../../widgets/line_chart/types";
 

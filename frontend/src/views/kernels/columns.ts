@@ -5,7 +5,7 @@ import type { KernelsResponse } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
 import type { Sort } from "../../model/shown_rows";
 import type { Table } from "../../model/table";
-import { familyColour } from "../family_colours";
+import { familyColour } from "../profiled/family_colours";
 import {
   absentCell,
   barOf,

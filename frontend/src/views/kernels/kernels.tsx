@@ -4,7 +4,7 @@ import { useMemo, useRef } from "preact/hooks";
 import type { KernelsResponse } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
-import { originOf } from "../../model/origin";
+import { originOf } from "../../model/words/origin";
 import {
   clicked,
   routeSort,
@@ -12,14 +12,14 @@ import {
   sortOf,
   sortWord,
 } from "../../model/shown_rows";
-import { familyColour } from "../family_colours";
+import { familyColour } from "../profiled/family_colours";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import { RowTable } from "../../widgets/row_table/row_table";
 import { Nothing } from "../../widgets/state/state";
-import { ProfiledBar, profiledQuery } from "../profiled_bar";
-import { useProfiledRows } from "../profiled_rows";
-import { listedWords, topRows } from "../top_choice";
-import { TraceFrame } from "../trace_choice";
+import { ProfiledBar, profiledQuery } from "../profiled/bar";
+import { useProfiledRows } from "../profiled/rows";
+import { listedWords, topRows } from "../profiled/top_choice";
+import { TraceFrame } from "../profiled/trace_choice";
 import type { ViewProps } from "../view_props";
 import {
   kernelColumns,

@@ -8,8 +8,8 @@ import {
   categoryColours,
   divergingColours,
 } from "../../model/category";
-import { formatExact, formatQuantity } from "../../model/quantity";
-import { formatSigned, formatSignedExact } from "../../model/signed";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { formatSigned, formatSignedExact } from "../../model/words/signed";
 import { headingWidth, inTwoLines } from "../../widgets/tree_table/headings";
 import type { Cell, CellBar, TreeColumn } from "../../widgets/tree_table/types";
 import { shownValue, type BytesColumn, type Modules } from "./rows";

@@ -2,7 +2,7 @@
 
 import type { ModulesResponse } from "../../api/types.gen";
 import type { Command } from "../../base/commands";
-import { originOf } from "../../model/origin";
+import { originOf } from "../../model/words/origin";
 import { exportCommands } from "../../widgets/export/export_commands";
 import {
   ALL_FORMATS,

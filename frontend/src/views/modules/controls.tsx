@@ -2,7 +2,7 @@
 
 import type { ModulesResponse, ModuleWindow } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { Choice } from "../choices";
+import { Choice } from "../controls/choices";
 import { firstAgainst, measureWords, type ModulesParams } from "./params";
 import {
   AGAINST_KINDS,

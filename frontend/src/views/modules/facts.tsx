@@ -3,8 +3,8 @@
 import type { ModuleFacts, ModulesResponse } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
-import { formatQuantity } from "../../model/quantity";
-import { asSentence } from "../../model/source_label";
+import { formatQuantity } from "../../model/words/quantity";
+import { asSentence } from "../../model/words/source_label";
 import { Icon } from "../../widgets/icon/icon";
 
 const BACKENDS: ReadonlyMap<string, string> = new Map([

@@ -15,9 +15,9 @@ import type { ExportSource } from "../../widgets/export/source";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import { TreeTable } from "../../widgets/tree_table/tree_table";
-import { AbsentList } from "../absent_list";
-import { Segmented } from "../choices";
-import { NotCollected } from "../not_collected";
+import { AbsentList } from "../panels/absent_list";
+import { Segmented } from "../controls/choices";
+import { NotCollected } from "../panels/not_collected";
 import type { ViewProps } from "../view_props";
 import { moduleColumns } from "./columns";
 import { moduleCommands } from "./commands";
@@ -35,7 +35,7 @@ import {
 import { bytesColumns, Modules, rowsInSight } from "./rows";
 import { Split } from "./split";
 import { TableBar } from "./table_bar";
-import { ModuleTimes } from "./times";
+import { ModuleTimes } from "./time/times";
 import { WindowTimeline } from "./window_timeline";
 import { isWholeWindow } from "./words";
 

@@ -6,7 +6,7 @@ import type {
   ModulesResponse,
 } from "../../api/types.gen";
 import type { Query } from "../../api/client";
-import type { RangeWords } from "../x_params";
+import type { RangeWords } from "../range/params";
 
 /** The part of the window that the timeline shows. */
 export const WINDOW_RANGE: RangeWords = { low: "t0", high: "t1" };

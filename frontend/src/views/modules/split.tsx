@@ -3,7 +3,7 @@
 import type { ModulesResponse, ModuleState } from "../../api/types.gen";
 import { formatBytesExact, formatInteger, type ByteUnit } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
-import { formatQuantity } from "../../model/quantity";
+import { formatQuantity } from "../../model/words/quantity";
 
 /** Categories of the rest that are named; of more, the largest. */
 const MOST_NAMED = 3;

@@ -5,17 +5,17 @@ import type { ModulesResponse, ModuleTimelineResponse } from "../../api/types.ge
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { useCommands } from "../../base/use_commands";
-import { originOf } from "../../model/origin";
+import { originOf } from "../../model/words/origin";
 import { CategoryStack } from "../../widgets/category_stack/category_stack";
 import type { StackHandle } from "../../widgets/category_stack/types";
 import type { Boundary } from "../../widgets/category_stack/spans";
 import type { ExportSource } from "../../widgets/export/source";
 import { Failure, Skeleton } from "../../widgets/state/state";
-import { peakCommands } from "../peak_commands";
-import { rangeCommands } from "../range_commands";
-import { useRange } from "../use_range";
+import { peakCommands } from "../range/peaks";
+import { rangeCommands } from "../range/commands";
+import { useRange } from "../range/use_range";
 import type { ViewProps } from "../view_props";
-import { askedRange } from "../x_params";
+import { askedRange } from "../range/params";
 import { subjectOf, WINDOW_RANGE, type ModulesParams } from "./params";
 import { boundaryWords } from "./words";
 

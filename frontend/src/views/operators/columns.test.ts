@@ -8,7 +8,7 @@ import {
   allocationsTable,
   allocationValues,
   lifetimes,
-} from "./allocation_columns";
+} from "./memory/allocation_columns";
 import {
   HOLDERS_BY,
   holderColumns,
@@ -16,20 +16,20 @@ import {
   holdersTable,
   peakParts,
   wholeBytes,
-} from "./holders";
+} from "./memory/holders";
 import {
   MEMORY_KEYS,
   memoryColumns,
   memoryTable,
   memoryValues,
-} from "./memory_columns";
+} from "./memory/columns";
 import {
   TIME_KEYS,
   timeColumns,
   timeTable,
   timeValues,
   usualSort,
-} from "./time_columns";
+} from "./time/columns";
 
 const RUN = {} as OperatorsResponse["run"];
 const CHOICE = {} as OperatorsResponse["choice"];

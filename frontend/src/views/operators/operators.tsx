@@ -1,10 +1,10 @@
 /** Operators: how long each took and which memory it held, on the host and on devices. */
 
-import { Segmented } from "../choices";
+import { Segmented } from "../controls/choices";
 import type { ViewProps } from "../view_props";
-import { MemoryTab } from "./memory_tab";
+import { MemoryTab } from "./memory/tab";
 import "./operators.css";
-import { TimeTab } from "./time_tab";
+import { TimeTab } from "./time/tab";
 
 const PARTS = ["time", "memory"] as const;
 type Part = (typeof PARTS)[number];

@@ -2,7 +2,7 @@
 
 import type { OverviewResponse } from "../../api/types.gen";
 import type { Command } from "../../base/commands";
-import { originOf } from "../../model/origin";
+import { originOf } from "../../model/words/origin";
 import type { Table } from "../../model/table";
 import { exportCommands } from "../../widgets/export/export_commands";
 import { TABLE_FORMATS } from "../../widgets/export/source";

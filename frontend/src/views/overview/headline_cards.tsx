@@ -2,8 +2,8 @@
 
 import type { Headline, Unit } from "../../api/types.gen";
 import { formatByteRange, formatInteger, type ByteUnit } from "../../base/bytes";
-import { asSentence } from "../../model/source_label";
-import { formatExact, formatQuantity } from "../../model/quantity";
+import { asSentence } from "../../model/words/source_label";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { Icon } from "../../widgets/icon/icon";
 import { Sparkline } from "../../widgets/sparkline/sparkline";
 import { Tip } from "../../widgets/tip/tip";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { rankNotes } from "../../model/rank_notes";
-import { sparklinePath } from "../../widgets/sparkline/path";
+import { rankNotes } from "../../model/words/rank_notes";
+import { sparklinePath } from "../../widgets/sparkline/sparkline";
 import { placeBubble } from "../../widgets/tip/tip";
 import type { Recorded } from "../../api/types.gen";
 import { groupRecorded } from "./recorded_groups";

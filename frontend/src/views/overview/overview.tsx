@@ -4,24 +4,30 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { FindingsResponse, OverviewResponse } from "../../api/types.gen";
+import type {
+  FindingsResponse,
+  OverviewResponse,
+  Prediction,
+} from "../../api/types.gen";
 import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
 import { formatInteger } from "../../base/bytes";
-import { originOf } from "../../model/origin";
+import { originOf } from "../../model/words/origin";
 import { Findings } from "../../widgets/finding/finding";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { Failure, Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
 import { overviewExports } from "./exports";
 import { HeadlineCards } from "./headline_cards";
-import { PredictionLedger } from "./prediction_ledger";
 import { ProfilePanel } from "./profile_panel";
 import { RankStripChart } from "./rank_strip";
 import { RecordedPanels } from "./recorded_table";
 import { Attempts, Facts } from "./run_details";
 import { STRIP_ORDERS } from "../../widgets/rank_bars/layout";
+import type { ByteUnit } from "../../base/bytes";
+import { Status } from "../../widgets/status/status";
+import { fitLook, fitSentences, ledgerRows } from "./prediction_rows";
 import "./overview.css";
 
 export function OverviewView(props: ViewProps) {
@@ -214,6 +220,39 @@ function Planted({ faults }: { readonly faults: readonly string[] }) {
           <li key={fault}>{fault}</li>
         ))}
       </ul>
+    </section>
+  );
+}
+
+/** Whether a run on a virtual GPU would fit a real one, and what that is made of. */
+export function PredictionLedger(props: {
+  readonly prediction: Prediction;
+  readonly byteUnit: ByteUnit;
+}) {
+  const { prediction, byteUnit } = props;
+  return (
+    <section class="panel prediction" aria-labelledby="prediction-title">
+      <header class="panel-head">
+        <h2 id="prediction-title">Will it fit?</h2>
+        <Status look={fitLook(prediction)} />
+      </header>
+      {fitSentences(prediction).map((sentence) => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+      <div class="table-scroll">
+        <table class="data-table">
+          <tbody>
+            {ledgerRows(prediction, byteUnit).map((row) => (
+              <tr key={row.label} class={row.isTotal ? "total" : ""}>
+                <th scope="row">{row.label}</th>
+                <td class="num">{row.size}</td>
+                <td class="quiet nowrap">{row.mark}</td>
+                <td class="quiet">{row.source}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </section>
   );
 }

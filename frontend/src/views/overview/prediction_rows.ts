@@ -2,7 +2,7 @@
 
 import type { Prediction } from "../../api/types.gen";
 import { formatByteRange, formatBytes, type ByteUnit } from "../../base/bytes";
-import { asSentence } from "../../model/source_label";
+import { asSentence } from "../../model/words/source_label";
 import type { StatusLook } from "../../widgets/status/status";
 
 export interface LedgerRow {

@@ -7,10 +7,10 @@ import { formatSeconds } from "../../base/durations";
 import { Findings } from "../../widgets/finding/finding";
 import { durationCell } from "../../widgets/row_table/columns";
 import { Failure } from "../../widgets/state/state";
-import { ROLE_HELP, ROLE_WORDS, roleColour } from "../profile_roles";
-import { TraceChoice, TraceState, useProfiled } from "../trace_choice";
+import { ROLE_HELP, ROLE_WORDS, roleColour } from "../profiled/roles";
+import { TraceChoice, TraceState, useProfiled } from "../profiled/trace_choice";
 import type { ViewProps } from "../view_props";
-import { Choice } from "../choices";
+import { Choice } from "../controls/choices";
 import { chosenStep, partTimes, percent, stepBars, stepNumber } from "./profile_parts";
 import "./profile.css";
 

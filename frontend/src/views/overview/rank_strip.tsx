@@ -11,10 +11,10 @@ import {
 } from "../../base/bytes";
 import { parseRankSet } from "../../base/rank_set";
 import type { Theme } from "../../base/tokens";
-import { columnLabel } from "../../model/column_label";
-import { LIMIT_WORDS } from "../../model/limit_label";
-import type { Origin } from "../../model/origin";
-import { formatQuantity } from "../../model/quantity";
+import { columnLabel } from "../../model/words/column_label";
+import { LIMIT_WORDS } from "../../model/words/limit_label";
+import type { Origin } from "../../model/words/origin";
+import { formatQuantity } from "../../model/words/quantity";
 import { ChartButton } from "../../widgets/line_chart/chart_button";
 import { STRIP_ORDERS, type StripOrder } from "../../widgets/rank_bars/layout";
 import { RankBars } from "../../widgets/rank_bars/rank_bars";

@@ -1,7 +1,7 @@
 /** Recorded sources apart from the missing, and equal reasons said once; pure. */
 
 import type { Recorded } from "../../api/types.gen";
-import { asSentence, sourceLabel } from "../../model/source_label";
+import { asSentence, sourceLabel } from "../../model/words/source_label";
 
 export interface PresentSource {
   readonly source: string;

@@ -7,8 +7,8 @@ import type {
   SegmentsResponse,
 } from "../../api/types.gen";
 import { formatBytes, formatInteger } from "../../base/bytes";
-import type { CallStacks } from "../../model/call_stacks";
-import { figureTitle, originOf } from "../../model/origin";
+import type { CallStacks } from "../../model/stacks/call_stacks";
+import { figureTitle, originOf } from "../../model/words/origin";
 import { DataTable } from "../../widgets/export/data_table";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import type { ExportSource } from "../../widgets/export/source";
@@ -23,10 +23,10 @@ import {
 import { SegmentLegend } from "../../widgets/segment_map/legend";
 import { SegmentMap, type ShownMap } from "../../widgets/segment_map/segment_map";
 import { segmentTable } from "../../widgets/segment_map/words";
-import { Choice, RowChoice, Segmented } from "../choices";
+import { Choice, RowChoice, Segmented } from "../controls/choices";
 import type { ViewProps } from "../view_props";
-import { segmentWord, SORTS, type SegmentsParams } from "./params";
-import { Side } from "./side";
+import { segmentWord, SORTS, type SegmentsParams } from "./state/params";
+import { Side } from "./side/side";
 import { pinWords, Tables } from "./tables";
 import { SORT_WORDS } from "./words";
 

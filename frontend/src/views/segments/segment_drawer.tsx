@@ -8,10 +8,10 @@ import {
   formatInteger,
   type ByteUnit,
 } from "../../base/bytes";
-import type { CallStacks } from "../../model/call_stacks";
+import type { CallStacks } from "../../model/stacks/call_stacks";
 import { addressText, openedText, segmentKind } from "../../widgets/segment_map/words";
-import { Drawer } from "../drawer";
-import { StackFrames } from "../block_drawer";
+import { Drawer } from "../panels/drawer";
+import { StackFrames } from "../history/block_drawer";
 
 export function SegmentDrawer(props: {
   readonly state: SegmentsResponse;

@@ -2,9 +2,9 @@ import { describe, expect, it, vi } from "vitest";
 import { ApiError, type Query } from "../../api/client";
 import type { SegmentRequest, SegmentsResponse } from "../../api/types.gen";
 import { segmentsAnswer } from "../../widgets/segment_map/test_segments";
-import { rangeWords, readSegments, segmentWord } from "./params";
-import { requestWords } from "./request";
-import { StateLoader } from "./states";
+import { rangeWords, readSegments, segmentWord } from "./state/params";
+import { requestWords } from "./state/request";
+import { StateLoader } from "./state/states";
 
 const GIB = 2 ** 30;
 const FACTS = { pools: ["default"], streams: ["default"] };

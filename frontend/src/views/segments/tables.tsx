@@ -8,11 +8,11 @@ import {
   formatInteger,
   type ByteUnit,
 } from "../../base/bytes";
-import type { CallStacks } from "../../model/call_stacks";
+import type { CallStacks } from "../../model/stacks/call_stacks";
 import type { Table } from "../../model/table";
 import { ROW_PX, RowTable, type RowColumn } from "../../widgets/row_table/row_table";
 import { addressText } from "../../widgets/segment_map/words";
-import { Segmented } from "../choices";
+import { Segmented } from "../controls/choices";
 
 const MOST_PX = 244;
 const LEAST_PX = 80;

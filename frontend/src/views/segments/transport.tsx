@@ -5,7 +5,7 @@ import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
 import { momentText } from "../../widgets/block_stack/axis";
 import { ChartButton } from "../../widgets/line_chart/chart_button";
 import { ZoomButtons } from "../../widgets/line_chart/zoom_buttons";
-import { EventField } from "../event_field";
+import { EventField } from "../controls/event_field";
 import { actionWords } from "./words";
 
 export interface TransportActions {

@@ -1,7 +1,7 @@
 /** What the Segments page calls things. Pure. */
 
 import type { AllocatorAction, SegmentSort } from "../../api/types.gen";
-import type { EventChoice, SegmentsPart } from "./params";
+import type { EventChoice, SegmentsPart } from "./state/params";
 
 export const PART_WORDS: Readonly<Record<SegmentsPart, readonly [string, string]>> = {
   map: ["Map", "Segments and blocks at one moment"],

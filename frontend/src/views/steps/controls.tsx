@@ -3,11 +3,11 @@
 import type { StepsResponse, StragglersResponse } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
-import { formatQuantity } from "../../model/quantity";
-import { partHelp } from "../../model/step_part";
-import { Choice, Segmented } from "../choices";
+import { formatQuantity } from "../../model/words/quantity";
+import { partHelp } from "../../model/words/step_part";
+import { Choice, Segmented } from "../controls/choices";
 import type { ViewProps } from "../view_props";
-import { XSwitch } from "../x_switch";
+import { XSwitch } from "../controls/x_switch";
 import type { StepsParams } from "./params";
 import { flopsWords, rateText, RATE_WORDS } from "./rates";
 

@@ -3,13 +3,13 @@
 import { useMemo, useRef } from "preact/hooks";
 import type { XRange } from "../../widgets/line_chart/types";
 import { useLive } from "../../api/use_live";
-import { columnLabel } from "../../model/column_label";
-import { originOf } from "../../model/origin";
+import { columnLabel } from "../../model/words/column_label";
+import { originOf } from "../../model/words/origin";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import { Skeleton } from "../../widgets/state/state";
 import { chartBand, chartLines, nextSlots } from "../rank_lines";
 import type { ViewProps } from "../view_props";
-import { askedRange } from "../x_params";
+import { askedRange } from "../range/params";
 import type { StepsParams } from "./params";
 
 const NO_SLOTS: ReadonlyMap<string, number> = new Map();

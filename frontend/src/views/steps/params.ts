@@ -1,7 +1,7 @@
 /** The Steps view's words in the URL, read and checked. */
 
 import type { StepRate, StepsResponse } from "../../api/types.gen";
-import { readX, type XParams } from "../x_params";
+import { readX, type XParams } from "../range/params";
 
 /** The height of a chart below the stack, in CSS px. */
 export const CHART_PX = 132;

@@ -2,13 +2,13 @@
 
 import { useSignal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { originOf } from "../../model/origin";
-import { partLabel } from "../../model/step_part";
+import { originOf } from "../../model/words/origin";
+import { partLabel } from "../../model/words/step_part";
 import type { ExportSource } from "../../widgets/export/source";
 import { Heatmap } from "../../widgets/heatmap/heatmap";
 import type { XRange } from "../../widgets/line_chart/types";
 import { Failure, Skeleton } from "../../widgets/state/state";
-import { Choice } from "../choices";
+import { Choice } from "../controls/choices";
 import type { ViewProps } from "../view_props";
 import { heatHeightPx, useHeatAnswers } from "./heat_answers";
 import { HEAT_PARTS, type HeatPart, type StepsParams } from "./params";

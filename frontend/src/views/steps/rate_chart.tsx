@@ -2,10 +2,10 @@
 
 import { useMemo } from "preact/hooks";
 import type { StepsResponse } from "../../api/types.gen";
-import { originOf } from "../../model/origin";
+import { originOf } from "../../model/words/origin";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { XRange } from "../../widgets/line_chart/types";
-import { Segmented } from "../choices";
+import { Segmented } from "../controls/choices";
 import type { ViewProps } from "../view_props";
 import { CHART_PX, type StepsParams } from "./params";
 import { canSum, chosenRate, flopsWords, rateLines, RATE_WORDS, unitOf } from "./rates";

@@ -2,7 +2,7 @@
 
 import type { StepRate, StepsResponse, Unit } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { formatQuantity } from "../../model/quantity";
+import { formatQuantity } from "../../model/words/quantity";
 import type { ChartLine } from "../../widgets/line_chart/types";
 import type { RateKey } from "./params";
 

@@ -3,8 +3,8 @@
 import { useMemo } from "preact/hooks";
 import type { StepsResponse } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
-import { originOf } from "../../model/origin";
-import { asSentence } from "../../model/source_label";
+import { originOf } from "../../model/words/origin";
+import { asSentence } from "../../model/words/source_label";
 import type { ExportSource } from "../../widgets/export/source";
 import type { XRange } from "../../widgets/line_chart/types";
 import { Minimap, MINIMAP_PX } from "../../widgets/minimap/minimap";

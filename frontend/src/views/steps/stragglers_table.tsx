@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { StragglersResponse } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
-import { originOf } from "../../model/origin";
+import { originOf } from "../../model/words/origin";
 import type { Table } from "../../model/table";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import type { ExportSource } from "../../widgets/export/source";

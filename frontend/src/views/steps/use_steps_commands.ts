@@ -7,8 +7,8 @@ import { exportCommands } from "../../widgets/export/export_commands";
 import { ALL_FORMATS, type ExportSource } from "../../widgets/export/source";
 import type { XRange } from "../../widgets/line_chart/types";
 import type { PartStackHandle } from "../../widgets/part_stack/types";
-import { peakCommands } from "../peak_commands";
-import { rangeCommands } from "../range_commands";
+import { peakCommands } from "../range/peaks";
+import { rangeCommands } from "../range/commands";
 
 interface Exporter {
   readonly current: ExportSource | null;

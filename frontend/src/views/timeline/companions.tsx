@@ -6,12 +6,12 @@
 import { useMemo } from "preact/hooks";
 import type { SeriesInfo } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
-import { originOf } from "../../model/origin";
+import { originOf } from "../../model/words/origin";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { XRange } from "../../widgets/line_chart/types";
 import { Skeleton } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
-import { askedRange } from "../x_params";
+import { askedRange } from "../range/params";
 import { chartLimit, chartLines, seriesLabel } from "./lines";
 import type { TimelineParams } from "./params";
 

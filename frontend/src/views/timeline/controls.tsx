@@ -1,8 +1,8 @@
 /** The Timeline's switches: series, axis, phase, smoothing, scale. */
 
 import type { TimelineResponse } from "../../api/types.gen";
-import { sourceLabel } from "../../model/source_label";
-import { XSwitch } from "../x_switch";
+import { sourceLabel } from "../../model/words/source_label";
+import { XSwitch } from "../controls/x_switch";
 import { GROUP_WORDS, seriesGroups, seriesLabel } from "./lines";
 import { MOST_SMOOTHING, type TimelineParams } from "./params";
 

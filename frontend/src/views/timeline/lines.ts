@@ -2,8 +2,8 @@
 
 import type { SeriesInfo, TimelineResponse } from "../../api/types.gen";
 import { formatBytes, type ByteUnit } from "../../base/bytes";
-import { columnLabel } from "../../model/column_label";
-import { LIMIT_WORDS } from "../../model/limit_label";
+import { columnLabel } from "../../model/words/column_label";
+import { LIMIT_WORDS } from "../../model/words/limit_label";
 import type { ChartLimit } from "../../widgets/line_chart/types";
 
 export { chartBand, chartLines, lineId, nextSlots, rankOfId } from "../rank_lines";

@@ -1,6 +1,6 @@
 /** The Timeline's words in the URL, read and checked. */
 
-import { readX, type XParams } from "../x_params";
+import { readX, type XParams } from "../range/params";
 
 export interface TimelineParams extends XParams {
   /** "" leaves the choice to the server. */

@@ -14,11 +14,10 @@ import {
   seriesGroups,
   seriesLabel,
 } from "./lines";
-import { rangeWords } from "../x_params";
-import { askedRange } from "../x_params";
-import { covers } from "../use_two_answers";
+import { rangeWords, askedRange } from "../range/params";
+import { covers } from "../range/use_two_answers";
 import { readParams } from "./params";
-import { drawnRanks, highestRank, keepIfEqual, ranksOfRows } from "./rank_list";
+import { drawnRanks, highestRank, keepIfEqual, ranksOfRows } from "./rank_map";
 
 describe("readParams", () => {
   it("reads what it writes", () => {

@@ -12,9 +12,9 @@ import { formatInteger } from "../../base/bytes";
 import type { Command } from "../../base/commands";
 import { parseRankSet } from "../../base/rank_set";
 import { useCommands } from "../../base/use_commands";
-import { formatQuantity } from "../../model/quantity";
-import { localPeaks, nextPeak } from "../../model/peaks";
-import { originOf } from "../../model/origin";
+import { formatQuantity } from "../../model/words/quantity";
+import { localPeaks, nextPeak } from "../../model/lines/peaks";
+import { originOf } from "../../model/words/origin";
 import { exportCommands } from "../../widgets/export/export_commands";
 import { ALL_FORMATS, type ExportSource } from "../../widgets/export/source";
 import { LineChart } from "../../widgets/line_chart/line_chart";
@@ -30,14 +30,13 @@ import { Minimap, MINIMAP_PX } from "../../widgets/minimap/minimap";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { RankTable } from "../../widgets/rank_table/rank_table";
 import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
-import { peakCommands } from "../peak_commands";
-import { rangeCommands } from "../range_commands";
-import { useRange } from "../use_range";
+import { peakCommands } from "../range/peaks";
+import { rangeCommands } from "../range/commands";
+import { useRange } from "../range/use_range";
 import type { ViewProps } from "../view_props";
-import { AbsentList } from "../absent_list";
+import { AbsentList } from "../panels/absent_list";
 import { Companions } from "./companions";
 import { Controls } from "./controls";
-import { envelopeOf } from "./envelope";
 import {
   chartBand,
   chartLimit,
@@ -49,10 +48,12 @@ import {
   seriesLabel,
 } from "./lines";
 import { readParams } from "./params";
-
 import { RankMap } from "./rank_map";
+import type { Envelope } from "../../model/lines/peaks";
+import { alignTo, mergeX } from "../../model/table";
+import { useTwoAnswers, type TwoAnswers } from "../range/use_two_answers";
+import type { TimelineParams } from "./params";
 import "./timeline.css";
-import { useTimeline } from "./use_timeline";
 
 const CHART_PX = 320;
 const TABLE_PX = 320;
@@ -370,4 +371,41 @@ function Chart(props: ChartProps) {
       </p>
     </section>
   );
+}
+
+/** The highest of everything drawn, at every x at which something is. */
+export function envelopeOf(answer: TimelineResponse): Envelope {
+  const { band, lines } = answer;
+  const columns = lines.map(({ x, y }) => ({ x, y }));
+  if (band !== null) columns.push({ x: band.x, y: band.high });
+  const x = mergeX(columns.map((column) => column.x));
+  const y = new Float64Array(x.length).fill(NaN);
+  for (const column of columns) {
+    alignTo(x, column.x, column.y).forEach((value, i) => {
+      const highest = y[i] ?? NaN;
+      if (value > highest || Number.isNaN(highest)) y[i] = value;
+    });
+  }
+  return { x, y };
+}
+
+/** The answers of `/timeline` for what is in sight. */
+export function useTimeline(
+  props: ViewProps,
+  params: TimelineParams,
+  shown: XRange | null,
+  settled: XRange | null,
+  px: number,
+): TwoAnswers<TimelineResponse> {
+  const { client, run, ranks, pollMs } = props;
+  const subject = {
+    run: run.id,
+    rank: ranks.rank,
+    ranks: ranks.filter,
+    pinned: ranks.pinned.join(","),
+    series: params.series,
+    x: params.x,
+    phase: params.phase,
+  };
+  return useTwoAnswers(client, "timeline", subject, shown, settled, px, pollMs);
 }

@@ -5,7 +5,7 @@ import { panStep, zoomStep } from "../../render/gestures";
 import type { Limits, Viewport } from "../../render/viewport";
 import { exportCommands } from "../../widgets/export/export_commands";
 import type { ExportSource } from "../../widgets/export/source";
-import { LEAST_NS, type NsRange } from "./place";
+import { LEAST_NS, type NsRange } from "./plot/place";
 
 /** Asked when a command runs, so that it acts on what is shown then. */
 export interface TraceNow {

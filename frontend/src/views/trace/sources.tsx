@@ -3,13 +3,13 @@
 import type { TraceChoice, TraceResponse, TraceSource } from "../../api/types.gen";
 import { formatBytes, formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
-import { unrealOf } from "../../model/origin";
+import { unrealOf } from "../../model/words/origin";
 import { Icon } from "../../widgets/icon/icon";
 import { Menu } from "../../widgets/menu/menu";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
-import { Choice } from "../choices";
+import { Choice } from "../controls/choices";
 import type { ViewProps } from "../view_props";
-import { fileUrl, mergedUrl, openPerfetto, sourceTitle } from "./trace_actions";
+import { fileUrl, mergedUrl, openPerfetto, sourceTitle } from "./actions";
 
 const MOST_NAMED = 4;
 

@@ -1,30 +1,42 @@
 /** The timeline with what belongs to it: tools above, the plot, details below. */
 
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef, useLayoutEffect, useState } from "preact/hooks";
 import { worthSaying } from "../../api/client";
-import type { TraceResponse, TraceTrack } from "../../api/types.gen";
+import type {
+  TraceResponse,
+  TraceTrack,
+  TraceRangeResponse,
+} from "../../api/types.gen";
 import { useCommands } from "../../base/use_commands";
-import { originOf } from "../../model/origin";
+import { originOf } from "../../model/words/origin";
 import { Failure } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
 import { traceCommands, type TraceNow } from "./commands";
-import { Details } from "./details";
-import { layoutOf, tracksQuery } from "./layout";
-import { MapStrip, useFamilies, useMap } from "./map_strip";
-import { absolute, rangeWords, since, sliceWords, type TraceParams } from "./params";
-import type { NsRange } from "./place";
-import { Plot } from "./plot";
+import { Details } from "./drawers/details";
+import { layoutOf, tracksQuery } from "./plot/layout";
+import { MapStrip, useFamilies, useMap } from "./overview/strip";
+import {
+  absolute,
+  rangeWords,
+  since,
+  sliceWords,
+  type TraceParams,
+} from "./state/params";
+import type { NsRange } from "./plot/place";
+import { Plot } from "./plot/plot";
 import { Toolbar } from "./toolbar";
-import { firstWindow, openPerfetto, rangeExport } from "./trace_actions";
-import { useChosen } from "./use_chosen";
-import { useInstant, useInstants } from "./use_instants";
-import { useMoves } from "./use_moves";
-import { usePlotHeight } from "./use_plot_height";
-import { useRangeSums } from "./use_range_sums";
-import { useSearch } from "./use_search";
-import { useTraceTiles } from "./use_tiles";
-import { useWindow } from "./use_window";
+import { firstWindow, openPerfetto, rangeExport } from "./actions";
+import { useChosen } from "./state/chosen";
+import { useInstant, useInstants } from "./state/instants";
+import { useMoves } from "./state/moves";
+import { useSearch } from "./state/search";
+import { useTraceTiles } from "./tiles/use_tiles";
+import { useWindow } from "./state/window";
 import { summarySentence } from "./words";
+import { RULER_PX } from "./paint/ruler";
+import type { Client } from "../../api/client";
+import { useOnce } from "../../api/use_once";
+import type { Stretch } from "./state/params";
 
 const LEAST_PX = 300;
 /** What the details take below the plot. */
@@ -259,4 +271,53 @@ function useTraceCommands(view: ViewProps, newest: () => TraceNow): void {
   const latest = useRef(newest);
   latest.current = newest;
   useCommands(view.commands, () => traceCommands(() => latest.current()));
+}
+
+/** The summary, and the page's own edge. */
+const BELOW_PX = 60;
+
+export function usePlotHeight(above: { readonly current: HTMLElement | null }): number {
+  const [px, setPx] = useState(480);
+  useLayoutEffect(() => {
+    const element = above.current;
+    if (element === null) return undefined;
+    const measure = (): void => {
+      // A hidden TensorBoard tab has no size; keep the last one.
+      if (window.innerHeight === 0) return;
+      const page = document.getElementById("content")?.scrollTop ?? 0;
+      const top = element.getBoundingClientRect().bottom + page;
+      setPx(Math.round(window.innerHeight - top - RULER_PX - BELOW_PX));
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    window.addEventListener("resize", measure);
+    return () => {
+      observer.disconnect();
+      window.removeEventListener("resize", measure);
+    };
+  }, [above]);
+  return px;
+}
+
+/** `tracks` as the routes read them; of none that are chosen, all that are shown. */
+export function useRangeSums(
+  client: Client,
+  run: string,
+  range: Stretch | null,
+  tracks: string,
+  shownTracks: string,
+): TraceRangeResponse | null {
+  return useOnce(
+    client,
+    "trace_range",
+    range === null
+      ? null
+      : {
+          run,
+          tracks: tracks === "" ? shownTracks : tracks,
+          t0: range.low.toString(),
+          t1: range.high.toString(),
+        },
+  ).data;
 }

@@ -7,8 +7,8 @@ import type {
 } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
 import { Icon, type IconName } from "../../widgets/icon/icon";
-import { familyColour } from "../family_colours";
-import { FAMILY_WORDS } from "./colours";
+import { familyColour } from "../profiled/family_colours";
+import { FAMILY_WORDS } from "./paint/colours";
 import { hitWords } from "./words";
 
 const MOST_FAMILIES = 9;

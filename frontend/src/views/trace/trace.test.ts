@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PATTERN } from "../../render/raster";
-import { familyColour } from "../family_colours";
-import { isLight, nameHash, TraceColours } from "./colours";
+import { familyColour } from "../profiled/family_colours";
+import { isLight, nameHash, TraceColours } from "./paint/colours";
 import { pixelOf } from "../../render/palette";
 import {
   COUNTER_PX,
@@ -10,18 +10,24 @@ import {
   layoutOf,
   rowsBetween,
   tracksQuery,
-} from "./layout";
-import { shownTiles, tileQuery, wantedTile, type Look, type World } from "./loader";
-import { busyColumns } from "./overview_map";
-import { fitting } from "./paint_text";
-import { absolute, readTrace, since, sliceRef, stretch } from "./params";
+} from "./plot/layout";
+import {
+  shownTiles,
+  tileQuery,
+  wantedTile,
+  type Look,
+  type World,
+} from "./tiles/loader";
+import { busyColumns } from "./overview/busy";
+import { fitting } from "./paint/text";
+import { absolute, readTrace, since, sliceRef, stretch } from "./state/params";
 import { perfettoPlace } from "./perfetto";
-import { pictureOf } from "./quads";
-import { sortedRows } from "./range_drawer";
+import { pictureOf } from "./paint/quads";
+import { sortedRows } from "./drawers/range";
 import { BASE, testSlices, testSource, testTrace } from "./test_trace";
-import { TraceTile } from "./tile";
-import { firstWindow, perfettoUrl } from "./trace_actions";
-import { hitBeside } from "./use_search";
+import { TraceTile } from "./tiles/tile";
+import { firstWindow, perfettoUrl } from "./actions";
+import { hitBeside } from "./state/search";
 import { counterValue, formatNs, formatTick, hitWords, summarySentence } from "./words";
 
 const NONE: ReadonlySet<string> = new Set();

@@ -5,14 +5,14 @@ import { worthSaying, type Query } from "../../api/client";
 import type { TraceResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
-import { Segmented } from "../choices";
+import { Segmented } from "../controls/choices";
 import type { ViewProps } from "../view_props";
-import { NoTrace } from "./nothing";
-import { readTrace, type TraceParams } from "./params";
+import { readTrace, type TraceParams } from "./state/params";
 import { Sources } from "./sources";
 import { Summary } from "./summary/summary";
 import { Timeline } from "./timeline";
-import "../history.css";
+import { copyText } from "../../base/clipboard";
+import "../history/history.css";
 import "../../widgets/line_chart/line_chart.css";
 import "./trace.css";
 
@@ -102,5 +102,46 @@ function OfRun(props: {
         <Timeline view={view} params={params} answer={answer} />
       )}
     </>
+  );
+}
+
+/** What stands where no trace is: what was looked for, and how to record one. */
+const SNIPPET = `import collector
+
+with collector.record(
+    "runs/my_run", model=model, optimizer=optimizer,
+    schedule={"wait": 10, "warmup": 2, "active": 3, "repeat": 2},
+    torch_profiler=True,
+) as rec:
+    for batch in loader:
+        with rec.span("augment"):
+            ...
+        rec.step()`;
+
+export function NoTrace({ hasNumbers }: { readonly hasNumbers: boolean }) {
+  const [copied, setCopied] = useState(false);
+  return (
+    <Nothing title="No spans and no profiler traces in this run">
+      <p>
+        {hasNumbers
+          ? "Its memory and host numbers are drawn below. "
+          : "Looked for recorded spans and for trace files of any profiler. "}
+        Record spans and torch’s profiler with one setting; or put{" "}
+        <code>*.pt.trace.json(.gz)</code> files into the run’s folder.
+      </p>
+      <div class="snippet">
+        <pre tabIndex={0}>{SNIPPET}</pre>
+        <button
+          type="button"
+          class="button"
+          onClick={() => {
+            void copyText(SNIPPET).then(setCopied);
+          }}
+        >
+          {copied ? "Copied" : "Copy"}
+        </button>
+      </div>
+      <p class="quiet">It fills by itself when the first arrives.</p>
+    </Nothing>
   );
 }

@@ -6,7 +6,7 @@
 import type { HistoryDevice } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
-import { valueTicks, type Tick } from "../../model/axis";
+import { valueTicks, type Tick } from "../../model/lines/axis";
 
 export type BlockAxisKind = "event" | "time";
 

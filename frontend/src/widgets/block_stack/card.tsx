@@ -8,7 +8,7 @@ import {
   formatInteger,
   type ByteUnit,
 } from "../../base/bytes";
-import type { CallStacks } from "../../model/call_stacks";
+import type { CallStacks } from "../../model/stacks/call_stacks";
 import { momentText, type BlockAxis } from "./axis";
 import { groupLabel } from "./colours";
 import type { BlockHover } from "./inputs";

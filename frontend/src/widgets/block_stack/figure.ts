@@ -3,8 +3,8 @@
 import type { AllocationGroup } from "../../api/types.gen";
 import { formatBytes } from "../../base/bytes";
 import { tokens } from "../../base/tokens";
-import { valueTicks } from "../../model/axis";
-import type { CallStacks } from "../../model/call_stacks";
+import { valueTicks } from "../../model/lines/axis";
+import type { CallStacks } from "../../model/stacks/call_stacks";
 import type { Table } from "../../model/table";
 import { xToPx, yToPx, type Viewport } from "../../render/viewport";
 import type { Figure } from "../export/source";

@@ -3,7 +3,7 @@
 import type { ByteUnit } from "../../base/bytes";
 import { formatBytes } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
-import { valueTicks } from "../../model/axis";
+import { valueTicks } from "../../model/lines/axis";
 import type { SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import type { BlockAxis } from "./axis";

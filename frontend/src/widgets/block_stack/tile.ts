@@ -4,7 +4,6 @@
  */
 
 import type { AllocationColour, AllocationsResponse } from "../../api/types.gen";
-import { freeBuffer } from "../../base/memory";
 import { numColumns, runBelow, stackedBelow, type Runs } from "../../render/runs";
 
 /** What was asked for; null: everything. */
@@ -248,4 +247,17 @@ export function groupBytes(tile: BlockTile): GroupBytes {
       thin[i % columns] = (thin[i % columns] ?? 0) + bytes;
     });
   return { occurs, drawn, thin };
+}
+
+/** An `ArrayBuffer` as new as 2024. */
+type Movable = ArrayBuffer & { transfer?: (length: number) => unknown };
+
+/**
+ * Free a buffer that a script made: reading it finds nothing from now on. Never one that
+ * the browser made, as the body of an answer or what came in a message: Chromium holds
+ * on to its memory and only stops counting it, so that the collector comes later still
+ * (measured: 220 MB in place of 150). Browsers that cannot do it leave it to the collector.
+ */
+export function freeBuffer(buffer: Movable): void {
+  buffer.transfer?.(0);
 }

@@ -3,7 +3,7 @@
 import type { HistoryDevice } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import type { CallStacks } from "../../model/call_stacks";
+import type { CallStacks } from "../../model/stacks/call_stacks";
 import type { Viewport } from "../../render/viewport";
 import type { BlockAxis } from "./axis";
 import type { BlockController } from "./controller";

@@ -3,7 +3,7 @@
 import type { ModuleTimelineResponse } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
-import { valueTicks, type Tick } from "../../model/axis";
+import { valueTicks, type Tick } from "../../model/lines/axis";
 
 export type StackAxis = ModuleTimelineResponse["axis"];
 

@@ -2,7 +2,7 @@
 
 import type { ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
-import { valueTicks } from "../../model/axis";
+import { valueTicks } from "../../model/lines/axis";
 import { categoryLabel } from "../../model/category";
 import type { Table } from "../../model/table";
 import type { SizePx, Viewport } from "../../render/viewport";

@@ -3,7 +3,7 @@
 import type { ModuleMark } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
-import { valueTicks } from "../../model/axis";
+import { valueTicks } from "../../model/lines/axis";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import { axisTicks, type StackAxis } from "./axis";

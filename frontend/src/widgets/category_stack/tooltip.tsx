@@ -2,7 +2,7 @@
 
 import type { ByteUnit } from "../../base/bytes";
 import { categoryLabel } from "../../model/category";
-import { formatExact, formatQuantity } from "../../model/quantity";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { axisText } from "./axis";
 import type { Boundary, Span } from "./spans";
 import type { StackAnswer } from "./types";

@@ -3,7 +3,7 @@
 import type { ModuleTimelineResponse } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import type { Origin } from "../../model/origin";
+import type { Origin } from "../../model/words/origin";
 import type { ExportSource } from "../export/source";
 import type { XRange } from "../line_chart/types";
 import type { Boundary } from "./spans";

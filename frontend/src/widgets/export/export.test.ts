@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { alignTo, mergeX } from "../../model/table";
 import { toCsv, toJson } from "./csv";
-import { figureTitle, type Unreal } from "../../model/origin";
+import { figureTitle, type Unreal } from "../../model/words/origin";
 import { numberText } from "./data_table";
 import { safeFileName } from "./download";
 import { exportCsv, exportJson, fileStem, type ExportSource } from "./source";

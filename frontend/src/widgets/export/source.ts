@@ -1,6 +1,6 @@
 /** What can be exported, and as which files. Pure. */
 
-import { unrealWord, type Origin } from "../../model/origin";
+import { unrealWord, type Origin } from "../../model/words/origin";
 import type { Table } from "../../model/table";
 import { toCsv, toJson } from "./csv";
 

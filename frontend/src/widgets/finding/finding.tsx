@@ -7,7 +7,7 @@ import type { Advice, Evidence, Finding as FindingData } from "../../api/types.g
 import { formatBytesExact, type ByteUnit } from "../../base/bytes";
 import { copyText } from "../../base/clipboard";
 import type { Theme } from "../../base/tokens";
-import { formatQuantity } from "../../model/quantity";
+import { formatQuantity } from "../../model/words/quantity";
 import { CopyIcon } from "../icon/copy_icon";
 import { Icon, type IconName } from "../icon/icon";
 import { HeldBy } from "./held_by";

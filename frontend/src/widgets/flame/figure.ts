@@ -2,8 +2,8 @@
 
 import type { ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
-import type { CallStacks } from "../../model/call_stacks";
-import { flameBoxes, ROOT_FRAME } from "../../model/flame_tree";
+import type { CallStacks } from "../../model/stacks/call_stacks";
+import { flameBoxes, ROOT_FRAME } from "../../model/stacks/flame_tree";
 import type { Table } from "../../model/table";
 import type { Figure } from "../export/source";
 import { svg, svgDocument, type SvgNode } from "../export/svg";

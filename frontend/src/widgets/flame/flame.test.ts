@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { buildFlame } from "../../model/flame_tree";
-import { testStacks, TRAINING } from "../../model/test_stacks";
+import { buildFlame } from "../../model/stacks/flame_tree";
+import { testStacks, TRAINING } from "../../model/stacks/test_stacks";
 import { flameFigure, flameTable } from "./figure";
 import {
   changeFills,

@@ -6,9 +6,14 @@
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import { formatBytes, formatBytesExact, formatShare } from "../../base/bytes";
-import type { CallStacks } from "../../model/call_stacks";
-import { boxAt, flameBoxes, ROOT_FRAME, type FlameBoxes } from "../../model/flame_tree";
-import { formatSigned } from "../../model/signed";
+import type { CallStacks } from "../../model/stacks/call_stacks";
+import {
+  boxAt,
+  flameBoxes,
+  ROOT_FRAME,
+  type FlameBoxes,
+} from "../../model/stacks/flame_tree";
+import { formatSigned } from "../../model/words/signed";
 import "../line_chart/line_chart.css";
 import { useWidth } from "../line_chart/use_size";
 import "./flame.css";

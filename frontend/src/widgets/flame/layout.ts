@@ -3,9 +3,9 @@
 import { formatBytes, type ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
 import { divergingColours } from "../../model/category";
-import type { CallStacks } from "../../model/call_stacks";
-import { ROOT_FRAME, type FlameTree } from "../../model/flame_tree";
-import { formatSigned } from "../../model/signed";
+import type { CallStacks } from "../../model/stacks/call_stacks";
+import { ROOT_FRAME, type FlameTree } from "../../model/stacks/flame_tree";
+import { formatSigned } from "../../model/words/signed";
 import { hexOf, pixelOf } from "../../render/palette";
 import { inkOn, mixed } from "../block_stack/colours";
 import type { FlameData } from "./types";

@@ -1,7 +1,7 @@
 /** A flamegraph on a canvas; only the rows that are scrolled to are drawn. */
 
 import { tokens, type Theme } from "../../base/tokens";
-import { ROOT_FRAME, type FlameBoxes } from "../../model/flame_tree";
+import { ROOT_FRAME, type FlameBoxes } from "../../model/stacks/flame_tree";
 import {
   boxFills,
   boxInks,

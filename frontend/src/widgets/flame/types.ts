@@ -3,8 +3,8 @@
 import type { ReadonlySignal } from "@preact/signals";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import type { CallStacks } from "../../model/call_stacks";
-import type { FlameTree } from "../../model/flame_tree";
+import type { CallStacks } from "../../model/stacks/call_stacks";
+import type { FlameTree } from "../../model/stacks/flame_tree";
 
 export interface FlameData {
   readonly tree: FlameTree;

@@ -2,7 +2,7 @@
 
 import type { Unit } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
-import { formatQuantity } from "../../model/quantity";
+import { formatQuantity } from "../../model/words/quantity";
 import { FLAGGED_SHARE, hexOf, paletteAt } from "../../render/palette";
 import type { Domain } from "./layout";
 import { heatColours, paletteOf } from "./colours";

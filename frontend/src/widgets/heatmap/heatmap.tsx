@@ -3,8 +3,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { formatInteger } from "../../base/bytes";
-import { figureTitle } from "../../model/origin";
-import { formatQuantity } from "../../model/quantity";
+import { figureTitle } from "../../model/words/origin";
+import { formatQuantity } from "../../model/words/quantity";
 import { viewAfterKey, zoomStep } from "../../render/gestures";
 import { ChartButton } from "../line_chart/chart_button";
 import { useWidth } from "../line_chart/use_size";

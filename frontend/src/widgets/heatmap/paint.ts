@@ -3,8 +3,8 @@
 import type { Mark } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
-import { xTicks, type Tick } from "../../model/axis";
-import { wholeTicks } from "../../model/ticks";
+import { xTicks, type Tick } from "../../model/lines/axis";
+import { wholeTicks } from "../../model/lines/ticks";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import { markLook } from "../line_chart/marks";

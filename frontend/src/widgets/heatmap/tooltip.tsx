@@ -2,7 +2,7 @@
 
 import type { Unit } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
-import { formatExact, formatQuantity } from "../../model/quantity";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
 import type { CellFacts } from "./layout";
 import type { Pooled } from "./types";
 

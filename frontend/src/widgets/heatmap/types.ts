@@ -4,7 +4,7 @@ import type { Signal } from "@preact/signals";
 import type { HeatmapResponse } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import type { Origin } from "../../model/origin";
+import type { Origin } from "../../model/words/origin";
 import type { ExportSource } from "../export/source";
 
 /** A closed range of steps. */

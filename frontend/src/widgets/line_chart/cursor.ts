@@ -1,7 +1,7 @@
 /** What the chart says at one x: exact values, highest first. Pure. */
 
 import type { Mark } from "../../api/types.gen";
-import { nearestIndex } from "../../model/polyline";
+import { nearestIndex } from "../../model/lines/polyline";
 import type { ChartBand, ChartLine, XRange } from "./types";
 
 export interface CursorRow {

@@ -1,7 +1,7 @@
 /** The chart's data as one table: a row for each x in sight, columns for lines and band. */
 
 import type { Unit, XKind } from "../../api/types.gen";
-import { X_COLUMN } from "../../model/x_kind";
+import { X_COLUMN } from "../../model/lines/x_kind";
 import { alignTo, mergeX, type Table, type TableColumn } from "../../model/table";
 import type { ChartBand, ChartLine, XRange } from "./types";
 

@@ -2,7 +2,7 @@
 
 import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
-import { X_LABEL } from "../../model/axis";
+import { X_LABEL } from "../../model/lines/axis";
 import { pathData, svg, svgDocument, type SvgNode } from "../export/svg";
 import { groupMarks } from "./cursor";
 import { markLook } from "./marks";

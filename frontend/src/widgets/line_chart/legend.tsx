@@ -4,7 +4,7 @@ import type { ReadonlySignal } from "@preact/signals";
 import type { Unit } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import { formatQuantity } from "../../model/quantity";
+import { formatQuantity } from "../../model/words/quantity";
 import { bandRow, pointAt } from "./cursor";
 import { BAND_ID } from "./shapes";
 import { Swatch } from "./swatch";

@@ -5,9 +5,9 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { X_LABEL, xText } from "../../model/axis";
-import { figureTitle } from "../../model/origin";
-import { formatQuantity } from "../../model/quantity";
+import { X_LABEL, xText } from "../../model/lines/axis";
+import { figureTitle } from "../../model/words/origin";
+import { formatQuantity } from "../../model/words/quantity";
 import { attachGestures, viewAfterKey, zoomStep } from "../../render/gestures";
 import type { PointPx } from "../../render/gestures";
 import type { RectPx } from "../../render/viewport";

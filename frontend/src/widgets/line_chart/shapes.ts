@@ -3,9 +3,8 @@
  * into SVG files alike. Pure.
  */
 
-import type { Project, Runs } from "../../model/polyline";
-import { area, polyline, valueRange } from "../../model/polyline";
-import { smooth } from "../../model/smooth";
+import type { Project, Runs } from "../../model/lines/polyline";
+import { area, polyline, valueRange } from "../../model/lines/polyline";
 import type { Theme } from "../../base/tokens";
 import { tokens } from "../../base/tokens";
 import { dashOf, lineColour } from "./palette";
@@ -246,4 +245,23 @@ export function paintShapes(
   }
   context.setLineDash([]);
   context.globalAlpha = 1;
+}
+
+/**
+ * Exponential moving average without start-up bias, as TensorBoard's Scalars smooth.
+ * Gaps stay gaps and do not pull the average.
+ */
+export function smooth(y: Float64Array, weight: number): Float64Array {
+  if (weight <= 0) return y;
+  const out = new Float64Array(y.length).fill(NaN);
+  let sum = 0;
+  let total = 0;
+  for (let i = 0; i < y.length; i += 1) {
+    const value = y[i] ?? NaN;
+    if (!Number.isFinite(value)) continue;
+    sum = sum * weight + value * (1 - weight);
+    total = total * weight + (1 - weight);
+    out[i] = sum / total;
+  }
+  return out;
 }

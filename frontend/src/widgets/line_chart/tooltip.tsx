@@ -3,8 +3,8 @@
 import type { Mark, Unit, XKind } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import { xText } from "../../model/axis";
-import { formatExact, formatQuantity } from "../../model/quantity";
+import { xText } from "../../model/lines/axis";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
 import type { BandRow, CursorRow } from "./cursor";
 import { MARK_WORD } from "./marks";
 import { Swatch } from "./swatch";

@@ -8,7 +8,7 @@ import type { ComponentChildren } from "preact";
 import type { Mark, Unit, XKind } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
-import type { Origin } from "../../model/origin";
+import type { Origin } from "../../model/words/origin";
 import type { ExportSource } from "../export/source";
 
 /** A closed range in units of x (steps, or milliseconds). */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { brushAfter, partAt } from "./brush";
+import { brushAfter, partAt } from "./minimap";
 
 describe("brushAfter", () => {
   const extent = { low: 0, high: 1000 };

@@ -1,10 +1,10 @@
 /** The stacked parts as a vector drawing, and as a table. Pure. */
 
 import { tokens, type Theme } from "../../base/tokens";
-import { valueTicks, X_LABEL, xTicks } from "../../model/axis";
+import { valueTicks, X_LABEL, xTicks } from "../../model/lines/axis";
 import type { Table } from "../../model/table";
-import { partLabel } from "../../model/step_part";
-import { X_COLUMN } from "../../model/x_kind";
+import { partLabel } from "../../model/words/step_part";
+import { X_COLUMN } from "../../model/lines/x_kind";
 import type { SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import type { Figure } from "../export/source";

@@ -1,7 +1,7 @@
 /** Axes, the pinned step and the cursor of the stacked parts, on canvases in CSS px. */
 
 import { tokens, type Theme } from "../../base/tokens";
-import { valueTicks, xTicks } from "../../model/axis";
+import { valueTicks, xTicks } from "../../model/lines/axis";
 import type { RectPx, SizePx, Viewport } from "../../render/viewport";
 import { xToPx, yToPx } from "../../render/viewport";
 import { drawQuadsOn } from "../stack_frame/canvas";

@@ -5,11 +5,11 @@
 
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { X_LABEL } from "../../model/axis";
-import { figureTitle } from "../../model/origin";
-import { localPeaks, nextPeak } from "../../model/peaks";
-import { formatQuantity } from "../../model/quantity";
-import { partHelp, partLabel } from "../../model/step_part";
+import { X_LABEL } from "../../model/lines/axis";
+import { figureTitle } from "../../model/words/origin";
+import { localPeaks, nextPeak } from "../../model/lines/peaks";
+import { formatQuantity } from "../../model/words/quantity";
+import { partHelp, partLabel } from "../../model/words/step_part";
 import { partColours } from "../../render/palette";
 import { pxToX, type SizePx, type Viewport } from "../../render/viewport";
 import type { ExportSource } from "../export/source";

@@ -1,8 +1,8 @@
 /** The step under the pointer: its parts in words and numbers. */
 
 import { formatInteger } from "../../base/bytes";
-import { formatExact, formatQuantity } from "../../model/quantity";
-import { partLabel } from "../../model/step_part";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
+import { partLabel } from "../../model/words/step_part";
 import type { StackedSteps } from "./types";
 
 export interface PartTipProps {

@@ -3,7 +3,7 @@
 import type { Signal } from "@preact/signals";
 import type { StepsResponse } from "../../api/types.gen";
 import type { Theme } from "../../base/tokens";
-import type { Origin } from "../../model/origin";
+import type { Origin } from "../../model/words/origin";
 import type { ExportSource } from "../export/source";
 import type { XRange } from "../line_chart/types";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Problem } from "../../api/types.gen";
-import { groupProblems, ranksOf } from "./problem_groups";
+import { groupProblems, ranksOf } from "./problem_list";
 
 function problem(rank: number, changes: Partial<Problem> = {}): Problem {
   return {

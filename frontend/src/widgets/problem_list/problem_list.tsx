@@ -4,7 +4,6 @@ import type { Problem } from "../../api/types.gen";
 import { formatInteger } from "../../base/bytes";
 import { formatRankSet } from "../../base/rank_set";
 import { Status, type StatusLook } from "../status/status";
-import { groupProblems, ranksOf, type ProblemGroup } from "./problem_groups";
 import "./problem_list.css";
 
 export function ProblemList({ problems }: { readonly problems: readonly Problem[] }) {
@@ -83,4 +82,43 @@ function Members({ group }: { readonly group: ProblemGroup }) {
       {rest > 0 && <p class="quiet">and {formatInteger(rest)} more</p>}
     </details>
   );
+}
+
+/** Files with the same trouble, told as one; pure. */
+export interface ProblemGroup {
+  readonly first: Problem;
+  readonly members: readonly Problem[];
+}
+
+/** As many are told one by one before they are told together. */
+const MOST_APART = 3;
+
+/** Errors first; the order of the files stays. */
+export function groupProblems(problems: readonly Problem[]): readonly ProblemGroup[] {
+  const byTrouble = new Map<string, Problem[]>();
+  for (const one of problems) {
+    const key = JSON.stringify([one.severity, one.what, one.remedy]);
+    const group = byTrouble.get(key);
+    if (group === undefined) byTrouble.set(key, [one]);
+    else group.push(one);
+  }
+  return [...byTrouble.values()]
+    .flatMap((members) =>
+      members.length <= MOST_APART ? members.map((one) => [one]) : [members],
+    )
+    .flatMap((members) => {
+      const [first] = members;
+      return first === undefined ? [] : [{ first, members }];
+    })
+    .sort((a, b) => weight(a.first) - weight(b.first));
+}
+
+function weight(problem: Problem): number {
+  return problem.severity === "error" ? 0 : 1;
+}
+
+/** The ranks of a group, ascending, each once. */
+export function ranksOf(group: ProblemGroup): readonly number[] {
+  const ranks = group.members.flatMap(({ rank }) => (rank === null ? [] : [rank]));
+  return [...new Set(ranks)].sort((a, b) => a - b);
 }

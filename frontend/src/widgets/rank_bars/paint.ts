@@ -3,7 +3,7 @@
 import type { RankStrip } from "../../api/types.gen";
 import type { ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
-import { valueTicks } from "../../model/axis";
+import { valueTicks } from "../../model/lines/axis";
 import type { StripBar, StripLayout } from "./layout";
 
 export interface StripPaint {

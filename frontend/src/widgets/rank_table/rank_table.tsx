@@ -13,8 +13,8 @@ import {
 } from "tabulator-tables";
 import type { RankStrip } from "../../api/types.gen";
 import { formatInteger, type ByteUnit } from "../../base/bytes";
-import type { Origin } from "../../model/origin";
-import { formatExact, formatQuantity } from "../../model/quantity";
+import type { Origin } from "../../model/words/origin";
+import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { ExportMenu } from "../export/export_menu";
 import { Icon } from "../icon/icon";
 import { makeHeadersFocusable, span } from "../tabulator/elements";

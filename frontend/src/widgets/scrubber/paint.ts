@@ -3,7 +3,7 @@
 import type { HistoryCurve } from "../../api/types.gen";
 import { type ByteUnit } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
-import { valueTicks } from "../../model/axis";
+import { valueTicks } from "../../model/lines/axis";
 import type { BlockAxis } from "../block_stack/axis";
 import type { DrawnMarks } from "../block_stack/marks";
 import { columnsIn, shareOf, type EventRange } from "./place";

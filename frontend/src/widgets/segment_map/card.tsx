@@ -6,7 +6,7 @@ import type { HistoryFacts, SegmentsResponse } from "../../api/types.gen";
 import { formatBytes, formatBytesExact, type ByteUnit } from "../../base/bytes";
 import type { Theme } from "../../base/tokens";
 import { categoryLabel } from "../../model/category";
-import type { CallStacks } from "../../model/call_stacks";
+import type { CallStacks } from "../../model/stacks/call_stacks";
 import { blockFill, fillColour, fills, STATE, type SegmentFill } from "./fills";
 import type { MapHover } from "./segment_map";
 import { addressText, openedText, segmentKind, STATE_WORDS } from "./words";

@@ -13,7 +13,7 @@ import {
   type ByteUnit,
 } from "../../base/bytes";
 import { tokens, type Theme } from "../../base/tokens";
-import type { CallStacks } from "../../model/call_stacks";
+import type { CallStacks } from "../../model/stacks/call_stacks";
 import { pixelOf } from "../../render/palette";
 import { RasterSurface } from "../../render/surface";
 import { useWidth } from "../line_chart/use_size";

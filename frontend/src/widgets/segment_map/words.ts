@@ -2,7 +2,7 @@
 
 import type { HistoryFacts, SegmentsResponse } from "../../api/types.gen";
 import { formatBytes, formatInteger, type ByteUnit } from "../../base/bytes";
-import type { CallStacks } from "../../model/call_stacks";
+import type { CallStacks } from "../../model/stacks/call_stacks";
 import type { Table } from "../../model/table";
 import { momentText } from "../block_stack/axis";
 import { STATE } from "./fills";

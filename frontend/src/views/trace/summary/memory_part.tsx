@@ -8,13 +8,13 @@ import type {
   TraceReportResponse,
 } from "../../../api/types.gen";
 import { useOnce } from "../../../api/use_once";
-import { originOf } from "../../../model/origin";
-import { asSentence } from "../../../model/source_label";
+import { originOf } from "../../../model/words/origin";
+import { asSentence } from "../../../model/words/source_label";
 import { CategoryStack } from "../../../widgets/category_stack/category_stack";
 import type { StackAnswer } from "../../../widgets/category_stack/types";
 import type { XRange } from "../../../widgets/line_chart/types";
 import { Failure, Skeleton } from "../../../widgets/state/state";
-import { Choice } from "../../choices";
+import { Choice } from "../../controls/choices";
 import type { ViewProps } from "../../view_props";
 import { reportTitle } from "./words";
 

@@ -5,7 +5,7 @@ import type { TraceReportResponse } from "../../../api/types.gen";
 import { copyText } from "../../../base/clipboard";
 import { clicked } from "../../../model/shown_rows";
 import { RowTable } from "../../../widgets/row_table/row_table";
-import { Segmented } from "../../choices";
+import { Segmented } from "../../controls/choices";
 import type { ViewProps } from "../../view_props";
 import { operatorColumns, sortedOperators, USUAL } from "./columns";
 

@@ -5,16 +5,16 @@ import { worthSaying, type Query } from "../../../api/client";
 import type { Recorded, TraceReport } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { useOnce } from "../../../api/use_once";
-import { asSentence } from "../../../model/source_label";
+import { asSentence } from "../../../model/words/source_label";
 import { Icon } from "../../../widgets/icon/icon";
 import { Failure, Skeleton } from "../../../widgets/state/state";
-import { Choice } from "../../choices";
+import { Choice } from "../../controls/choices";
 import type { ViewProps } from "../../view_props";
 import { MemoryPart } from "./memory_part";
-import { NoReports } from "./no_reports";
 import { OperatorsPart } from "./operators_part";
-import "./summary.css";
 import { chosenReport, factsOf, reportTitle } from "./words";
+import { NotCollected } from "../../panels/not_collected";
+import "./summary.css";
 
 const READING_POLL_MS = 1_000;
 
@@ -102,5 +102,36 @@ function OneReport(props: {
       <OperatorsPart view={view} answer={data} />
       <MemoryPart view={view} chosen={chosen} answer={data} absent={props.absent} />
     </>
+  );
+}
+
+/** No recording says anything of a trace: why, and which options change that. */
+const SNIPPET = `with collector.record(
+    ...,
+    schedule={"wait": 10, "warmup": 2, "active": 3, "repeat": 2},
+    torch_profiler={
+        "enabled": True,        # torch's profiler, in the schedule's active steps
+        "operators": True,      # the tables of this page (on by itself)
+        "record_shapes": True,  # these two add memory by category
+        "with_stack": True,
+    },
+) as rec:`;
+
+export function NoReports(props: {
+  readonly absent: readonly Recorded[];
+  /** Only trace files are there, which nobody recorded with MemBoard. */
+  readonly hasTraces: boolean;
+}) {
+  return (
+    <NotCollected
+      title="No summary of a torch profile in this run"
+      absent={props.absent}
+      snippet={SNIPPET}
+      note={
+        props.hasTraces
+          ? "The run's trace files were written without MemBoard's recorder, which sums them up while it saves them: their operators are under Operators."
+          : "It is summed up when a cycle of the schedule ends, beside training. This page fills by itself."
+      }
+    />
   );
 }

@@ -1,0 +1,116 @@
+/** Shown while the logdir holds no run of ours; it goes by itself when one appears. */
+
+import { useState } from "preact/hooks";
+import type { ForeignFiles, RunsResponse } from "../../api/types.gen";
+import { copyText } from "../../base/clipboard";
+import { formatInteger } from "../../base/bytes";
+import { Icon } from "../../widgets/icon/icon";
+import { ProblemList } from "../../widgets/problem_list/problem_list";
+
+function snippet(logdir: string): string {
+  // What is recorded lies on a disk first; a store gets a mirror of it.
+  const place = logdir.includes("://")
+    ? `"runs/my_run", remote=${JSON.stringify(`${logdir}/{run_name}`)},\n   `
+    : `${JSON.stringify(`${logdir}/my_run`)},`;
+  return `import collector
+
+with collector.record(
+    ${place} model=model, optimizer=optimizer
+) as rec:
+    for batch in loader:
+        ...
+        rec.step()`;
+}
+
+/** One of them, and several. */
+const FOREIGN_WORDS: Readonly<Record<ForeignFiles["kind"], readonly [string, string]>> =
+  {
+    tfevents: [
+      "TensorBoard event file without MemBoard’s data",
+      "TensorBoard event files without MemBoard’s data",
+    ],
+    memprofiler: ["memory profile of another tool", "memory profiles of other tools"],
+    other: ["other file", "other files"],
+  };
+
+export function Empty({ runs }: { readonly runs: RunsResponse }) {
+  const [logdir] = runs.logdirs;
+  const text = snippet((logdir ?? "runs").replace(/\/+$/, ""));
+  return (
+    <main class="empty">
+      <h1>No memory data yet</h1>
+      <p>
+        Looked in{" "}
+        {runs.logdirs.length === 0 ? (
+          <>no folder: TensorBoard was started without a logdir.</>
+        ) : (
+          runs.logdirs.map((one, i) => (
+            <>
+              {i > 0 && ", "}
+              <code>{one}</code>
+            </>
+          ))
+        )}
+      </p>
+      <p class="waiting" role="status">
+        Waiting for data: this page fills by itself when a run appears.
+      </p>
+      <h2>Record a training</h2>
+      <Snippet text={text} />
+      <h2>Look at a memory snapshot or a trace</h2>
+      <Snippet text="memboard open snapshot.pickle" />
+      <p class="quiet">
+        {runs.dropLimitBytes > 0 && "Or drop it onto this page. "}
+        Snapshots and traces in the folder appear by themselves.
+      </p>
+      <h2>Or look around first</h2>
+      <Snippet text="memboard demo" />
+      {runs.foreign.length > 0 && (
+        <>
+          <h2>Found, but not MemBoard’s</h2>
+          <ul>
+            {runs.foreign.map((files) => (
+              <li key={files.kind}>
+                {formatInteger(files.numFiles)}{" "}
+                {FOREIGN_WORDS[files.kind][files.numFiles === 1 ? 0 : 1]}
+                {files.numFiles === 1 ? ": " : ", such as "}
+                <code>{files.example}</code>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {runs.problems.length > 0 && (
+        <>
+          <h2>
+            {runs.problems.some((one) => one.severity === "error")
+              ? "Could not be read"
+              : "Not read yet"}
+          </h2>
+          <ProblemList problems={runs.problems} />
+        </>
+      )}
+    </main>
+  );
+}
+
+function Snippet({ text }: { readonly text: string }) {
+  const [copied, setCopied] = useState<boolean | null>(null);
+  return (
+    <div class="snippet">
+      <pre tabIndex={0}>{text}</pre>
+      <button
+        type="button"
+        class="button"
+        onClick={() => {
+          void copyText(text).then(setCopied);
+        }}
+      >
+        <Icon name={copied === true ? "check" : "copy"} />
+        <span role="status">
+          {copied === null ? "Copy" : copied ? "Copied" : "Select and copy by hand"}
+        </span>
+      </button>
+    </div>
+  );
+}

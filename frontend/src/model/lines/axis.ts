@@ -1,0 +1,161 @@
+/** Ticks of an axis with their text, by the unit of what it measures. */
+
+import type { Unit, XKind } from "../../api/types.gen";
+import { byteScale, formatInteger, type ByteUnit } from "../../base/bytes";
+import { formatClock, formatInstant, formatSeconds } from "../../base/durations";
+import { byteTicks, decimalTicks, logTicks, timeTicks, wholeTicks } from "./ticks";
+
+export interface Tick {
+  readonly value: number;
+  readonly text: string;
+}
+
+/** Decimals that tell neighbours `step` apart, at most 6. */
+function decimalsFor(step: number): number {
+  for (let decimals = 0; decimals < 6; decimals += 1) {
+    const scaled = step * 10 ** decimals;
+    if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * scaled) return decimals;
+  }
+  return 6;
+}
+
+/** A formatter for each number of decimals: making one costs 20 times its use. */
+const FORMATS = Array.from(
+  { length: 7 },
+  (_, decimals) =>
+    new Intl.NumberFormat("en-US", {
+      minimumFractionDigits: decimals,
+      maximumFractionDigits: decimals,
+    }),
+);
+
+function plain(value: number, step: number): string {
+  const text = FORMATS[decimalsFor(step)]?.format(value) ?? String(value);
+  return text.replace(/^-/, "−");
+}
+
+const SUFFIX: Readonly<Record<Unit, string>> = {
+  bytes: "",
+  bytes_per_step: "/step",
+  bytes_per_second: "/s",
+  count: "",
+  per_second: "/s",
+  percent: " %",
+  seconds: "",
+  celsius: " °C",
+  watts: " W",
+};
+
+function isBytes(unit: Unit): boolean {
+  return unit === "bytes" || unit === "bytes_per_step" || unit === "bytes_per_second";
+}
+
+function valueTickText(
+  value: number,
+  step: number,
+  largest: number,
+  unit: Unit,
+  byteUnit: ByteUnit,
+): string {
+  if (isBytes(unit)) {
+    if (value === 0) return "0";
+    const { divisor, name } = byteScale(largest, byteUnit);
+    return `${plain(value / divisor, step / divisor)} ${name}${SUFFIX[unit]}`;
+  }
+  if (unit === "seconds") {
+    if (value === 0) return "0";
+    if (largest < 1e-3) return `${plain(value * 1e6, step * 1e6)} µs`;
+    if (largest < 1) return `${plain(value * 1e3, step * 1e3)} ms`;
+    return largest < 120 ? `${plain(value, step)} s` : formatSeconds(value);
+  }
+  return `${plain(value, step)}${SUFFIX[unit]}`;
+}
+
+/** Below this ratio of its ends a logarithmic axis has too few powers to mark. */
+const FEW_POWERS = 16;
+
+/** Ticks of a value axis; on a long logarithmic one every tick has its own unit. */
+export function valueTicks(
+  low: number,
+  high: number,
+  most: number,
+  unit: Unit,
+  byteUnit: ByteUnit = "auto",
+  logScale = false,
+): readonly Tick[] {
+  if (logScale && high / low >= FEW_POWERS) {
+    const { values } = logTicks(low, high, most, isBytes(unit) ? 2 : 10);
+    return values.map((value) => ({
+      value,
+      text: valueTickText(value, value, value, unit, byteUnit),
+    }));
+  }
+  const { step, values } = isBytes(unit)
+    ? byteTicks(low, high, most)
+    : unit === "count"
+      ? wholeTicks(low, high, most)
+      : decimalTicks(low, high, most);
+  const largest = Math.max(Math.abs(low), Math.abs(high));
+  return values.map((value) => ({
+    value,
+    text: valueTickText(value, step, largest, unit, byteUnit),
+  }));
+}
+
+function localOffsetMs(at: number): number {
+  return -new Date(at).getTimezoneOffset() * 60_000;
+}
+
+const DAY_MS = 86_400_000;
+
+function wallText(value: number, step: number): string {
+  const instant = formatInstant(value);
+  if (step >= DAY_MS) return instant.slice(5, 10);
+  if (step < 1000) return `${formatClock(value)}.${msOf(value)}`;
+  const clock = step < 60_000 ? formatClock(value) : formatClock(value).slice(0, 5);
+  return clock === "00:00" ? instant.slice(5, 10) : clock;
+}
+
+function msOf(value: number): string {
+  return (Math.round(value) % 1000).toString().padStart(3, "0");
+}
+
+/** A duration of the x axis in milliseconds, with the precision its ticks need. */
+function relativeText(valueMs: number, stepMs: number): string {
+  if (valueMs === 0) return "0";
+  if (stepMs >= 60_000 || valueMs >= 3_600_000) return formatSeconds(valueMs / 1000);
+  if (stepMs >= 1000 && valueMs >= 60_000) return formatSeconds(valueMs / 1000);
+  if (valueMs < 1000) return `${plain(valueMs, stepMs)} ms`;
+  return `${plain(valueMs / 1000, stepMs / 1000)} s`;
+}
+
+export function xTicks(
+  low: number,
+  high: number,
+  most: number,
+  x: XKind,
+): readonly Tick[] {
+  if (x === "step") {
+    const { values } = wholeTicks(low, high, most);
+    return values.map((value) => ({ value, text: formatInteger(value) }));
+  }
+  const offset = x === "wall" ? localOffsetMs(low) : 0;
+  const { step, values } = timeTicks(low, high, most, offset);
+  return values.map((value) => ({
+    value,
+    text: x === "wall" ? wallText(value, step) : relativeText(value, step),
+  }));
+}
+
+/** x as text, exactly, e.g. "step 1,204". */
+export function xText(value: number, x: XKind): string {
+  if (x === "step") return `step ${formatInteger(Math.round(value))}`;
+  if (x === "relative") return `${formatSeconds(value / 1000)} after start`;
+  return `${formatInstant(value)}.${msOf(value)}`;
+}
+
+export const X_LABEL: Readonly<Record<XKind, string>> = {
+  step: "step",
+  relative: "time since the attempt began",
+  wall: "local time",
+};

@@ -1,0 +1,22 @@
+/** The three horizontal axes, as the address and the switch name them. */
+
+import type { XKind } from "../../api/types.gen";
+
+export const X_KINDS: readonly XKind[] = ["step", "relative", "wall"];
+
+export const X_WORDS: Readonly<Record<XKind, string>> = {
+  step: "Step",
+  relative: "Relative",
+  wall: "Wall time",
+};
+
+/** Names of the x column in exported files. */
+export const X_COLUMN: Readonly<Record<XKind, string>> = {
+  step: "step",
+  relative: "relative_ms",
+  wall: "wall_ms",
+};
+
+export function isXKind(text: string): text is XKind {
+  return X_KINDS.some((kind) => kind === text);
+}

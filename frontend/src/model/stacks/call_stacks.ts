@@ -1,0 +1,177 @@
+/**
+ * The call stacks of a history, as tables and drawings need them: paths from the root to
+ * the leaf, labels, and where a frame stands in the source. Pure.
+ */
+
+import type { StacksResponse } from "../../api/types.gen";
+
+/** Stands for memory whose stack was not recorded. */
+export const NO_STACK = -1;
+/** Stands for all stacks that were summed up. */
+export const OTHER_STACKS = -2;
+
+/** `StacksResponse.kind`. */
+export const FRAME_KIND = { user: 0, library: 1, torch: 2, native: 3 } as const;
+
+/** Which frames of a stack are shown. */
+export type FrameChoice = "user" | "python" | "all";
+
+export const FRAME_CHOICES: readonly FrameChoice[] = ["user", "python", "all"];
+
+const HIGHEST_KIND: Readonly<Record<FrameChoice, number>> = {
+  user: FRAME_KIND.user,
+  python: FRAME_KIND.library,
+  all: FRAME_KIND.native,
+};
+
+export interface Frame {
+  readonly name: string;
+  readonly filename: string;
+  /** 0: not known. */
+  readonly line: number;
+  readonly kind: number;
+}
+
+const OPERATOR = /^at::_ops::(\w+?)(?:_\w+)?::(?:call|redispatch)/;
+const NODE = /(?:^|::)(\w+Backward\w*|AccumulateGrad)::(?:apply|release_variables)/;
+const ARGUMENTS = /[(<].*$/s;
+
+/** A function of C++ in short: its operator, its node of the graph, or its name. */
+function nativeName(name: string): string {
+  const known = OPERATOR.exec(name)?.[1] ?? NODE.exec(name)?.[1];
+  if (known !== undefined) return known;
+  const plain = name.replaceAll("(anonymous namespace)::", "").replace(ARGUMENTS, "");
+  const last = plain.slice(plain.lastIndexOf("::") + (plain.includes("::") ? 2 : 0));
+  return last.trim() === "" ? name : last.trim();
+}
+
+/** The last part of a path, whichever system wrote it. */
+export function baseName(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+}
+
+const PSEUDO: ReadonlyMap<number, string> = new Map([
+  [NO_STACK, "no stack recorded"],
+  [OTHER_STACKS, "other stacks, each small"],
+]);
+
+export class CallStacks {
+  readonly numStacks: number;
+  readonly numFrames: number;
+  readonly #answer: StacksResponse;
+
+  constructor(answer: StacksResponse) {
+    this.#answer = answer;
+    this.numStacks = Math.max(0, answer.start.length - 1);
+    this.numFrames = answer.name.length;
+  }
+
+  get strings(): readonly string[] {
+    return this.#answer.strings;
+  }
+
+  frame(frame: number): Frame {
+    const { strings, name, filename, line, kind } = this.#answer;
+    return {
+      name: strings[name[frame] ?? -1] ?? "",
+      filename: strings[filename[frame] ?? -1] ?? "",
+      line: line[frame] ?? 0,
+      kind: kind[frame] ?? FRAME_KIND.user,
+    };
+  }
+
+  /** Rows of `strings` that a frame is described by. */
+  textsOf(frame: number): readonly [number, number] {
+    const { name, filename } = this.#answer;
+    return [name[frame] ?? -1, filename[frame] ?? -1];
+  }
+
+  /** Frames of a stack, innermost first; none of what stands for no stack. */
+  of(stack: number): Int32Array {
+    const { start, frame } = this.#answer;
+    if (stack < 0) return frame.subarray(0, 0);
+    return frame.subarray(start[stack] ?? 0, start[stack + 1] ?? start[stack] ?? 0);
+  }
+
+  /** Row of `strings` that names the innermost module; -1: none. */
+  moduleText(stack: number): number {
+    return this.#answer.module[stack] ?? -1;
+  }
+
+  module(stack: number): string {
+    return this.strings[this.moduleText(stack)] ?? "";
+  }
+
+  /** The frame that stands for a stack; -1 where there is none. */
+  userFrame(stack: number): number {
+    return stack < 0 ? -1 : (this.#answer.userFrame[stack] ?? -1);
+  }
+
+  /** `model.py:121 forward`: the place first, as tables are searched by it. */
+  frameLabel(frame: number): string {
+    return this.#label(frame, (name, place) => `${place} ${name}`);
+  }
+
+  /** `forward  model.py:121`: in boxes the name says more than the place. */
+  boxLabel(frame: number): string {
+    return this.#label(frame, (name, place) => `${name}  ${place}`);
+  }
+
+  #label(frame: number, joined: (name: string, place: string) => string): string {
+    const pseudo = PSEUDO.get(frame);
+    if (pseudo !== undefined) return pseudo;
+    const { name, filename, line, kind } = this.frame(frame);
+    if (kind === FRAME_KIND.native) return nativeName(name);
+    const file = baseName(filename);
+    if (file === "") return name;
+    return joined(name, line > 0 ? `${file}:${line}` : file);
+  }
+
+  /** What stands for a stack where there is one line of room. */
+  stackLabel(stack: number): string {
+    const pseudo = PSEUDO.get(stack);
+    if (pseudo !== undefined) return pseudo;
+    const frame = this.userFrame(stack);
+    return this.frameLabel(frame >= 0 ? frame : this.#telling(stack));
+  }
+
+  /** Only where it happened: `model.py:121`. */
+  stackPlace(stack: number): string {
+    const frame = this.userFrame(stack);
+    if (frame < 0) return this.stackLabel(stack);
+    const { filename, line } = this.frame(frame);
+    return `${baseName(filename)}:${line}`;
+  }
+
+  /**
+   * The frames to draw, from the root to the leaf. A stack with no frame of the kind
+   * asked for is shown by the frame that stands for it, so that no memory is left out.
+   */
+  path(stack: number, choice: FrameChoice): Int32Array {
+    if (stack < 0) return Int32Array.of(stack);
+    const { kind } = this.#answer;
+    const most = HIGHEST_KIND[choice];
+    const kept = this.of(stack)
+      .filter((frame) => (kind[frame] ?? 0) <= most)
+      .reverse();
+    if (kept.length > 0) return kept;
+    const standing = this.userFrame(stack);
+    return Int32Array.of(standing >= 0 ? standing : this.#telling(stack));
+  }
+
+  /** Of a stack without Python frames: the one that says most; `NO_STACK`: none does. */
+  #telling(stack: number): number {
+    const frames = this.of(stack);
+    const named = (pattern: RegExp): number | undefined =>
+      frames.find((row) => pattern.test(this.frame(row).name));
+    return named(NODE) ?? named(OPERATOR) ?? frames[0] ?? NO_STACK;
+  }
+
+  /** The stack as text, innermost frame first, as Python's own tracebacks name places. */
+  text(stack: number): string {
+    return Array.from(this.of(stack), (row) => {
+      const { name, filename, line } = this.frame(row);
+      return line > 0 ? `${filename}:${line} in ${name}` : `${filename} ${name}`.trim();
+    }).join("\n");
+  }
+}

@@ -1,0 +1,199 @@
+/** Operators by the time they took on the host and on devices. */
+
+import { useMemo, useRef } from "preact/hooks";
+import type { OperatorsBy, OperatorsResponse } from "../../../api/types.gen";
+import { formatInteger } from "../../../base/bytes";
+import { formatSeconds } from "../../../base/durations";
+import { useCommands } from "../../../base/use_commands";
+import { originOf } from "../../../model/words/origin";
+import {
+  clicked,
+  routeSort,
+  sortedRows,
+  sortOf,
+  sortWord,
+} from "../../../model/shown_rows";
+import { ExportMenu } from "../../../widgets/export/export_menu";
+import { RowTable } from "../../../widgets/row_table/row_table";
+import { Nothing } from "../../../widgets/state/state";
+import { ProfiledBar, profiledQuery } from "../../profiled/bar";
+import { useProfiledRows } from "../../profiled/rows";
+import { listedWords, topRows } from "../../profiled/top_choice";
+import { TraceFrame } from "../../profiled/trace_choice";
+import type { ViewProps } from "../../view_props";
+import { OperatorDrawer, type ChosenOperator } from "./drawer";
+import {
+  TIME_KEYS,
+  timeColumns,
+  timeSort,
+  timeTable,
+  timeValues,
+  usualSort,
+} from "./columns";
+
+const TABLE_PX = 620;
+
+const BY_WORDS: Readonly<Record<OperatorsBy, readonly [string, string]>> = {
+  name: ["Name", "One row per operator"],
+  shapes: ["Name and shapes", "One row per operator and shapes of its inputs"],
+};
+
+export function TimeTab(view: ViewProps) {
+  const { client, params, setParams } = view;
+  const by: OperatorsBy = params.get("by") === "shapes" ? "shapes" : "name";
+  const text = params.get("text") ?? "";
+  const live = useProfiledRows(
+    client,
+    "operators",
+    profiledQuery(view, by),
+    routeSort(params.get("sort"), TIME_KEYS, timeSort),
+    view.pollMs,
+  );
+  return (
+    <TraceFrame live={live} what="operators" setParams={setParams}>
+      {(data) => (
+        <>
+          <ProfiledBar
+            view={view}
+            options={["name", "shapes"]}
+            by={by}
+            words={BY_WORDS}
+            leaves={{ operator: null, shapes: null }}
+            searchLabel="Search operators"
+          />
+          {data.numRows === 0 && text === "" ? (
+            <NoOperators isWhole={data.choice.problems.length === 0} />
+          ) : (
+            <Table data={data} view={view} />
+          )}
+        </>
+      )}
+    </TraceFrame>
+  );
+}
+
+function NoOperators({ isWhole }: { readonly isWhole: boolean }) {
+  return (
+    <Nothing title="No operators in this trace">
+      <p>
+        {isWhole
+          ? "It was recorded without the host. Record ProfilerActivity.CPU (MemBoard does by itself)."
+          : "The lines above say what is wrong with this trace."}
+      </p>
+    </Nothing>
+  );
+}
+
+function chosenOf(view: ViewProps, by: OperatorsBy): ChosenOperator | null {
+  const name = view.params.get("operator") ?? "";
+  if (name === "") return null;
+  const shapes = view.params.get("shapes") ?? "";
+  return { name, shapes: by === "shapes" ? shapes : null };
+}
+
+function Table({
+  data,
+  view,
+}: {
+  readonly data: OperatorsResponse;
+  readonly view: ViewProps;
+}) {
+  const { params, setParams } = view;
+  const usual = usualSort(data.hasDevices);
+  const sort = sortOf(params.get("sort"), TIME_KEYS, usual);
+  const rows = useMemo(
+    () => sortedRows(data.name.length, timeValues(data, sort.key), sort.descending),
+    [data, sort.key, sort.descending],
+  );
+  const shown = topRows(view, rows);
+  const columns = useMemo(() => timeColumns(data, view.theme), [data, view.theme]);
+  const latest = useRef(data);
+  latest.current = data;
+  const chosen = chosenOf(view, data.by);
+  const selected =
+    chosen === null
+      ? -1
+      : data.name.findIndex(
+          (name, row) =>
+            name === chosen.name && (data.shapes[row] ?? "") === (chosen.shapes ?? ""),
+        );
+  const close = (): void => setParams({ operator: null, shapes: null });
+  useCommands(view.commands, () => [
+    {
+      id: "operators.close",
+      label: "Close the chosen operator",
+      group: "Operators",
+      key: "Escape",
+      run: close,
+    },
+  ]);
+  return (
+    <>
+      <section aria-label="Operators">
+        <div class="panel-head">
+          <p class="trace-sum">{sumWords(data, shown.length)}</p>
+          <ExportMenu
+            subject="the table of operators"
+            source={{
+              origin: originOf(data.run),
+              name: "operators",
+              table: () => timeTable(latest.current),
+              about: () => ({ source: data.choice.source, by: data.by }),
+              figure: null,
+            }}
+          />
+        </div>
+        {data.by === "shapes" && !data.hasShapes && (
+          <p class="quiet">
+            The trace has no shapes: record them with record_shapes=True of
+            torch.profiler.
+          </p>
+        )}
+        <RowTable
+          label="Operators"
+          columns={columns}
+          rows={shown}
+          selected={selected < 0 ? null : selected}
+          onSelect={(row) => {
+            const shapes = data.shapes[row] ?? "";
+            setParams({
+              operator: data.name[row] ?? null,
+              shapes: shapes === "" ? null : shapes,
+            });
+          }}
+          sort={sort}
+          onSort={(key) => {
+            const next = clicked(sort, key, key === "name" || key === "shapes");
+            setParams({ sort: sortWord(next, usual) });
+          }}
+          empty="No operator holds this text."
+          heightPx={TABLE_PX}
+        />
+      </section>
+      {chosen !== null && (
+        <OperatorDrawer
+          key={`${chosen.name} ${chosen.shapes ?? ""}`}
+          view={view}
+          source={data.choice.source}
+          chosen={chosen}
+          hasStacks={data.hasStacks}
+          hasDevices={data.hasDevices}
+          close={close}
+        />
+      )}
+    </>
+  );
+}
+
+function sumWords(data: OperatorsResponse, numShown: number): string {
+  const { totals, numRows } = data;
+  const parts = [
+    `${formatInteger(numRows)} ${numRows === 1 ? "row" : "rows"}`,
+    `${formatInteger(totals.numCalls)} calls`,
+    `${formatSeconds(totals.hostSelfMs / 1e3)} on the host`,
+  ];
+  if (data.hasDevices) {
+    parts.push(`${formatSeconds(totals.deviceSelfMs / 1e3)} on devices`);
+  }
+  return `${parts.join(", ")}${listedWords(numShown, numRows)}.`;
+}

@@ -1,0 +1,252 @@
+/** Ranks of a profiling cycle beside each other: bars and columns. Pure. */
+
+import type { DistributedResponse } from "../../../api/types.gen";
+import { formatBytes, type ByteUnit } from "../../../base/bytes";
+import type { Theme } from "../../../base/tokens";
+import type { Sort } from "../../../model/shown_rows";
+import type { Table } from "../../../model/table";
+import {
+  absentCell,
+  barOf,
+  countCell,
+  durationCell,
+  longestOf,
+  numberColumn,
+} from "../../../widgets/row_table/columns";
+import type { RowCell, RowColumn } from "../../../widgets/row_table/row_table";
+import { groupColumn, kindColumn } from "./group_columns";
+import { PART_WORDS, RANK_PARTS, rankPartColour, type RankPart } from "./parts";
+
+const NOT_COMPARED =
+  "Not known: not all ranks that take part in these collectives have a trace here";
+
+function rankCell(rank = -1): RowCell {
+  if (rank >= 0) return { text: String(rank) };
+  return absentCell("Neither the trace nor its file’s name says the rank");
+}
+
+/** Milliseconds of a part, by rank. */
+export function partMs(data: DistributedResponse, part: RankPart): Float64Array {
+  switch (part) {
+    case "computation":
+      return data.computationMs;
+    case "overlap":
+      return data.overlapMs;
+    case "communication":
+      return data.communicationMs;
+    case "other":
+      return data.otherMs;
+  }
+}
+
+/** Ranks as rows: the parts of each one's step. */
+export function rankColumns(
+  data: DistributedResponse,
+  theme: Theme,
+): readonly RowColumn[] {
+  const longest = longestOf(data.stepMs);
+  const noStep = "This rank has no such step";
+  const duration =
+    (values: Float64Array, bar?: string, absent = noStep) =>
+    (row: number): RowCell => {
+      const ms = values[row] ?? NaN;
+      if (Number.isNaN(ms)) {
+        return absentCell(Number.isNaN(data.stepMs[row] ?? NaN) ? noStep : absent);
+      }
+      const cell = durationCell(ms);
+      return bar === undefined ? cell : { ...cell, bar: barOf(ms, longest, bar) };
+    };
+  return [
+    numberColumn(
+      "rank",
+      "Rank",
+      "64px",
+      (row) => rankCell(data.rank[row]),
+      "As the trace says it, or its file’s name",
+    ),
+    numberColumn(
+      "step",
+      "Step",
+      "88px",
+      duration(data.stepMs),
+      "Time of the step, to the end of the device work it launched; of several steps the mean",
+    ),
+    ...RANK_PARTS.map((part) =>
+      numberColumn(
+        part,
+        PART_WORDS[part][0],
+        "minmax(104px, 1fr)",
+        duration(partMs(data, part), rankPartColour(theme, part)),
+        PART_WORDS[part][1],
+      ),
+    ),
+    numberColumn(
+      "transfer",
+      "Data moved",
+      "96px",
+      duration(data.transferMs, undefined, NOT_COMPARED),
+      "Of the collectives of the step chosen, else of all of the cycle: the shortest duration any rank measured of each. Collectives at the end of the profiled window, which not all traces show, are left out.",
+    ),
+    numberColumn(
+      "waiting",
+      "Waited",
+      "88px",
+      duration(data.waitingMs, undefined, NOT_COMPARED),
+      "Of the same collectives: this rank’s durations − data moved. It waited for the last rank; a link that is slow for this rank alone counts as well.",
+    ),
+  ];
+}
+
+export function rankValues(
+  data: DistributedResponse,
+  key: string,
+): ArrayLike<number> | undefined {
+  if (key === "rank") return data.rank;
+  if (key === "step") return data.stepMs;
+  if (key === "transfer") return data.transferMs;
+  if (key === "waiting") return data.waitingMs;
+  const part = RANK_PARTS.find((one) => one === key);
+  return part === undefined ? undefined : partMs(data, part);
+}
+
+export const USUAL_RANKS: Sort = { key: "rank", descending: false };
+export const RANK_KEYS: readonly string[] = [
+  ...["rank", "step", ...RANK_PARTS, "transfer", "waiting"],
+];
+export const USUAL_COLLECTIVES: Sort = { key: "total", descending: true };
+export const COLLECTIVE_KEYS: readonly string[] = [
+  "rank",
+  "kind",
+  "group",
+  "calls",
+  "bytes",
+  "total",
+  "mean",
+  "transfer",
+  "bus",
+  "last",
+];
+
+export function collectiveValues(
+  { collectives: own }: DistributedResponse,
+  key: string,
+): ArrayLike<number> | readonly string[] | undefined {
+  switch (key) {
+    case "rank":
+      return own.rank;
+    case "kind":
+      return own.kind;
+    case "group":
+      return own.group;
+    case "calls":
+      return own.numCalls;
+    case "bytes":
+      return own.numBytes;
+    case "total":
+      return own.totalMs;
+    case "mean":
+      return own.totalMs.map((ms, row) => ms / (own.numCalls[row] ?? 1));
+    case "transfer":
+      return own.transferMs;
+    case "bus":
+      return own.busBytesPerSecond;
+    case "last":
+      return own.numLast;
+    default:
+      return undefined;
+  }
+}
+
+export function collectiveColumns(
+  { collectives: own }: DistributedResponse,
+  byteUnit: ByteUnit,
+): readonly RowColumn[] {
+  const bytes = (value: number, after: string): RowCell =>
+    Number.isNaN(value)
+      ? absentCell("The trace does not say it")
+      : { text: `${formatBytes(value, byteUnit)}${after}`, title: `${value}${after}` };
+  /** Of the calls that all their ranks show; where these are not all, how many. */
+  const compared = (
+    row: number,
+    values: Float64Array,
+    cell: (value: number) => RowCell,
+  ) => {
+    const value = values[row] ?? NaN;
+    if (Number.isNaN(value)) return absentCell(NOT_COMPARED);
+    const [num, all] = [own.numCompared[row] ?? 0, own.numCalls[row] ?? 0];
+    if (num >= all) return cell(value);
+    return { ...cell(value), note: `${num} of ${all} calls` };
+  };
+  const mean = (row: number): number =>
+    (own.totalMs[row] ?? 0) / (own.numCalls[row] ?? 1);
+  return [
+    numberColumn("rank", "Rank", "56px", (row) => rankCell(own.rank[row])),
+    kindColumn(own.kind),
+    groupColumn(own.group, own.groupSize),
+    numberColumn(
+      "calls",
+      "Calls",
+      "64px",
+      (row) => countCell(own.numCalls[row] ?? 0),
+      "Collectives of this kind and group, over the whole cycle",
+    ),
+    numberColumn(
+      "bytes",
+      "Bytes",
+      "88px",
+      (row) => bytes(own.numBytes[row] ?? NaN, ""),
+      "Elements × bytes of an element, over all calls: of what goes into all_reduce, reduce, reduce_scatter, broadcast, scatter and send; of others what comes out",
+    ),
+    numberColumn(
+      "total",
+      "Total",
+      "84px",
+      (row) => durationCell(own.totalMs[row] ?? 0),
+      "Sum of the calls’ durations, waiting included; those at the same time count each",
+    ),
+    numberColumn(
+      "mean",
+      "Mean",
+      "80px",
+      (row) => durationCell(mean(row)),
+      "Total ÷ calls: the latency of one, waiting included",
+    ),
+    numberColumn(
+      "transfer",
+      "Data moved",
+      "96px",
+      (row) => compared(row, own.transferMs, durationCell),
+      "Without waiting for other ranks: the shortest duration any rank measured of each call",
+    ),
+    numberColumn(
+      "bus",
+      "Bus bandwidth",
+      "112px",
+      (row) =>
+        Number.isNaN(own.transferMs[row] ?? NaN)
+          ? absentCell(NOT_COMPARED)
+          : bytes(own.busBytesPerSecond[row] ?? NaN, "/s"),
+      "nccl-tests’ definition over data moved: bytes × 2(n−1)/n of all_reduce, (n−1)/n of all_gather, reduce_scatter and all_to_all, else 1, ÷ time. To be compared with the link’s speed.",
+    ),
+    numberColumn(
+      "last",
+      "Last in",
+      "64px",
+      (row) => compared(row, own.numLast, countCell),
+      "Calls in which the other ranks waited for this one: it measured the shortest duration",
+    ),
+  ];
+}
+
+export function distributedTable(data: DistributedResponse): Table {
+  return {
+    numRows: data.rank.length,
+    columns: [
+      { name: "rank", values: data.rank },
+      { name: "step_ms", values: data.stepMs },
+      ...RANK_PARTS.map((part) => ({ name: `${part}_ms`, values: partMs(data, part) })),
+      { name: "transfer_ms", values: data.transferMs },
+      { name: "waiting_ms", values: data.waitingMs },
+    ],
+  };
+}
