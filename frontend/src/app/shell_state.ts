@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { pagePulse } from "../api/pulse";
 import type { RunSummary } from "../api/types.gen";
-import type { Command } from "../base/commands";
+import { commandsOf, type Command } from "../base/commands";
 import { readPreference, writePreference } from "../base/preferences";
 import { writeLateWords } from "../base/late_words";
 import type { HostPage } from "./host_page";
@@ -156,31 +156,22 @@ export interface ShellActions {
 }
 
 export function shellCommands(actions: ShellActions): readonly Command[] {
-  const command = (
-    id: string,
-    group: string,
-    label: string,
-    run: () => void,
-    key?: string,
-  ): Command => ({ id, group, label, run, ...(key === undefined ? {} : { key }) });
   return [
-    command("ranks.search", "Ranks", "Choose ranks", actions.search, "/"),
-    command("ranks.before", "Ranks", "Previous rank", actions.before, ","),
-    command("ranks.after", "Ranks", "Next rank", actions.after, "."),
-    command("ranks.all", "Ranks", "Show all ranks", actions.allRanks),
-    command("page.clear", "Page", "Clear the cursor", actions.clear, "Escape"),
-    command("page.copy", "Page", "Copy a link to what is shown", actions.copyLink, "c"),
-    command("page.export", "Page", "Export", actions.exportMenu, "e"),
-    command(
-      "page.open",
-      "Page",
-      "Open memory snapshots or traces",
-      actions.openFiles,
-      "o",
-    ),
-    command("page.theme", "Page", "Change the theme", actions.nextTheme),
-    command("page.palette", "Page", "Find a command", actions.palette, "Ctrl+k"),
-    command("page.help", "Page", "Keyboard and help", actions.help, "?"),
+    ...commandsOf("ranks", "Ranks", [
+      ["search", "Choose ranks", actions.search, "/"],
+      ["before", "Previous rank", actions.before, ","],
+      ["after", "Next rank", actions.after, "."],
+      ["all", "Show all ranks", actions.allRanks],
+    ]),
+    ...commandsOf("page", "Page", [
+      ["clear", "Clear the cursor", actions.clear, "Escape"],
+      ["copy", "Copy a link to what is shown", actions.copyLink, "c"],
+      ["export", "Export", actions.exportMenu, "e"],
+      ["open", "Open memory snapshots or traces", actions.openFiles, "o"],
+      ["theme", "Change the theme", actions.nextTheme],
+      ["palette", "Find a command", actions.palette, "Ctrl+k"],
+      ["help", "Keyboard and help", actions.help, "?"],
+    ]),
   ];
 }
 

@@ -21,6 +21,25 @@ export interface Command {
   readonly run: () => void;
 }
 
+export type CommandRow = readonly [
+  id: string,
+  label: string,
+  run: () => void,
+  key?: string,
+];
+
+/** Commands of one group, one in a row; their ids begin with `prefix`. */
+export function commandsOf(
+  prefix: string,
+  group: string,
+  rows: readonly CommandRow[],
+): readonly Command[] {
+  return rows.map(([id, label, run, key]) => ({
+    ...{ id: `${prefix}.${id}`, label, group, run },
+    ...(key === undefined ? {} : { key }),
+  }));
+}
+
 export class Commands {
   readonly #registered = signal<readonly Command[]>([]);
 

@@ -1,6 +1,6 @@
 /** Registers the shell's commands and runs whatever command a key names. */
 
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { keyName, type Command, type Commands } from "../../base/commands";
 import { useCommands } from "../../base/use_commands";
 
@@ -10,15 +10,7 @@ export function useKeyboard(
   listening: boolean,
   own: readonly Command[],
 ): void {
-  // Registered once; each runs the newest version of itself.
-  const newest = useRef(own);
-  newest.current = own;
-  useCommands(commands, () =>
-    newest.current.map((command) => ({
-      ...command,
-      run: () => newest.current.find((one) => one.id === command.id)?.run(),
-    })),
-  );
+  useCommands(commands, () => own);
   useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       if (!listening || event.defaultPrevented) return;

@@ -1,6 +1,6 @@
 /** What the Allocations page can do by key, palette and the shell's export menu. */
 
-import type { Command } from "../../base/commands";
+import { commandsOf, type Command } from "../../base/commands";
 import { panStep, zoomStep } from "../../render/gestures";
 import type { BlockAxis } from "../../widgets/block_stack/axis";
 import type { BlockController } from "../../widgets/block_stack/controller";
@@ -18,7 +18,6 @@ export interface AllocationActions {
   readonly compare: () => void;
 }
 
-/** Asked when a command runs, so that it acts on what is shown then. */
 export interface AllocationsNow {
   readonly controller: BlockController | null;
   readonly axis: BlockAxis;
@@ -48,111 +47,61 @@ export const STACK_FILES: readonly { readonly id: string; readonly label: string
   { id: "csv", label: "Live stacks as CSV" },
 ];
 
-const GROUP = "Allocations";
-
-export function allocationCommands(now: () => AllocationsNow): readonly Command[] {
-  const command = (
-    id: string,
-    label: string,
-    run: (now: AllocationsNow) => void,
-    key?: string,
-  ): Command => ({
-    id: `allocations.${id}`,
-    label,
-    group: GROUP,
-    ...(key === undefined ? {} : { key }),
-    run: () => run(now()),
-  });
-  const view = (
-    id: string,
-    label: string,
-    move: (controller: BlockController) => void,
-    key?: string,
-  ): Command =>
-    command(
-      id,
-      label,
-      ({ controller }) => {
-        if (controller !== null) move(controller);
-      },
-      key,
-    );
-  const zoom = (axes: "x" | "y", sign: number) => (controller: BlockController) =>
-    controller.setView(zoomStep(controller.view, controller.limits, sign, axes));
-  const pan = (sign: number) => (controller: BlockController) =>
-    controller.setView(panStep(controller.view, controller.limits, sign));
-  const toMark =
-    (side: -1 | 1) =>
-    ({ marks, moment, pin, say }: AllocationsNow): void => {
-      const next = nextMark(marks, moment, side);
-      if (next !== null) pin(next);
-      else say(side > 0 ? "No later mark" : "No earlier mark");
-    };
-  const step =
-    (by: number) =>
-    ({ controller, axis }: AllocationsNow): void => {
-      if (controller !== null) stepEvents(controller, axis, by);
-    };
+export function allocationCommands(now: AllocationsNow): readonly Command[] {
+  const { controller, axis, marks, moment, actions, pin, say } = now;
+  const view = (move: (of: BlockController) => void) => () => {
+    if (controller !== null) move(controller);
+  };
+  const zoom = (axes: "x" | "y", sign: number) =>
+    view((of) => of.setView(zoomStep(of.view, of.limits, sign, axes)));
+  const pan = (sign: number) =>
+    view((of) => of.setView(panStep(of.view, of.limits, sign)));
+  const toMark = (side: -1 | 1) => () => {
+    const next = nextMark(marks, moment, side);
+    if (next !== null) pin(next);
+    else say(side > 0 ? "No later mark" : "No earlier mark");
+  };
+  const step = (by: number) => view((of) => stepEvents(of, axis, by));
+  const save = (id: string) => () => {
+    const file = now.files.find((one) => one.id === id);
+    if (file === undefined) say("Nothing is known of what is live yet");
+    else file.save();
+  };
+  const toHeight = view((of) => of.fitHeight());
+  const pinCursor = (): void => pin(moment);
   return [
-    command("find", "Find blocks", ({ find }) => find(), "/"),
-    view("in", "Zoom in", zoom("x", -1), "w"),
-    view("out", "Zoom out", zoom("x", 1), "s"),
-    view("taller", "Zoom in on the bytes", zoom("y", -1)),
-    view("flatter", "Zoom out of the bytes", zoom("y", 1)),
-    view(
-      "height",
-      "Fit the height to what is in sight",
-      (controller) => controller.fitHeight(),
-      "h",
-    ),
-    view("left", "Move left", pan(-1), "a"),
-    view("right", "Move right", pan(1), "d"),
-    view("fit", "Show everything", (controller) => controller.fit(), "f"),
-    command(
-      "peak",
-      "Pin the peak of this history",
-      ({ actions }) => actions.toPeak(),
-      "p",
-    ),
-    command("oom", "Pin the next out-of-memory error", ({ actions }) =>
-      actions.toOom(),
-    ),
-    command("before", "Pin the previous mark", toMark(-1), "["),
-    command("after", "Pin the next mark", toMark(1), "]"),
-    command("earlier", "Cursor one event back", step(-1), "ArrowLeft"),
-    command("later", "Cursor one event on", step(1), "ArrowRight"),
-    command(
-      "pin",
-      "Pin the moment at the cursor (Enter on the picture)",
-      ({ moment, pin }) => pin(moment),
-    ),
-    command(
-      "mark",
-      "Mark the moment, for differences",
-      ({ actions }) => actions.mark(),
-      "m",
-    ),
-    command("compare", "Compare this moment with another", ({ actions }) =>
-      actions.compare(),
-    ),
-    command("clear", "Give up what was chosen", ({ clear }) => clear(), "Escape"),
+    ...commandsOf("allocations", "Allocations", [
+      ["find", "Find blocks", now.find, "/"],
+      ["in", "Zoom in", zoom("x", -1), "w"],
+      ["out", "Zoom out", zoom("x", 1), "s"],
+      ["taller", "Zoom in on the bytes", zoom("y", -1)],
+      ["flatter", "Zoom out of the bytes", zoom("y", 1)],
+      ["height", "Fit the height to what is in sight", toHeight, "h"],
+      ["left", "Move left", pan(-1), "a"],
+      ["right", "Move right", pan(1), "d"],
+      ["fit", "Show everything", view((of) => of.fit()), "f"],
+      ["peak", "Pin the peak of this history", actions.toPeak, "p"],
+      ["oom", "Pin the next out-of-memory error", actions.toOom],
+      ["before", "Pin the previous mark", toMark(-1), "["],
+      ["after", "Pin the next mark", toMark(1), "]"],
+      ["earlier", "Cursor one event back", step(-1), "ArrowLeft"],
+      ["later", "Cursor one event on", step(1), "ArrowRight"],
+      ["pin", "Pin the moment at the cursor (Enter on the picture)", pinCursor],
+      ["mark", "Mark the moment, for differences", actions.mark, "m"],
+      ["compare", "Compare this moment with another", actions.compare],
+      ["clear", "Give up what was chosen", now.clear, "Escape"],
+    ]),
     ...exportCommands({
       view: "allocations",
       subject: "picture of allocations",
       formats: ALL_FORMATS,
-      source: () => now().source,
-      say: (sentence) => now().say(sentence),
+      source: () => now.source,
+      say,
     }),
-    ...STACK_FILES.map(({ id, label }) => ({
-      id: `allocations.export.${id}`,
-      label,
-      group: "Export",
-      run: (): void => {
-        const { files, say } = now();
-        const file = files.find((one) => one.id === id);
-        if (file === undefined) say("Nothing is known of what is live yet");
-        else file.save();
-      },
-    })),
+    ...commandsOf(
+      "allocations.export",
+      "Export",
+      STACK_FILES.map(({ id, label }) => [id, label, save(id)] as const),
+    ),
   ];
 }

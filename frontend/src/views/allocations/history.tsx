@@ -1,7 +1,7 @@
 /** One device of an open history: picture, who holds the memory, what is chosen. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { worthSaying, type Query } from "../../api/client";
+import { type Query } from "../../api/client";
 import type { HistoryDevice, HistoryFacts, HistoryResponse } from "../../api/types.gen";
 import { useOnce } from "../../api/use_once";
 import { useCommands } from "../../base/use_commands";
@@ -13,10 +13,10 @@ import type { BlockController } from "../../widgets/block_stack/controller";
 import { drawnMarks, withFiner } from "../../widgets/block_stack/marks";
 import type { ExportSource } from "../../widgets/export/source";
 import { Icon } from "../../widgets/icon/icon";
-import { Failure } from "../../widgets/state/state";
+import { Waiting } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
 import { BlockDrawer } from "../history/block_drawer";
-import { allocationCommands, type AllocationsNow, type StackFile } from "./commands";
+import { allocationCommands, type StackFile } from "./commands";
 import { stackCategories, type Held, exactly, useHeld } from "./state/held";
 import { HeldPanels } from "./held/panels";
 import { LedgerBar } from "./held/ledger_bar";
@@ -127,22 +127,21 @@ export function History(props: HistoryProps) {
     if (shown === null || stacks === null) return [];
     return stackFiles(shown, stacks, params.frames, originOf(view.run), label);
   };
-  const newest = (): AllocationsNow => ({
-    controller,
-    axis,
-    marks,
-    moment: shownMoment(),
-    actions,
-    pin,
-    clear,
-    find: () => findBox.current?.select(),
-    source: exporter.current,
-    files: filesOf(held.peek()),
-    say: view.say,
-  });
-  const latest = useRef(newest);
-  latest.current = newest;
-  useCommands(view.commands, () => allocationCommands(() => latest.current()));
+  useCommands(view.commands, () =>
+    allocationCommands({
+      controller,
+      axis,
+      marks,
+      moment: shownMoment(),
+      actions,
+      pin,
+      clear,
+      find: () => findBox.current?.select(),
+      source: exporter.current,
+      files: filesOf(held.peek()),
+      say: view.say,
+    }),
+  );
 
   const notes = useMemo(
     () => historyNotes(facts, device, byteUnit),
@@ -169,9 +168,11 @@ export function History(props: HistoryProps) {
         found={foundWords(tiles.tiles, search, byteUnit)}
         findBox={findBox}
       />
-      {failure !== null && worthSaying(failure, tiles.tiles.length > 0) && (
-        <Failure failure={failure} note="It is asked again by itself." />
-      )}
+      <Waiting
+        error={failure}
+        hasContent={tiles.tiles.length > 0}
+        note="It is asked again by itself."
+      />
       {device.numBefore === device.numAllocations && <NoEvents />}
       <Picture
         run={view.run}
@@ -234,9 +235,7 @@ export function History(props: HistoryProps) {
           byteUnit={byteUnit}
         />
       )}
-      {stacksLive.error !== null && worthSaying(stacksLive.error, stacks !== null) && (
-        <Failure failure={stacksLive.error} />
-      )}
+      <Waiting error={stacksLive.error} hasContent={stacks !== null} />
       <HeldPanels
         held={held}
         before={before}

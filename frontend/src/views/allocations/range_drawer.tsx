@@ -1,7 +1,7 @@
 /** A chosen range of events: what was allocated in it, what of that is gone, what stays. */
 
 import { useMemo, useState } from "preact/hooks";
-import { worthSaying, type Client, type Query } from "../../api/client";
+import { type Client, type Query } from "../../api/client";
 import type { AllocationRangeResponse } from "../../api/types.gen";
 import { useOnce } from "../../api/use_once";
 import {
@@ -17,7 +17,7 @@ import type { CallStacks } from "../../model/stacks/call_stacks";
 import { stackMatches } from "../../model/block_search";
 import { momentText } from "../../widgets/block_stack/axis";
 import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Waiting } from "../../widgets/state/state";
 import { Drawer } from "../panels/drawer";
 
 const TABLE_PX = 220;
@@ -59,10 +59,7 @@ export function RangeDrawer(props: RangeDrawerProps) {
         </>
       }
     >
-      {error !== null && worthSaying(error, answer !== null) && (
-        <Failure failure={error} />
-      )}
-      {answer === null && error === null && <Skeleton heightPx={TABLE_PX} />}
+      <Waiting error={error} hasContent={answer !== null} blocksPx={[TABLE_PX]} />
       {answer !== null && <Answer answer={answer} {...props} />}
     </Drawer>
   );

@@ -4,14 +4,13 @@
  */
 
 import { useMemo, useRef } from "preact/hooks";
-import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { useOnce } from "../../api/use_once";
 import { useCommands } from "../../base/use_commands";
 import { exportCommands } from "../../widgets/export/export_commands";
 import type { ExportSource } from "../../widgets/export/source";
 import { ChartButton } from "../../widgets/line_chart/chart_button";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Failure, Skeleton, Waiting } from "../../widgets/state/state";
 import { Segmented } from "../controls/choices";
 import { NoHistory, Opening, OpeningFailed } from "../history/opening";
 import {
@@ -226,14 +225,14 @@ function Two({ view, params, exporter }: TwoProps) {
           }}
         />
       </div>
-      {listError !== null && worthSaying(listError, aHistories !== null) && (
-        <Failure failure={listError} />
-      )}
+      <Waiting error={listError} hasContent={aHistories !== null} />
       <Way of={a} name="A" byteUnit={byteUnit} />
       {(bId !== aId || bRun !== run.id) && <Way of={b} name="B" byteUnit={byteUnit} />}
-      {live.error !== null && worthSaying(live.error, live.data !== null) && (
-        <Failure failure={live.error} note="It is asked again by itself." />
-      )}
+      <Waiting
+        error={live.error}
+        hasContent={live.data !== null}
+        note="It is asked again by itself."
+      />
       {ready && live.data === null && live.error === null && (
         <Skeleton heightPx={520} />
       )}

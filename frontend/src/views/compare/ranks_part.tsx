@@ -1,7 +1,6 @@
 /** All ranks: peaks, what holds them, the difference from the median, line by line. */
 
 import { useMemo, useState } from "preact/hooks";
-import { worthSaying } from "../../api/client";
 import type { RankHistoriesResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatBytes, formatBytesExact, formatInteger } from "../../base/bytes";
@@ -12,7 +11,7 @@ import { ExportMenu } from "../../widgets/export/export_menu";
 import type { ExportSource } from "../../widgets/export/source";
 import { RankBars } from "../../widgets/rank_bars/rank_bars";
 import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
-import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import { Nothing, Waiting } from "../../widgets/state/state";
 import { Segmented } from "../controls/choices";
 import { NoHistory } from "../history/opening";
 import { chosenHistory } from "../history/use_history";
@@ -49,10 +48,7 @@ export function RanksPart({ view, history, exporter }: RanksPartProps) {
   }
   return (
     <>
-      {error !== null && worthSaying(error, data !== null) && (
-        <Failure failure={error} />
-      )}
-      {data === null && error === null && <Skeleton heightPx={480} />}
+      <Waiting error={error} hasContent={data !== null} blocksPx={[480]} />
       {data?.ranks.length === 0 && (
         <Nothing title="No history has a known rank">
           <p>

@@ -1,7 +1,7 @@
 /** A box for a text that rows must hold; `/` goes to it where it has commands. */
 
 import { useRef } from "preact/hooks";
-import type { Commands } from "../../base/commands";
+import { commandsOf, type Commands } from "../../base/commands";
 import { useCommands } from "../../base/use_commands";
 import "./search_box.css";
 
@@ -15,15 +15,10 @@ export function SearchBox(props: {
   const box = useRef<HTMLInputElement>(null);
   useCommands(
     props.commands,
-    () => [
-      {
-        id: "search.focus",
-        label: props.label,
-        group: "View",
-        key: "/",
-        run: () => box.current?.focus(),
-      },
-    ],
+    () =>
+      commandsOf("search", "View", [
+        ["focus", props.label, () => box.current?.focus(), "/"],
+      ]),
     [props.label],
   );
   return (

@@ -3,9 +3,8 @@
  * saved tensors, module tracking and allocator captures found inside one of them.
  */
 
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { FunctionsResponse } from "../../api/types.gen";
-import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
 import { useCommands } from "../../base/use_commands";
@@ -15,7 +14,7 @@ import { exportCommands } from "../../widgets/export/export_commands";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import { TABLE_FORMATS, type ExportSource } from "../../widgets/export/source";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Waiting } from "../../widgets/state/state";
 import { TreeTable } from "../../widgets/tree_table/tree_table";
 import { AbsentList } from "../panels/absent_list";
 import { NotCollected } from "../panels/not_collected";
@@ -50,15 +49,7 @@ export function FunctionsView(props: ViewProps) {
   const { data, stale, error } = useLive(client, "functions", query, props.pollMs);
   return (
     <div class={stale ? "functions stale" : "functions"} aria-busy={stale}>
-      {error !== null && worthSaying(error, data !== null) && (
-        <Failure failure={error} />
-      )}
-      {data === null && error === null && (
-        <>
-          <Skeleton heightPx={32} />
-          <Skeleton heightPx={400} />
-        </>
-      )}
+      <Waiting error={error} hasContent={data !== null} blocksPx={[32, 400]} />
       {data !== null &&
         (data.function === null ? (
           <>
@@ -113,15 +104,13 @@ function Body({ view, data, params }: BodyProps) {
     }),
     figure: null,
   };
-  const latest = useRef({ source, view });
-  latest.current = { source, view };
   useCommands(view.commands, () =>
     exportCommands({
       view: "functions",
       subject: "table of calls",
       formats: TABLE_FORMATS,
-      source: () => latest.current.source,
-      say: (sentence) => latest.current.view.say(sentence),
+      source: () => source,
+      say: view.say,
     }),
   );
   return (

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { worthSaying, type Client, type Query } from "../../api/client";
+import { type Client, type Query } from "../../api/client";
 import type {
   AllocationBlockResponse,
   AllocationMoment,
@@ -23,7 +23,7 @@ import type { Theme } from "../../base/tokens";
 import { FRAME_KIND, type CallStacks } from "../../model/stacks/call_stacks";
 import { momentText } from "../../widgets/block_stack/axis";
 import { ChartButton } from "../../widgets/line_chart/chart_button";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Waiting } from "../../widgets/state/state";
 import { Drawer } from "../panels/drawer";
 import { SourceMenu, SourcePlaceLink, whereOf } from "../panels/source_frame";
 
@@ -90,10 +90,7 @@ export function BlockDrawer(props: BlockDrawerProps) {
         </>
       }
     >
-      {live.error !== null && worthSaying(live.error, block !== null) && (
-        <Failure failure={live.error} />
-      )}
-      {block === null && live.error === null && <Skeleton heightPx={160} />}
+      <Waiting error={live.error} hasContent={block !== null} blocksPx={[160]} />
       {block !== null && (
         <div class="drawer-parts">
           <Facts block={block} {...props} />

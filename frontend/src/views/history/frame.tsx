@@ -4,7 +4,6 @@
  */
 
 import type { ComponentChildren } from "preact";
-import { worthSaying } from "../../api/client";
 import type {
   HistoriesResponse,
   HistoryDevice,
@@ -12,7 +11,7 @@ import type {
   HistoryResponse,
 } from "../../api/types.gen";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Failure, Waiting } from "../../widgets/state/state";
 import { Choice } from "../controls/choices";
 import "./history.css";
 import { HistoryChooser } from "./chooser";
@@ -53,15 +52,7 @@ export function HistoryFrame(props: HistoryFrameProps) {
   const { data, error } = useHistories(client, query, props.history, view.pollMs);
   return (
     <div class="history">
-      {error !== null && worthSaying(error, data !== null) && (
-        <Failure failure={error} />
-      )}
-      {data === null && error === null && (
-        <>
-          <Skeleton heightPx={32} />
-          <Skeleton heightPx={520} />
-        </>
-      )}
+      <Waiting error={error} hasContent={data !== null} blocksPx={[32, 520]} />
       {data !== null && data.histories.length === 0 && (
         <NoHistory
           histories={data}
@@ -106,10 +97,7 @@ function Chosen(props: HistoryFrameProps & { readonly histories: HistoriesRespon
         )}
         {props.tools}
       </div>
-      {error !== null && worthSaying(error, answer !== null) && (
-        <Failure failure={error} />
-      )}
-      {answer === null && error === null && <Skeleton heightPx={520} />}
+      <Waiting error={error} hasContent={answer !== null} blocksPx={[520]} />
       {answer?.state === "failed" && (
         <OpeningFailed
           answer={answer}

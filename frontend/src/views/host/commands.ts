@@ -6,7 +6,7 @@ import { originOf } from "../../model/words/origin";
 import { X_COLUMN } from "../../model/lines/x_kind";
 import type { Table } from "../../model/table";
 import { exportCommands } from "../../widgets/export/export_commands";
-import { TABLE_FORMATS } from "../../widgets/export/source";
+import { TABLE_FORMATS, type ExportSource } from "../../widgets/export/source";
 
 /** One row for each point: lines sampled at different times share no column of x. */
 export function hostTable({ tracks, x }: Pick<HostResponse, "tracks" | "x">): Table {
@@ -29,27 +29,22 @@ export function hostTable({ tracks, x }: Pick<HostResponse, "tracks" | "x">): Ta
   };
 }
 
-/** `newest` is asked when the user exports, so the file holds what is on the page. */
 export function hostExports(
-  newest: () => HostResponse | null,
+  data: HostResponse | null,
   say: (sentence: string) => void,
 ): readonly Command[] {
+  const source = (of: HostResponse): ExportSource => ({
+    origin: originOf(of.run),
+    name: "host",
+    table: () => hostTable(of),
+    about: () => ({ x: of.x, rank: of.rank }),
+    figure: null,
+  });
   return exportCommands({
     view: "host",
     subject: "table of all tracks",
     formats: TABLE_FORMATS,
-    source: () => {
-      const data = newest();
-      if (data === null) return null;
-      const { x, rank } = data;
-      return {
-        origin: originOf(data.run),
-        name: "host",
-        table: () => hostTable(data),
-        about: () => ({ x, rank }),
-        figure: null,
-      };
-    },
+    source: () => (data === null ? null : source(data)),
     say,
   });
 }

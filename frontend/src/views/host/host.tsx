@@ -2,7 +2,6 @@
 
 import { useRef, useState } from "preact/hooks";
 import type { AbsentSeries, HostResponse, HostTrack, XKind } from "../../api/types.gen";
-import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
 import { useCommands } from "../../base/use_commands";
@@ -12,7 +11,7 @@ import { asSentence, sourceLabel } from "../../model/words/source_label";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { XRange } from "../../widgets/line_chart/types";
 import { useWidth } from "../../widgets/line_chart/use_size";
-import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import { Nothing, Waiting } from "../../widgets/state/state";
 import { rangeCommands } from "../range/commands";
 import { useRange } from "../range/use_range";
 import type { ViewProps } from "../view_props";
@@ -48,18 +47,9 @@ export function HostView(props: ViewProps) {
           px: Math.round(widthPx),
         };
   const { data, stale, error } = useLive(client, "host", query, props.pollMs);
-  const latest = useRef({ data, shown, setRange, say: props.say });
-  latest.current = { data, shown, setRange, say: props.say };
   useCommands(props.commands, () => [
-    ...rangeCommands("Host", {
-      extent: () => extentOf(latest.current.data),
-      range: () => latest.current.shown,
-      setRange: (range) => latest.current.setRange(range),
-    }),
-    ...hostExports(
-      () => latest.current.data,
-      (sentence) => latest.current.say(sentence),
-    ),
+    ...rangeCommands("Host", { extent: extentOf(data), range: shown, setRange }),
+    ...hostExports(data, props.say),
   ]);
   return (
     <div class="host" ref={box} aria-busy={stale}>
@@ -75,10 +65,7 @@ export function HostView(props: ViewProps) {
           </button>
         )}
       </header>
-      {error !== null && worthSaying(error, data !== null) && (
-        <Failure failure={error} />
-      )}
-      {data === null && error === null && <Skeleton heightPx={480} />}
+      <Waiting error={error} hasContent={data !== null} blocksPx={[480]} />
       {data !== null && data.tracks.length === 0 && (
         <Nothing title="No host measurements in this run">
           <p>The reasons stand below, with what to do about each.</p>

@@ -1,7 +1,7 @@
 /** What the Modules page can do by key, palette and the shell's export menu. */
 
 import type { ModulesResponse } from "../../api/types.gen";
-import type { Command } from "../../base/commands";
+import { commandsOf, type Command } from "../../base/commands";
 import { originOf } from "../../model/words/origin";
 import { exportCommands } from "../../widgets/export/export_commands";
 import {
@@ -45,58 +45,42 @@ export interface ModulesNow {
 }
 
 export interface ModuleActions {
-  /** Asked when a command runs, so that it acts on what is shown then. */
-  readonly now: () => ModulesNow;
+  readonly now: ModulesNow;
   /** What the timeline exports; null where there is no timeline. */
   readonly timeline: (() => ExportSource | null) | null;
   readonly find: () => void;
 }
 
-export function moduleCommands(actions: ModuleActions): readonly Command[] {
-  const { now, timeline, find } = actions;
-  const say = (sentence: string): void => now().view.say(sentence);
-  const command = (
-    id: string,
-    label: string,
-    run: (now: ModulesNow) => void,
-    key?: string,
-  ): Command => ({
-    id: `modules.${id}`,
-    label,
-    group: "Modules",
-    ...(key === undefined ? {} : { key }),
-    run: () => run(now()),
-  });
+export function moduleCommands({
+  now,
+  timeline,
+  find,
+}: ModuleActions): readonly Command[] {
+  const { data, modules, params, view } = now;
+  const { say, setParams } = view;
+  const measure = data.measure === "held" ? "total" : "held";
   return [
-    command("find", "Find modules", find),
-    command("flat", "Switch between tree and list", ({ params, view }) =>
-      view.setParams({ flat: params.flat ? null : "1", depth: null }),
-    ),
-    command(
-      "measure",
-      "Switch between memory by module and the rank’s total",
-      ({ data, view }) =>
-        view.setParams(
-          measureWords(data.measure === "held" ? "total" : "held", data),
-          "push",
-        ),
-    ),
-    command("before", "Previous tracked step", (current) => step(current, -1), "{"),
-    command("after", "Next tracked step", (current) => step(current, 1), "}"),
-    command(
-      "close",
-      "Close the details",
-      ({ view }) => view.setParams({ module: null }),
-      "Escape",
-    ),
+    ...commandsOf("modules", "Modules", [
+      ["find", "Find modules", find],
+      [
+        "flat",
+        "Switch between tree and list",
+        () => setParams({ flat: params.flat ? null : "1", depth: null }),
+      ],
+      [
+        "measure",
+        "Switch between memory by module and the rank’s total",
+        () => setParams(measureWords(measure, data), "push"),
+      ],
+      ["before", "Previous tracked step", () => step(now, -1), "{"],
+      ["after", "Next tracked step", () => step(now, 1), "}"],
+      ["close", "Close the details", () => setParams({ module: null }), "Escape"],
+    ]),
     ...exportCommands({
       view: "modules",
       subject: "module table",
       formats: TABLE_FORMATS,
-      source: () => {
-        const { data, modules, params } = now();
-        return moduleExport(data, modules, params);
-      },
+      source: () => moduleExport(data, modules, params),
       say,
     }),
     ...(timeline === null

@@ -7,7 +7,6 @@ import type {
   ModuleResponse,
   ModulesResponse,
 } from "../../api/types.gen";
-import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatBytesExact, formatInteger, type ByteUnit } from "../../base/bytes";
 import { formatSeconds } from "../../base/durations";
@@ -16,7 +15,7 @@ import { formatExact, formatQuantity } from "../../model/words/quantity";
 import { LineChart } from "../../widgets/line_chart/line_chart";
 import type { ChartLine, XRange } from "../../widgets/line_chart/types";
 import { RankBars, stripOfValues } from "../../widgets/rank_bars/rank_bars";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Waiting } from "../../widgets/state/state";
 import { CloseDetails } from "../panels/close_details";
 import type { ViewProps } from "../view_props";
 import { subjectOf } from "./params";
@@ -54,10 +53,7 @@ export function Details(props: DetailsProps) {
         {answer !== null && <OwnFacts answer={answer} byteUnit={view.byteUnit} />}
         <CloseDetails close={props.close} />
       </header>
-      {live.error !== null && worthSaying(live.error, answer !== null) && (
-        <Failure failure={live.error} />
-      )}
-      {answer === null && live.error === null && <Skeleton heightPx={PART_PX} />}
+      <Waiting error={live.error} hasContent={answer !== null} blocksPx={[PART_PX]} />
       {answer !== null && (
         <div class="modules-parts">
           <Moments answer={answer} view={view} callShown={props.callShown} />

@@ -6,14 +6,13 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ModulesResponse } from "../../api/types.gen";
-import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
 import { useCommands } from "../../base/use_commands";
 import { useWidth } from "../../widgets/line_chart/use_size";
 import type { ExportSource } from "../../widgets/export/source";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Waiting } from "../../widgets/state/state";
 import { TreeTable } from "../../widgets/tree_table/tree_table";
 import { AbsentList } from "../panels/absent_list";
 import { Segmented } from "../controls/choices";
@@ -96,15 +95,7 @@ function Memory(props: {
   const px = useWidth(box);
   return (
     <div class={stale ? "modules stale" : "modules"} ref={box} aria-busy={stale}>
-      {error !== null && worthSaying(error, data !== null) && (
-        <Failure failure={error} />
-      )}
-      {data === null && error === null && (
-        <>
-          <Skeleton heightPx={64} />
-          <Skeleton heightPx={480} />
-        </>
-      )}
+      <Waiting error={error} hasContent={data !== null} blocksPx={[64, 480]} />
       {data !== null &&
         (data.window === null ? (
           <NotCollected
@@ -156,14 +147,12 @@ function Body({ view, data, params, px }: BodyProps) {
   const selected = params.module === "" ? null : modules.idOf(params.module);
   const timelineExport = useRef<ExportSource | null>(null);
   const findBox = useRef<HTMLInputElement>(null);
-  const latest = useRef({ data, modules, params, view });
-  latest.current = { data, modules, params, view };
   const hasTimeline = data.facts?.source !== "imported";
   useCommands(
     view.commands,
     () =>
       moduleCommands({
-        now: () => latest.current,
+        now: { data, modules, params, view },
         timeline: hasTimeline ? () => timelineExport.current : null,
         find: () => findBox.current?.select(),
       }),

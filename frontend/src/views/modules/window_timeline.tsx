@@ -55,16 +55,11 @@ export function WindowTimeline(props: WindowTimelineProps) {
   const live = useLive(view.client, "module_timeline", query, view.pollMs);
   const answer = fitting(live.data, data, params);
   const handle = useRef<StackHandle | null>(null);
-  const latest = useRef({ answer, shown, setRange });
-  latest.current = { answer, shown, setRange };
   useCommands(view.commands, () => [
     ...rangeCommands("Modules", {
-      extent: () => ({
-        low: latest.current.answer?.xLow ?? 0,
-        high: latest.current.answer?.xHigh ?? 1,
-      }),
-      range: () => latest.current.shown,
-      setRange: (range) => latest.current.setRange(range),
+      extent: { low: answer?.xLow ?? 0, high: answer?.xHigh ?? 1 },
+      range: shown,
+      setRange,
     }),
     ...peakCommands("Modules", {
       toHighest: () => handle.current?.toPeak(),

@@ -5,7 +5,7 @@ import type { Command } from "../../base/commands";
 import { originOf } from "../../model/words/origin";
 import type { Table } from "../../model/table";
 import { exportCommands } from "../../widgets/export/export_commands";
-import { TABLE_FORMATS } from "../../widgets/export/source";
+import { TABLE_FORMATS, type ExportSource } from "../../widgets/export/source";
 
 /** The rank strip with every digit; one row per rank. */
 export function rankTable({ strip }: OverviewResponse): Table {
@@ -43,32 +43,26 @@ export function headlineTable({ headlines }: OverviewResponse): Table {
   };
 }
 
-/** `newest` is asked when the user exports, so the file holds what is on the page. */
 export function overviewExports(
-  newest: () => OverviewResponse | null,
+  data: OverviewResponse | null,
   say: (sentence: string) => void,
 ): readonly Command[] {
-  const commands = (
-    subject: string,
-    table: (data: OverviewResponse) => Table,
-  ): readonly Command[] =>
-    exportCommands({
+  const commands = (subject: string, table: (of: OverviewResponse) => Table) => {
+    const source = (of: OverviewResponse): ExportSource => ({
+      origin: originOf(of.run),
+      name: of.rank === null ? subject : `rank ${of.rank} ${subject}`,
+      table: () => table(of),
+      about: () => ({ rank: of.rank }),
+      figure: null,
+    });
+    return exportCommands({
       view: "overview",
       subject,
       formats: TABLE_FORMATS,
-      source: () => {
-        const data = newest();
-        if (data === null) return null;
-        return {
-          origin: originOf(data.run),
-          name: data.rank === null ? subject : `rank ${data.rank} ${subject}`,
-          table: () => table(data),
-          about: () => ({ rank: data.rank }),
-          figure: null,
-        };
-      },
+      source: () => (data === null ? null : source(data)),
       say,
     });
+  };
   return [
     ...commands("table of ranks", rankTable),
     ...commands("table of headline numbers", headlineTable),

@@ -3,20 +3,20 @@
  * With a rank chosen it is that rank's page.
  */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type {
   FindingsResponse,
   OverviewResponse,
   Prediction,
 } from "../../api/types.gen";
-import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
 import { formatInteger } from "../../base/bytes";
+import { useCommands } from "../../base/use_commands";
 import { originOf } from "../../model/words/origin";
 import { Findings } from "../../widgets/finding/finding";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Failure, Skeleton, Waiting } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
 import { overviewExports } from "./exports";
 import { HeadlineCards } from "./headline_cards";
@@ -42,28 +42,13 @@ export function OverviewView(props: ViewProps) {
     props.pollMs,
   );
   const found = useFindings(props);
-  const newest = useRef(data);
-  newest.current = data;
-  const say = useRef(props.say);
-  say.current = props.say;
-  useEffect(
-    () =>
-      commands.register(
-        overviewExports(
-          () => newest.current,
-          (sentence) => say.current(sentence),
-        ),
-      ),
-    [commands],
-  );
+  useCommands(commands, () => overviewExports(data, props.say));
   if (data === null) {
     return error === null ? <Loading /> : <Failure failure={error} />;
   }
   return (
     <div class={stale ? "overview stale" : "overview"} aria-busy={stale}>
-      {error !== null && worthSaying(error, true) && (
-        <Failure failure={error} note="What was read before stays below." />
-      )}
+      <Waiting error={error} hasContent note="What was read before stays below." />
       <Body data={data} whole={all.data ?? data} found={found} {...props} />
     </div>
   );

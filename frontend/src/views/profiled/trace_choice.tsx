@@ -3,13 +3,13 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { ProfileChoice, Responses, RunSummary } from "../../api/types.gen";
-import { worthSaying, type Client, type Query, type Route } from "../../api/client";
+import { type Client, type Query, type Route } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import type { Live } from "../../api/watch";
 import { asSentence } from "../../model/words/source_label";
 import { Icon } from "../../widgets/icon/icon";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
-import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import { Failure, Nothing, Skeleton, Waiting } from "../../widgets/state/state";
 import { Choice } from "../controls/choices";
 import "./trace_choice.css";
 
@@ -148,7 +148,7 @@ export function TraceFrame<
   const old = stale || (shown !== null && shown !== data);
   return (
     <div class={old ? "trace-frame stale" : "trace-frame"} aria-busy={old}>
-      {error !== null && worthSaying(error, true) && <Failure failure={error} />}
+      <Waiting error={error} hasContent />
       <div class="trace-choice">
         <TraceChoice
           choice={choice}

@@ -6,16 +6,19 @@ const EXTENT = { low: 0, high: 1000 };
 
 function timeline(start: XRange | null) {
   let range = start;
-  const commands = rangeCommands("Timeline", {
-    extent: () => EXTENT,
-    range: () => range,
-    setRange: (next) => {
-      range = next;
-    },
-  });
+  const commands = () =>
+    rangeCommands("Timeline", {
+      extent: EXTENT,
+      range,
+      setRange: (next) => {
+        range = next;
+      },
+    });
   return {
     press: (key: string) => {
-      commands.find((command) => command.key === key)?.run();
+      commands()
+        .find((command) => command.key === key)
+        ?.run();
       return range;
     },
   };
@@ -37,8 +40,8 @@ describe("rangeCommands", () => {
 
   it("gives every command a key of its own", () => {
     const keys = rangeCommands("Timeline", {
-      extent: () => EXTENT,
-      range: () => null,
+      extent: EXTENT,
+      range: null,
       setRange: () => undefined,
     }).map((command) => command.key);
     expect(new Set(keys).size).toBe(keys.length);
@@ -48,7 +51,7 @@ describe("rangeCommands", () => {
 describe("rangeAfter", () =>
   it("never shrinks to nothing", () => {
     const range = rangeAfter(
-      { extent: () => EXTENT, range: () => ({ low: 5, high: 5.02 }) },
+      { extent: EXTENT, range: { low: 5, high: 5.02 } },
       (view) => ({ ...view, x1: view.x0 + 0.01 }),
     );
     expect((range?.high ?? 0) - (range?.low ?? 0)).toBeGreaterThan(0);

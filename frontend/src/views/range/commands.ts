@@ -1,14 +1,13 @@
 /** Zooming and panning by key and palette: the same on every view with an x axis. */
 
-import type { Command } from "../../base/commands";
+import { commandsOf, type Command } from "../../base/commands";
 import { panStep, zoomStep } from "../../render/gestures";
 import type { Limits, Viewport } from "../../render/viewport";
 import type { XRange } from "../../widgets/line_chart/types";
 
-/** Asked when a command runs, so that it acts on what is shown then. */
 export interface RangeNow {
-  readonly extent: () => XRange;
-  readonly range: () => XRange | null;
+  readonly extent: XRange;
+  readonly range: XRange | null;
   readonly setRange: (range: XRange | null) => void;
 }
 
@@ -17,11 +16,11 @@ const LEAST_SHARE = 1e-5;
 
 /** The range after a key moved or zoomed it; null where that is everything. */
 export function rangeAfter(
-  now: Pick<RangeNow, "extent" | "range">,
+  { extent, range }: Pick<RangeNow, "extent" | "range">,
   move: (view: Viewport, limits: Limits) => Viewport,
 ): XRange | null {
-  const { low, high } = now.extent();
-  const from = now.range() ?? { low, high };
+  const { low, high } = extent;
+  const from = range ?? extent;
   const limits = {
     world: { x0: low, x1: high, y0: 0, y1: 1 },
     leastX: (high - low) * LEAST_SHARE,
@@ -32,29 +31,16 @@ export function rangeAfter(
 }
 
 export function rangeCommands(group: string, now: RangeNow): readonly Command[] {
-  const moving = (
-    id: string,
-    label: string,
-    key: string,
-    move: (view: Viewport, limits: Limits) => Viewport,
-  ): Command => ({
-    id: `range.${id}`,
-    label,
-    group,
-    key,
-    run: () => now.setRange(rangeAfter(now, move)),
-  });
-  return [
-    {
-      id: "range.fit",
-      label: "Show everything",
-      group,
-      key: "f",
-      run: () => now.setRange(null),
-    },
-    moving("in", "Zoom in", "w", (view, limits) => zoomStep(view, limits, -1, "x")),
-    moving("out", "Zoom out", "s", (view, limits) => zoomStep(view, limits, 1, "x")),
-    moving("left", "Move left", "a", (view, limits) => panStep(view, limits, -1)),
-    moving("right", "Move right", "d", (view, limits) => panStep(view, limits, 1)),
-  ];
+  const moving = (move: (view: Viewport, limits: Limits) => Viewport) => () =>
+    now.setRange(rangeAfter(now, move));
+  const zoom = (sign: number) =>
+    moving((view, limits) => zoomStep(view, limits, sign, "x"));
+  const pan = (sign: number) => moving((view, limits) => panStep(view, limits, sign));
+  return commandsOf("range", group, [
+    ["fit", "Show everything", () => now.setRange(null), "f"],
+    ["in", "Zoom in", zoom(-1), "w"],
+    ["out", "Zoom out", zoom(1), "s"],
+    ["left", "Move left", pan(-1), "a"],
+    ["right", "Move right", pan(1), "d"],
+  ]);
 }

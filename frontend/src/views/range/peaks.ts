@@ -1,6 +1,6 @@
 /** Going to peaks by key and palette: the same on every view that draws a line of them. */
 
-import type { Command } from "../../base/commands";
+import { commandsOf, type Command } from "../../base/commands";
 
 export interface PeakActions {
   readonly toHighest: () => void;
@@ -12,15 +12,9 @@ export function peakCommands(
   group: string,
   { toHighest, toNext }: PeakActions,
 ): readonly Command[] {
-  const command = (
-    id: string,
-    label: string,
-    key: string,
-    run: () => void,
-  ): Command => ({ id: `peak.${id}`, label, group, key, run });
-  return [
-    command("highest", "Jump to the peak", "p", toHighest),
-    command("before", "Previous peak", "[", () => toNext(-1)),
-    command("after", "Next peak", "]", () => toNext(1)),
-  ];
+  return commandsOf("peak", group, [
+    ["highest", "Jump to the peak", toHighest, "p"],
+    ["before", "Previous peak", () => toNext(-1), "["],
+    ["after", "Next peak", () => toNext(1), "]"],
+  ]);
 }

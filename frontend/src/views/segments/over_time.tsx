@@ -1,7 +1,7 @@
 /** Segments over time: each, or each mapped part of an expandable one, while it was there. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { worthSaying, type Query } from "../../api/client";
+import { type Query } from "../../api/client";
 import type { HistoryDevice } from "../../api/types.gen";
 import { formatBytes, formatInteger } from "../../base/bytes";
 import type { CallStacks } from "../../model/stacks/call_stacks";
@@ -18,7 +18,7 @@ import { ExportMenu } from "../../widgets/export/export_menu";
 import type { ExportSource } from "../../widgets/export/source";
 import { ChartButton } from "../../widgets/line_chart/chart_button";
 import { ZoomButtons } from "../../widgets/line_chart/zoom_buttons";
-import { Failure } from "../../widgets/state/state";
+import { Waiting } from "../../widgets/state/state";
 import { Segmented } from "../controls/choices";
 import { HistoryMinimap } from "../history/minimap";
 import { useTiles } from "../tiles/use_tiles";
@@ -117,9 +117,11 @@ export function OverTime(props: {
         />
         <ExportMenu subject="the segments over time" source={source} />
       </div>
-      {tiles.error !== null && worthSaying(tiles.error, num > 0) && (
-        <Failure failure={tiles.error} note="It is asked again by itself." />
-      )}
+      <Waiting
+        error={tiles.error}
+        hasContent={num > 0}
+        note="It is asked again by itself."
+      />
       <BlockStack
         label={label}
         device={device}

@@ -4,7 +4,7 @@
  */
 
 import { useMemo, useRef } from "preact/hooks";
-import { worthSaying, type Query } from "../../api/client";
+import { type Query } from "../../api/client";
 import { useOnce } from "../../api/use_once";
 import { useCommands } from "../../base/use_commands";
 import { CallStacks } from "../../model/stacks/call_stacks";
@@ -20,12 +20,12 @@ import {
   zoomedRange,
 } from "../../widgets/scrubber/place";
 import { Scrubber } from "../../widgets/scrubber/scrubber";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Skeleton, Waiting } from "../../widgets/state/state";
 import { BlockDrawer } from "../history/block_drawer";
 import { Segmented } from "../controls/choices";
 import { HistoryFrame, type OpenHistory } from "../history/frame";
 import type { ViewProps } from "../view_props";
-import { segmentCommands, type SegmentsNow } from "./commands";
+import { segmentCommands } from "./commands";
 import { EventList } from "./events/list";
 import { MapPart } from "./map_part";
 import { OverTime } from "./over_time";
@@ -151,35 +151,34 @@ function OfDevice({
     else if (params.range !== null) setParams(rangeWords(null));
   }
   const label = labelOf(open);
-  const newest = (): SegmentsNow => ({
-    actions,
-    play: playing.toggle,
-    clear,
-    source: exporter.current,
-    pinners:
-      state === null
-        ? null
-        : {
-            origin: originOf(view.run),
-            name: `${label} kept open by`,
-            table: () => pinnersTable(state, stacks),
-            about: () => ({ device: device.device, moment: state.moment.moment }),
-            figure: null,
-          },
-    openAllocations: () => view.showPage("allocations", { moment: at.toString() }),
-    compare: () =>
-      view.showPage("compare", {
-        part: null,
-        history,
-        history_device: device.device.toString(),
-        moment: at.toString(),
-        b_history: null,
-      }),
-    say: view.say,
-  });
-  const latest = useRef(newest);
-  latest.current = newest;
-  useCommands(view.commands, () => segmentCommands(() => latest.current()));
+  useCommands(view.commands, () =>
+    segmentCommands({
+      actions,
+      play: playing.toggle,
+      clear,
+      source: exporter.current,
+      pinners:
+        state === null
+          ? null
+          : {
+              origin: originOf(view.run),
+              name: `${label} kept open by`,
+              table: () => pinnersTable(state, stacks),
+              about: () => ({ device: device.device, moment: state.moment.moment }),
+              figure: null,
+            },
+      openAllocations: () => view.showPage("allocations", { moment: at.toString() }),
+      compare: () =>
+        view.showPage("compare", {
+          part: null,
+          history,
+          history_device: device.device.toString(),
+          moment: at.toString(),
+          b_history: null,
+        }),
+      say: view.say,
+    }),
+  );
   return (
     <>
       {numEvents > 0 && (
@@ -218,9 +217,11 @@ function OfDevice({
           the moment it was taken.
         </p>
       )}
-      {error !== null && worthSaying(error, state !== null) && (
-        <Failure failure={error} note="It is asked again by itself." />
-      )}
+      <Waiting
+        error={error}
+        hasContent={state !== null}
+        note="It is asked again by itself."
+      />
       {params.part === "map" && state === null && error === null && (
         <Skeleton heightPx={520} />
       )}

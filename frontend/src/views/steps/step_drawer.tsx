@@ -1,7 +1,6 @@
 /** One step on every rank: its parts, who was slowest, and the way to its trace. */
 
 import { useMemo } from "preact/hooks";
-import { worthSaying } from "../../api/client";
 import type { StepResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
@@ -16,7 +15,7 @@ import { partColours } from "../../render/palette";
 import { ExportMenu } from "../../widgets/export/export_menu";
 import type { ExportSource } from "../../widgets/export/source";
 import { RowTable, type RowColumn } from "../../widgets/row_table/row_table";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Waiting } from "../../widgets/state/state";
 import { Drawer } from "../panels/drawer";
 import type { ViewProps } from "../view_props";
 
@@ -77,10 +76,7 @@ export function StepDrawer(props: {
       }
       close={props.close}
     >
-      {live.error !== null && worthSaying(live.error, data !== null) && (
-        <Failure failure={live.error} />
-      )}
-      {data === null && live.error === null && <Skeleton heightPx={TABLE_PX} />}
+      <Waiting error={live.error} hasContent={data !== null} blocksPx={[TABLE_PX]} />
       {data !== null && data.ranks.length > 0 && <Step view={view} data={data} />}
     </Drawer>
   );

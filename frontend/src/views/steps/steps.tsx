@@ -4,7 +4,6 @@
  */
 
 import { useMemo, useRef } from "preact/hooks";
-import { worthSaying } from "../../api/client";
 import type { StepsResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
 import { partLabel } from "../../model/words/step_part";
@@ -13,7 +12,7 @@ import type { ExportSource } from "../../widgets/export/source";
 import type { XRange } from "../../widgets/line_chart/types";
 import { useWidth } from "../../widgets/line_chart/use_size";
 import type { PartStackHandle } from "../../widgets/part_stack/types";
-import { Failure, Skeleton } from "../../widgets/state/state";
+import { Waiting } from "../../widgets/state/state";
 import { AbsentList } from "../panels/absent_list";
 import { NotCollected } from "../panels/not_collected";
 import { useRange } from "../range/use_range";
@@ -92,15 +91,11 @@ export function StepsView(props: ViewProps) {
 
   return (
     <div class="steps" ref={box} aria-busy={data.stale}>
-      {data.error !== null && worthSaying(data.error, answer !== null) && (
-        <Failure failure={data.error} />
-      )}
-      {answer === null && data.error === null && (
-        <>
-          <Skeleton heightPx={32} />
-          <Skeleton heightPx={STACK_PX} />
-        </>
-      )}
+      <Waiting
+        error={data.error}
+        hasContent={answer !== null}
+        blocksPx={[32, STACK_PX]}
+      />
       {answer?.rank === null && (
         <>
           <Distributed {...props} />
@@ -116,9 +111,7 @@ export function StepsView(props: ViewProps) {
         <>
           <Controls answer={drawn} params={params} setParams={props.setParams} />
           <Figures answer={drawn} stragglers={stragglers} />
-          {late.error !== null && worthSaying(late.error, true) && (
-            <Failure failure={late.error} />
-          )}
+          <Waiting error={late.error} hasContent />
           {stragglers !== null && (
             <Findings {...props} findings={stragglers.findings} />
           )}

@@ -1,7 +1,6 @@
 /** The keys and exports of the Steps view. */
 
-import { useRef } from "preact/hooks";
-import type { Command, Commands } from "../../base/commands";
+import { commandsOf, type Commands } from "../../base/commands";
 import { useCommands } from "../../base/use_commands";
 import { exportCommands } from "../../widgets/export/export_commands";
 import { ALL_FORMATS, type ExportSource } from "../../widgets/export/source";
@@ -29,51 +28,37 @@ export interface StepsCommands {
 }
 
 export function useStepsCommands(commands: Commands, of: StepsCommands): void {
-  // Registered once; each runs with what was drawn last.
-  const latest = useRef(of);
-  latest.current = of;
-  const hasMap = of.map !== null;
-  const make = (): readonly Command[] => {
-    const exporting = (subject: string, source: () => ExportSource | null) =>
-      exportCommands({
-        view: "steps",
-        subject,
-        formats: ALL_FORMATS,
-        source,
-        say: (sentence) => latest.current.say(sentence),
-      });
-    return [
-      ...peakCommands("Steps", {
-        toHighest: () => latest.current.handle.current?.toSlowest(),
-        toNext: (side) => {
-          if (latest.current.handle.current?.toNextSlow(side) === false) {
-            latest.current.say(
-              side > 0
-                ? "No later slow step is drawn"
-                : "No earlier slow step is drawn",
-            );
-          }
-        },
-      }),
-      ...rangeCommands("Steps", {
-        extent: () => latest.current.extent,
-        range: () => latest.current.shown,
-        setRange: (range) => latest.current.setRange(range),
-      }),
-      {
-        id: "steps.unpin",
-        label: "Close the pinned step",
-        group: "Steps",
-        key: "Escape",
-        run: () => {
-          if (latest.current.step !== null) latest.current.unpin();
-        },
-      },
-      ...exporting("stack", () => latest.current.stack.current),
-      ...(hasMap
-        ? exporting("heatmap", () => latest.current.map?.current ?? null)
-        : []),
-    ];
+  const { extent, shown, setRange, handle, stack, map, say } = of;
+  const exporting = (subject: string, source: Exporter) =>
+    exportCommands({
+      view: "steps",
+      subject,
+      formats: ALL_FORMATS,
+      source: () => source.current,
+      say,
+    });
+  const toNext = (side: -1 | 1): void => {
+    if (handle.current?.toNextSlow(side) === false) {
+      say(side > 0 ? "No later slow step is drawn" : "No earlier slow step is drawn");
+    }
   };
-  useCommands(commands, make, [hasMap]);
+  const unpin = (): void => {
+    if (of.step !== null) of.unpin();
+  };
+  useCommands(
+    commands,
+    () => [
+      ...peakCommands("Steps", {
+        toHighest: () => handle.current?.toSlowest(),
+        toNext,
+      }),
+      ...rangeCommands("Steps", { extent, range: shown, setRange }),
+      ...commandsOf("steps", "Steps", [
+        ["unpin", "Close the pinned step", unpin, "Escape"],
+      ]),
+      ...exporting("stack", stack),
+      ...(map === null ? [] : exporting("heatmap", map)),
+    ],
+    [map !== null],
+  );
 }

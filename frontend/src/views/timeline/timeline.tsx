@@ -6,10 +6,8 @@
 
 import { useMemo, useRef } from "preact/hooks";
 import type { TimelineResponse } from "../../api/types.gen";
-import { worthSaying } from "../../api/client";
 import { useLive } from "../../api/use_live";
 import { formatInteger } from "../../base/bytes";
-import type { Command } from "../../base/commands";
 import { parseRankSet } from "../../base/rank_set";
 import { useCommands } from "../../base/use_commands";
 import { formatQuantity } from "../../model/words/quantity";
@@ -29,7 +27,7 @@ import { useWidth } from "../../widgets/line_chart/use_size";
 import { Minimap, MINIMAP_PX } from "../../widgets/minimap/minimap";
 import { ProblemList } from "../../widgets/problem_list/problem_list";
 import { RankTable } from "../../widgets/rank_table/rank_table";
-import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import { Nothing, Waiting } from "../../widgets/state/state";
 import { peakCommands } from "../range/peaks";
 import { rangeCommands } from "../range/commands";
 import { useRange } from "../range/use_range";
@@ -77,69 +75,57 @@ export function TimelineView(props: ViewProps) {
     () => (answer === null ? { low: 0, high: 1 } : extentOf(answer)),
     [answer?.xLow, answer?.xHigh, answer?.x],
   );
-  const latest = useRef({ extent, shown, whole, answer });
-  latest.current = { extent, shown, whole, answer };
-  const move = useRef(setRange);
-  move.current = setRange;
-  const say = useRef(props.say);
-  say.current = props.say;
   const hasMap = ranks.rank === null && run.numRanks > 1;
 
   const chartExport = useRef<ExportSource | null>(null);
   const mapExport = useRef<ExportSource | null>(null);
 
-  const make = (): readonly Command[] => {
-    const tell = (sentence: string): void => say.current(sentence);
-    const toPeak = (): void => {
-      const { whole: all, answer: part, extent: full } = latest.current;
-      const found = all ?? part;
-      const peak = found === null ? null : peakOf(found);
-      if (peak === null) return;
-      const { low, high } = full;
-      const side = (high - low) * PEAK_SHARE;
-      cursor.value = peak.x;
-      move.current({
-        low: Math.max(low, peak.x - side),
-        high: Math.min(high, peak.x + side),
-      });
-    };
-    const toNext = (side: -1 | 1): void => {
-      const { answer: part, extent: full, shown: range } = latest.current;
-      if (part === null) return;
-      const { low, high } = range ?? full;
-      const from = cursor.peek() ?? (side > 0 ? low - 1 : high + 1);
-      const x = nextPeak(localPeaks(envelopeOf(part)), from, side);
-      if (x === null) {
-        tell(side > 0 ? "No later peak is drawn" : "No earlier peak is drawn");
-        return;
-      }
-      cursor.value = x;
-      const next = rangeAround(range, x, full);
-      if (next !== range) move.current(next);
-    };
-    const exporting = (
-      subject: string,
-      source: { readonly current: ExportSource | null },
-    ) =>
-      exportCommands({
-        view: "timeline",
-        subject,
-        formats: ALL_FORMATS,
-        source: () => source.current,
-        say: tell,
-      });
-    return [
+  const toPeak = (): void => {
+    const found = whole ?? answer;
+    const peak = found === null ? null : peakOf(found);
+    if (peak === null) return;
+    const { low, high } = extent;
+    const side = (high - low) * PEAK_SHARE;
+    cursor.value = peak.x;
+    setRange({
+      low: Math.max(low, peak.x - side),
+      high: Math.min(high, peak.x + side),
+    });
+  };
+  const toNext = (side: -1 | 1): void => {
+    if (answer === null) return;
+    const { low, high } = shown ?? extent;
+    const from = cursor.peek() ?? (side > 0 ? low - 1 : high + 1);
+    const x = nextPeak(localPeaks(envelopeOf(answer)), from, side);
+    if (x === null) {
+      props.say(side > 0 ? "No later peak is drawn" : "No earlier peak is drawn");
+      return;
+    }
+    cursor.value = x;
+    const next = rangeAround(shown, x, extent);
+    if (next !== shown) setRange(next);
+  };
+  const exporting = (
+    subject: string,
+    source: { readonly current: ExportSource | null },
+  ) =>
+    exportCommands({
+      view: "timeline",
+      subject,
+      formats: ALL_FORMATS,
+      source: () => source.current,
+      say: props.say,
+    });
+  useCommands(
+    commands,
+    () => [
       ...peakCommands("Timeline", { toHighest: toPeak, toNext }),
-      ...rangeCommands("Timeline", {
-        extent: () => latest.current.extent,
-        range: () => latest.current.shown,
-        setRange: (range) => move.current(range),
-      }),
+      ...rangeCommands("Timeline", { extent, range: shown, setRange }),
       ...exporting("chart", chartExport),
       ...(hasMap ? exporting("heatmap", mapExport) : []),
-    ];
-  };
-  useCommands(commands, make, [cursor, hasMap]);
+    ],
+    [hasMap],
+  );
 
   const togglePin = (rank: number): void => {
     const { pinned } = ranks;
@@ -156,15 +142,11 @@ export function TimelineView(props: ViewProps) {
 
   return (
     <div class="timeline" ref={box} aria-busy={data.stale}>
-      {data.error !== null && worthSaying(data.error, answer !== null) && (
-        <Failure failure={data.error} />
-      )}
-      {answer === null && data.error === null && (
-        <>
-          <Skeleton heightPx={32} />
-          <Skeleton heightPx={CHART_PX} />
-        </>
-      )}
+      <Waiting
+        error={data.error}
+        hasContent={answer !== null}
+        blocksPx={[32, CHART_PX]}
+      />
       {answer !== null && (
         <>
           {answer.series !== null && (

@@ -1,7 +1,6 @@
 /** The timeline with what belongs to it: tools above, the plot, details below. */
 
 import { useMemo, useRef, useLayoutEffect, useState } from "preact/hooks";
-import { worthSaying } from "../../api/client";
 import type {
   TraceResponse,
   TraceTrack,
@@ -9,9 +8,9 @@ import type {
 } from "../../api/types.gen";
 import { useCommands } from "../../base/use_commands";
 import { originOf } from "../../model/words/origin";
-import { Failure } from "../../widgets/state/state";
+import { Waiting } from "../../widgets/state/state";
 import type { ViewProps } from "../view_props";
-import { traceCommands, type TraceNow } from "./commands";
+import { traceCommands } from "./commands";
 import { Details } from "./drawers/details";
 import { layoutOf, tracksQuery } from "./plot/layout";
 import { MapStrip, useFamilies, useMap } from "./overview/strip";
@@ -99,24 +98,26 @@ export function Timeline({ view, params, answer }: TimelineProps) {
     else if (find !== "") setParams({ find: null });
   };
   const searchBox = useRef<HTMLInputElement>(null);
-  useTraceCommands(view, () => ({
-    window: shown.peek(),
-    world: extent,
-    setWindow,
-    fit,
-    search: () => {
-      searchBox.current?.focus();
-      searchBox.current?.select();
-    },
-    next: moves.next,
-    step: moves.step,
-    instant: moves.nextInstant,
-    clear,
-    perfetto: () => openPerfetto(answer, run, view.say),
-    table: sumUp,
-    source: sums === null ? null : rangeExport(sums, originOf(run)),
-    say: view.say,
-  }));
+  useCommands(view.commands, () =>
+    traceCommands({
+      window: shown.peek(),
+      world: extent,
+      setWindow,
+      fit,
+      search: () => {
+        searchBox.current?.focus();
+        searchBox.current?.select();
+      },
+      next: moves.next,
+      step: moves.step,
+      instant: moves.nextInstant,
+      clear,
+      perfetto: () => openPerfetto(answer, run, view.say),
+      table: sumUp,
+      source: sums === null ? null : rangeExport(sums, originOf(run)),
+      say: view.say,
+    }),
+  );
 
   const above = useRef<HTMLDivElement>(null);
   const heightPx = usePlotHeight(above);
@@ -149,9 +150,11 @@ export function Timeline({ view, params, answer }: TimelineProps) {
           theme={theme}
           families={useFamilies(loader, version)}
         />
-        {tiles.error !== null && worthSaying(tiles.error, version.value > 0) && (
-          <Failure failure={tiles.error} note="It is asked again by itself." />
-        )}
+        <Waiting
+          error={tiles.error}
+          hasContent={version.value > 0}
+          note="It is asked again by itself."
+        />
         <MapStrip
           label={`${label}: all of the time`}
           map={map}
@@ -264,13 +267,6 @@ function useAxis(answer: TraceResponse, closed: ReadonlySet<string>): Axis {
     [answer],
   );
   return { base, world, extent, layout, stamp };
-}
-
-/** Keys and palette act on what is shown when they run. */
-function useTraceCommands(view: ViewProps, newest: () => TraceNow): void {
-  const latest = useRef(newest);
-  latest.current = newest;
-  useCommands(view.commands, () => traceCommands(() => latest.current()));
 }
 
 /** The summary, and the page's own edge. */

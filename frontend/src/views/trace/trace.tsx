@@ -1,10 +1,10 @@
 /** Trace: what ran when, of all ranks on one clock, with memory and host beside it. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { worthSaying, type Query } from "../../api/client";
+import { type Query } from "../../api/client";
 import type { TraceResponse } from "../../api/types.gen";
 import { useLive } from "../../api/use_live";
-import { Failure, Nothing, Skeleton } from "../../widgets/state/state";
+import { Nothing, Waiting } from "../../widgets/state/state";
 import { Segmented } from "../controls/choices";
 import type { ViewProps } from "../view_props";
 import { readTrace, type TraceParams } from "./state/params";
@@ -67,10 +67,12 @@ function TimelineTab(view: ViewProps) {
   );
   return (
     <div class="trace" aria-busy={opening}>
-      {error !== null && worthSaying(error, data !== null) && (
-        <Failure failure={error} note="It is asked again by itself." />
-      )}
-      {data === null && error === null && <Skeleton heightPx={520} />}
+      <Waiting
+        error={error}
+        hasContent={data !== null}
+        note="It is asked again by itself."
+        blocksPx={[520]}
+      />
       {data !== null && <OfRun view={view} params={params} answer={data} />}
     </div>
   );

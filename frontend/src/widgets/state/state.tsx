@@ -1,6 +1,7 @@
 /** What stands where content cannot: loading, failed, nothing recorded. */
 
 import type { ComponentChildren } from "preact";
+import { worthSaying, type ApiError } from "../../api/client";
 import { Icon } from "../icon/icon";
 import "./state.css";
 
@@ -49,6 +50,32 @@ export function Failure(props: FailureProps) {
       </div>
     </div>
   );
+}
+
+/**
+ * What stands for an answer: grey blocks until it comes, and why it failed, where that is
+ * worth saying beside what is shown already.
+ */
+export function Waiting(props: {
+  readonly error: ApiError | null;
+  readonly hasContent: boolean;
+  /** Heights of what will stand there. */
+  readonly blocksPx?: readonly number[];
+  readonly note?: string;
+}) {
+  const { error, hasContent, blocksPx = [], note } = props;
+  if (error === null) {
+    if (hasContent) return null;
+    return (
+      <>
+        {blocksPx.map((heightPx, at) => (
+          <Skeleton key={at} heightPx={heightPx} />
+        ))}
+      </>
+    );
+  }
+  if (!worthSaying(error, hasContent)) return null;
+  return <Failure failure={error} {...(note === undefined ? {} : { note })} />;
 }
 
 /** A quiet place holder: what is not there, why, and how to get it. */

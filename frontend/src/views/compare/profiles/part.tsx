@@ -2,14 +2,13 @@
 
 import type { ComponentChildren } from "preact";
 import type { ProfileResponse, RunSummary } from "../../../api/types.gen";
-import { worthSaying } from "../../../api/client";
 import type { Live } from "../../../api/watch";
 import { formatSeconds } from "../../../base/durations";
 import { divergingColours } from "../../../model/category";
 import { formatSigned } from "../../../model/words/signed";
 import type { ExportSource } from "../../../widgets/export/source";
 import { ChartButton } from "../../../widgets/line_chart/chart_button";
-import { Failure, Skeleton } from "../../../widgets/state/state";
+import { Skeleton, Waiting } from "../../../widgets/state/state";
 import { Choice } from "../../controls/choices";
 import { ROLE_HELP, ROLE_WORDS, roleColour } from "../../profiled/roles";
 import {
@@ -151,9 +150,7 @@ function Way(props: { readonly live: Live<ProfileResponse>; readonly name: strin
     <>
       {data === null && error === null && <Skeleton heightPx={24} />}
       {data !== null && <TraceState choice={data.choice} />}
-      {error !== null && worthSaying(error, data !== null) && (
-        <Failure failure={error} note={`Side ${props.name}.`} />
-      )}
+      <Waiting error={error} hasContent={data !== null} note={`Side ${props.name}.`} />
     </>
   );
 }

@@ -2,14 +2,13 @@
 
 import { useMemo } from "preact/hooks";
 import type { ProfileResponse } from "../../../api/types.gen";
-import { worthSaying } from "../../../api/client";
 import { formatInteger } from "../../../base/bytes";
 import { originOf } from "../../../model/words/origin";
 import { clicked, sortOf, sortWord } from "../../../model/shown_rows";
 import { ExportMenu } from "../../../widgets/export/export_menu";
 import type { ExportSource } from "../../../widgets/export/source";
 import { ROW_PX, RowTable } from "../../../widgets/row_table/row_table";
-import { Failure, Nothing, Skeleton } from "../../../widgets/state/state";
+import { Nothing, Skeleton, Waiting } from "../../../widgets/state/state";
 import { Choice, Segmented } from "../../controls/choices";
 import { SearchBox } from "../../controls/search_box";
 import { traceWords, useProfiled } from "../../profiled/trace_choice";
@@ -82,9 +81,7 @@ export function ProfileTables(props: TablesProps) {
           }}
         />
       </div>
-      {error !== null && worthSaying(error, aSide !== null && bSide !== null) && (
-        <Failure failure={error} />
-      )}
+      <Waiting error={error} hasContent={aSide !== null && bSide !== null} />
       {aSide !== null && bSide !== null ? (
         <Rows {...props} aSide={aSide} bSide={bSide} />
       ) : (

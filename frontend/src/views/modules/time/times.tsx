@@ -1,6 +1,6 @@
 /** Modules by time: forward and backward, on the host and on the device. */
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { ModuleTimesResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { useCommands } from "../../../base/use_commands";
@@ -78,14 +78,12 @@ function Times(props: {
     about: () => ({ source: data.choice.source }),
     figure: null,
   };
-  const latest = useRef(source);
-  latest.current = source;
   useCommands(commands, () =>
     exportCommands({
       view: "modules",
       subject: "times of modules",
       formats: TABLE_FORMATS,
-      source: () => latest.current,
+      source: () => source,
       say: view.say,
     }),
   );

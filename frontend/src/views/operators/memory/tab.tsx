@@ -1,6 +1,6 @@
 /** Operators by the memory they allocated, when, and for how long. */
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import type {
   OperatorCharge,
   OperatorMemoryResponse,
@@ -8,6 +8,7 @@ import type {
 } from "../../../api/types.gen";
 import { formatBytes } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
+import { commandsOf } from "../../../base/commands";
 import { useCommands } from "../../../base/use_commands";
 import { routeSort } from "../../../model/shown_rows";
 import { Nothing } from "../../../widgets/state/state";
@@ -161,8 +162,6 @@ function OfDevice(props: {
   const [chosen, setChosen] = useState<number | null>(null);
   const extent = { low: 0, high: Math.max(data.durationMs, 1e-6) };
   const shown = range.shown ?? extent;
-  const latest = useRef({ extent, range });
-  latest.current = { extent, range };
   useLayoutEffect(() => {
     // Rows are of this answer alone; whoever sees the new ones may point at them.
     setPointed(null);
@@ -170,17 +169,13 @@ function OfDevice(props: {
   }, [data.allocations]);
   useCommands(view.commands, () => [
     ...rangeCommands("Operators", {
-      extent: () => latest.current.extent,
-      range: () => latest.current.range.shown,
-      setRange: (next) => latest.current.range.setRange(next),
+      extent,
+      range: range.shown,
+      setRange: range.setRange,
     }),
-    {
-      id: "operators.clear",
-      label: "Show the whole trace",
-      group: "Operators",
-      key: "Escape",
-      run: () => latest.current.range.setRange(null),
-    },
+    ...commandsOf("operators", "Operators", [
+      ["clear", "Show the whole trace", () => range.setRange(null), "Escape"],
+    ]),
   ]);
   const marked = pointed ?? chosen;
   const device = data.devices.find(({ key }) => key === data.device);

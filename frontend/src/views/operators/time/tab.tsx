@@ -4,6 +4,7 @@ import { useMemo, useRef } from "preact/hooks";
 import type { OperatorsBy, OperatorsResponse } from "../../../api/types.gen";
 import { formatInteger } from "../../../base/bytes";
 import { formatSeconds } from "../../../base/durations";
+import { commandsOf } from "../../../base/commands";
 import { useCommands } from "../../../base/use_commands";
 import { originOf } from "../../../model/words/origin";
 import {
@@ -118,15 +119,11 @@ function Table({
             name === chosen.name && (data.shapes[row] ?? "") === (chosen.shapes ?? ""),
         );
   const close = (): void => setParams({ operator: null, shapes: null });
-  useCommands(view.commands, () => [
-    {
-      id: "operators.close",
-      label: "Close the chosen operator",
-      group: "Operators",
-      key: "Escape",
-      run: close,
-    },
-  ]);
+  useCommands(view.commands, () =>
+    commandsOf("operators", "Operators", [
+      ["close", "Close the chosen operator", close, "Escape"],
+    ]),
+  );
   return (
     <>
       <section aria-label="Operators">

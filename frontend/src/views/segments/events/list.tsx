@@ -1,12 +1,7 @@
 /** What the allocator did, event by event, as many as there are; a click is a moment. */
 
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
-import {
-  worthSaying,
-  type ApiError,
-  type Client,
-  type Query,
-} from "../../../api/client";
+import { type ApiError, type Client, type Query } from "../../../api/client";
 import type { HistoryFacts } from "../../../api/types.gen";
 import { useOnce } from "../../../api/use_once";
 import {
@@ -18,7 +13,7 @@ import {
 import { formatSeconds } from "../../../base/durations";
 import type { CallStacks } from "../../../model/stacks/call_stacks";
 import { formatSigned } from "../../../model/words/signed";
-import { Failure } from "../../../widgets/state/state";
+import { Waiting } from "../../../widgets/state/state";
 import { Segmented } from "../../controls/choices";
 import { EventChunks, type EventRow } from "./chunks";
 import { EVENT_CHOICES, type EventChoice } from "../state/params";
@@ -121,7 +116,7 @@ export function EventList(props: EventListProps) {
           {head.data !== null && `${formatInteger(numRows)} events`}
         </span>
       </div>
-      {error !== null && worthSaying(error, false) && <Failure failure={error} />}
+      <Waiting error={error} hasContent={false} />
       <div
         class={props.facts.streams.length > 1 ? "event-list has-streams" : "event-list"}
         role="grid"

@@ -1,13 +1,13 @@
 /** What our own recordings say of the traces they saved: tables, operators, memory. */
 
 import { useEffect, useState } from "preact/hooks";
-import { worthSaying, type Query } from "../../../api/client";
+import { type Query } from "../../../api/client";
 import type { Recorded, TraceReport } from "../../../api/types.gen";
 import { useLive } from "../../../api/use_live";
 import { useOnce } from "../../../api/use_once";
 import { asSentence } from "../../../model/words/source_label";
 import { Icon } from "../../../widgets/icon/icon";
-import { Failure, Skeleton } from "../../../widgets/state/state";
+import { Failure, Skeleton, Waiting } from "../../../widgets/state/state";
 import { Choice } from "../../controls/choices";
 import type { ViewProps } from "../../view_props";
 import { MemoryPart } from "./memory_part";
@@ -37,10 +37,12 @@ export function Summary(view: ViewProps) {
     data === null ? null : chosenReport(data.reports, view.params.get("report"));
   return (
     <div class="trace-report" aria-busy={data === null}>
-      {error !== null && worthSaying(error, data !== null) && (
-        <Failure failure={error} note="It is asked again by itself." />
-      )}
-      {data === null && error === null && <Skeleton heightPx={420} />}
+      <Waiting
+        error={error}
+        hasContent={data !== null}
+        note="It is asked again by itself."
+        blocksPx={[420]}
+      />
       {data !== null && chosen === null && !data.stillReading && (
         <NoReports absent={data.absent} hasTraces={view.run.madeOf === "traces"} />
       )}
