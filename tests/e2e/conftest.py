@@ -39,14 +39,19 @@ def run(*command: str | Path, **keywords) -> str:
     return done.stdout
 
 
-def fresh_environment(folder: Path, wanted: str) -> Path:
+def fresh_environment(folder: Path, wanted: str, above: Path | None = None) -> Path:
     """bin/ of an environment that holds what is wanted, and what that needs.
 
     It has no pip of its own, and of thousands of modules those few are compiled that are
-    imported: both would take half of the time.
+    imported: both would take half of the time. What the environment `above` holds, another
+    one's bin/, it has too.
     """
     run(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
     bin_dir = folder / "venv" / "bin"
+    if above is not None:
+        (packages,) = bin_dir.parent.glob("lib/python3*/site-packages")
+        (theirs,) = above.parent.glob("lib/python3*/site-packages")
+        (packages / "above.pth").write_text(f"{theirs}\n")
     constraints = ROOT / "tests" / "constraints.txt"
     install = (sys.executable, "-m", "pip", "--python", bin_dir / "python", "install")
     run(*install, "--quiet", "--no-compile", "-c", constraints, wanted, cwd=folder)
@@ -104,15 +109,34 @@ def tensorboard(viewer, tmp_path) -> Iterator[Callable[..., Board]]:
     with contextlib.ExitStack() as stack:
 
         def start(*arguments: str | Path) -> Board:
-            return stack.enter_context(serving(viewer, tmp_path, arguments))
+            command = [viewer / "tensorboard"]
+            return stack.enter_context(serving(command, tmp_path, arguments))
 
         yield start
 
 
+@pytest.fixture(scope="module")
+def board_of(viewer, tmp_path_factory) -> Iterator[Callable[[Path], Board]]:
+    """A TensorBoard on a logdir that tests only look at: one for all of a module."""
+    boards: dict[Path, Board] = {}
+    with contextlib.ExitStack() as stack:
+
+        def board(logdir: Path) -> Board:
+            if logdir not in boards:
+                folder = tmp_path_factory.mktemp("board")
+                serves = serving([viewer / "tensorboard"], folder, ("--logdir", logdir))
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setenv("MEMBOARD_CACHE_DIR", str(folder / "cache"))
+                    boards[logdir] = stack.enter_context(serves)
+            return boards[logdir]
+
+        yield board
+
+
 @contextlib.contextmanager
-def serving(viewer: Path, folder: Path, arguments: tuple[str | Path, ...]):
+def serving(command: list[str | Path], folder: Path, arguments: tuple[str | Path, ...]):
     log = folder / f"tensorboard{len(list(folder.glob('*.log')))}.log"
-    with running(arguments, log, [viewer / "tensorboard"]) as url:
+    with running(arguments, log, command) as url:
         yield Board(url=url, log=log)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Locator, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 GIB = 1 << 30
 
@@ -174,8 +174,8 @@ def test_a_pickle_in_the_logdir_is_drawn_and_read(
     assert "memboard" not in board.log.read_text().lower().replace("memboard_", "")
 
 
-def test_what_is_shown_can_be_chosen_and_found(tensorboard, open_page, snapshots):
-    board = tensorboard("--logdir", snapshots.logdir)
+def test_what_is_shown_can_be_chosen_and_found(board_of, open_page, snapshots):
+    board = board_of(snapshots.logdir)
     page = opened(board, open_page, "allocations")
     painted(page)
     # Colours of lines instead of categories; the legend follows.
@@ -219,10 +219,8 @@ def test_what_is_shown_can_be_chosen_and_found(tensorboard, open_page, snapshots
         hash_holds(page, word)
 
 
-def test_moments_are_marked_compared_and_ranges_summed(
-    tensorboard, open_page, snapshots
-):
-    board = tensorboard("--logdir", snapshots.logdir)
+def test_moments_are_marked_compared_and_ranges_summed(board_of, open_page, snapshots):
+    board = board_of(snapshots.logdir)
     page = opened(board, open_page, "allocations")
     plot = painted(page)
     page.keyboard.press("p")
@@ -262,8 +260,8 @@ def test_moments_are_marked_compared_and_ranges_summed(
     chosen.wait_for(state="detached")
 
 
-def test_files_hold_what_is_shown(tensorboard, open_page, snapshots, tmp_path):
-    board = tensorboard("--logdir", snapshots.logdir)
+def test_files_hold_what_is_shown(board_of, open_page, snapshots, tmp_path):
+    board = board_of(snapshots.logdir)
     page = opened(board, open_page, "allocations", f"moment={snapshots.peak}")
     painted(page)
 

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="session")
 def cloud_viewer(viewer, tmp_path_factory) -> Path:
-    """bin/ of a fresh environment with the wheel's [s3] extra: s3fs, and no boto3."""
+    """bin/ of the viewer's environment and the wheel's [s3] extra: s3fs, and no boto3."""
     folder = tmp_path_factory.mktemp("cloud")
     (wheel,) = (viewer.parent.parent / "dist").glob("*.whl")
-    return fresh_environment(folder, f"memboard[s3] @ {wheel.as_uri()}")
+    return fresh_environment(folder, f"memboard[s3] @ {wheel.as_uri()}", viewer)
 
 
 @pytest.fixture
@@ -48,7 +48,8 @@ def s3(monkeypatch):
 @pytest.fixture
 def cloud_board(cloud_viewer, s3, tmp_path) -> Iterator[Board]:
     """TensorBoard on a folder of the bucket."""
-    with serving(cloud_viewer, tmp_path, ("--logdir", "s3://bucket/jobs")) as board:
+    command = [cloud_viewer / "python", "-m", "tensorboard.main"]
+    with serving(command, tmp_path, ("--logdir", "s3://bucket/jobs")) as board:
         yield board
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 
+from tests import programs
 from tests.e2e.looking import PATIENCE_MS, hash_holds, opened, point, see, tab, texts
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Locator, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="session")
@@ -68,11 +67,7 @@ def profiled(tmp_path_factory) -> Path:
                 train_batch(torch.randn(32, 64))
                 rec.step()
     """
-    code = textwrap.dedent(program)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    programs.run(textwrap.dedent(program))
     return logdir
 
 
@@ -108,8 +103,8 @@ def is_by_own_bytes(found: list[str]) -> bool:
     return names == [*3 * ["up"], *3 * ["down"], "head"]
 
 
-def test_modules_of_a_real_run_open_sort_and_search(tensorboard, open_page, profiled):
-    board = tensorboard("--logdir", profiled)
+def test_modules_of_a_real_run_open_sort_and_search(board_of, open_page, profiled):
+    board = board_of(profiled)
     page = opened(board, open_page, "modules")
     shown = rows(page)
     texts(page, shown, lambda found: first_of(found) == ["Net", "layers", "head"])
@@ -136,9 +131,9 @@ def test_modules_of_a_real_run_open_sort_and_search(tensorboard, open_page, prof
 
 
 def test_a_row_that_is_pressed_while_the_rows_change_is_chosen(
-    tensorboard, open_page, profiled
+    board_of, open_page, profiled
 ):
-    board = tensorboard("--logdir", profiled)
+    board = board_of(profiled)
     page = opened(board, open_page, "modules")
     shown = rows(page)
     texts(page, shown, lambda found: first_of(found) == ["Net", "layers", "head"])
@@ -152,9 +147,9 @@ def test_a_row_that_is_pressed_while_the_rows_change_is_chosen(
 
 
 def test_a_point_of_the_timeline_chooses_the_boundary_near_it(
-    tensorboard, open_page, profiled
+    board_of, open_page, profiled
 ):
-    board = tensorboard("--logdir", profiled)
+    board = board_of(profiled)
     # As a row of events: over time what was quick beside the rest is left out.
     page = opened(board, open_page, "modules", "axis=event")
     rows(page)
@@ -178,10 +173,8 @@ def test_a_point_of_the_timeline_chooses_the_boundary_near_it(
     see(tab(page).locator(".chart-tip"), "Params")
 
 
-def test_modules_compare_with_the_median_of_all_ranks(
-    tensorboard, open_page, simulated
-):
-    board = tensorboard("--logdir", simulated)
+def test_modules_compare_with_the_median_of_all_ranks(board_of, open_page, simulated):
+    board = board_of(simulated)
     page = opened(board, open_page, "modules", "rank=13")
     rows(page)
     see(tab(page), "Simulated data")
@@ -196,9 +189,9 @@ def test_modules_compare_with_the_median_of_all_ranks(
 
 @pytest.mark.parametrize("kind", ["CSV", "JSON", "PNG", "SVG"])
 def test_files_of_simulated_modules_say_so(
-    tensorboard, open_page, simulated, tmp_path, kind
+    board_of, open_page, simulated, tmp_path, kind
 ):
-    board = tensorboard("--logdir", simulated)
+    board = board_of(simulated)
     page = opened(board, open_page, "modules")
     tab(page).locator(".stack-plot canvas").first.wait_for(timeout=PATIENCE_MS)
     tab(page).get_by_role("button", name="Export the stacked categories").click()
@@ -220,8 +213,8 @@ def test_files_of_simulated_modules_say_so(
         assert content.startswith(b"\x89PNG")
 
 
-def test_functions_show_both_sides_of_each_call(tensorboard, open_page, profiled):
-    board = tensorboard("--logdir", profiled)
+def test_functions_show_both_sides_of_each_call(board_of, open_page, profiled):
+    board = board_of(profiled)
     page = opened(board, open_page, "functions", "function=train_batch")
     shown = rows(page, "Calls")
     texts(page, shown, lambda found: first_of(found) == ["5", "4", "3", "2"])
@@ -243,8 +236,8 @@ def test_functions_show_both_sides_of_each_call(tensorboard, open_page, profiled
     see(tab(page), "rss_diff end")
 
 
-def test_a_call_leads_to_the_memory_of_its_modules(tensorboard, open_page, profiled):
-    board = tensorboard("--logdir", profiled)
+def test_a_call_leads_to_the_memory_of_its_modules(board_of, open_page, profiled):
+    board = board_of(profiled)
     page = opened(board, open_page, "functions", "function=step", "iteration=3")
     rows(page, "Calls")
     tab(page).get_by_role("button", name="Its modules").click()
@@ -264,9 +257,7 @@ def test_pages_without_data_say_what_to_do(tensorboard, open_page, tmp_path):
             rec.step()
             rec.step()
     """
-    subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=600
-    )
+    programs.run(textwrap.dedent(program))
     board = tensorboard("--logdir", logdir)
     page = opened(board, open_page, "modules")
     see(tab(page), "No module memory in this run")

@@ -18,7 +18,7 @@ from tests.made_snapshots import long_history
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SNAPSHOT = pickle.dumps(long_history(500), 4)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Locator, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="session")
@@ -58,8 +58,8 @@ def row_of(page: Page, table: str, text: str) -> Locator:
     return found
 
 
-def test_operators_are_listed_by_time(tensorboard, open_page, profiled):
-    board = tensorboard("--logdir", profiled)
+def test_operators_are_listed_by_time(board_of, open_page, profiled):
+    board = board_of(profiled)
     page = opened(board, open_page, "operators", "run=exp")
     # 3 products of 300 us on the device, 60 us on the host.
     product = row_of(page, "Operators", "aten::mm")
@@ -83,8 +83,8 @@ def test_operators_are_listed_by_time(tensorboard, open_page, profiled):
     tab(page).get_by_text("aten::mm").first.wait_for(state="detached")
 
 
-def test_stacks_open_in_the_editor(tensorboard, open_page, profiled):
-    board = tensorboard("--logdir", profiled)
+def test_stacks_open_in_the_editor(board_of, open_page, profiled):
+    board = board_of(profiled)
     page = opened(board, open_page, "operators", "run=stacked", "operator=aten::mm")
     drawer = tab(page).get_by_role("region", name="The chosen operator")
     see(drawer, "3 calls from 1 place")
@@ -109,16 +109,16 @@ def test_stacks_open_in_the_editor(tensorboard, open_page, profiled):
     see(drawer.get_by_role("region", name="Callers and callees"), "callees below of")
 
 
-def test_callees_are_shown_without_stacks(tensorboard, open_page, profiled):
-    board = tensorboard("--logdir", profiled)
+def test_callees_are_shown_without_stacks(board_of, open_page, profiled):
+    board = board_of(profiled)
     page = opened(board, open_page, "operators", "run=exp", "operator=aten::linear")
     drawer = tab(page).get_by_role("region", name="The chosen operator")
     both = drawer.get_by_role("region", name="Callers and callees")
     see(both, "aten::mm")
 
 
-def test_calls_without_shapes_are_a_group_that_opens(tensorboard, open_page, profiled):
-    board = tensorboard("--logdir", profiled)
+def test_calls_without_shapes_are_a_group_that_opens(board_of, open_page, profiled):
+    board = board_of(profiled)
     page = opened(board, open_page, "operators", "run=stacked", "by=shapes")
     row_of(page, "Operators", "aten::linear").click()
     drawer = tab(page).get_by_role("region", name="The chosen operator")
@@ -126,8 +126,8 @@ def test_calls_without_shapes_are_a_group_that_opens(tensorboard, open_page, pro
     see(drawer, "3 calls from 1 place")
 
 
-def test_memory_over_time_is_narrowed_to_a_part(tensorboard, open_page, profiled):
-    board = tensorboard("--logdir", profiled)
+def test_memory_over_time_is_narrowed_to_a_part(board_of, open_page, profiled):
+    board = board_of(profiled)
     page = opened(board, open_page, "operators", "run=exp", "tab=memory")
     see(tab(page).locator(".operator-legend"), "peak 13.8 KiB")
     product = row_of(page, "Memory by operator", "aten::mm")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Locator, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def banner(page: Page) -> Locator:
@@ -51,9 +51,9 @@ def fragmented(tmp_path_factory) -> tuple[Path, int]:
 
 
 def test_the_overview_opens_with_the_verdict_and_leads_to_the_moment(
-    tensorboard, open_page, simulated
+    board_of, open_page, simulated
 ):
-    board = tensorboard("--logdir", simulated)
+    board = board_of(simulated)
     page = open_page(f"{board.url}#memboard")
     found = banner(page)
     see(found, "rank 41")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Locator, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 BOTH_LOADERS = pytest.mark.parametrize("load_fast", ["true", "false"])
 
@@ -87,9 +87,9 @@ def test_headline_scalars_stand_in_tensorboards_own_tabs(tensorboard, demo, load
 
 
 def test_a_chosen_rank_narrows_every_page_and_stands_in_the_address(
-    tensorboard, open_page, simulated
+    board_of, open_page, simulated
 ):
-    board = tensorboard("--logdir", simulated)
+    board = board_of(simulated)
     page = open_page(f"{board.url}#memboard&p.memboard.rank=41")
     see(tab(page), "Simulated data")
     see(tab(page), "Out of memory: memory retained across steps")
@@ -115,9 +115,9 @@ ZOOM_AND_LEAVE = """page => {
 
 
 def test_a_range_stands_in_the_address_of_a_page_that_is_left_at_once(
-    tensorboard, open_page, simulated
+    board_of, open_page, simulated
 ):
-    board = tensorboard("--logdir", simulated)
+    board = board_of(simulated)
     page = opened(board, open_page, "timeline")
     chart = tab(page).locator(".timeline-chart")
     chart.get_by_role("button", name="Zoom in").wait_for(timeout=PATIENCE_MS)
@@ -131,10 +131,8 @@ def test_a_range_stands_in_the_address_of_a_page_that_is_left_at_once(
     assert page.evaluate("location.hash") == left.replace("steps", "timeline")
 
 
-def test_the_planted_faults_are_what_the_page_points_at(
-    tensorboard, open_page, simulated
-):
-    board = tensorboard("--logdir", simulated)
+def test_the_planted_faults_are_what_the_page_points_at(board_of, open_page, simulated):
+    board = board_of(simulated)
     page = open_page(f"{board.url}#memboard")
     see(tab(page), "Faults planted in this simulation")
     chips = tab(page).get_by_role("list", name="Ranks worth a look")
@@ -231,9 +229,9 @@ def test_the_page_works_under_a_path_prefix_and_with_a_logdir_spec(
 
 
 def test_dark_mode_follows_tensorboard_while_the_page_is_open(
-    tensorboard, open_page, demo
+    board_of, open_page, demo
 ):
-    board = tensorboard("--logdir", demo)
+    board = board_of(demo)
     page = open_page(f"{board.url}?darkMode=false#memboard")
     cards(page)
     body = tab(page).locator("body")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 __all__ = ["traced"]
 
@@ -79,8 +79,8 @@ def digest_of(logdir: Path) -> tuple[str, str]:
     return path.name, hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_the_hosted_page_gets_the_file_when_it_answers(tensorboard, open_page, traced):
-    board = tensorboard("--logdir", traced)
+def test_the_hosted_page_gets_the_file_when_it_answers(board_of, open_page, traced):
+    board = board_of(traced)
     page = opened(board, open_page, "trace", "run=exp")
     hosted(page)
     drawn(page)
@@ -106,8 +106,8 @@ def test_a_local_build_is_served_and_gets_it_too(
     assert perfetto.url.startswith(board.url)
 
 
-def test_a_browser_that_lets_no_tab_open_is_said(tensorboard, open_page, traced):
-    board = tensorboard("--logdir", traced)
+def test_a_browser_that_lets_no_tab_open_is_said(board_of, open_page, traced):
+    board = board_of(traced)
     page = opened(board, open_page, "trace", "run=exp")
     drawn(page)
     page.frames[-1].evaluate("() => { window.open = () => null; }")
@@ -126,9 +126,9 @@ TOO_LARGE = """() => {
 
 
 def test_a_trace_too_large_for_a_browser_is_said_and_the_tab_closed(
-    tensorboard, open_page, traced
+    board_of, open_page, traced
 ):
-    board = tensorboard("--logdir", traced)
+    board = board_of(traced)
     page = opened(board, open_page, "trace", "run=exp")
     drawn(page)
     page.frames[-1].evaluate(TOO_LARGE)

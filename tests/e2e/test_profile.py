@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Locator, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="session")
@@ -35,8 +35,8 @@ def rows(page: Page, table: str) -> Locator:
     return found.locator(".row-table-row")
 
 
-def test_the_overview_says_where_the_time_went(tensorboard, open_page, ranks):
-    page = opened(tensorboard("--logdir", ranks), open_page, "overview", "run=exp")
+def test_the_overview_says_where_the_time_went(board_of, open_page, ranks):
+    page = opened(board_of(ranks), open_page, "overview", "run=exp")
     see(tab(page), "Where the time of profiled steps went")
     see(tab(page), "3 profiled steps")
     kernels = tab(page).locator(".profile-roles tr", has_text="kernels")
@@ -66,8 +66,8 @@ def test_the_overview_says_where_the_time_went(tensorboard, open_page, ranks):
     hash_holds(page, "p.memboard.source=t")
 
 
-def test_kernels_are_listed_sorted_and_found(tensorboard, open_page, ranks):
-    page = opened(tensorboard("--logdir", ranks), open_page, "kernels", "run=exp")
+def test_kernels_are_listed_sorted_and_found(board_of, open_page, ranks):
+    page = opened(board_of(ranks), open_page, "kernels", "run=exp")
     listed = rows(page, "Kernels")
     expect(listed).to_have_count(2)
     # Rank 0 waits in its collective: 3 times 350 us.
@@ -85,8 +85,8 @@ def test_kernels_are_listed_sorted_and_found(tensorboard, open_page, ranks):
     see(tab(page), "aten::mm")
 
 
-def test_ranks_of_profiled_steps_stand_beside_each_other(tensorboard, open_page, ranks):
-    page = opened(tensorboard("--logdir", ranks), open_page, "steps", "run=exp")
+def test_ranks_of_profiled_steps_stand_beside_each_other(board_of, open_page, ranks):
+    page = opened(board_of(ranks), open_page, "steps", "run=exp")
     see(tab(page), "3 of 3 ranks; 3 collectives that all their ranks show")
     waited = [["450", "µs"], ["360", "µs"], ["0", "s"]]
     texts(
@@ -99,8 +99,8 @@ def test_ranks_of_profiled_steps_stand_beside_each_other(tensorboard, open_page,
     expect(collectives.first).to_contain_text("all_reduce")
 
 
-def test_a_cell_of_ranks_by_steps_leads_to_its_rank(tensorboard, open_page, ranks):
-    page = opened(tensorboard("--logdir", ranks), open_page, "steps", "run=exp")
+def test_a_cell_of_ranks_by_steps_leads_to_its_rank(board_of, open_page, ranks):
+    page = opened(board_of(ranks), open_page, "steps", "run=exp")
     see(tab(page), "3 of 3 ranks")
     tab(page).get_by_role("button", name="Computation", exact=True).click()
     hash_holds(page, "rheat=computation")

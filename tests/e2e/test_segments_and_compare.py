@@ -22,7 +22,7 @@ from tests.e2e.looking import (
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 OOM_RANK = 41
 """The rank of the simulated run that ran out of memory."""
@@ -38,9 +38,9 @@ def event_number(page: Page) -> int:
 
 
 def test_segments_open_at_the_error_and_at_any_other_moment(
-    tensorboard, open_page, simulated
+    board_of, open_page, simulated
 ):
-    board = tensorboard("--logdir", simulated)
+    board = board_of(simulated)
     page = opened(board, open_page, "segments", f"rank={OOM_RANK}")
     see(tab(page), "out of memory, asked for")
     failed = event_number(page)
@@ -77,8 +77,8 @@ def test_segments_open_at_the_error_and_at_any_other_moment(
     see(rows, "out of memory")
 
 
-def test_two_histories_are_set_against_each_other(tensorboard, open_page, simulated):
-    board = tensorboard("--logdir", simulated)
+def test_two_histories_are_set_against_each_other(board_of, open_page, simulated):
+    board = board_of(simulated)
     page = opened(board, open_page, "compare")
     said = tab(page).get_by_role("region", name="The difference")
     see(said, "B holds")
@@ -100,8 +100,8 @@ def test_two_histories_are_set_against_each_other(tensorboard, open_page, simula
     see(tab(page), "Simulated data")
 
 
-def test_all_ranks_lead_to_the_one_that_differs(tensorboard, open_page, simulated):
-    board = tensorboard("--logdir", simulated)
+def test_all_ranks_lead_to_the_one_that_differs(board_of, open_page, simulated):
+    board = board_of(simulated)
     page = opened(board, open_page, "compare", "part=ranks")
     see(tab(page), f"Rank {OOM_RANK} peaks at")
     see(tab(page), "10 of 10 ranks read")
@@ -118,8 +118,8 @@ def test_all_ranks_lead_to_the_one_that_differs(tensorboard, open_page, simulate
     expect(readout).to_contain_text(f"at event {int(word_of(page, 'moment')):,}")
 
 
-def test_all_ranks_of_a_run_without_histories_say_so(tensorboard, open_page, demo):
-    board = tensorboard("--logdir", demo)
+def test_all_ranks_of_a_run_without_histories_say_so(board_of, open_page, demo):
+    board = board_of(demo)
     # The second link is of another run's history, as after choosing this run in the rail.
     for words in (["part=ranks"], ["part=ranks", "history=fdeadbeefdeadbeef"]):
         page = opened(board, open_page, "compare", *words)

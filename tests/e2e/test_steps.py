@@ -13,7 +13,7 @@ from tests.tb_plugin.step_runs import CONFIG, PARTS, Story, write
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def late(rank: int, step: int) -> dict[str, float]:
@@ -22,23 +22,24 @@ def late(rank: int, step: int) -> dict[str, float]:
     return {**slow, "checkpoint": 300.0} if step % 50 == 49 else slow
 
 
-@pytest.fixture
-def logdir(tmp_path) -> Path:
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("steps") / "runs"
     told = Story(8, 400, in_step=True, more=late).tell()
     config = {**CONFIG, "flops": {"per_step": 2e12, "device_peak": 1e14}}
     write(
-        tmp_path / "runs" / "exp",
+        folder / "exp",
         told,
         counters={"tokens": 4096},
         flops=2e12,
         config=config,
         peak=lambda rank, step: 10**10 + rank * 10**6 + step,
     )
-    return tmp_path / "runs"
+    return folder
 
 
-def test_a_step_is_found_read_and_pinned(tensorboard, open_page, logdir):
-    page = opened(tensorboard("--logdir", logdir), open_page, "steps")
+def test_a_step_is_found_read_and_pinned(board_of, open_page, logdir):
+    page = opened(board_of(logdir), open_page, "steps")
     see(tab(page), "Rank 5 on host0 is slower than the other 7")
     see(tab(page), "Every 50th step is slow")
     stack = tab(page).get_by_role("application", name="Step time by part")
@@ -64,8 +65,8 @@ def test_a_step_is_found_read_and_pinned(tensorboard, open_page, logdir):
     see(drawer, "Step 399")
 
 
-def test_all_charts_share_one_range_and_axis(tensorboard, open_page, logdir):
-    page = opened(tensorboard("--logdir", logdir), open_page, "steps", "x0=40", "x1=60")
+def test_all_charts_share_one_range_and_axis(board_of, open_page, logdir):
+    page = opened(board_of(logdir), open_page, "steps", "x0=40", "x1=60")
     stack = tab(page).get_by_role("application", name="Step time by part")
     stack.wait_for(timeout=PATIENCE_MS)
     tab(page).get_by_role("button", name="MFU", exact=True).click()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 torch = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 STEPS = 4
 
@@ -79,9 +79,9 @@ def named(logdir: Path) -> dict[str, int]:
     return counts
 
 
-def test_a_trace_is_drawn_searched_summed_up_and_read(tensorboard, open_page, traced):
+def test_a_trace_is_drawn_searched_summed_up_and_read(board_of, open_page, traced):
     counts = named(traced)
-    board = tensorboard("--logdir", traced)
+    board = board_of(traced)
     page = opened(board, open_page, "trace", "run=exp")
     plot = drawn(page)
     assert is_coloured(plot.locator("canvas.trace-cells"), 4)
@@ -131,15 +131,15 @@ def test_a_trace_is_drawn_searched_summed_up_and_read(tensorboard, open_page, tr
     hash_holds(page, "p.memboard.closed=p")
 
 
-def test_a_bad_trace_is_named_with_its_reason(tensorboard, open_page, traced):
-    board = tensorboard("--logdir", traced)
+def test_a_bad_trace_is_named_with_its_reason(board_of, open_page, traced):
+    board = board_of(traced)
     page = opened(board, open_page, "trace", "run=bad")
     see(tab(page), "worker_0.1.pt.trace.json")
     see(tab(page), "cannot be opened")
 
 
-def test_simulated_spans_of_ranks_lie_on_one_axis(tensorboard, open_page, simulated):
-    board = tensorboard("--logdir", simulated)
+def test_simulated_spans_of_ranks_lie_on_one_axis(board_of, open_page, simulated):
+    board = board_of(simulated)
     page = opened(board, open_page, "trace", width=1920, dark=True)
     plot = drawn(page)
     assert is_coloured(plot.locator("canvas.trace-cells"), 4)
@@ -150,8 +150,8 @@ def test_simulated_spans_of_ranks_lie_on_one_axis(tensorboard, open_page, simula
     see(tab(page).locator(".trace-sources"), "simulated")
 
 
-def test_instants_are_gone_through_and_read(tensorboard, open_page, simulated):
-    board = tensorboard("--logdir", simulated)
+def test_instants_are_gone_through_and_read(board_of, open_page, simulated):
+    board = board_of(simulated)
     page = opened(board, open_page, "trace")
     drawn(page)
     see(tab(page).locator(".trace-summary"), "instants")
@@ -167,10 +167,8 @@ def test_instants_are_gone_through_and_read(tensorboard, open_page, simulated):
     details.wait_for(state="detached")
 
 
-def test_without_a_recorded_summary_the_options_are_named(
-    tensorboard, open_page, traced
-):
-    board = tensorboard("--logdir", traced)
+def test_without_a_recorded_summary_the_options_are_named(board_of, open_page, traced):
+    board = board_of(traced)
     page = opened(board, open_page, "trace", "run=exp")
     drawn(page)
     tab(page).get_by_role("button", name="Summary", exact=True).click()
