@@ -12,6 +12,9 @@ import pytest
 PATIENCE = str(Path(__file__).parent / "patience")
 """Belongs to a PYTHONPATH: processes with it give nothing up because it is slow."""
 
+E2E = "tests/e2e/"
+LONGEST = (E2E, "tests/virtual/")
+
 
 def pytest_configure() -> None:
     """What the programs that tests start are to inherit."""
@@ -25,6 +28,23 @@ def with_patience(*paths: str) -> str:
     """A PYTHONPATH of these and `PATIENCE`."""
     others = (entry for path in paths for entry in path.split(os.pathsep))
     return os.pathsep.join([PATIENCE, *(p for p in others if p not in ("", PATIENCE))])
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """What takes longest begins first, so that no worker is left with it at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Each file's tests, and all of `e2e`, are one worker's: what they share is made once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return E2E if nodeid.startswith(E2E) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -66,7 +66,7 @@ python -m tb_plugin.contract.bundle --check
 say "Python tests, the wheel end to end in Chromium included"
 wait "$installing" # fails where the installation did
 export MEMBOARD_VIRTUAL_PYTHON="$virtual"
-CI=true python -m pytest -n 2 --dist loadgroup "$@" # CI: 25 examples of a property
+CI=true python -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@" # CI: 25 examples of a property
 
 say "tests/gpu on the virtual GPU"
 "$virtual" tests/gpu/on_virtual.py -q tests/gpu
