@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
-import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import yaml
 from tb_plugin.formats.found_files import Candidate
 from tb_plugin.formats.memprofiler.listing import DumpListing
 from tb_plugin.formats.memprofiler.names import parse_file_name
+from tests import programs
 
 RULE = "-" * 80
 
@@ -91,8 +89,7 @@ def _device(sizes: dict[str, int]) -> list[str]:
 def printed_by_torch(folder: Path) -> dict:
     """Have torch's own trackers print into a folder; returns what they held."""
     program = Path(__file__).with_name("torch_reports.py")
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    subprocess.run([sys.executable, program, folder], check=True, env=environment)
+    programs.run_script(program, folder)
     return json.loads((folder / "truth.json").read_text())
 
 

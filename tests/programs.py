@@ -21,10 +21,10 @@ import sys
 import tempfile
 import threading
 import time
-from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,10 +32,30 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 _SECONDS = 300.0
 _PRELOADED = (
-    *("torch", "numpy.random", "psutil", "msgspec", "google_crc32c", "fsspec", "yaml"),
+    *(
+        "torch",
+        "torch._dynamo",
+        "numpy.random",
+        "psutil",
+        "msgspec",
+        "google_crc32c",
+        "fsspec",
+        "yaml",
+    ),
     "tensorboard.compat.proto.event_pb2",
 )
 _STREAMS = ("stdin", "stdout", "stderr")
+
+
+SCRIPT = """
+import runpy, sys
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Its first argument is a script, the others are the script's."""
+
+_SERVERS: dict[str, str] = {}
+"""Their addresses, by the Python they run."""
 
 
 def run(
@@ -43,6 +63,7 @@ def run(
     *arguments: object,
     check: bool = True,
     env: Mapping[str, str] | None = None,
+    python: str = sys.executable,
 ) -> subprocess.CompletedProcess[str]:
     """Run Python code to its end, from the root of the repository.
 
@@ -50,7 +71,7 @@ def run(
         subprocess.CalledProcessError: it ended with another code than 0, where
             `check`.
     """
-    program = Program(code, *arguments, env=env)
+    program = Program(code, *arguments, env=env, python=python)
     out, err = program.communicate()
     done = subprocess.CompletedProcess([code], program.wait(), out, err)
     if check and done.returncode:
@@ -59,8 +80,18 @@ def run(
     return done
 
 
+def run_script(
+    path: Path, *arguments: object, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a script as Python runs it; `options` are those of `run`."""
+    return run(SCRIPT, path, *arguments, **options)
+
+
 class Program:
-    """One that runs. `returncode` and methods are those of `subprocess.Popen`."""
+    """One that runs. `returncode` and methods are those of `subprocess.Popen`.
+
+    Libraries are those that the first program of a `python` has named in its environment.
+    """
 
     def __init__(
         self,
@@ -68,18 +99,22 @@ class Program:
         *arguments: object,
         env: Mapping[str, str] | None = None,
         new_session: bool = False,
+        python: str = sys.executable,
     ) -> None:
         pipes = [os.pipe(), os.pipe(), os.pipe()]
         theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
         ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
+        variables = dict(os.environ if env is None else env)
         request = {
             "code": code,
             "arguments": ["-c", *map(str, arguments)],
-            "env": dict(os.environ if env is None else env),
+            "env": variables,
             "new_session": new_session,
         }
         self._server = socket.socket(socket.AF_UNIX)
-        self._server.connect(_server())
+        if python not in _SERVERS:
+            _SERVERS[python] = _serving(python, variables)
+        self._server.connect(_SERVERS[python])
         sent = json.dumps(request).encode()
         socket.send_fds(self._server, [len(sent).to_bytes(4, "little")], theirs)
         self._server.sendall(sent)
@@ -141,14 +176,14 @@ class Program:
         self.send_signal(signal.SIGKILL)
 
 
-@cache
-def _server() -> str:
-    """The address of this process's server, which is started by the first program."""
+def _serving(python: str, variables: dict[str, str]) -> str:
+    """The address of a server that is started now."""
     folder = tempfile.TemporaryDirectory(prefix="memboard-programs-")
     address = f"{folder.name}/socket"
     server = subprocess.Popen(
-        [sys.executable, "-m", "tests.programs", address],
+        [python, "-m", "tests.programs", address],
         cwd=ROOT,
+        env=variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
     )
@@ -216,7 +251,8 @@ def _become(request: dict[str, object]) -> ModuleType:
 
 if __name__ == "__main__":
     for _name in _PRELOADED:
-        __import__(_name)
+        if find_spec(_name.partition(".")[0]):
+            __import__(_name)
     _request = _served(sys.argv[1])
     _main = _become(_request)
     exec(compile(_request["code"], "<string>", "exec"), _main.__dict__)

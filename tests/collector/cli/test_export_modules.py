@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ from tb_plugin.analysis.modules.tree import tree_of_names
 from tb_plugin.cli import main
 from tb_plugin.cli.export.module_table import COLUMNS, WindowTable
 from tb_plugin.formats.memprofiler.report import read_report
+from tests import programs
 
 
 def as_recorded(states: ModuleStates, *, fsdp: bool) -> ModuleStates:
@@ -123,11 +121,7 @@ def test_nothing_tracked_is_no_row():
 def test_a_tracked_step_exports_as_torch_tracks_its_own(fsdp_on_cpu, tmp_path):
     """The whole way: tracked, written, read, summed up, exported."""
     program = Path(__file__).with_name("tracked.py")
-    subprocess.run(
-        [sys.executable, program, tmp_path],
-        check=True,
-        env={**os.environ, "PYTHONWARNINGS": "ignore"},
-    )
+    programs.run_script(program, tmp_path)
     for name in ("fsdp", "plain"):
         out = tmp_path / f"{name}_out"
         assert main(["export", str(tmp_path / name), "--modules", "-o", str(out)]) == 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import warnings
 
@@ -12,6 +10,7 @@ import torch
 from torch import nn
 
 from collector.functions.module_watch import OUTSIDE, ForwardLog, ModuleWatch
+from tests import programs
 from tests.collector.functions.models import batch, fingerprint, mlp
 
 
@@ -240,11 +239,4 @@ for kind, warm in itertools.product(kinds, (True, False)):
 
 
 def test_compiled_code_is_neither_broken_nor_compiled_anew():
-    done = subprocess.run(
-        [sys.executable, "-c", COMPILED],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    programs.run(COMPILED)

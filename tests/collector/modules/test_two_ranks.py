@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.collector.modules import oracle, reduction, two_ranks
 
-ROOT = Path(__file__).parents[3]
+RANK = "from tests.collector.modules import two_ranks\ntwo_ranks.main()"
 
 
 @pytest.mark.slow
@@ -19,22 +17,11 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.usefixtures("fake_world")
 def test_two_ranks_of_gloo_hold_what_a_fake_group_says(tmp_path):
     oracle.require()
-    ranks = [
-        subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tests.collector.modules.two_ranks"),
-                *(str(rank), str(tmp_path / "store")),
-            ],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in (0, 1)
-    ]
+    store = tmp_path / "store"
+    ranks = [programs.Program(RANK, rank, store) for rank in (0, 1)]
     found = []
     for rank in ranks:
-        output, errors = rank.communicate(timeout=300)
+        output, errors = rank.communicate()
         assert rank.returncode == 0, errors[-2000:]
         found.append(json.loads(output.splitlines()[-1]))
     fake = json.loads(json.dumps(two_ranks.findings()))

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
-from pathlib import Path
 
 import pytest
 
 import collector
 from collector.torch_profiler import exporting
+from tests import programs
 from tests.collector.recordings import rank_files, read, wait_until
 from tests.collector.torch_profiler.training import (
     CYCLES,
@@ -24,8 +19,6 @@ from tests.collector.torch_profiler.training import (
     traces,
 )
 from tests.tb_plugin.client import Page
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -136,12 +129,7 @@ def test_what_a_killed_process_saved_is_listed_and_copied_by_the_next_start(tmp_
     run_dir, store = tmp_path / "logs" / "exp", tmp_path / "store"
     store.write_text("")  # nothing can be put there
     url = f"file://{store}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), str(run_dir), url],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stderr=subprocess.DEVNULL,
-    )
+    program = programs.Program(SCRIPT, run_dir, url)
 
     def is_noted():
         noted = [
@@ -156,8 +144,8 @@ def test_what_a_killed_process_saved_is_listed_and_copied_by_the_next_start(tmp_
     try:
         wait_until(is_noted)
     finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        program.kill()
+        program.communicate()
     page = Page(tmp_path / "logs")
     (found,) = page.of_run("/trace_reports", "exp")["reports"]
     assert found["path"].endswith("rank0.4.pt.trace.json")

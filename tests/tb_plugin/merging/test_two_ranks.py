@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from tb_plugin.cli import main
+from tests import programs
 from tests.tb_plugin.merging.chrome import check, events, ns_of, rank_of
-
-ROOT = Path(__file__).parents[3]
 
 TRAINING = """
 import sys, time
@@ -49,13 +45,10 @@ def test_a_collective_overlaps_itself_on_the_other_rank(tmp_path):
     pytest.importorskip("torch.distributed")
     meeting = (tmp_path / "meeting").as_uri()  # a port may be taken by somebody else
     run = tmp_path / "run"
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", TRAINING, str(rank), str(run), meeting], cwd=ROOT
-        )
-        for rank in range(2)
-    ]
-    assert [rank.wait(600) for rank in ranks] == [0, 0]
+    ranks = [programs.Program(TRAINING, rank, run, meeting) for rank in range(2)]
+    for rank in ranks:
+        _, errors = rank.communicate()
+        assert rank.returncode == 0, errors[-2000:]
     assert main(["merge", str(run)]) == 0
     trace = json.loads(gzip.decompress((run / "merged_trace.json.gz").read_bytes()))
     check(trace)
