@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -19,11 +18,12 @@ from pathlib import Path
 
 from collector.virtual.devices import parse_device
 from collector.virtual.environment import environment
+from tests import programs
 from tests.virtual.model_driver import Compared, compared
 from tests.virtual.random_sequences import SETTINGS, Performed, read
 
 ROOT = Path(__file__).parents[2]
-LIMIT_S = 600
+PERFORMS = "from tests.virtual import random_sequences\nrandom_sequences.main()"
 AT_ONCE = 200
 """Sequences of one process: torch 2.13 takes a reference to True or False away with each
 snapshot, and Python before 3.12 ends when there are none left."""
@@ -40,18 +40,8 @@ def performed(setting: str, variant: int, first: int, count: int, python: str, f
     variables["MEMBOARD_VIRTUAL_EVENTS"] = "at-sync"
     if chosen.variants[variant]:
         variables["PYTORCH_CUDA_ALLOC_CONF"] = chosen.variants[variant]
-    command = [python, "-m", "tests.virtual.random_sequences", str(out), setting]
-    done = subprocess.run(
-        [*command, str(variant), str(first), str(count)],
-        env=variables,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LIMIT_S,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{setting} {variant}: {done.stderr[-2000:]}")
+    words = (out, setting, variant, first, count)
+    programs.run(PERFORMS, *words, env=variables, python=python)
     return list(read(out))
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.virtual.running import python
 from tests.virtual.snippets import Snippets
 
 
 @pytest.fixture(scope="session")
 def on_gpu(tmp_path_factory):
     """Runs short programs on virtual GPUs; skips without a CUDA build of torch."""
-    snippets = Snippets(tmp_path_factory.mktemp("books"))
-    yield snippets
-    snippets.close()
+    python()
+    return Snippets(tmp_path_factory.mktemp("books"))

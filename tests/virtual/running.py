@@ -16,7 +16,9 @@ import pytest
 from collector.virtual.devices import parse_device
 from collector.virtual.environment import environment
 from collector.virtual.present import virtual_device
+from tests import programs
 from tests.errors_found import errors_in
+from tests.programs import Program
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAMS = Path(__file__).parent / "programs"
@@ -77,16 +79,10 @@ class Machine:
             [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         )
 
-    def start(self, program: str, *arguments: str, **more: str) -> Any:
-        return subprocess.Popen(
-            [python(), str(PROGRAMS / f"{program}.py"), *arguments],
-            env={**self.variables, **more},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=self._folder,
-        )
+    def start(self, program: str, *arguments: str, **more: str) -> Program:
+        path, variables = PROGRAMS / f"{program}.py", {**self.variables, **more}
+        words = (programs.SCRIPT, path, *arguments)
+        return Program(*words, env=variables, python=python())
 
     def run(self, program: str, *arguments: str, **more: str) -> Ran:
         """Run to the end; `more` are environment variables."""

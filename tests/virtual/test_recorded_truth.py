@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 
 from collector.virtual.devices import parse_device
 from collector.virtual.environment import environment
+from tests import programs
 from tests.virtual.running import ROOT, python
 
 RECORDED = Path(
@@ -30,6 +30,12 @@ IN_ORDER = 12_920
 """Of 12,976 events; the others empty autocast's cache at its end, in the order of a table of
 addresses."""
 RESERVED = 1150 << 20
+TRAINING = """
+import torch
+from tests.virtual import recorded_training
+recorded_training.main()
+print(torch.__version__)
+"""
 
 needs_recording = pytest.mark.skipif(
     not RECORDED.is_file(),
@@ -41,23 +47,10 @@ def performed(folder: Path) -> tuple[str, dict[str, Any]]:
     """torch's version and its snapshot of the same training on a virtual GPU."""
     variables = environment(parse_device("24GiB,8.6"), python=python())
     variables["PYTHONPATH"] = str(ROOT)
-    version = subprocess.run(
-        [python(), "-c", "import torch; print(torch.__version__)"],
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
     out = folder / "snapshot.pickle"
-    subprocess.run(
-        [python(), "-m", "tests.virtual.recorded_training", str(out), "200", "--mixed"],
-        env=variables,
-        cwd=ROOT,
-        check=True,
-        timeout=300,
-    )
-    return version.stdout.strip(), pickle.loads(out.read_bytes())
+    words = (out, "200", "--mixed")
+    done = programs.run(TRAINING, *words, env=variables, python=python())
+    return done.stdout.split()[-1], pickle.loads(out.read_bytes())
 
 
 def events(snapshot: dict[str, Any]) -> list[tuple[str, int]]:
