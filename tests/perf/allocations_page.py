@@ -1,8 +1,8 @@
 """How fast the Allocations page paints, pans, zooms and reads, in Chromium without a GPU.
 
-Run: python tests/perf/allocations_page.py --events 1000000   (simulates a history)
-     python tests/perf/allocations_page.py --logdir DIR [--run NAME]
-     python tests/perf/allocations_page.py --url URL [--run NAME]
+Run: python -m tests.perf.allocations_page --events 1000000   (simulates a history)
+     python -m tests.perf.allocations_page --logdir DIR [--run NAME]
+     python -m tests.perf.allocations_page --url URL [--run NAME]
 
 First paint is from navigation to the first picture that counts every allocation. It is
 measured cold, with an empty cache of imported files, and again with a filled one. The
@@ -19,7 +19,6 @@ import os
 import re
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -27,16 +26,13 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
+from tests.browser import launch, tensorboard
+from tests.simulate import Form, trained_rank
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, Frame, Page
-
-ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tests.browser import launch, tensorboard  # noqa: E402
-from tests.simulate import Form, trained_rank  # noqa: E402
 
 FRAMES = 240
 PAINT_LIMIT_S = 180.0

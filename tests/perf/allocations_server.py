@@ -1,6 +1,6 @@
 """What the server needs for the Allocations view, from a file to its pictures.
 
-Run: python tests/perf/allocations_server.py [--events 100000 1000000 5000000] [--keep DIR]
+Run: python -m tests.perf.allocations_server [--events 100000 1000000 5000000] [--keep DIR]
 
 For each size a training is simulated and its snapshot written as torch's pickle, and up
 to 2 million events also as a capture of our own. Then a fresh process opens each: the
@@ -23,8 +23,6 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
 MOST_OWN = 2_000_000
 
 OPEN = r"""

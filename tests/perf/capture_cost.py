@@ -1,6 +1,6 @@
 """What capturing costs the training: snapshot to tables, and an error's report.
 
-    python tests/perf/capture_cost.py [EVENTS ...]
+    python -m tests.perf.capture_cost [EVENTS ...]
 
 Simulated snapshots, as `_snapshot()` would return them. torch's `_dump_snapshot` is
 `_snapshot()` and a `pickle.dump` of what it returns; without a GPU only the second half

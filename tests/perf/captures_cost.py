@@ -1,6 +1,6 @@
 """What captures and snaps cost: to queue, to encode, to list, to show.
 
-    python tests/perf/captures_cost.py
+    python -m tests.perf.captures_cost
 
 Times are the best of several rounds in one process; sizes are what lies on disk. The
 first paint is that of a server that has read nothing, over real HTTP decoding.
@@ -8,24 +8,20 @@ first paint is that of a server that has read nothing, over real HTTP decoding.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+import numpy as np
 
-import numpy as np  # noqa: E402
-
-from collector.core.warn_once import WarnOnce  # noqa: E402
-from collector.format.capture import decode_body, encode_body  # noqa: E402
-from collector.format.columns import Column  # noqa: E402
-from collector.format.records import Capture  # noqa: E402
-from collector.writing.capture_queue import CaptureQueue  # noqa: E402
-from tests.builders import START_NS, RunBuilder  # noqa: E402
-from tests.tb_plugin.client import Page  # noqa: E402
+from collector.core.warn_once import WarnOnce
+from collector.format.capture import decode_body, encode_body
+from collector.format.columns import Column
+from collector.format.records import Capture
+from collector.writing.capture_queue import CaptureQueue
+from tests.builders import START_NS, RunBuilder
+from tests.tb_plugin.client import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable

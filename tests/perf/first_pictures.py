@@ -20,15 +20,13 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
-ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tests.browser import launch  # noqa: E402
-from tests.perf.watched_page import TabCrashedError, WatchedPage  # noqa: E402
+from tests.browser import launch
+from tests.perf.watched_page import TabCrashedError, WatchedPage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+ROOT = Path(__file__).parent.parent.parent
 IDLE_S = 4.0
 BROWSER_S = 2.0
 """A browser has come to rest after this."""

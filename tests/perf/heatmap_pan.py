@@ -1,8 +1,8 @@
 """How fast the rank x step heatmap paints and pans, in Chromium without a GPU.
 
-Run: python tests/perf/heatmap_pan.py --logdir DIR     (starts TensorBoard on it)
-     python tests/perf/heatmap_pan.py --url URL        (a TensorBoard that runs)
-     python tests/perf/heatmap_pan.py --synthetic RxS  (the page alone, made-up answers)
+Run: python -m tests.perf.heatmap_pan --logdir DIR     (starts TensorBoard on it)
+     python -m tests.perf.heatmap_pan --url URL        (a TensorBoard that runs)
+     python -m tests.perf.heatmap_pan --synthetic RxS  (the page alone, made-up answers)
 
 First paint is from navigation to the first drawing of cells in the tab, everything
 cold: page, answers and, with --logdir, the plugin itself. The pan holds the mouse and
@@ -20,7 +20,6 @@ import mimetypes
 import os
 import re
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -31,24 +30,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from playwright.sync_api import sync_playwright
 
+from tb_plugin.api.base import RunsResponse, RunSummary
+from tb_plugin.api.timeline import (
+    HeatmapResponse,
+    RankBand,
+    SeriesInfo,
+    TimelineResponse,
+)
+from tb_plugin.contract import wire
+from tests.browser import launch, tensorboard
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Frame, Page
 
 ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tb_plugin.api.base import RunsResponse, RunSummary  # noqa: E402
-from tb_plugin.api.timeline import (  # noqa: E402
-    HeatmapResponse,
-    RankBand,
-    SeriesInfo,
-    TimelineResponse,
-)
-from tb_plugin.contract import wire  # noqa: E402
-from tests.browser import launch, tensorboard  # noqa: E402
-
 FRAMES = 300
 GIB = 2**30
 

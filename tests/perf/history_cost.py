@@ -1,6 +1,6 @@
 """What a snapshot of the allocator costs to keep: time and bytes per event.
 
-    python tests/perf/history_cost.py [EVENTS ...]
+    python -m tests.perf.history_cost [EVENTS ...]
 
 Made histories of a training loop (200 stacks), with Python stacks of 6 frames and with
 mixed ones of 32, as tables against torch's own pickle: both are encoded in the same run,

@@ -1,6 +1,6 @@
 """Kills recordings with SIGKILL at random moments and reads what they left.
 
-    python tests/perf/kill_nine.py [rounds] [segments]
+    python -m tests.perf.kill_nine [rounds] [segments]
 
 Each round starts a training that records a step every 2 ms and prints the last step it
 took, kills it after a random while, and reads its file: reading must not raise, all

@@ -1,6 +1,6 @@
 """How long a step takes to show in the open tab: recorder -> disk -> plugin -> pixel.
 
-Run: python tests/perf/live_latency.py [--steps 60]
+Run: python -m tests.perf.live_latency [--steps 60]
 
 A training ends a step every 500 ms and prints when; a Chromium page that is open on it
 through TensorBoard notes when each step number appears in the rail. The figure is the
@@ -17,11 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.browser import launch, tensorboard
+
 ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tests.browser import launch, tensorboard  # noqa: E402
-
 TRAINING = """
 import sys, time, collector
 with collector.record(sys.argv[1] + "/live") as rec:

@@ -1,6 +1,6 @@
 """How fast MemBoard and memory_viz show the same snapshot, in one Chromium without a GPU.
 
-Run: python tests/perf/memory_viz.py FOLDER [--events 100000 1000000 5000000] [--rounds 3]
+Run: python -m tests.perf.memory_viz FOLDER [--events 100000 1000000 5000000] [--rounds 3]
 
 FOLDER has `MemoryViz.js` and `process_alloc_data.js` from pytorch's `torch/utils/viz`
 and what `npm install d3@7` leaves there; neither comes with MemBoard. Each size is one
@@ -42,16 +42,13 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tests.perf.first_pictures import (  # noqa: E402
+from tests.perf.first_pictures import (
     command_opens,
     floors,
     memory_viz,
     page_opens,
 )
-from tests.perf.rival_page import memory_viz_page  # noqa: E402
+from tests.perf.rival_page import memory_viz_page
 
 MOST_OWN = 2_000_000
 MB = 1e6

@@ -1,6 +1,6 @@
 """How fast `memboard merge` merges traces, and Composer's merger the same files.
 
-Run: python tests/perf/merge.py [--composer PYTHON] [--mib 42] [--rounds 3]
+Run: python -m tests.perf.merge [--composer PYTHON] [--mib 42] [--rounds 3]
 
 PYTHON is an interpreter of an environment that has Composer, without its dependencies:
 

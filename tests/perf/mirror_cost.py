@@ -1,6 +1,6 @@
 """What a mirror costs training: `rec.step()` without one, with one, with a slow one.
 
-    python tests/perf/mirror_cost.py [steps]
+    python -m tests.perf.mirror_cost [steps]
 
 The store is moto's S3 server on loopback, in this very process, which therefore also takes
 processor time that a real one would not; slow means that every request takes a second.
@@ -16,12 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-import collector  # noqa: E402
-from collector.core import engine  # noqa: E402
-from tests.collector.mirror.s3_server import S3  # noqa: E402
+import collector
+from collector.core import engine
+from tests.collector.mirror.s3_server import S3
 
 OFF = dict.fromkeys(("process_full", "disk", "network", "functions"), False)
 STEP_SECONDS = 0.005

@@ -1,6 +1,6 @@
 """How fast the Modules page paints 50,000 modules on 64 ranks, in Chromium without a GPU.
 
-Run: python tests/perf/modules_page.py [--layers 5000] [--ranks 64] [--rounds 5]
+Run: python -m tests.perf.modules_page [--layers 5000] [--ranks 64] [--rounds 5]
 
 Writes the run of `modules_scale.py`, starts TensorBoard on it and opens the Overview;
 then the Modules page is opened by its key. "rows" is from that key to the first rows of
@@ -14,21 +14,17 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
+from tests.browser import launch, tensorboard
+from tests.perf.modules_scale import write
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame
-
-ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tests.browser import launch, tensorboard  # noqa: E402
-from tests.perf.modules_scale import write  # noqa: E402
 
 OPEN = """() => new Promise((resolve) => {
   const found = {};

@@ -1,6 +1,6 @@
 """How the Modules view's answers grow: 50,000 modules on 64 ranks, read cold.
 
-Run: python tests/perf/modules_scale.py [--ranks 64] [--layers 30 5000] [--keep DIR]
+Run: python -m tests.perf.modules_scale [--ranks 64] [--layers 30 5000] [--keep DIR]
 
 Every layer of the simulated transformer is ten modules. For each number of layers a run
 is written in which each rank tracked one step; then a fresh process that has read nothing

@@ -2,7 +2,7 @@
 
 Each snapshot is given to the command line, and its report is judged from the outside::
 
-    python tests/perf/oom_independent.py --seeds 0-3 --kinds pending,giant
+    python -m tests.perf.oom_independent --seeds 0-3 --kinds pending,giant
 """
 
 from __future__ import annotations
@@ -11,18 +11,14 @@ import argparse
 import contextlib
 import io
 import json
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tb_plugin.cli import main as main_of_memboard  # noqa: E402
-from tests.oom_cases import dump  # noqa: E402
-from tests.oom_cases.cases import KINDS, make  # noqa: E402
-from tests.oom_cases.truth import Judgement, judge  # noqa: E402
+from tb_plugin.cli import main as main_of_memboard
+from tests.oom_cases import dump
+from tests.oom_cases.cases import KINDS, make
+from tests.oom_cases.truth import Judgement, judge
 
 
 def main() -> None:

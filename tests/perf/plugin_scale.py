@@ -1,6 +1,6 @@
 """How the plugin grows with ranks and steps, beside TensorBoard's data provider.
 
-Run: python tests/perf/plugin_scale.py [--peer] [--sizes 8x200 64x1000 ...] [--keep DIR]
+Run: python -m tests.perf.plugin_scale [--peer] [--sizes 8x200 64x1000 ...] [--keep DIR]
 
 Ours: for each size a simulated logdir is written, then a fresh process that has read
 nothing of it opens it: build the index, answer /overview, /timeline (peak allocated, all

@@ -1,6 +1,6 @@
 """What a traced cycle costs training, against bare torch.profiler over the same steps.
 
-    python tests/perf/profiler_cost.py [--rounds 5] [--layers 12] [--steps 10]
+    python -m tests.perf.profiler_cost [--rounds 5] [--layers 12] [--steps 10]
 
 Each round trains the same steps in turn: without a profiler; with torch's own, stopped and
 exported on the training thread as its users do; recorded by MemBoard with `torch_profiler`,

@@ -1,6 +1,6 @@
 """What a replayed history costs: to prepare it, and then to look at any moment of it.
 
-Run: python tests/perf/replay.py [--events 1000000] [--file snapshot.pickle]
+Run: python -m tests.perf.replay [--events 1000000] [--file snapshot.pickle]
 
 Wall time of one process; the last column is the ratio to the first row of its table.
 """

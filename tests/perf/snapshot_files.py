@@ -1,6 +1,6 @@
 """How long a logdir full of snapshots takes to be found, and to be looked at again.
 
-    python tests/perf/snapshot_files.py [--files 1000 10000 100000]
+    python -m tests.perf.snapshot_files [--files 1000 10000 100000]
 
 Files are named as trainings name them (`step_40/rank3_memory_snapshot.pickle`, 64 ranks)
 and hold a small snapshot each. `found` is from nothing to the list of all of them with
@@ -12,16 +12,12 @@ from __future__ import annotations
 
 import argparse
 import pickle
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tb_plugin.index.logdirs import Logdir  # noqa: E402
-from tb_plugin.index.walk import Index  # noqa: E402
+from tb_plugin.index.logdirs import Logdir
+from tb_plugin.index.walk import Index
 
 RANKS = 64
 LATER_S = 100.0

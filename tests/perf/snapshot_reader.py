@@ -1,6 +1,6 @@
 """What importing a snapshot costs, against unpickling it: time and peak memory.
 
-    python tests/perf/snapshot_reader.py [--events 1000000 3000000] [--bytes 1000000000]
+    python -m tests.perf.snapshot_reader [--events 1000000 3000000] [--bytes 1000000000]
         [--folder FOLDER]
 
 Simulated trainings with mixed stacks, of so many events and of so many bytes, are written

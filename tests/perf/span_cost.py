@@ -1,6 +1,6 @@
 """What a span costs: its begin and end, by how it is recorded.
 
-    python tests/perf/span_cost.py
+    python -m tests.perf.span_cost
 
 CPU time of the training thread; ratios come from one run on one machine.
 """

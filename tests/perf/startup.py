@@ -1,6 +1,6 @@
 """What MemBoard adds to starts: `import collector`, and TensorBoard with the plugin.
 
-Run: python tests/perf/startup.py [--rounds 15]
+Run: python -m tests.perf.startup [--rounds 15]
 
 Each round starts fresh interpreters, with and without, in turn, so that a drift of the
 machine hits both sides; the figures are medians over the rounds.

@@ -1,6 +1,6 @@
 """What recording costs: time per step, training-thread overhead, profiling, bytes ...
 
-    python tests/perf/step_cost.py [step|overhead|profiling|bytes|values|import ...]
+    python -m tests.perf.step_cost [step|overhead|profiling|bytes|values|import ...]
 
 Each part prints a table and stands alone; without arguments all run. Ratios come from
 one run on one machine, with the two sides taking turns.

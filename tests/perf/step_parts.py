@@ -1,6 +1,6 @@
 """Which part of `rec.step()` costs what, at the default sources.
 
-    python tests/perf/step_parts.py
+    python -m tests.perf.step_parts
 
 Each part is called alone, many times; the least of many rounds is what it takes while
 caches are warm and nobody disturbs. What is left of the whole is the recorder's own code:

@@ -1,6 +1,6 @@
 """A logdir at a store: from the first question until every rank is read, and then polling.
 
-    python tests/perf/store_logdir.py [ranks ...]
+    python -m tests.perf.store_logdir [ranks ...]
 
 The store is moto's S3 server on loopback, in this very process and in Python, which takes
 most of the processor time; each request is held up for 20 ms, as a store not far away does.
@@ -17,14 +17,11 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tb_plugin import storage  # noqa: E402
-from tb_plugin.cli import main as cli  # noqa: E402
-from tests.builders import RunBuilder  # noqa: E402
-from tests.collector.mirror.s3_server import S3, SECRET  # noqa: E402
-from tests.tb_plugin.storage.stores import StorePage  # noqa: E402
+from tb_plugin import storage
+from tb_plugin.cli import main as cli
+from tests.builders import RunBuilder
+from tests.collector.mirror.s3_server import S3, SECRET
+from tests.tb_plugin.storage.stores import StorePage
 
 DELAY_SECONDS = 0.02
 POLL_SECONDS = 0.1

@@ -1,6 +1,6 @@
 """From `tensorboard` to the Overview of a profiler's trace, beside torch-tb-profiler.
 
-    python tests/perf/trace_opening.py INPUT [INPUT ...] [--peer PYTHON] [--cached]
+    python -m tests.perf.trace_opening INPUT [INPUT ...] [--peer PYTHON] [--cached]
 
 An input is a trace's file, or a folder with one per rank (`trace_replicator.py` makes
 both). It is put into a logdir of its own, and TensorBoard is started on it; time runs from
@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from process_tree import Taken, Watch
+from tests.perf.process_tree import Taken, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """How fast the Trace page paints, pans and zooms, in Chromium without a GPU.
 
-Run: python tests/perf/trace_page.py [--slices 5000000]
+Run: python -m tests.perf.trace_page [--slices 5000000]
 
 A trace is generated as our columns (see `trace_server`) and served by a process of its own.
 First paint is from navigation to the first picture of the timeline, with the columns at
@@ -21,13 +21,10 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
+from tests.browser import launch
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tests.browser import launch  # noqa: E402
 
 FRAMES = 180
 
@@ -117,7 +114,14 @@ def main() -> None:
     if options.serve:
         serve(options.slices)
         return
-    command = [sys.executable, __file__, "--serve", "--slices", str(options.slices)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.perf.trace_page",
+        "--serve",
+        "--slices",
+        str(options.slices),
+    ]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

@@ -1,6 +1,6 @@
 """What reading a trace costs, against `json.load` and two peers: time and peak memory.
 
-    MEMBOARD_REAL_DATA=... python tests/perf/trace_reader.py [--megabytes 42 638]
+    MEMBOARD_REAL_DATA=... python -m tests.perf.trace_reader [--megabytes 42 638]
         [--trace kineto/.../x.pt.trace.json.gz] [--file TRACE ...] [--ranks 64]
         [--peer PYTHON] [--hta PYTHON] [--peers-up-to MEGABYTES] [--folder FOLDER]
 
@@ -32,10 +32,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from process_tree import Watch
+from tests.perf.process_tree import Watch
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
 
 
 def replicate(recorded: Path, target: Path, num_bytes: int) -> None:

@@ -1,7 +1,7 @@
 """Makes large traces of a recorded one: its events again and again, later each time.
 
-    python tests/perf/trace_replicator.py RECORDED TARGET [TARGET ...] --megabytes 42 638
-    python tests/perf/trace_replicator.py RECORDED FOLDER --megabytes 0.55 --ranks 64
+    python -m tests.perf.trace_replicator RECORDED TARGET [TARGET ...] --megabytes 42 638
+    python -m tests.perf.trace_replicator RECORDED FOLDER --megabytes 0.55 --ranks 64
 
 Each copy begins where the one before ended; correlation ids, external ids, ids of flows
 and numbers of steps go on, so nothing refers to another copy. Written as torch writes:

@@ -1,6 +1,6 @@
 """What the server needs for the Trace view, from our columns to its pictures.
 
-Run: python tests/perf/trace_server.py [--slices 100000 1000000 5000000]
+Run: python -m tests.perf.trace_server [--slices 100000 1000000 5000000]
 
 For each size a trace is generated: threads with nested operators and device streams with
 short kernels. "first" is the tile of everything, with nothing derived yet: from the columns
@@ -14,32 +14,26 @@ from __future__ import annotations
 import argparse
 import gzip
 import statistics
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
-
-
-from tb_plugin.analysis.trace.build import EMPTY_TRACE  # noqa: E402
-from tb_plugin.analysis.trace.trace import (  # noqa: E402
+from tb_plugin.analysis.trace.build import EMPTY_TRACE
+from tb_plugin.analysis.trace.trace import (
     Slices,
     Trace,
     Track,
 )
-from tb_plugin.contract.wire import envelope  # noqa: E402
-from tb_plugin.jobs.trace_sources import FoundSource, OpenSource  # noqa: E402
-from tb_plugin.pages.trace.axis import Tracks, placed  # noqa: E402
-from tb_plugin.pages.trace.slice import (  # noqa: E402
+from tb_plugin.contract.wire import envelope
+from tb_plugin.jobs.trace_sources import FoundSource, OpenSource
+from tb_plugin.pages.trace.axis import Tracks, placed
+from tb_plugin.pages.trace.slice import (
     SearchQuery,
     trace_range,
     trace_search,
 )
-from tb_plugin.pages.trace.slices import SlicesQuery, trace_slices  # noqa: E402
+from tb_plugin.pages.trace.slices import SlicesQuery, trace_slices
 
 START_NS = 1_780_000_000 * 10**9
 LEVELS = 6

@@ -1,6 +1,6 @@
 """What every view of a profiler's trace costs: bytes of its answers, and time once it is open.
 
-    python tests/perf/trace_views.py TRACE|FOLDER [...] [--all]
+    python -m tests.perf.trace_views TRACE|FOLDER [...] [--all]
 
 Each trace, or each folder with one per rank, lies in a logdir of its own that a fresh
 process opens as TensorBoard would. A file that is refused is said to be so.

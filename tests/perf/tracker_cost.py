@@ -1,6 +1,6 @@
 """What tracking module memory costs: whole training steps, in one run, taking turns.
 
-    python tests/perf/tracker_cost.py [--rounds N] [--no-torch] [layers ...]
+    python -m tests.perf.tracker_cost [--rounds N] [--no-torch] [layers ...]
 
 A transformer of 6 + 9 modules per layer trains on the CPU, narrow, so that Python's part
 of a step is what counts: bare, below a dispatch mode that does nothing, below our
@@ -16,20 +16,15 @@ from __future__ import annotations
 import argparse
 import gc
 import statistics
-import sys
 import time
-from pathlib import Path
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from collector.config.settings import ModulesConfig  # noqa: E402
-from collector.functions.contract import Call  # noqa: E402
-from collector.modules.kind import ModulesKind  # noqa: E402
-from tests.collector.modules import models  # noqa: E402
+from collector.config.settings import ModulesConfig
+from collector.functions.contract import Call
+from collector.modules.kind import ModulesKind
+from tests.collector.modules import models
 
 LAYERS = (2, 32, 96)
 TARGET = 1.5

@@ -1,6 +1,6 @@
 """What the virtual GPU costs: its start, a training step of 1.4 B parameters, its memory.
 
-    python tests/perf/virtual_gpu.py --python .venv-virtual/bin/python [--rounds 5]
+    python -m tests.perf.virtual_gpu --python .venv-virtual/bin/python [--rounds 5]
 
 `--python` has torch's CUDA build. Starts are fresh interpreters, which import torch and put
 one tensor on the device; beside them the same torch, which stays on the processor (it needs
@@ -15,17 +15,14 @@ import argparse
 import json
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+from collector.virtual.devices import parse_device
+from collector.virtual.environment import environment
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from collector.virtual.devices import parse_device  # noqa: E402
-from collector.virtual.environment import environment  # noqa: E402
-
 START = "import torch; torch.zeros(1, device={device!r})"
 
 STEP = """
