@@ -14,19 +14,18 @@ from __future__ import annotations
 
 import atexit
 import sys
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from collector.core import exit_code
 from collector.core.plain import own_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from collector.core.session import Session
     from collector.format.records import How
     from collector.oom.handler import OomHandler
-    from collector.recorder import Recorder
+    from collector.running import session as running
 
 _MAX_MESSAGE: Final = 500
 
@@ -35,24 +34,8 @@ Note: TypeAlias = "Callable[[str, dict[str, Any]], None]"
 """Queues a note of this kind, with this data."""
 
 
-class Launcher(Protocol):
-    """Who runs the program and records it, where it is not the program itself."""
-
-    def recording_begins(self, run_dir: Path) -> Path:
-        """A recorder is about to be made for a directory; returns the one to take."""
-
-    def recording_begun(self, note: Note) -> None:
-        """A recorder lives; `note` writes notes into its file."""
-
-    def step_taken(self, recorder: Recorder) -> None:
-        """A step of a live recorder is done; may raise what is no Exception."""
-
-    def recording_ends(self, note: Note, error: BaseException | None) -> None:
-        """A live recorder is about to close, by the exception where there is one."""
-
-
-launcher: Launcher | None = None
-"""Of this process; None: the program was started by itself."""
+launcher: running.Session | None = None
+"""What runs the program and records it; None: the program was started by itself."""
 
 _live: list[Session] = []
 _hooked = False

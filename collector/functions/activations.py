@@ -14,6 +14,7 @@ what is recomputed count.
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -98,13 +99,11 @@ class ActivationsKind:
         if saved is None:
             saved = SavedTensors(self._watch, self._functions, self._failed)
             self._own.saved = saved
-        try:
-            counted = _Counted(call, saved, saved.start())
-        except BaseException:
+        with ExitStack() as undo:
             if not self._calls:
-                self._watch.leave(self)
-            raise
-        self._calls.append(counted)
+                undo.callback(self._watch.leave, self)
+            self._calls.append(_Counted(call, saved, saved.start()))
+            undo.pop_all()
 
     def end(self, call: Call, error: BaseException | None) -> None:
         """Keep what was counted."""

@@ -213,7 +213,7 @@ class _Openers:
         return ModulesKind(self._config.modules, self._sink)
 
     def history(self) -> Kind:
-        from collector.history import open_kind
+        from collector.history.kind import open_kind
 
         return open_kind(self._config, self._sink)
 

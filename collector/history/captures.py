@@ -65,19 +65,8 @@ class Keeper:
     ) -> bool:
         """Queue the capture of a snapshot, which is the keeper's own from now on.
 
-        Args:
-            snapshot: as torch gives it.
-            step: the training step under way.
-            tensors: what was at which address, where that is known.
-            phase: see `Capture`, as the following four.
-            function: see there.
-            iteration: see there.
-            context: see there.
-            label: see there.
-            **more: further meta.
-
-        Returns:
-            Whether it was queued.
+        `tensors`: what was at which address, where that is known; `more`: further meta.
+        Whether it was queued.
         """
         most = min(
             self._max_entries * max(1, len(snapshot.get("device_traces", ()))),

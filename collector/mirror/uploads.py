@@ -11,8 +11,10 @@ import random
 import threading
 import time
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from collector.core.guard import Block
 from collector.core.warn_once import logger
 from collector.format.names import parse_rank_file_name, rank_file_name
 from collector.mirror.jobs import Job
@@ -138,14 +140,12 @@ class Uploads:
 
     def _work(self) -> None:
         while (todo := self._next()) is not None:
-            try:
+            with Block(partial(self._failed, todo)):  # a file system may raise anything
                 if isinstance(todo, Job):
                     self._copy(todo)
                     self._went_well()
                 else:
                     todo()
-            except Exception as error:  # noqa: BLE001  # a file system may raise anything
-                self._failed(todo, error)
             if isinstance(todo, Job):
                 with self.changed:
                     self.running.remove(todo)

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from collector.core.guard import Block
 from collector.format.prediction import Prediction
 from collector.oom.message import is_out_of_memory, text_of
 from collector.running import program as running
@@ -132,7 +133,7 @@ class Child:
     def _write(self) -> None:
         """Write down what is known by now, also into what records. Must not raise: the program goes on."""
         outcome = self._outcome
-        try:
+        with Block(_not_written):
             self._look()
             outcome.num_steps = self._session.num_steps
             torch: Any = sys.modules.get("torch")
@@ -140,10 +141,6 @@ class Child:
             outcome.places, outcome.num_places_left_out = self._places.found()
             outcome.write(self._path)
             self._session.tell(outcome.prediction(self._plan.capacity, self._plan.host))
-        except Exception as error:  # noqa: BLE001  # the border to the program
-            print(  # noqa: T201
-                f"memboard: the figures could not be written: {error}", file=sys.stderr
-            )
 
     def _look(self) -> None:
         """What decides whether it fits."""
@@ -151,6 +148,12 @@ class Child:
         outcome.devices = self._peaks.figures()
         outcome.estimates = self._plan.outside(_num_communicators())
         outcome.unsuitable = self._plan.own_runtimes()
+
+
+def _not_written(error: Exception) -> None:
+    print(  # noqa: T201
+        f"memboard: the figures could not be written: {error}", file=sys.stderr
+    )
 
 
 def _is_on_host(c10d: Any, group: Any) -> bool:

@@ -9,16 +9,16 @@ those of absent ranks are taken to be this rank's own.
 
 from __future__ import annotations
 
+import functools
 import pickle
-import sys
 from inspect import signature
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from collector.running.calls import CallFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from collector.running.calls import Absences
 
@@ -62,6 +62,22 @@ class InStore:
         return self.get(name) or b""
 
 
+class _Here(NamedTuple):
+    """This rank in a group."""
+
+    ranks: list[int]
+    me: int
+    name: str
+    """One that all ranks have for the group."""
+
+    def one(self, given: Mapping[str, Any], what: str) -> int:
+        """The rank that `what`, or its number in the group, names."""
+        of_group, of_all = given.get(f"group_{what}"), given.get(what)
+        if of_group is not None:
+            return self.ranks[int(of_group)]
+        return self.ranks[0] if of_all is None else int(of_all)
+
+
 class Objects:
     """torch's functions for objects, over mail."""
 
@@ -73,123 +89,92 @@ class Objects:
 
     def install(self, *, wanted: Callable[[Any], bool] = lambda _: True) -> None:
         """Take the place of torch's; `wanted` says of a group whether it needs that."""
-        for name in (
-            *("all_gather_object", "gather_object", "broadcast_object_list"),
-            *("scatter_object_list", "send_object_list", "recv_object_list"),
+        for name, ours, instead in (
+            ("all_gather_object", self._all_gather, None),
+            ("gather_object", self._gather, None),
+            ("broadcast_object_list", self._broadcast, None),
+            ("scatter_object_list", self._scatter, None),
+            ("send_object_list", self._send_list, None),
+            ("recv_object_list", self._receive_list, -1),
         ):
             theirs = getattr(self._c10d, name)
-            setattr(self._c10d, name, _chosen(getattr(self, name), theirs, wanted))
+            setattr(self._c10d, name, self._chosen(theirs, ours, instead, wanted))
 
-    # As torch has them.
+    def _chosen(
+        self,
+        theirs: Callable[..., Any],
+        ours: Callable[[_Here, Mapping[str, Any]], Any],
+        instead: Any,
+        wanted: Callable[[Any], bool],
+    ) -> Callable[..., Any]:
+        """`ours` is given torch's arguments by name; a rank outside returns `instead`."""
+        bind = signature(theirs).bind
 
-    def all_gather_object(
-        self, object_list: list[Any], obj: Any, group: Any = None
-    ) -> None:
+        @functools.wraps(theirs)
+        def called(*args: Any, **keywords: Any) -> Any:
+            given = bind(*args, **keywords).arguments
+            group = given.get("group")
+            if not wanted(group):
+                return theirs(*args, **keywords)
+            here = self._here(group)
+            return ours(here, given) if here.me in here.ranks else instead
+
+        return called
+
+    def _all_gather(self, here: _Here, given: Mapping[str, Any]) -> None:
         """Every rank's object on every rank."""
-        ranks, me, name = self._known(group)
-        if me not in ranks:
-            return
-        key = self._next(f"all_gather/{name}")
-        self._send(f"{key}/{me}", obj)
-        for place, rank in enumerate(ranks):
-            object_list[place] = self._given(f"{key}/{rank}", obj)
+        key = self._next(f"all_gather/{here.name}")
+        self._send(f"{key}/{here.me}", given["obj"])
+        for place, rank in enumerate(here.ranks):
+            given["object_list"][place] = self._given(f"{key}/{rank}", given["obj"])
 
-    def gather_object(
-        self,
-        obj: Any,
-        object_gather_list: list[Any] | None = None,
-        dst: int | None = None,
-        group: Any = None,
-        group_dst: int | None = None,
-    ) -> None:
+    def _gather(self, here: _Here, given: Mapping[str, Any]) -> None:
         """Every rank's object on one."""
-        ranks, me, name = self._known(group)
-        if me not in ranks:
-            return
-        key = self._next(f"gather/{name}")
-        self._send(f"{key}/{me}", obj)
-        if me == _one(ranks, dst, group_dst) and object_gather_list is not None:
-            for place, rank in enumerate(ranks):
-                object_gather_list[place] = self._given(f"{key}/{rank}", obj)
+        key = self._next(f"gather/{here.name}")
+        self._send(f"{key}/{here.me}", given["obj"])
+        found = given.get("object_gather_list")
+        if here.me == here.one(given, "dst") and found is not None:
+            for place, rank in enumerate(here.ranks):
+                found[place] = self._given(f"{key}/{rank}", given["obj"])
 
-    def broadcast_object_list(
-        self,
-        object_list: list[Any],
-        src: int | None = None,
-        group: Any = None,
-        device: Any = None,  # noqa: ARG002  # as torch has it
-        group_src: int | None = None,
-    ) -> None:
+    def _broadcast(self, here: _Here, given: Mapping[str, Any]) -> None:
         """One rank's objects on every rank."""
-        ranks, me, name = self._known(group)
-        if me not in ranks:
-            return
-        source, own = _one(ranks, src, group_src), list(object_list)
-        key = self._next(f"broadcast/{name}/{source}")
-        object_list[:] = self._sent_or_received(key, me == source, source, own, own)
+        source, objects = here.one(given, "src"), given["object_list"]
+        key, own = self._next(f"broadcast/{here.name}/{source}"), list(objects)
+        objects[:] = self._sent_or_received(key, here.me == source, source, own, own)
 
-    def scatter_object_list(
-        self,
-        scatter_object_output_list: list[Any],
-        scatter_object_input_list: list[Any] | None = None,
-        src: int | None = None,
-        group: Any = None,
-        group_src: int | None = None,
-    ) -> None:
+    def _scatter(self, here: _Here, given: Mapping[str, Any]) -> None:
         """One rank's objects, one on each rank."""
-        ranks, me, name = self._known(group)
-        if me not in ranks:
-            return
-        source = _one(ranks, src, group_src)
-        key = self._next(f"scatter/{name}/{source}")
-        own = list(scatter_object_input_list or ())
-        every = self._sent_or_received(key, me == source, source, own, None)
+        source = here.one(given, "src")
+        key = self._next(f"scatter/{here.name}/{source}")
+        own = list(given.get("scatter_object_input_list") or ())
+        every = self._sent_or_received(key, here.me == source, source, own, None)
         if every:
-            scatter_object_output_list[0] = every[ranks.index(me)]
+            mine = every[here.ranks.index(here.me)]
+            given["scatter_object_output_list"][0] = mine
 
-    def send_object_list(
-        self,
-        object_list: list[Any],
-        dst: int | None = None,
-        group: Any = None,
-        device: Any = None,  # noqa: ARG002
-        group_dst: int | None = None,
-        use_batch: bool = False,  # noqa: ARG002
-    ) -> None:
+    def _send_list(self, here: _Here, given: Mapping[str, Any]) -> None:
         """Objects for one other rank."""
-        ranks, me, name = self._known(group)
-        if me in ranks:
-            to = _one(ranks, dst, group_dst)
-            self._send(self._next(f"send/{name}/{me}-{to}"), list(object_list))
+        to = here.one(given, "dst")
+        key = self._next(f"send/{here.name}/{here.me}-{to}")
+        self._send(key, list(given["object_list"]))
 
-    def recv_object_list(
-        self,
-        object_list: list[Any],
-        src: int | None = None,
-        group: Any = None,
-        device: Any = None,  # noqa: ARG002
-        group_src: int | None = None,
-        use_batch: bool = False,  # noqa: ARG002
-    ) -> int:
+    def _receive_list(self, here: _Here, given: Mapping[str, Any]) -> int:
         """Objects of one other rank, whose number is returned."""
-        ranks, me, name = self._known(group)
-        if me not in ranks:
-            return -1
-        source = _one(ranks, src, group_src)
-        key = self._next(f"send/{name}/{source}-{me}")
-        object_list[:] = self._received(key, source, list(object_list))
+        source, objects = here.one(given, "src"), given["object_list"]
+        key = self._next(f"send/{here.name}/{source}-{here.me}")
+        objects[:] = self._received(key, source, list(objects))
         return source
 
     # Behind these.
 
-    def _known(self, group: Any) -> tuple[list[int], int, str]:
-        """The group's ranks, this one, and a name that all of them have for it."""
+    def _here(self, group: Any) -> _Here:
         c10d = self._c10d
         me = int(c10d.get_rank())
         if group is c10d.GroupMember.NON_GROUP_MEMBER:
-            return [], me, ""
+            return _Here([], me, "")
         ranks = list(c10d.get_process_group_ranks(group or c10d.group.WORLD))
-        return ranks, me, "-".join(map(str, _short(ranks)))
+        return _Here(ranks, me, "-".join(map(str, _short(ranks))))
 
     def _next(self, key: str) -> str:
         """The same call of all ranks has the same number."""
@@ -229,37 +214,7 @@ def _opened(content: bytes) -> Any:
     return pickle.loads(content)  # noqa: S301  # the program's own, of this run
 
 
-def _one(ranks: list[int], of_all: int | None, of_group: int | None) -> int:
-    """The rank that either number means."""
-    if of_group is not None:
-        return ranks[of_group]
-    return ranks[0] if of_all is None else of_all
-
-
 def _short(ranks: list[int]) -> list[int]:
     """A name of a group: of ranks that are evenly apart, first, last and number."""
     apart = {after - before for before, after in pairwise(ranks)}
     return [ranks[0], ranks[-1], len(ranks)] if len(apart) == 1 else ranks
-
-
-def _chosen(
-    ours: Callable[..., Any], theirs: Callable[..., Any], wanted: Callable[[Any], bool]
-) -> Callable[..., Any]:
-    taken = signature(ours).parameters
-
-    def called(*args: Any, **keywords: Any) -> Any:
-        group = keywords.get("group")
-        if group is None:  # by place, it stands at different ones
-            group = next((one for one in args if _is_group(one)), None)
-        if not wanted(group):
-            return theirs(*args, **keywords)
-        # How to read what another rank sends, as 2.15 has it, is no matter here.
-        return ours(*args, **{key: keywords[key] for key in keywords if key in taken})
-
-    called.__name__ = theirs.__name__
-    return called
-
-
-def _is_group(value: Any) -> bool:
-    c10d: Any = sys.modules["torch.distributed.distributed_c10d"]
-    return isinstance(value, c10d.ProcessGroup)

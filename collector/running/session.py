@@ -19,11 +19,13 @@ import shlex
 import sys
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from collector.core import lifecycle
+from collector.core.guard import Block
 from collector.core.warn_once import WarnOnce
 from collector.errors import ConfigError
 from collector.hooks.compiling import untraced
@@ -55,7 +57,7 @@ class Settings:
     """Single settings, as `collector.record` takes them."""
 
 
-class Session(lifecycle.Launcher):
+class Session:
     """Of one process. From `watch` on, nothing of it reaches the program."""
 
     def __init__(self, settings: Settings) -> None:
@@ -107,10 +109,13 @@ class Session(lifecycle.Launcher):
         run_dir = None if self.recorder is None else self._settings.run_dir
         return ending(run_dir, self.run_dirs, self.num_steps)
 
-    # What the program's own recorders tell.
+    # What every recorder of the process tells, ours and the program's own.
 
     def recording_begins(self, run_dir: Path) -> Path:
-        """The program records itself: see the module."""
+        """A recorder is about to be made for a directory; returns the one to take.
+
+        Of the program's own ones, ours ends.
+        """
         with self._lock:
             if self._is_beginning:
                 return run_dir
@@ -122,13 +127,13 @@ class Session(lifecycle.Launcher):
         return run_dir
 
     def recording_begun(self, note: lifecycle.Note) -> None:
-        """There is nothing to write into it."""
+        """A recorder lives; `note` writes notes into its file. Here there are none."""
 
     def recording_ends(self, note: lifecycle.Note, error: BaseException | None) -> None:
-        """There is nothing to write into it."""
+        """It is about to close, by the exception where there is one."""
 
     def step_taken(self, recorder: Any) -> None:
-        """Somebody's `rec.step` is done."""
+        """A step of a live recorder is done; may raise what is no Exception."""
         self.num_steps += 1
         if recorder is self.recorder and not self._is_stepping:
             self._program_steps = True
@@ -233,17 +238,19 @@ class Session(lifecycle.Launcher):
         self._is_over, self.recorder = True, None
 
     def _guarded(self, what: str, call: Any) -> None:
-        try:
+        with Block(partial(self._failed, what)):
             call()
-        except ConfigError as error:
+
+    def _failed(self, what: str, error: Exception) -> None:
+        if isinstance(error, ConfigError):
             self._warn_once(what, "%s It is not recorded.", error)
-        except Exception as error:  # noqa: BLE001  # the border to the program
-            self._warn_once(
-                what,
-                "`memboard run` failed to %s; the program goes on. Please report this.",
-                what,
-                error=error,
-            )
+            return
+        self._warn_once(
+            what,
+            "`memboard run` failed to %s; the program goes on. Please report this.",
+            what,
+            error=error,
+        )
 
 
 def ending(run_dir: Path | None, run_dirs: list[Path], num_steps: int) -> str:

@@ -13,23 +13,24 @@ At most `MAX_WAITING` traces wait: each holds its events in memory, about a kilo
 
 from __future__ import annotations
 
+import errno
 import shutil
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.config.values import resolve
 from collector.core.guard import Block
+from collector.core.warn_once import remedy_for
 from collector.sources.contract import SourceInfo
 from collector.torch_profiler.digest.digest import digest_of
-from collector.torch_profiler.digest.report import capture_of
+from collector.torch_profiler.digest.report import Saved, capture_of
 from collector.torch_profiler.files import free_name, place_of, write_text, write_trace
 from collector.torch_profiler.kept import Kept
 from collector.torch_profiler.moments import identity_values
-from collector.torch_profiler.telling import NoRoomError, OverBudgetError, Telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from collector.mirror.mirror import Mirror
     from collector.torch_profiler.digest.digest import Digest
     from collector.torch_profiler.source import Trace
+
+_NAME: Final = "torch_profiler"
 
 MAX_BYTES: Final = 20 * 2**30
 """Disk budget of one rank's traces and what belongs to them; no more is saved then."""
@@ -65,20 +68,12 @@ INFO: Final = SourceInfo(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Saved:
-    """A trace whose file is there, and that is to be digested."""
+class OverBudgetError(Exception):
+    """A trace that was larger than what is left of the budget."""
 
-    trace: Trace
-    folder: Path
-    """Beside the rank's file."""
-    path: Path
-    num_bytes: int
-    values: dict[str, Any]
-    """Variables of names."""
-    kept: bool
-    remote: str | None
-    problem: str
+
+class NoRoomError(OSError):
+    """The disk is nearly full."""
 
 
 class _SaveFirstError(BaseException):
@@ -106,7 +101,7 @@ class Exporter:
         self._identify = identify
         self._run_dir = run_dir
         self._flush = flush
-        self._telling = Telling(warn_once)
+        self._warn_once = warn_once
         self._post_process = (
             None
             if settings.post_process is None
@@ -114,7 +109,7 @@ class Exporter:
         )
         self._waiting: deque[Trace] = deque()
         """Traces that are to be saved."""
-        self._saved: deque[_Saved] = deque()
+        self._saved: deque[Saved] = deque()
         """Traces that are to be digested."""
         self._changed = threading.Condition()
         self._is_busy = self._is_saving = False
@@ -164,8 +159,16 @@ class Exporter:
         if self._thread is not None:
             self._thread.join(seconds)
             if self._thread.is_alive():
-                is_saved = not (self._waiting or self._is_saving)
-                self._telling.slow(seconds, is_saved=is_saved)
+                is_lost = self._waiting or self._is_saving
+                self._warn_once(
+                    f"{_NAME} close",
+                    "after %d s a trace is still being %s. Record less of each step, or"
+                    " fewer steps.",
+                    seconds,
+                    "saved and may be lost"
+                    if is_lost
+                    else "read: its file is saved, its operators are not recorded",
+                )
         self.kept.settle()
 
     def after_fork(self) -> None:
@@ -205,11 +208,26 @@ class Exporter:
 
     def _lost(self, trace: Trace, error: Exception) -> None:
         trace.profile = None
-        self._telling.lost(trace, error)
+        remedy = "Please report this."
+        if isinstance(error, OverBudgetError):
+            remedy = "Keep fewer traces (torch_profiler.num_traces_to_keep)."
+        elif isinstance(error, OSError):
+            remedy = remedy_for(error)
+        known = isinstance(error, (OSError, OverBudgetError))
+        self._warn_once(
+            f"{_NAME} save {type(error).__name__}",
+            "the trace of steps %d to %d was not saved and nothing of it is left: %s."
+            " Training and recording go on. %s",
+            trace.first_step,
+            trace.last_step,
+            error,
+            remedy,
+            error=None if known else error,
+        )
         problem = f"not saved: {type(error).__name__}: {error}"[:500]
-        self._sink.put_capture(capture_of(trace, None, problem=problem))
+        self._sink.put_capture(capture_of(trace, problem=problem))
 
-    def _written(self, trace: Trace) -> _Saved:
+    def _written(self, trace: Trace) -> Saved:
         folder = self._folder()
         values = {
             **identity_values(self._identify(), self._run_dir.name),
@@ -226,7 +244,7 @@ class Exporter:
                 f"{size:,} bytes more than the {MAX_BYTES:,} that traces may take"
             )
         stays, url = self.kept.add(trace.end_ns, trace.last_step, path, values)
-        saved = _Saved(
+        saved = Saved(
             trace=trace,
             folder=folder,
             path=path,
@@ -242,10 +260,10 @@ class Exporter:
         self.kept.send(path, values, stays=stays)
         return replace(saved, problem="; ".join(filter(None, (saved.problem, problem))))
 
-    def _digest(self, saved: _Saved) -> None:
+    def _digest(self, saved: Saved) -> None:
         trace = saved.trace
         try:
-            with Block(partial(self._telling.unread, saved.path)):
+            with Block(partial(self._unread, saved.path)):
                 digest = digest_of(
                     trace, self._settings, rank=self._sink.rank, pause=self._pause
                 )
@@ -258,24 +276,25 @@ class Exporter:
             return
         trace.profile = None
 
+    def _unread(self, path: Path, error: Exception) -> None:
+        self._warn_once(
+            f"{_NAME} digest {type(error).__name__}",
+            "the trace %s is saved, but it could not be read: its operators are not"
+            " recorded. Training and recording go on. Please report this.",
+            path,
+            error=error,
+        )
+
     def _put(
         self,
-        saved: _Saved,
+        saved: Saved,
         digest: Digest | None,
         beside: Sequence[Path] = (),
         problems: Sequence[str] = (),
     ) -> None:
+        problem = "; ".join(filter(None, (saved.problem, *problems)))
         self._sink.put_capture(
-            capture_of(
-                saved.trace,
-                digest,
-                path=saved.path.relative_to(saved.folder).as_posix(),
-                num_bytes=saved.num_bytes,
-                beside=[path.relative_to(saved.folder).as_posix() for path in beside],
-                kept=saved.kept,
-                remote=saved.remote,
-                problem="; ".join(filter(None, (saved.problem, *problems))),
-            )
+            capture_of(saved.trace, digest, saved, beside=beside, problem=problem)
         )
 
     def _pause(self, seconds: float) -> None:
@@ -305,7 +324,8 @@ class Exporter:
         free = shutil.disk_usage(folder).free
         needed = max(_LEAST_FREE_BYTES, self._largest)
         if free < needed:
-            raise NoRoomError(f"{free:,} bytes are free, and it may take {needed:,}")
+            text = f"{free:,} bytes are free, and it may take {needed:,}"
+            raise NoRoomError(errno.ENOSPC, text)
 
     def _post_processed(self, path: Path) -> str:
         failed: list[Exception] = []
@@ -313,12 +333,18 @@ class Exporter:
             with Block(failed.append):
                 self._post_process(path)
         for error in failed:
-            self._telling.post_process(path, error)
+            self._warn_once(
+                f"{_NAME}.post_process",
+                "torch_profiler.post_process failed for %s; the trace is there all the"
+                " same, and the rest goes on. Correct the function.",
+                path,
+                error=error,
+            )
             return f"post_process failed: {type(error).__name__}: {error}"[:500]
         return ""
 
     def _write_beside(
-        self, digest: Digest, saved: _Saved
+        self, digest: Digest, saved: Saved
     ) -> tuple[list[Path], list[str]]:
         """Write what belongs to the trace: the files, and what went wrong."""
         settings = self._settings
@@ -336,7 +362,13 @@ class Exporter:
                 write_text(text, path, compress=path.name.endswith(".gz"))
             except OSError as error:
                 problems.append(f"{path.name} was not written: {error}")
-                self._telling.file(path, error)
+                self._warn_once(
+                    f"{_NAME} {type(error).__name__} {error.errno}",
+                    "%s could not be written: %s. %s",
+                    path,
+                    error,
+                    remedy_for(error),
+                )
             else:
                 paths.append(path)
                 self.kept.add_beside(saved.path, path, saved.values)

@@ -14,9 +14,11 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
+from collector.core.guard import Block
 from collector.core.retry import Retry
 from collector.core.warn_once import warn
 from collector.writing.capture_queue import CaptureQueue
@@ -249,32 +251,32 @@ class Writer:
     def _round(self, end: End | None) -> None:
         if end is None and self._is_off and not self._retry.is_due():
             return
-        try:
+        with Block(partial(self._failed, end)):
             self._plan.watch()
             self._output.write(end)
-        except Exception as error:  # noqa: BLE001  # the border: nothing reaches training
-            self._num_faults += 1
-            num_rows = self._output.discard(end)
-            self._warn_once(
-                "fault",
-                "the writer failed and dropped %d rows; training and recording go on."
-                " Please report this.",
-                num_rows,
-                error=error,
-            )
-            if self._is_off:
-                pause = self._retry.failed()
-                self._warn_once(
-                    "off",
-                    "recording into %s is off for now after %d faults in a row; training"
-                    " goes on, and it is tried again after %g s, then after longer and"
-                    " longer pauses",
-                    self._plan.run_dir,
-                    self._num_faults,
-                    pause,
-                )
-        else:
             self._num_faults = 0
+
+    def _failed(self, end: End | None, error: Exception) -> None:
+        self._num_faults += 1
+        num_rows = self._output.discard(end)
+        self._warn_once(
+            "fault",
+            "the writer failed and dropped %d rows; training and recording go on."
+            " Please report this.",
+            num_rows,
+            error=error,
+        )
+        if self._is_off:
+            pause = self._retry.failed()
+            self._warn_once(
+                "off",
+                "recording into %s is off for now after %d faults in a row; training"
+                " goes on, and it is tried again after %g s, then after longer and"
+                " longer pauses",
+                self._plan.run_dir,
+                self._num_faults,
+                pause,
+            )
 
     @property
     def _is_off(self) -> bool:

@@ -34,7 +34,6 @@ underscore behind its name.
 """
 
 from collector.format.snapshots.decode import rebuilt
-from collector.format.snapshots.encode import tables_of
-from collector.format.snapshots.held import HeldColumn, HeldEvents
+from collector.format.snapshots.encode import HeldColumn, HeldEvents, tables_of
 
 __all__ = ["HeldColumn", "HeldEvents", "rebuilt", "tables_of"]

@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from collector.format.numeric import ABSENT
-from collector.format.snapshots.interning import MAX_KEYS, NotFramesError, is_name
+from collector.format.snapshots.interning import (
+    MAX_KEYS,
+    NotFramesError,
+    is_name,
+    turns,
+)
 from collector.format.snapshots.plain_text import plain_text
-from collector.format.snapshots.turns import turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,20 +4,27 @@ torch hands out one list of frames per captured context and shares the frames am
 lists, so both are first looked up by identity: a list costs a lookup, and only the few
 distinct stacks are looked at by content. Identity holds as long as the snapshot lives,
 which is why an `Interner` is used for one snapshot and not kept.
+
+Long loops go in short turns, so that other threads get theirs: a loop inside the
+interpreter's C code (`list(map(...))`) is four times as fast as one in Python, and nobody
+else runs until it ends, a tenth of a second for a million values.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
 
 from collector.format.snapshots.plain_text import plain_text
-from collector.format.snapshots.turns import distinct, listed, numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from collector.format.records import IntArray
 
+    Value = TypeVar("Value")
+    Result = TypeVar("Result")
 
 MAX_KEYS: Final = 256
 """Keys that rows of one table may have; a snapshot with more is kept as values."""
@@ -120,3 +127,40 @@ def is_name(key: Any) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+_TURN: Final = 1 << 14
+
+
+def turns(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """The values, some at a time."""
+    for start in range(0, len(values), _TURN):
+        yield values[start : start + _TURN]
+
+
+def listed(
+    function: Callable[[Value], Result], values: Sequence[Value]
+) -> list[Result]:
+    """`list(map(function, values))`."""
+    found: list[Result] = []
+    for some in turns(values):
+        found += map(function, some)
+    return found
+
+
+def numbered(function: Callable[[Any], int], values: Sequence[Any]) -> IntArray:
+    """The same for a function that gives integers, as an array."""
+    found = np.empty(len(values), np.int64)
+    start = 0
+    for some in turns(values):
+        found[start : start + len(some)] = np.fromiter(map(function, some), np.int64)
+        start += len(some)
+    return found
+
+
+def distinct(values: Sequence[Value]) -> dict[Value, None]:
+    """The different ones, in the order of first sight."""
+    found: dict[Value, None] = {}
+    for some in turns(values):
+        found.update(dict.fromkeys(some))
+    return found

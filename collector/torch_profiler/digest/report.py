@@ -7,6 +7,7 @@ the first one does and takes its place.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from collector.format.records import Capture
@@ -16,6 +17,7 @@ from collector.torch_profiler.digest.memory_timeline import timeline_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from collector.torch_profiler.digest.digest import Digest
     from collector.torch_profiler.source import Trace
@@ -26,32 +28,45 @@ DIGEST: Final = "digest"
 """The context of the second one."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """A trace whose file is there."""
+
+    trace: Trace
+    folder: Path
+    """Beside the rank's file."""
+    path: Path
+    num_bytes: int
+    values: dict[str, Any]
+    """Variables of names."""
+    kept: bool
+    """Whether it stays on this disk."""
+    remote: str | None
+    """Its url where it is mirrored."""
+    problem: str
+    """What is wrong with it, in words."""
+
+    def name_of(self, path: Path) -> str:
+        """POSIX, below the folder."""
+        return path.relative_to(self.folder).as_posix()
+
+
 def capture_of(
     trace: Trace,
-    digest: Digest | None,
+    digest: Digest | None = None,
+    saved: Saved | None = None,
     *,
-    path: str = "",
-    num_bytes: int = 0,
-    beside: Sequence[str] = (),
-    kept: bool = False,
-    remote: str | None = None,
-    problem: str = "",
+    beside: Sequence[Path] = (),
+    problem: str,
 ) -> Capture:
     """The capture of a trace; see `collector.format.records` for its parts.
 
-    Args:
-        trace: as it was handed on.
-        digest: None where nothing was read out of it yet, or it was not saved.
-        path: POSIX, below the folder beside the rank's file; empty: not saved.
-        num_bytes: of that file.
-        beside: paths of what belongs to it: stacks, page.
-        kept: whether it stays on this disk.
-        remote: its url where it is mirrored.
-        problem: what is wrong with it, in words.
+    `digest`: None where nothing was read out of it yet; `saved`: None where it was not.
+    `beside`: what belongs to it, as stacks do.
     """
     meta: dict[str, Any] = {
-        "path": path,
-        "num_bytes": num_bytes,
+        "path": "" if saved is None else saved.name_of(saved.path),
+        "num_bytes": 0 if saved is None else saved.num_bytes,
         "cycle": trace.cycle,
         "first_step": trace.first_step,
         "last_step": trace.last_step,
@@ -61,11 +76,11 @@ def capture_of(
         "activities": list(trace.wanted.activities),
         "options": dict(trace.wanted.options),
         "flops": None if digest is None else digest.flops,
-        "kept": kept,
-        "remote": remote,
+        "kept": saved is not None and saved.kept,
+        "remote": None if saved is None else saved.remote,
         "problem": problem,
         "complete": not trace.problem,
-        "beside": list(beside),
+        "beside": [] if saved is None else list(map(saved.name_of, beside)),
         "summary": "" if digest is None else digest.summary,
         "num_events": None if digest is None else digest.num_events,
         "stop_us": trace.stop_us,
