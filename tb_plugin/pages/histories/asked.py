@@ -84,19 +84,21 @@ D = TypeVar("D", bound=DeviceQuery)
 DeviceView: TypeAlias = "Callable[[OpenDevice, Shown, D], object]"
 
 
-def of_device(name: str, query: type[D]) -> Callable[[DeviceView[D]], DeviceView[D]]:
+def of_device(
+    name: str, query: type[D]
+) -> Callable[[DeviceView[D]], Callable[[OpenHistory, D], object]]:
     """Declare what is made of a device, and of what is shown of it, as the route `name`.
 
     It is answered NotFoundError where there is no such device, stream or pool.
     """
 
-    def declare(view: DeviceView[D]) -> DeviceView[D]:
+    def declare(view: DeviceView[D]) -> Callable[[OpenHistory, D], object]:
         @of_history(name, query)
         def of_its_history(history: OpenHistory, asked: D) -> object:
             device = history.device(asked.device)
             return view(device, device.shown(asked.stream, asked.pool), asked)
 
-        return view
+        return of_its_history
 
     return declare
 

@@ -10,6 +10,7 @@ from tb_plugin.analysis.trace.families import FAMILIES, family_of
 from tb_plugin.analysis.trace.instants import marks
 from tb_plugin.analysis.trace.tiles import MAX_PIECES, Lane, zoom_of
 from tb_plugin.api.trace import TraceInstants, TraceLane, TraceSlicesResponse
+from tb_plugin.budget import Budget
 from tb_plugin.contract.wire import f64, i32, u8, u16
 from tb_plugin.pages.trace.asked import places_of
 from tb_plugin.pages.trace.axis import (
@@ -40,6 +41,9 @@ MAX_NAME: Final = 160
 MAX_INSTANTS: Final = 4_000
 """Of one tile."""
 
+_COUNTER_SECONDS: Final = 2.0
+"""What the run's own numbers in a tile may take."""
+
 KINDS: Final[tuple[TraceInstantKind, ...]] = ("other", "oom", "checkpoint")
 _MOST: Final = 2**31 - 1
 
@@ -62,8 +66,10 @@ def _lines(asked: Asked[SlicesQuery]) -> list[TraceLine]:
     if not wanted:
         return []
     window = window_of(query)
+    run = asked.state.store.run(query.run)
     lines: list[TraceLine] = []
-    with asked.state.reading(query.run) as (run, budget):
+    with run.lock:  # as it was read so far: panning waits for nothing
+        budget = Budget(_COUNTER_SECONDS)
         clocks = run_clocks(run)
         for source_id, indices in wanted:
             text = source_id.removeprefix(COUNTERS)

@@ -108,9 +108,7 @@ is recorded by default on CUDA devices: RecordConfig(oom=OomConfig(history=True)
 
 ## Ended by an exception; rank 0, step 2
 
-Rank 0 ended by an exception after step 2. 1 more rank ended by an exception too.
-
-- Rank 1 ended by an exception after step 2. (TIME)
+Rank 0 ended by an exception after step 2.
 """
 
 

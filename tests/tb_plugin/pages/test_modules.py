@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tb_plugin.pages.modules import baseline as module_baseline
 from tb_plugin.pages.modules import choice as module_choice
+from tb_plugin.pages.modules import columns as module_columns
 from tb_plugin.pages.modules import module
 from tests.tb_plugin.analysis.module_logs import LogBuilder, Replay, random_log
 from tests.tb_plugin.client import Page, decode, refresh
@@ -427,7 +427,7 @@ def test_the_median_says_of_how_many_ranks_it_is(
 ):
     for rank in range(8):
         record(run, rank, (net(rank + 1),))
-    monkeypatch.setattr(module_baseline, "MAX_MEDIAN_BYTES", 400)
+    monkeypatch.setattr(module_columns, "MAX_MEDIAN_BYTES", 400)
     got = Page(tmp_path).of_run("/modules", "exp", against="median")
     assert (got["baseline"]["num_ranks"], got["baseline"]["of_ranks"]) == (3, 8)
     # Ranks 0, 4 and 2: spread over all rather than the first ones.

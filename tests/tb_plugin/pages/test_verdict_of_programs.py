@@ -151,8 +151,9 @@ def test_a_limit_in_force_leads_and_is_not_contradicted(tmp_path):
     (one,) = verdicts(tmp_path)
     assert one["key"] == "process_limit"
     assert one["sentence"].startswith(
-        "An allocation of 2.00 GiB failed though the device had 60.0 GiB free, so a limit"
-        " on this process refused it (torch.cuda.set_per_process_memory_fraction)"
+        "An allocation of 2.00 GiB at model.py:22 forward failed though the device had"
+        " 60.0 GiB free, so a limit on this process refused it"
+        " (torch.cuda.set_per_process_memory_fraction)"
     )
     assert "full" not in one["sentence"]
     assert "raise the limit" in one["advice"][0]["text"]
