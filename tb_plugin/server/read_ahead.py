@@ -23,6 +23,7 @@ import atexit
 import logging
 import threading
 import time
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from tb_plugin.budget import Budget
@@ -131,7 +132,12 @@ def _bites(state: State, run: Run) -> Iterator[None]:
         yield
     # What requests opened meanwhile, they read for one picture only.
     yield from _each_file(run, state.read_first)
-    for derive in (_notes, _catalogue, _problems):
+    derived: tuple[Callable[[Run], object], ...] = (
+        attrgetter("notes"),
+        lambda of: of.catalogue.absent(),
+        attrgetter("problems"),
+    )
+    for derive in derived:
         with run.lock:
             derive(run)
         yield
@@ -152,15 +158,3 @@ def _each_file(run: Run, read: Callable[[RankFile], object]) -> Iterator[None]:
                 file.drop_payloads()
                 more = budget.allows()
         yield
-
-
-def _notes(run: Run) -> object:
-    return run.notes
-
-
-def _catalogue(run: Run) -> object:
-    return run.catalogue.absent()
-
-
-def _problems(run: Run) -> object:
-    return run.problems

@@ -261,7 +261,7 @@ def slow_every(
             _seconds("slow", "slow step", of_slow, "median"),
             _seconds("usual", "usual step", usual, "median"),
         ),
-        place=Place("steps", f"Show step {newest}", step=newest),
+        place=Place("steps", f"Show step {newest}", rank=rank, step=newest),
         rule=f"{SLOW_FACTOR:g} times the median step, at {share_text(_SAME_GAPS)} of the"
         f" steps at one distance, costing {share_text(PERIODIC_COST)} of the time",
     )
