@@ -43,21 +43,21 @@ class ProfiledTrace(Struct, frozen=True):
     """About when it was recorded, since 1970."""
 
 
-class ProfileChoice(Struct, frozen=True):
+class ProfileChoice(Struct, frozen=True, kw_only=True):
     """Which trace an answer is about, and how far opening it is."""
 
     traces: tuple[ProfiledTrace, ...]
     """Of the run, by cycle and rank; the newest where there are very many."""
     num_traces: int
-    source: str | None
+    source: str | None = None
     """The one chosen; None: the run has none."""
-    state: TraceState
-    progress: float
+    state: TraceState = "ready"
+    progress: float = 1.0
     """0 to 1."""
-    doing: str
-    problem: Problem | None
+    doing: str = ""
+    problem: Problem | None = None
     """Why it cannot be opened."""
-    problems: tuple[Problem, ...]
+    problems: tuple[Problem, ...] = ()
     """What was left out of the one that is open, or set right."""
 
 

@@ -7,7 +7,7 @@ too: the answer says which it is and how far, and the page asks again.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -87,7 +87,42 @@ class Shown(NamedTuple):
 
     def choice(self, query: SourceQuery) -> ProfileChoice:
         """What may be chosen, and what was."""
-        return choice_of(self.traces, self.opening, query.source, self.passed_over)
+        found = self.opening
+        of_trace: dict[str, Any] = {}
+        if found is not None:
+            of_trace = {
+                "source": found.found.id,
+                "state": found.state,
+                "progress": found.progress,
+                "doing": found.doing,
+                "problem": found.problem,
+                "problems": (
+                    *_passed_over(self.passed_over, found.found),
+                    *_left_out(found),
+                ),
+            }
+        elif query.source is not None:
+            of_trace["problem"] = Problem(
+                severity="error",
+                path="",
+                what="This trace is not in the run (any more).",
+                remedy="Choose another one.",
+            )
+        return ProfileChoice(
+            traces=tuple(
+                ProfiledTrace(
+                    id=one.id,
+                    name=one.name,
+                    rank=one.rank,
+                    cycle=one.cycle,
+                    num_bytes=one.num_bytes,
+                    time_ms=one.time_ns / 1e6 if one.time_ns else None,
+                )
+                for one in self.traces[-MAX_LISTED:]
+            ),
+            num_traces=len(self.traces),
+            **of_trace,
+        )
 
 
 def of_profile(name: str, query: type[S]) -> Callable[[View[S]], View[S]]:
@@ -175,50 +210,6 @@ def candidates_of(
         return [one for one in traces if one.id == source]
     own = [one for one in traces if rank is None or one.rank == rank] or traces
     return sorted(own, key=lambda one: (not one.is_recorded, -(one.cycle or 0)))
-
-
-def choice_of(
-    traces: Sequence[FoundSource],
-    opening: TraceJob | None,
-    missing: str | None,
-    passed_over: Sequence[TraceJob] = (),
-) -> ProfileChoice:
-    """What may be chosen, and what was; `missing`: an id that is not there.
-
-    `passed_over`: what would have been chosen, had it opened.
-    """
-    problem = None if opening is None else opening.problem
-    if opening is None and missing is not None:
-        problem = Problem(
-            severity="error",
-            path="",
-            what="This trace is not in the run (any more).",
-            remedy="Choose another one.",
-        )
-    return ProfileChoice(
-        traces=tuple(
-            ProfiledTrace(
-                id=one.id,
-                name=one.name,
-                rank=one.rank,
-                cycle=one.cycle,
-                num_bytes=one.num_bytes,
-                time_ms=one.time_ns / 1e6 if one.time_ns else None,
-            )
-            for one in traces[-MAX_LISTED:]
-        ),
-        num_traces=len(traces),
-        source=None if opening is None else opening.found.id,
-        state="ready" if opening is None else opening.state,
-        progress=1.0 if opening is None else opening.progress,
-        doing="" if opening is None else opening.doing,
-        problem=problem,
-        problems=(
-            ()
-            if opening is None
-            else (*_passed_over(passed_over, opening.found), *_left_out(opening))
-        ),
-    )
 
 
 def _passed_over(openings: Sequence[TraceJob], shown: FoundSource) -> Iterator[Problem]:
