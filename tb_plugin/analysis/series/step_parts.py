@@ -7,14 +7,16 @@ they leave of the step's time is `other`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from collector.format.columns import STEP_PARTS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -54,18 +56,25 @@ class StepRows:
 
     def take(self, index: Indices | slice) -> StepRows:
         """The chosen buckets."""
-        return StepRows(
-            self.first[index],
-            self.last[index],
-            self.end_x[index],
-            self.end_ms[index],
-            self.start_x,
-            self.high[index],
-            self.mean[index],
-            self.part_high[:, index],
-            self.part_mean[:, index],
-            self.width,
-        )
+        chosen: dict[str, Any]
+        chosen = {name: getattr(self, name)[..., index] for name in _COLUMNS}
+        return replace(self, **chosen)
+
+    @classmethod
+    def joined(cls, pieces: Sequence[StepRows]) -> StepRows:
+        """One after the other; there is one at least."""
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(one, name) for one in pieces], axis=-1)
+            for name in _COLUMNS
+        }
+        width = max(one.width for one in pieces)
+        return replace(pieces[0], width=width, **columns)
+
+
+_COLUMNS: Final = (
+    *("first", "last", "end_x", "end_ms"),
+    *("high", "mean", "part_high", "part_mean"),
+)
 
 
 def slowest_parts(rows: StepRows) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -150,35 +151,19 @@ def _merged(pieces: Sequence[StepRows]) -> StepRows | None:
     """Attempts in order, each step once."""
     if not pieces:
         return None
-    joined = StepRows(
-        np.concatenate([one.first for one in pieces]),
-        np.concatenate([one.last for one in pieces]),
-        np.concatenate([one.end_x for one in pieces]),
-        np.concatenate([one.end_ms for one in pieces]),
-        pieces[0].start_x,
-        np.concatenate([one.high for one in pieces]),
-        np.concatenate([one.mean for one in pieces]),
-        np.concatenate([one.part_high for one in pieces], axis=1),
-        np.concatenate([one.part_mean for one in pieces], axis=1),
-        max(one.width for one in pieces),
-    )
+    joined = StepRows.joined(pieces)
     places = np.arange(len(joined), dtype=np.float64)
     kept = on_steps([Rows(joined.first, joined.last, places, places, 1)])
     if len(kept) == 0:
         return None
     chosen = joined.take(kept.high.astype(np.intp))
-    return StepRows(
-        np.asarray(kept.first, np.int64),
-        np.asarray(kept.last, np.int64),
+    return replace(
+        chosen,
+        first=np.asarray(kept.first, np.int64),
+        last=np.asarray(kept.last, np.int64),
         # A clock that was set back must not turn the picture around.
-        np.maximum.accumulate(chosen.end_x),
-        chosen.end_ms,
-        min(chosen.start_x, float(chosen.end_x[0])),
-        chosen.high,
-        chosen.mean,
-        chosen.part_high,
-        chosen.part_mean,
-        chosen.width,
+        end_x=np.maximum.accumulate(chosen.end_x),
+        start_x=min(chosen.start_x, float(chosen.end_x[0])),
     )
 
 

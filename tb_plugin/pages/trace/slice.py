@@ -286,29 +286,20 @@ def trace_range(places: Mapping[str, Placed], query: TracksQuery) -> TraceRangeR
         trace = place.trace
         found = totals(trace, tracks, place.own_ns(start), place.own_ns(end))
         number += int(found.count.sum())
-        for values in zip(
-            found.name.tolist(),
-            found.category.tolist(),
-            found.count.tolist(),
-            found.total_ns.tolist(),
-            found.self_ns.tolist(),
-            found.max_ns.tolist(),
-            found.longest.tolist(),
-            strict=True,
-        ):
-            key = (trace.strings[values[0]], trace.strings[values[1]])
-            known = rows.get(key)
-            if known is None:
-                rows[key] = [*values[2:], len(sources)]
-                continue
-            known[0] += values[2]
-            known[1] += values[3]
-            known[2] += values[4]
-            if values[5] > known[3]:
-                known[3:] = [values[5], values[6], len(sources)]
+        columns = (
+            *(found.name, found.category, found.count, found.total_ns),
+            *(found.self_ns, found.max_ns, found.longest),
+        )
+        values = (column.tolist() for column in columns)
+        for name, category, *sums, most, longest in zip(*values, strict=True):
+            key = (trace.strings[name], trace.strings[category])
+            known = rows.setdefault(key, [0, 0, 0, -1, 0, 0])
+            known[:3] = [a + b for a, b in zip(known[:3], sums, strict=True)]
+            if most > known[3]:
+                known[3:] = [most, longest, len(sources)]
         sources.append(place.id)
     ordered = sorted(rows.items(), key=lambda item: -item[1][1])[:MAX_NAMES]
-    columns = np.array([value for _, value in ordered], np.int64).reshape(-1, 6).T
+    sent = np.array([value for _, value in ordered], np.int64).reshape(-1, 6).T
     return TraceRangeResponse(
         num_slices=number,
         num_names=len(rows),
@@ -321,11 +312,11 @@ def trace_range(places: Mapping[str, Placed], query: TracksQuery) -> TraceRangeR
             ]
         ),
         families=FAMILIES,
-        count=i32(columns[0]),
-        total_ns=f64(columns[1]),
-        self_ns=f64(columns[2]),
-        max_ns=f64(columns[3]),
-        source=u16(columns[5]),
-        row=i32(columns[4]),
+        count=i32(sent[0]),
+        total_ns=f64(sent[1]),
+        self_ns=f64(sent[2]),
+        max_ns=f64(sent[3]),
+        source=u16(sent[5]),
+        row=i32(sent[4]),
         sources=tuple(sources),
     )
