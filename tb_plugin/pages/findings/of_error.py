@@ -123,21 +123,8 @@ def _finding(
         sentence += survived_text(state.num_earlier, num_later)
     else:
         title = f"Ended by {'a signal' if state.origin == 'signal' else 'an exception'}"
-    made = Finding(
-        key=found.key,
-        severity="error",
-        title=title,
-        sentence=sentence,
-        device=case.device,
-        line=found.line,
-        cost=found.cost,
-        also=found.also,
-        evidence=found.evidence,
-        advice=found.advice,
-        rule=found.rule,
-        state=state,
-        **where,
-    )
+    said = found._replace(title=title, sentence=sentence)._asdict()
+    made = Finding(severity="error", device=case.device, state=state, **said, **where)
     report = "\n".join(markdown_lines(made))
     return structs.replace(made, state=structs.replace(state, report=report))
 

@@ -7,7 +7,7 @@ becomes a problem and another rank's is shown, unless that very rank was asked f
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -252,24 +252,12 @@ def facts_of(choice: Choice) -> ModuleFacts | None:
         return None
     facts, memory = choice.opened.facts, choice.opened.memory
     peak_bytes, peak_us = memory.peak(choice.device)
-    return ModuleFacts(
-        source=facts.source,
-        backend=facts.backend,
-        world=facts.world,
-        root=facts.root,
-        estimate=facts.estimate,
-        incomplete=facts.incomplete,
-        inputs=facts.inputs,
-        num_optimizers=facts.num_optimizers,
-        rounding_bytes=facts.rounding_bytes,
-        torch_version=facts.torch_version,
-        num_events=facts.num_events,
-        num_events_dropped=facts.num_events_dropped,
-        reasons=facts.reasons,
-        has_held=facts.has_held,
-        window_peak_bytes=finite(peak_bytes),
-        window_peak_us=finite(peak_us),
-    )
+    peak: dict[str, Any] = {
+        "window_peak_bytes": finite(peak_bytes),
+        "window_peak_us": finite(peak_us),
+    }
+    known = [name for name in ModuleFacts.__struct_fields__ if name not in peak]
+    return ModuleFacts(**{name: getattr(facts, name) for name in known}, **peak)
 
 
 def absent_of(

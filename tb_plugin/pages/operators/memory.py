@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import numpy as np
 from msgspec import Meta
@@ -124,7 +123,6 @@ def operator_memory_of(
         table, trace.strings, query, "self_increase_bytes", own
     )
     curve = memory_curve(trace.memory, events, window, query.px)
-    sent = allocations_of(profile, events, window)
     return OperatorMemoryResponse(
         run=run,
         choice=choice,
@@ -139,15 +137,10 @@ def operator_memory_of(
         ),
         rows=OperatorMemoryRows(**_TABLE.sent(table, trace.strings, rows)),
         num_rows=num_rows,
-        operators=sent.operators,
         categories=CATEGORIES_SENT,
         evidence=EVIDENCE,
-        modules=sent.modules,
-        phases=sent.phases,
-        peak=sent.peak,
-        allocations=sent.allocations,
-        num_allocations=sent.num_allocations,
         has_addresses=chosen is not None and profile.memory_pairs.are_known,
+        **allocations_of(profile, events, window),
     )
 
 
@@ -224,18 +217,6 @@ CATEGORIES_SENT: Final = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SentAllocations:
-    """What the answer says of allocations, and the names that it speaks of."""
-
-    allocations: TraceAllocations
-    num_allocations: int
-    operators: tuple[str, ...]
-    modules: tuple[str, ...]
-    phases: tuple[str, ...]
-    peak: TraceMemoryPeak | None
-
-
 class _Names:
     """Names that are sent, each once, by their rows in a table of more."""
 
@@ -260,8 +241,11 @@ class _Names:
 
 def allocations_of(
     profile: TraceProfile, events: Ints, window: tuple[int, int]
-) -> SentAllocations:
-    """Of one device, whose `events` these are, in a range of time."""
+) -> dict[str, Any]:
+    """Of one device, whose `events` these are, in a range of time: by field.
+
+    With the names that the allocations and the peak speak of.
+    """
     trace, lives = profile.trace, profile.lives
     rows, start, end = _touching(profile, events, window)
     size = np.abs(trace.memory.num_bytes[rows].astype(np.int64))
@@ -280,9 +264,14 @@ def allocations_of(
         module=modules.rows(_of(lives.module, life, NOTHING)),
         phase=phases.rows(_of(lives.phase, life, NOTHING)),
     )
-    return SentAllocations(
-        *(allocations, len(rows), operators.sent, modules.sent, phases.sent, peak)
-    )
+    return {
+        "allocations": allocations,
+        "num_allocations": len(rows),
+        "operators": operators.sent,
+        "modules": modules.sent,
+        "phases": phases.sent,
+        "peak": peak,
+    }
 
 
 def _touching(
