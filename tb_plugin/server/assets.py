@@ -203,10 +203,7 @@ class LocalPerfetto:
         content_type = _PERFETTO_TYPES.get(
             Path(path).suffix.lower(), "application/octet-stream"
         )
-        response = not_modified(request, etag, content_type)
-        if response is None:
-            response = Response(body, content_type=content_type)
-            finish(response, etag)
+        response = _answer(request, _File(body, None, content_type, etag))
         response.headers["Content-Security-Policy"] = policy_of(
             body if content_type.startswith("text/html") else b""
         )

@@ -29,7 +29,6 @@ from tb_plugin.server.routes import Asked, route
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tb_plugin.api.base import RunSummary
     from tb_plugin.cache import Cache
     from tb_plugin.index.run import Run
     from tb_plugin.jobs.histories import Histories, HistoryJob
@@ -234,7 +233,7 @@ def belonging(
 
 
 @route("rank_histories", HistoryQuery)
-def answer(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
+def rank_histories(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
     """The histories that belong to the one asked for, as far as facts are known."""
     state = asked.state
     with state.reading(asked.query.run) as reading:
@@ -252,35 +251,6 @@ def answer(asked: Asked[HistoryQuery]) -> RankHistoriesResponse:
     # Of thousands of ranks the answer takes long to make, and is polled.
     keys = [one.key for one in chosen]
     asked.decided_by(version, title, keys, [*facts], problems, still_reading)
-    return rank_histories(
-        summary,
-        title,
-        chosen,
-        len(ranks),
-        facts,
-        problems,
-        still_reading=still_reading,
-    )
-
-
-def rank_histories(
-    summary: RunSummary,
-    title: str,
-    chosen: Sequence[FoundHistory],
-    num_ranks: int,
-    facts: Mapping[int, RankFacts],
-    problems: Mapping[int, str],
-    *,
-    still_reading: bool,
-) -> RankHistoriesResponse:
-    """The answer, as far as facts are known.
-
-    `still_reading`: the run may have more histories than `chosen` was chosen of.
-    """
-    ranks = tuple(
-        _rank(found, facts.get(place), problems.get(place, ""))
-        for place, found in enumerate(chosen)
-    )
     known = [facts[place] for place in sorted(facts)]
     lines = _lines(known)
     amounts = np.full((len(lines), len(chosen)), np.nan)
@@ -289,8 +259,11 @@ def rank_histories(
     return RankHistoriesResponse(
         run=summary,
         title=title,
-        ranks=ranks,
-        num_ranks=num_ranks,
+        ranks=tuple(
+            _rank(one, facts.get(place), problems.get(place, ""))
+            for place, one in enumerate(chosen)
+        ),
+        num_ranks=len(ranks),
         num_ready=len(facts),
         median_history_peak_bytes=_median([one.peak_bytes for one in known]),
         median_fragmentation_bytes=_median(

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from tb_plugin.analysis.time.device_use import DeviceUse
     from tb_plugin.analysis.trace.profile import TraceProfile
     from tb_plugin.analysis.trace.trace import TraceFacts
-    from tb_plugin.api.base import RunSummary
-    from tb_plugin.api.profile import ProfileChoice, ProfileRole
+    from tb_plugin.api.profile import ProfileRole
     from tb_plugin.formats.recording.profiles import RankSummary
     from tb_plugin.jobs.trace_sources import FoundSource
     from tb_plugin.server.state import State
@@ -59,19 +58,49 @@ class ProfileQuery(SourceQuery, frozen=True):
 
 @route("profile", ProfileQuery)
 def answer(asked: Asked[ProfileQuery]) -> ProfileResponse:
-    """The profile of a trace, with who of its cycle's ranks comes last."""
+    """The profile of a trace, with who of its cycle's ranks comes last.
+
+    It is empty while the trace is being opened. Devices tell of `query.step` alone where
+    the trace has it.
+    """
     state, query = asked.state, asked.query
     found = shown(state, query)
     beside: list[RankSummary] = []
     if found.opening is not None and found.opening.state == "ready":
         beside = _beside(state, query.run, found.traces, found.opening.found)
     asked.decided_by(*found.stamp, len(beside))
-    profile = profile_of(state, found)
-    made = profile_response(found.run, found.choice(query), profile, query)
-    if len(beside) < 2:
-        return made
-    last = straggler(beside, profiles(state).compared(beside))
-    return structs.replace(made, findings=(*made.findings, *last))
+    profile, choice = profile_of(state, found), found.choice(query)
+    if profile is None:
+        return ProfileResponse(run=found.run, choice=choice)
+    steps, parts = profile.steps, profile.parts
+    first = slice(MAX_STEPS)
+    chosen = _step_at(profile, query.step)
+    start = steps.start_ns - (steps.start_ns[0] if len(steps) else 0)
+    findings = [
+        structs.replace(
+            one,
+            place=Place("trace", "Show the trace", rank=one.rank, source=choice.source),
+        )
+        for one in trace_findings(profile)
+    ]
+    if len(beside) > 1:
+        findings += straggler(beside, profiles(state).compared(beside))
+    return ProfileResponse(
+        run=found.run,
+        choice=choice,
+        step=i32(np.minimum(steps.number[first], np.iinfo(np.int32).max)),
+        are_marked=steps.are_marked,
+        start_ms=f64(start[first] / _MS),
+        duration_ms=f64((steps.end_ns - steps.start_ns)[first] / _MS),
+        parts=tuple(_parts(profile, parts.parts_ns, first)),
+        computation_ms=f64(parts.computation_ns[first] / _MS),
+        communication_ms=f64(parts.communication_ns[first] / _MS),
+        overlap_ms=f64(parts.overlap_ns[first] / _MS),
+        devices=tuple(_devices(profile, _uses(profile, chosen))),
+        devices_step=None if chosen is None else query.step,
+        findings=tuple(findings),
+        facts=tuple(_facts(profile)),
+    )
 
 
 def _beside(
@@ -86,48 +115,6 @@ def _beside(
     known = profiles(state).beside(run_id, own, opens=opens)
     by_rank = {one.rank: one for one in known}
     return [by_rank[rank] for rank in sorted(by_rank)]
-
-
-def profile_response(
-    run: RunSummary,
-    choice: ProfileChoice,
-    profile: TraceProfile | None,
-    query: ProfileQuery,
-) -> ProfileResponse:
-    """The profile of a trace; empty while it is being opened.
-
-    Devices tell of `query.step` alone where the trace has it.
-    """
-    if profile is None:
-        return ProfileResponse(run=run, choice=choice)
-    steps, parts = profile.steps, profile.parts
-    shown = slice(MAX_STEPS)
-    chosen = _step_at(profile, query.step)
-    start = steps.start_ns - (steps.start_ns[0] if len(steps) else 0)
-    return ProfileResponse(
-        run=run,
-        choice=choice,
-        step=i32(np.minimum(steps.number[shown], np.iinfo(np.int32).max)),
-        are_marked=steps.are_marked,
-        start_ms=f64(start[shown] / _MS),
-        duration_ms=f64((steps.end_ns - steps.start_ns)[shown] / _MS),
-        parts=tuple(_parts(profile, parts.parts_ns, shown)),
-        computation_ms=f64(parts.computation_ns[shown] / _MS),
-        communication_ms=f64(parts.communication_ns[shown] / _MS),
-        overlap_ms=f64(parts.overlap_ns[shown] / _MS),
-        devices=tuple(_devices(profile, _uses(profile, chosen))),
-        devices_step=None if chosen is None else query.step,
-        findings=tuple(
-            structs.replace(
-                one,
-                place=Place(
-                    "trace", "Show the trace", rank=one.rank, source=choice.source
-                ),
-            )
-            for one in trace_findings(profile)
-        ),
-        facts=tuple(_facts(profile)),
-    )
 
 
 def _parts(
