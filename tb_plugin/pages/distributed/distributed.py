@@ -56,6 +56,8 @@ _MAX_TEXT: Final = 200
 OPEN_SECONDS: Final = 2.0
 """How long an answer waits for traces that are being opened."""
 
+_SECOND: Final = 1e9
+
 
 class CycleQuery(Query, frozen=True):
     """Ranks of a profiling cycle; the newest one where none is named."""
@@ -295,8 +297,6 @@ def straggler(
 
 
 Step = Annotated[float, Meta(ge=-1e12, le=1e12, description="a step")]
-
-_SECOND: Final = 1e9
 
 
 class DistributedHeatmapQuery(CycleQuery, frozen=True):

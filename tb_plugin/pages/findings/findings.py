@@ -36,6 +36,34 @@ if TYPE_CHECKING:
 
 _ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 
+MAX_PER_KIND: Final = 16
+"""Ranks of one kind of end that are named each."""
+_KINDS: Final[tuple[How, ...]] = ("exception", "lost", "signal")
+"""An exception is what others are ended for, so it comes first."""
+_TITLES: Final[dict[How, str]] = {
+    "exception": "Ended by an exception",
+    "lost": "Stopped without closing its recording",
+    "signal": "Ended by a signal",
+}
+_MAX_MESSAGE: Final = 500
+_NEARLY_FULL: Final = 0.9
+_HOST_MEMORY: Final = ("MemoryError", "DefaultCPUAllocator")
+"""In messages of what the host's memory was too small for."""
+_DEVICE_MEMORY: Final = ("OutOfMemoryError", "out of memory")
+_INTERRUPTED: Final = "KeyboardInterrupt"
+_LOST: Final = (
+    "stopped without closing its recording: killed (SIGKILL, SIGTERM, a crash in C), or"
+    " its machine or disk was lost"
+)
+_CHECK: Final = "Check dmesg for the OOM killer, and the scheduler's log."
+_CHECK_FULL: Final = (
+    "The kernel kills what passes that limit: look for oom_kill in dmesg, or in"
+    " memory.events of the control group."
+)
+_LISTEN: Final = (
+    'To record SIGTERM, set oom={"on_sigterm": True}, or MEMBOARD_OOM_ON_SIGTERM=1.'
+)
+
 
 def _errors(state: State) -> ErrorsReader:
     def make() -> ErrorsReader:
@@ -116,37 +144,6 @@ def _of_ranks(
         num_unread=standing.num_unread,
     )
     yield from peak_findings(peaks, query.rank, has_errors=bool(ran_out))
-
-
-MAX_PER_KIND: Final = 16
-"""Ranks of one kind of end that are named each."""
-
-_KINDS: Final[tuple[How, ...]] = ("exception", "lost", "signal")
-"""An exception is what others are ended for, so it comes first."""
-_TITLES: Final[dict[How, str]] = {
-    "exception": "Ended by an exception",
-    "lost": "Stopped without closing its recording",
-    "signal": "Ended by a signal",
-}
-_MAX_MESSAGE: Final = 500
-_NEARLY_FULL: Final = 0.9
-_HOST_MEMORY: Final = ("MemoryError", "DefaultCPUAllocator")
-"""In messages of what the host's memory was too small for."""
-_DEVICE_MEMORY: Final = ("OutOfMemoryError", "out of memory")
-_INTERRUPTED: Final = "KeyboardInterrupt"
-
-_LOST: Final = (
-    "stopped without closing its recording: killed (SIGKILL, SIGTERM, a crash in C), or"
-    " its machine or disk was lost"
-)
-_CHECK: Final = "Check dmesg for the OOM killer, and the scheduler's log."
-_CHECK_FULL: Final = (
-    "The kernel kills what passes that limit: look for oom_kill in dmesg, or in"
-    " memory.events of the control group."
-)
-_LISTEN: Final = (
-    'To record SIGTERM, set oom={"on_sigterm": True}, or MEMBOARD_OOM_ON_SIGTERM=1.'
-)
 
 
 class _End(NamedTuple):

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 _MAX_TEXT: Final = 2000
 
+MAX_PEERS: Final = 64
+"""Shown of an error."""
+
 
 @dataclass(frozen=True, slots=True)
 class Around:
@@ -216,10 +219,6 @@ def _missing(report: OomReport) -> Iterator[str]:
         num = report.num_not_reported
         words = "error has no report" if num == 1 else "errors have no report"
         yield f"{num:,} more {words} of their own in this recording."
-
-
-MAX_PEERS: Final = 64
-"""Shown of an error."""
 
 
 class Peers:

@@ -44,6 +44,16 @@ _REMEDY: Final = (
     " torch.cuda.memory._dump_snapshot wrote into the logdir."
 )
 
+MAX_RANKS: Final = 4_096
+MAX_LINES: Final = 20
+OPEN_AT_ONCE: Final = 4
+"""Of other ranks: more would keep the history that is being looked at waiting."""
+OPEN_SECONDS: Final = 2.0
+WAIT_SECONDS: Final = 0.3
+_KEPT_LINES: Final = 200
+_MAX_TEXT: Final = 500
+_FACTS_BYTES: Final = 40_000
+
 
 class HistoriesQuery(Query, frozen=True):
     """All histories of a run, or those of one rank."""
@@ -107,18 +117,6 @@ def _absent(run: Run, found: Sequence[FoundHistory]) -> tuple[Recorded, ...]:
             cost=_COST,
         ),
     )
-
-
-MAX_RANKS: Final = 4_096
-MAX_LINES: Final = 20
-OPEN_AT_ONCE: Final = 4
-"""Of other ranks: more would keep the history that is being looked at waiting."""
-OPEN_SECONDS: Final = 2.0
-WAIT_SECONDS: Final = 0.3
-
-_KEPT_LINES: Final = 200
-_MAX_TEXT: Final = 500
-_FACTS_BYTES: Final = 40_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,11 @@ MAX_CURVE: Final = 2000
 _MAX_TEXT: Final = 200
 _MAX_SETTINGS: Final = 200
 
+MAX_MARKS: Final = 2000
+"""Of a whole history."""
+MAX_TILE_MARKS: Final = 600
+"""Of a part of it, which is as wide as a screen or two."""
+
 
 @route("history", HistoryQuery)
 def history(asked: Asked[HistoryQuery]) -> HistoryResponse:
@@ -153,12 +158,6 @@ def _highest(levels: Levels, starts: Ints) -> Ints:
     if not len(levels.after):
         return np.full(len(starts), levels.first)
     return np.maximum.reduceat(levels.after, starts)
-
-
-MAX_MARKS: Final = 2000
-"""Of a whole history."""
-MAX_TILE_MARKS: Final = 600
-"""Of a part of it, which is as wide as a screen or two."""
 
 
 def marks_of_device(device: OpenDevice) -> HistoryMarks:

@@ -50,6 +50,8 @@ HIDDEN: Final = -1
 """The band of what is not in the picture."""
 _MAX_TEXT: Final = 500
 
+_MAX_KIND: Final = 200
+
 
 class WindowQuery(DeviceQuery, frozen=True):
     """A window of events, or of time, in pixel columns."""
@@ -251,9 +253,6 @@ def _groups(
 def category_or_none(name: str) -> CategoryGroup | None:
     """One of the categories that have a colour."""
     return name if name in FOLDED else None  # type: ignore[return-value]  # these words
-
-
-_MAX_KIND: Final = 200
 
 
 class SegmentTimelineQuery(PictureQuery, frozen=True):

@@ -33,6 +33,8 @@ WORDS: Final = (*ACTIONS, "unknown")
 _WITHOUT_ADDRESS: Final = (OOM, SNAPSHOT, ANNOTATE)
 _US_PER_MS: Final = 1e3
 
+_MAX_TEXT: Final = 1000
+
 
 class Actions(tuple[str, ...]):
     """Some actions of the allocator; of none at all every one is meant."""
@@ -137,9 +139,6 @@ def _lives(device: OpenDevice, rows: Ints) -> Ints:
         there = rows[place] == column[near]
         found[place[there]] = near[there]
     return found
-
-
-_MAX_TEXT: Final = 1000
 
 
 class BlockQuery(MomentQuery, frozen=True):

@@ -46,6 +46,13 @@ if TYPE_CHECKING:
 MAX_STACKS: Final = 20_000
 MAX_LARGEST: Final = 100
 
+MAX_HOLDERS: Final = 256
+OTHERS: Final = -2
+"""Stands for all other stacks in the column of stacks."""
+MAX_LISTED: Final = 200_000
+MAX_FRAMES: Final = 4_000_000
+_MAX_TEXT: Final = 1000
+
 
 @of_device("allocation_live", MomentQuery)
 def allocation_live(
@@ -187,11 +194,6 @@ def _highest(shown: Shown, start: int, stop: int) -> tuple[int, int]:
     return int(shown.known_at(np.array([moment]))[0]), moment
 
 
-MAX_HOLDERS: Final = 256
-OTHERS: Final = -2
-"""Stands for all other stacks in the column of stacks."""
-
-
 @of_device("allocation_holders", WindowQuery)
 def allocation_holders(
     device: OpenDevice, shown: Shown, query: WindowQuery
@@ -221,11 +223,6 @@ def allocation_holders(
         category_bytes=f64(by_category),
         allocated=f64(held.total - pending_bytes(lives, at)),
     )
-
-
-MAX_LISTED: Final = 200_000
-MAX_FRAMES: Final = 4_000_000
-_MAX_TEXT: Final = 1000
 
 
 @of_history("stacks", HistoryQuery)

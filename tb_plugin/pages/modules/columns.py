@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 _ORDER: Final = {name: index for index, name in enumerate(CATEGORIES)}
 
+MAX_MEDIAN_BYTES: Final = 128 << 20
+"""What the columns of all ranks may take while their median is made."""
+
 
 def tree_columns(tree: ModuleTree) -> ApiModuleTree:
     """The tree as the page gets it: names of modules rather than whole paths."""
@@ -104,10 +107,6 @@ def module_series(
         )
         for index, name in enumerate(categories)
     )
-
-
-MAX_MEDIAN_BYTES: Final = 128 << 20
-"""What the columns of all ranks may take while their median is made."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

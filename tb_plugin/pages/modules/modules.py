@@ -61,6 +61,11 @@ if TYPE_CHECKING:
 NO_STATE: Final = "window_peak"
 """What an answer without values says it shows."""
 
+MAX_SPANS: Final = 3000
+MAX_MARKS: Final = 100
+_SPAN_PX: Final = 2
+"""Narrower calls cannot be told from their neighbours."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
@@ -199,12 +204,6 @@ def _categories(shown: _Shown) -> tuple[ModuleCategory, ...]:
         )
         for name in names
     )
-
-
-MAX_SPANS: Final = 3000
-MAX_MARKS: Final = 100
-_SPAN_PX: Final = 2
-"""Narrower calls cannot be told from their neighbours."""
 
 
 class ModuleTimelineQuery(WindowQuery, frozen=True):

@@ -67,6 +67,15 @@ _TABLE: Final = Table(
     numbers=tuple(map(Number, OperatorMemoryRows.__struct_fields__[1:])),
 )
 
+MAX_ALLOCATIONS: Final = 1_000
+MAX_HOLDERS: Final = 500
+_MAX_TEXT: Final = 200
+_STEP: Final = "ProfilerStep#"
+CATEGORIES_SENT: Final = tuple(
+    TraceMemoryCategory(name=name, group=FOLDS_INTO[name])  # type: ignore[arg-type]
+    for name in CATEGORIES
+)
+
 
 class Device(tuple[int, int]):
     """Type and index of a device, as traces number them, which is any way at all."""
@@ -204,17 +213,6 @@ def _window(span: tuple[int, int], query: OperatorMemoryQuery) -> tuple[int, int
     start = span[0] if query.t0 is None else span[0] + int(query.t0 * _MS)
     end = span[1] if query.t1 is None else span[0] + int(query.t1 * _MS)
     return max(start, span[0]), min(end, span[1])
-
-
-MAX_ALLOCATIONS: Final = 1_000
-MAX_HOLDERS: Final = 500
-_MAX_TEXT: Final = 200
-_STEP: Final = "ProfilerStep#"
-
-CATEGORIES_SENT: Final = tuple(
-    TraceMemoryCategory(name=name, group=FOLDS_INTO[name])  # type: ignore[arg-type]
-    for name in CATEGORIES
-)
 
 
 class _Names:

@@ -50,6 +50,48 @@ _OPERATORS: Final = Table(
     ),
 )
 
+_US: Final = 1e3
+_KERNELS: Final = Table(
+    texts=("name", "operator", "grid", "block"),
+    searched=("name", "operator"),
+    max_text=1_000,
+    numbers=(
+        Number("registers", wire=i32, negative_is_unknown=True),
+        Number("shared_memory_bytes", negative_is_unknown=True),
+        Number("num_calls"),
+        Number("total_ms", "total_ns", _MS),
+        Number("min_us", "min_ns", _US),
+        Number("mean_us", "mean_ns", _US),
+        Number("max_us", "max_ns", _US),
+        Number("blocks_per_sm"),
+        Number("occupancy"),
+        Number("uses_tensor_cores", wire=u8),
+    ),
+)
+MAX_MODULES: Final = 5_000
+"""Rows that are sent; a parent's row comes before its own, so these are a whole tree."""
+_MAX_MODULE: Final = 500
+_KNOWN: Final = ("arrows", "sequence_numbers")
+_FORWARD: Final = Table(
+    (
+        Number("parent", wire=i32),
+        Number("num_calls"),
+        Number("num_operators"),
+        Number("host_ms", "host_ns", _MS),
+        Number("host_self_ms", "host_self_ns", _MS),
+        Number("device_ms", "device_ns", _MS),
+        Number("device_self_ms", "device_self_ns", _MS),
+    )
+)
+_BACKWARD: Final = Table(
+    (
+        Number("backward_host_ms", "backward_host_ns", _MS),
+        Number("backward_host_self_ms", "backward_host_self_ns", _MS),
+        Number("backward_device_ms", "backward_device_ns", _MS),
+        Number("backward_device_self_ms", "backward_device_self_ns", _MS),
+    )
+)
+
 
 class OperatorsQuery(TableQuery, frozen=True):
     """Operators by name, or apart by the shapes of their inputs."""
@@ -205,26 +247,6 @@ def _written_stacks(profile: TraceProfile, calls: Ints) -> Ints:
     return np.where(known.row[at] == calls, known.call_stack[at], -1)
 
 
-_US: Final = 1e3
-_KERNELS: Final = Table(
-    texts=("name", "operator", "grid", "block"),
-    searched=("name", "operator"),
-    max_text=1_000,
-    numbers=(
-        Number("registers", wire=i32, negative_is_unknown=True),
-        Number("shared_memory_bytes", negative_is_unknown=True),
-        Number("num_calls"),
-        Number("total_ms", "total_ns", _MS),
-        Number("min_us", "min_ns", _US),
-        Number("mean_us", "mean_ns", _US),
-        Number("max_us", "max_ns", _US),
-        Number("blocks_per_sm"),
-        Number("occupancy"),
-        Number("uses_tensor_cores", wire=u8),
-    ),
-)
-
-
 class KernelsQuery(TableQuery, frozen=True):
     """Kernels by name, or apart by their properties of launch."""
 
@@ -253,33 +275,6 @@ def kernels(
         tensor_core_ms=int(on_cores_ns.sum()) / _MS,
         has_kernels=len(table) > 0,
     )
-
-
-MAX_MODULES: Final = 5_000
-"""Rows that are sent; a parent's row comes before its own, so these are a whole tree."""
-_MAX_MODULE: Final = 500
-_KNOWN: Final = ("arrows", "sequence_numbers")
-_FORWARD: Final = Table(
-    (
-        Number("parent", wire=i32),
-        Number("num_calls"),
-        Number("num_operators"),
-        Number("host_ms", "host_ns", _MS),
-        Number("host_self_ms", "host_self_ns", _MS),
-        Number("device_ms", "device_ns", _MS),
-        Number("device_self_ms", "device_self_ns", _MS),
-    )
-)
-
-
-_BACKWARD: Final = Table(
-    (
-        Number("backward_host_ms", "backward_host_ns", _MS),
-        Number("backward_host_self_ms", "backward_host_self_ns", _MS),
-        Number("backward_device_ms", "backward_device_ns", _MS),
-        Number("backward_device_self_ms", "backward_device_self_ns", _MS),
-    )
-)
 
 
 @of_profile("module_times", SourceQuery)

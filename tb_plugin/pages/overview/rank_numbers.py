@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tb_plugin.index.run import AttemptFiles, Run
     from tb_plugin.pages.overview.facts import FactsReader, FileFacts, Reading
 
+NOTHING: Final = np.empty(0)
+
 
 class PerRank(NamedTuple):
     """A number per rank; NaN where it has none."""
@@ -151,9 +153,6 @@ def _columns(readings: Sequence[Reading | None]) -> PerRank:
         np.array([nothing if r is None else r.step for r in readings], np.float64),
         max((r.width for r in readings if r is not None), default=1),
     )
-
-
-NOTHING: Final = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -56,6 +56,10 @@ if TYPE_CHECKING:
 
 MAX_RANKS: Final = 1024
 
+MOST_PCT: Final = 1000.0
+"""Cells are cut there, or one wild step would take all the shades."""
+_COMPARED: Final = (STEP, *PARTS, OTHER)
+
 
 class StepQuery(RanksQuery, frozen=True):
     """One step."""
@@ -186,11 +190,6 @@ def _memory(
     return values
 
 
-MOST_PCT: Final = 1000.0
-"""Cells are cut there, or one wild step would take all the shades."""
-
-
-_COMPARED: Final = (STEP, *PARTS, OTHER)
 Part = Annotated[
     str,
     Meta(

@@ -30,6 +30,40 @@ if TYPE_CHECKING:
 COLUMNS: Final = tuple(f"{part}_seconds" for part in PARTS)
 _AXES: Final = ("step_first", "step_last", "ns_first", "ns_last")
 
+_ATTACH: Final = "attach it: rec.attach(model, optimizer)"
+_SEEN_BY: Final[dict[str, tuple[str, str]]] = {
+    "dataloader": (
+        "no dataloader was seen",
+        "iterate a torch DataLoader, or wrap yours: rec.loader(dataloader)",
+    ),
+    "forward": ("no model is attached", _ATTACH),
+    "backward": (
+        "no backward was seen",
+        "attach the model, and call loss.backward() on the training thread",
+    ),
+    "optimizer": ("no optimizer was seen", _ATTACH),
+    "zero_grad": ("no optimizer was seen", _ATTACH),
+    "checkpoint": (
+        "no checkpoint was seen",
+        (
+            "torch.save and torch.distributed.checkpoint are seen by themselves; around"
+            ' others put rec.span("checkpoint")'
+        ),
+    ),
+    "eval": (
+        "no evaluation was seen",
+        'put it into rec.phase("eval"), or use a trainer integration',
+    ),
+    "communication": (
+        "no collective was seen on the training thread",
+        (
+            "collectives inside a backward (DDP, FSDP) count as that; a torch profile shows"
+            " them by themselves"
+        ),
+    ),
+}
+"""Why a part was not recorded, and what records it."""
+
 
 class StepTables:
     """Reads the step table of a run's ranks, in one phase, on one axis."""
@@ -165,48 +199,6 @@ def _merged(pieces: Sequence[StepRows]) -> StepRows | None:
         end_x=np.maximum.accumulate(chosen.end_x),
         start_x=min(chosen.start_x, float(chosen.end_x[0])),
     )
-
-
-_SEEN_BY: Final[dict[str, tuple[str, str]]] = {
-    "dataloader": (
-        "no dataloader was seen",
-        "iterate a torch DataLoader, or wrap yours: rec.loader(dataloader)",
-    ),
-    "forward": (
-        "no model is attached",
-        "attach it: rec.attach(model, optimizer)",
-    ),
-    "backward": (
-        "no backward was seen",
-        "attach the model, and call loss.backward() on the training thread",
-    ),
-    "optimizer": (
-        "no optimizer was seen",
-        "attach it: rec.attach(model, optimizer)",
-    ),
-    "zero_grad": (
-        "no optimizer was seen",
-        "attach it: rec.attach(model, optimizer)",
-    ),
-    "checkpoint": (
-        "no checkpoint was seen",
-        (
-            "torch.save and torch.distributed.checkpoint are seen by themselves; around"
-            ' others put rec.span("checkpoint")'
-        ),
-    ),
-    "eval": (
-        "no evaluation was seen",
-        'put it into rec.phase("eval"), or use a trainer integration',
-    ),
-    "communication": (
-        "no collective was seen on the training thread",
-        (
-            "collectives inside a backward (DDP, FSDP) count as that; a torch profile shows"
-            " them by themselves"
-        ),
-    ),
-}
 
 
 def absent_parts(

@@ -43,6 +43,10 @@ _KIND_OF: Final[dict[str, TraceInstantKind]] = {
     CHECKPOINT: "checkpoint",
 }
 
+MAX_HITS: Final = 10_000
+MAX_NAMES: Final = 20_000
+_MAX_NAME: Final = 500
+
 
 @route("trace_slice", RowQuery)
 def trace_slice(asked: Asked[RowQuery]) -> TraceSliceResponse:
@@ -173,11 +177,6 @@ def _partner(
         start_ns=float(int(slices.start_ns[row]) - int(since_ns)),
         duration_ns=float(slices.duration_ns[row]),
     )
-
-
-MAX_HITS: Final = 10_000
-MAX_NAMES: Final = 20_000
-_MAX_NAME: Final = 500
 
 
 class SearchQuery(TracksQuery, frozen=True):

@@ -53,6 +53,14 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
 _MAX_NAME: Final = 200
 _TYPES: Final = {".gz": "application/gzip", ".html": "application/octet-stream"}
 
+SOURCE: Final = "torch_profiler"
+_MOST: Final = 2**62
+_MOST_FLOPS: Final = 1e30
+NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
+MAX_SUMMARY: Final = 500_010
+"""Letters; what the recorder writes at most, and the dots behind it."""
+_COLUMNS: Final = tuple(TraceReportOperators.__struct_fields__)[1:]
+
 
 class FileQuery(Query, frozen=True):
     """One file."""
@@ -152,11 +160,6 @@ ReportId = Annotated[
     ),
 ]
 
-SOURCE: Final = "torch_profiler"
-_MOST: Final = 2**62
-_MOST_FLOPS: Final = 1e30
-NEEDED_BY_MEMORY: Final = ("record_shapes", "profile_memory", "with_stack")
-
 
 class ReportQuery(Query, frozen=True):
     """One report, and its memory over a range of microseconds since its trace began."""
@@ -240,10 +243,6 @@ def _named(state: State, run: Run, query: ReportQuery, budget: Budget) -> FoundR
     )
 
 
-MAX_SUMMARY: Final = 500_010
-"""Letters; what the recorder writes at most, and the dots behind it."""
-
-
 def _report(found: FoundReport) -> TraceReport:
     start, end = found.meta.count("start_ns", _MOST), found.meta.count("end_ns", _MOST)
     is_known = start is not None and end is not None and end >= start
@@ -277,9 +276,6 @@ def _operators(tables: ReportTables) -> TraceReportOperators:
         if columns
         else dict.fromkeys(_COLUMNS, f64([])),
     )
-
-
-_COLUMNS: Final = tuple(TraceReportOperators.__struct_fields__)[1:]
 
 
 def _memory(
